@@ -54,15 +54,18 @@ function byLastHeard(a: Node, b: Node): number {
   return (b.lastHeard ?? 0) - (a.lastHeard ?? 0)
 }
 
-let reading: Promise<void> = Promise.resolve()
+/** The latest request, while it is on its way. */
+let reading: Promise<void> | null = null
 
 /**
  * Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. One request at a time: only
  * the answer to the one before says which list is known. Throws nothing: see `nodesError`.
  */
-export function refreshNodes(): Promise<void> {
-  reading = reading.then(readNodes)
-  return reading
+export async function refreshNodes(): Promise<void> {
+  const mine = reading === null ? readNodes() : reading.then(readNodes)
+  reading = mine
+  await mine
+  if (reading === mine) reading = null
 }
 
 async function readNodes(): Promise<void> {
@@ -92,6 +95,7 @@ async function refreshActive(): Promise<void> {
 /** Drops data that was loaded for another user. */
 export function forgetNodes(): void {
   nodes.value = null
+  reading = null
   etag = null
   changed = null
 }
@@ -186,7 +190,6 @@ export function useNodes(): void {
         void whileAwaited(refreshNodes())
       }
     }
-    users.value = users.peek() + 1
     return () => {
       users.value = users.peek() - 1
     }
