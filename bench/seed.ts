@@ -77,6 +77,9 @@ function setAside(sqlite: Database.Database): () => void {
     sqlite.exec(`insert into row_counts (table_name, owner, n)
       select 'messages', from_node_num, count(*) from messages where true group by 2
       on conflict do update set n = excluded.n`)
+    sqlite.exec(`insert into message_hours select t, json_group_object(place, n) from (
+      select timestamp - timestamp % 3600000 as t, iif(to_node_num = 4294967295, channel || '', 'direct') as place,
+        count(*) as n from messages group by 1, 2) group by t`)
     for (const table of ['telemetry', 'telemetry_hourly']) {
       sqlite.exec(`insert into row_counts (table_name, owner, n)
         select '${table}', node_id, count(*) from ${table} where true group by 2

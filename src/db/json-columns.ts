@@ -10,6 +10,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'device_config.values',
   'device_config_changes.differing',
   'device_config_changes.fields',
+  'message_hours.counts',
   'packets.payload',
   'passkeys.transports',
   'provider_roles.permissions',

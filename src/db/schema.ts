@@ -15,6 +15,7 @@ export * from './schema/sources.ts'
 export * from './schema/telemetry.ts'
 export * from './schema/text-indexes.ts'
 export * from './schema/topology.ts'
+export * from './schema/traffic-hours.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 

@@ -4,6 +4,8 @@ export type CountedDatabase = {
   readonly database: D1Database
   /** Round trips to D1 since the last call: a single query is one, and so is a batch. */
   takeTrips(): number
+  /** Rows that selects read since the last call, including index entries. */
+  takeRead(): number
   /** Rows written by batches and statements without an answer since the last call, including index entries. */
   takeWritten(): number
 }
@@ -11,16 +13,19 @@ export type CountedDatabase = {
 /** The same database with counted requests. */
 export function countTrips(database: D1Database): CountedDatabase {
   let trips = 0
+  let read = 0
   let written = 0
   const originals = new WeakMap<object, D1PreparedStatement>()
-  const counted = (statement: D1PreparedStatement): D1PreparedStatement => {
+  const counted = (statement: D1PreparedStatement, query: string): D1PreparedStatement => {
     const proxy = new Proxy(statement, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name)
         if (typeof value !== 'function') return value
-        if (name === 'bind') return (...values: unknown[]) => counted(target.bind(...values))
-        return (...values: unknown[]) => {
+        if (name === 'bind') return (...values: unknown[]) => counted(target.bind(...values), query)
+        return async (...values: unknown[]) => {
           trips += 1
+          // Bare rows come without figures: the select is repeated for them.
+          if (/^\s*(?:select|with)\b/i.test(query)) read += (await target.all()).meta.rows_read
           return value.apply(target, values)
         }
       },
@@ -32,12 +37,15 @@ export function countTrips(database: D1Database): CountedDatabase {
     get(target, name) {
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
-      if (name === 'prepare') return (query: string) => counted(target.prepare(query))
+      if (name === 'prepare') return (query: string) => counted(target.prepare(query), query)
       if (name !== 'batch') return value.bind(target)
       return async (statements: D1PreparedStatement[]) => {
         trips += 1
         const answers = await target.batch(statements.map((each) => originals.get(each) ?? each))
-        for (const { meta } of answers) written += meta.rows_written
+        for (const { meta } of answers) {
+          read += meta.rows_read
+          written += meta.rows_written
+        }
         return answers
       }
     },
@@ -49,6 +57,7 @@ export function countTrips(database: D1Database): CountedDatabase {
   return {
     database: proxy,
     takeTrips: () => take(trips, () => (trips = 0)),
+    takeRead: () => take(read, () => (read = 0)),
     takeWritten: () => take(written, () => (written = 0)),
   }
 }

@@ -3,6 +3,7 @@ import type { Store } from '../../src/db/store.ts'
 import { d1Store } from '../../src/edge/d1.ts'
 import { meshStoreContract } from '../contract/mesh-store.ts'
 import { textSearchContract } from '../contract/text-search.ts'
+import { trafficHoursContract } from '../contract/traffic-hours.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
 let workerd: Workerd | undefined
@@ -21,3 +22,4 @@ function opened(): Store {
 
 meshStoreContract('D1', opened)
 textSearchContract('D1', opened, 8)
+trafficHoursContract('D1', opened, 4)

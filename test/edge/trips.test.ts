@@ -61,6 +61,44 @@ test('a dashboard is cached for a minute', async () => {
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(2)
 })
 
+test('a cold dashboard reads 100 rows at most, however many messages there are', async () => {
+  const hour = 3_600_000
+  const numbers = (count: number) =>
+    `with recursive i(n) as (select 1 union all select n + 1 from i where n < ${count})`
+  const now = app.clock.now
+  const firstHour = now - (now % hour) - 23 * hour
+  const stored = 40_000
+  const step = Math.floor((now - firstHour) / stored)
+  // Of each hour on four channels and direct ones, and packets; of the nodes 20 were heard lately.
+  for (let from = 0; from < stored; from += 10_000) {
+    await workerd.sql(`${numbers(10_000)} insert into messages (packet_id, from_node_num, to_node_num, channel, text,
+      timestamp, direction) select n + ${from}, 7, iif(n % 5, 4294967295, 8), n % 5, 'Message ' || n,
+      ${firstHour} + (n + ${from}) * ${step}, 'in' from i`)
+    await workerd.sql(`${numbers(10_000)} insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel,
+      hop_limit, via_mqtt, pki_encrypted, replayed, payload) select 1, ${firstHour} + (n + ${from}) * ${step},
+      n + ${from}, 7, 4294967295, 0, 3, 0, 0, 0, '{}' from i`)
+  }
+  await workerd.sql(`${numbers(2000)} insert into nodes (node_num, first_heard, last_heard)
+    select n + 1000, 1, iif(n > 1980, ${now}, n) from i`)
+  const scope = { channels: { read: [1, 2], write: [] }, direct: { read: true, write: false } }
+  const narrow = await app.user('reader', undefined, scope)
+  for (const [client, messages] of [
+    [admin, stored],
+    [narrow, (stored * 3) / 5],
+  ] as const) {
+    app.clock.advance(61_000)
+    d1.takeTrips()
+    d1.takeRead()
+    const answer = await client.send('GET', '/api/dashboard')
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { counts: { nodes: 2003, activeNodes: 20, messages, packets: stored } },
+    ])
+    expect(d1.takeTrips()).toBeLessThanOrEqual(2)
+    expect(d1.takeRead()).toBeLessThanOrEqual(100)
+  }
+})
+
 test('a sign-in takes five journeys to D1', async () => {
   const credentials = { username: 'admin', password: ADMIN_PASSWORD }
   app.ip = '192.0.2.1'

@@ -47,7 +47,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   // At most 20,000 nodes, as many rows of an index, or the list itself.
   'from "nodes" order by': 'the list of all nodes',
   'select count(*) from "nodes"': 'how many nodes',
-  'select count(*), coalesce(sum("last_heard"': 'the number of nodes and of active ones',
   'lower("nodes"."long_name")': 'a part too short for the text index',
   'from nodes where public_key is not null group by public_key': 'nodes that continue under another number',
   'from "users"': 'the list of users: a few hundred',

@@ -190,7 +190,12 @@ export function ofVisibleNodes(...columns: readonly (Column | SQL)[]): SQL {
   return areShown(columns, LATER)
 }
 
-/** The same with its values. */
+/** The condition that the node in this column is hidden, for the same. */
+export function ofHiddenNode(column: Column | SQL): SQL {
+  return sql`${column} in (select value from json_each(${LATER.hiddenNodes}))`
+}
+
+/** `ofVisibleNodes` with its values. */
 export function ofNodesSeenBy(view: View, ...columns: readonly (Column | SQL)[]): SQL {
   return areShown(columns, visibleValues(view))
 }

@@ -2,13 +2,13 @@ import { backupSchema } from './backup.ts'
 import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
 import { desc, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { nodes } from '../../db/schema.ts'
+import { nodes, rowCounts } from '../../db/schema.ts'
 import { type Db, prepareOnce, readTogether, type Store } from '../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { canReadChannel } from '../../shared/access/scope.ts'
-import { ofVisibleNodes, seesAllMessages, type View, viewKey, visibleValues } from '../sharing/visible.ts'
+import { ofHiddenNode, type View, viewKey, visibleValues } from '../sharing/visible.ts'
 import { ACTIVE_SECONDS, settingQueries, settingsOf } from '../settings/settings.ts'
-import { firstHour, seenTrafficQueries, trafficHours, trafficQueries } from './traffic-hours.ts'
+import { firstHour, trafficHours, trafficQueries } from './traffic-hours.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { LINK_KINDS } from '../../shared/mesh/link-kinds.ts'
 import { timeField } from '../http/fields.ts'
@@ -47,35 +47,21 @@ export const dashboardSchema = z
   .meta({ id: 'Dashboard' })
 export type Dashboard = z.infer<typeof dashboardSchema>
 
-const countSince = (db: Db, isSeen?: SQL) =>
+/** Nodes that are not hidden, and those of them heard at or after `since`. */
+const countNodesSince = (db: Db, since: SQL) =>
   db
     .select({
-      nodes: sql<number>`count(*)`,
-      activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('since')}), 0)`,
+      nodes: sql<number>`coalesce((select n from ${rowCounts} where table_name = 'nodes'), 0)
+        - (select count(*) from ${nodes} where ${ofHiddenNode(nodes.nodeNum)})`,
+      activeNodes: sql<number>`(select count(*) from ${nodes} where last_heard >= ${since})
+        - (select count(*) from ${nodes} where ${ofHiddenNode(nodes.nodeNum)} and +last_heard >= ${since})`,
     })
-    .from(nodes)
-    .where(isSeen)
+    .from(sql`(select 1)`)
     .prepare()
-
-const countKnown = (db: Db, isSeen?: SQL) =>
-  db
-    .select({
-      nodes: sql<number>`count(*)`,
-      activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('now')} - 1000 * ${ACTIVE_SECONDS}), 0)`,
-    })
-    .from(nodes)
-    .where(isSeen)
-    .prepare()
-
-/** Of nodes that are not hidden. */
-const seenQueries = prepareOnce((db) => ({
-  counts: countSince(db, ofVisibleNodes(nodes.nodeNum)),
-  known: countKnown(db, ofVisibleNodes(nodes.nodeNum)),
-}))
 
 const queries = prepareOnce((db) => ({
-  counts: countSince(db),
-  known: countKnown(db),
+  counts: countNodesSince(db, sql`${sql.placeholder('since')}`),
+  known: countNodesSince(db, sql`${sql.placeholder('now')} - 1000 * ${ACTIVE_SECONDS}`),
   air: db
     .select({
       channelUtilization: nodes.channelUtilization,
@@ -90,7 +76,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The data of the start page. Costs the same however many measurements are stored. */
+/** The data of the start page. Costs the same however much is stored. */
 export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   const { store } = ctx
   const { view } = ctx.viewer
@@ -137,20 +123,20 @@ export async function readFacts(store: Store, view: View, now: number): Promise<
 
 async function countAll(store: Store, view: View, now: number) {
   const start = firstHour(now)
-  const { messages, packets } = seesAllMessages(view) ? trafficQueries(store) : seenTrafficQueries(store)
-  const { air } = queries(store)
-  const { known } = view.hidden.size === 0 ? queries(store) : seenQueries(store)
+  const traffic = trafficQueries(store, view)
+  const { air, known } = queries(store)
   const values = { start, now, ...visibleValues(view) }
-  const [settings, [counted], said, logged, [measured]] = await readTogether(store, values, [
+  const [settings, [counted], messages, begun, leftOut, [measured]] = await readTogether(store, values, [
     settingQueries(store).all,
     known,
-    messages,
-    packets,
+    traffic.messages,
+    traffic.begun,
+    traffic.leftOut,
     air,
   ])
   const { nodeActiveSeconds: activeSeconds } = settingsOf(settings)
   const counts = { nodes: counted?.nodes ?? 0, activeNodes: counted?.activeNodes ?? 0 }
-  return { activeSeconds, counts, hours: trafficHours(start, said, logged), air: measured }
+  return { activeSeconds, counts, hours: trafficHours(start, view, { messages, begun, leftOut }), air: measured }
 }
 
 /** Nodes known, and those heard at or after `since`: of those that the view does not hide. */
@@ -159,8 +145,7 @@ export async function countNodes(
   view: View,
   since: number,
 ): Promise<{ nodes: number; activeNodes: number }> {
-  const { counts } = view.hidden.size === 0 ? queries(store) : seenQueries(store)
-  const row = await counts.get({ since, ...visibleValues(view) })
+  const row = await queries(store).counts.get({ since, ...visibleValues(view) })
   return { nodes: row?.nodes ?? 0, activeNodes: row?.activeNodes ?? 0 }
 }
 

@@ -1,7 +1,10 @@
-import { and, gte, sql, type SQL } from 'drizzle-orm'
-import { messages } from '../../db/schema.ts'
-import { type Db, prepareOnce } from '../../db/store.ts'
-import { visibleMessages } from '../sharing/visible.ts'
+import { and, gte, lte, sql } from 'drizzle-orm'
+import { messageHours, messages, packetHours } from '../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { BROADCAST } from '../../meshtastic/node-id.ts'
+import type { Scope } from '../../shared/access/scope.ts'
+import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../sharing/visible.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /** Reported hours; the last one is the current hour. */
@@ -14,74 +17,117 @@ export type TrafficHour = { readonly t: number; readonly messages: number; reado
 const start = sql`cast(${sql.placeholder('start')} as integer)`
 const hour = sql.raw(String(HOUR_MS))
 
-// The log is in the order of arrival and has no index by time: each hour's first packet is found by halving the ids.
-const PACKET_SEARCH = sql`(
-  with recursive search(hour, t, lo, hi) as (
-    select h.value, ${start} + h.value * ${hour},
-      (select coalesce(min(id), 0) from packets), (select coalesce(max(id) + 1, 0) from packets)
-    from json_each(${JSON.stringify([...Array(HOURS + 1).keys()])}) h
+/** Both with the same rows: the start of the hour, and messages as in `messageHours`. */
+const messageQueries = (db: Db) => ({
+  counted: db.select().from(messageHours).where(gte(messageHours.t, start)).prepare(),
+  ofVisibleNodes: db
+    .select({ t: sql<number>`hour`, counts: sql<string>`json_group_object(place, n)` })
+    .from(
+      sql`(select timestamp - timestamp % ${hour} as hour,
+        iif(to_node_num = ${sql.raw(String(BROADCAST))}, channel || '', 'direct') as place, count(*) as n
+        from ${messages} where timestamp >= ${start} and ${ofVisibleNodes(messages.fromNodeNum, messages.toNodeNum)}
+        group by 1, 2)`,
+    )
+    .groupBy(sql`hour`)
+    .prepare(),
+})
+
+// In the hour that began last before it. An index covers the IDs of replayed packets, which were heard before.
+const FIRST = sql`(select first_id from packet_hours where t >= ${start} order by t limit 1)`
+const LEFT_OUT = sql`(
+  select (select t from packet_hours where first_id <= p.id and t <= ${sql.placeholder('now')} order by t desc limit 1) as t
+  from (
+    select id from packets where replayed and id >= ${FIRST}
     union all
-    select hour, t,
-      iif((select p.t from packets p where p.id >= (lo + hi) / 2 order by p.id limit 1) < search.t, (lo + hi) / 2 + 1, lo),
-      iif((select p.t from packets p where p.id >= (lo + hi) / 2 order by p.id limit 1) < search.t, hi, (lo + hi) / 2)
-    from search where lo < hi
-  )
-  select lo as first, lead(lo) over (order by hour) as after from search where lo = hi order by hour limit ${sql.raw(String(HOURS))}
+    select id from packets where ${ofHiddenNode(sql`from_node_num`)} and id >= ${FIRST} and not replayed
+  ) p
 )`
 
-const countMessages = (db: Db, isSeen?: SQL) =>
-  db
-    .select({ hour: sql<number>`(timestamp - ${start}) / ${hour}`.as('hour'), n: sql<number>`count(*)` })
-    .from(messages)
-    .where(and(gte(messages.timestamp, start), isSeen))
-    .groupBy(sql`1`)
-    .prepare()
-
-export const trafficQueries = prepareOnce((db) => ({
-  messages: countMessages(db),
-  // Packets from a radio's memory were heard before; an index covers the IDs.
-  packets: db
+const packetQueries = (db: Db) => ({
+  begun: db
     .select({
-      n: sql<number>`after - first
-        - (select count(*) from packets p where p.replayed and p.id >= first and p.id < after)`,
+      t: packetHours.t,
+      firstId: packetHours.firstId,
+      oldest: sql<number | null>`(select min(id) from packets)`,
+      latest: sql<number | null>`(select max(id) from packets)`,
     })
-    .from(PACKET_SEARCH)
+    .from(packetHours)
+    .where(and(gte(packetHours.t, start), lte(packetHours.t, sql.placeholder('now'))))
+    .orderBy(packetHours.t)
     .prepare(),
-}))
+  leftOut: db
+    .select({ t: sql<number>`t`, n: sql<number>`count(*)` })
+    .from(LEFT_OUT)
+    .groupBy(sql`t`)
+    .prepare(),
+})
 
-/** The same for views that do not see everything. */
-export const seenTrafficQueries = prepareOnce((db) => ({
-  messages: countMessages(db, visibleMessages),
-  packets: db
-    .select({
-      n: sql<number>`after - first
-        - (select count(*) from packets p where p.replayed and p.id >= first and p.id < after)
-        - (select count(*) from packets p where p.from_node_num in
-            (select value from json_each(${sql.placeholder('hiddenNodes')}))
-          and p.id >= first and p.id < after and not p.replayed)`,
-    })
-    .from(PACKET_SEARCH)
-    .prepare(),
-}))
+const queries = prepareOnce((db) => ({ ...messageQueries(db), ...packetQueries(db) }))
+
+/**
+ * The queries for a view, to be run with `start`, `now` and `visibleValues`. Where nodes are hidden, messages are counted
+ * from their rows: the counters do not tell whose they are.
+ */
+export function trafficQueries(store: Store, { hidden }: View) {
+  const { counted, ofVisibleNodes: seen, begun, leftOut } = queries(store)
+  return { messages: hidden.size === 0 ? counted : seen, begun, leftOut }
+}
 
 /** Begin of the first hour that is told at `now`: `start` of the queries. */
 export function firstHour(now: number): number {
   return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
 }
 
+type Begun = {
+  readonly t: number
+  readonly firstId: number
+  readonly oldest: number | null
+  readonly latest: number | null
+}
+
 /**
- * The last 24 hours of the clock (UTC), oldest first, from the results of the queries. Packets are those still in the
- * log.
+ * The last 24 hours of the clock (UTC), oldest first, from the results of the queries: messages that the scope includes,
+ * and packets that are still in the log.
  */
 export function trafficHours(
   start: number,
-  messages: readonly { readonly hour: number; readonly n: number }[],
-  packets: readonly { readonly n: number }[],
+  scope: Scope,
+  {
+    messages: counted,
+    begun,
+    leftOut,
+  }: {
+    readonly messages: readonly { readonly t: number; readonly counts: string }[]
+    readonly begun: readonly Begun[]
+    readonly leftOut: readonly { readonly t: number; readonly n: number }[]
+  },
 ): TrafficHour[] {
-  const said = new Map(messages.map(({ hour, n }) => [hour, n]))
-  return Array.from({ length: HOURS }, (_, hour) => ({
-    t: start + hour * HOUR_MS,
-    messages: said.get(hour) ?? 0,
-    packets: packets[hour]?.n ?? 0,
-  }))
+  const said = new Map(counted.map(({ t, counts }) => [t, countReadable(scope, counts)]))
+  const logged = countLogged(begun)
+  for (const { t, n } of leftOut) logged.set(t, (logged.get(t) ?? n) - n)
+  return Array.from({ length: HOURS }, (_, index) => {
+    const t = start + index * HOUR_MS
+    return { t, messages: said.get(t) ?? 0, packets: logged.get(t) ?? 0 }
+  })
+}
+
+/** IDs are in the order of arrival, so an hour ends before the first packet of any later one. */
+function countLogged(begun: readonly Begun[]): Map<number, number> {
+  const counts = new Map<number, number>()
+  let after = Number.POSITIVE_INFINITY
+  for (const { t, firstId, oldest, latest } of begun.toReversed()) {
+    if (oldest === null || latest === null) continue
+    counts.set(t, Math.max(0, Math.min(after, latest + 1) - Math.max(firstId, oldest)))
+    after = Math.min(after, firstId)
+  }
+  return counts
+}
+
+function countReadable(scope: Scope, counts: string): number {
+  const places: unknown = JSON.parse(counts)
+  return Object.entries(Object(places)).reduce((sum, [place, n]) => {
+    const isDirect = place === 'direct'
+    const isRead = canReadMessage(scope, { channel: isDirect ? UNKNOWN_CHANNEL : Number(place), isDirect })
+    return isRead ? sum + Number(n) : sum
+  }, 0)
 }

@@ -1,8 +1,8 @@
-import { type Placeholder, sql, type SQL } from 'drizzle-orm'
-import { channels, packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
+import { lt, type Placeholder, sql, type SQL } from 'drizzle-orm'
+import { channels, packetHours, packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
-import { DAY_MS } from '../../shared/time.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 import { inSlices, type Pause } from './slices.ts'
 
@@ -53,6 +53,10 @@ const queries = prepareOnce((db) => ({
     )
     .returning({ id: packets.id })
     .prepare(),
+  packetHours: db
+    .delete(packetHours)
+    .where(lt(packetHours.t, value('before')))
+    .prepare(),
   oldest: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
   traceroutes: db
     .delete(traceroutes)
@@ -94,6 +98,7 @@ export async function deleteOldTraffic(
     const isOld = oldest !== undefined && oldest.t < packetCutoff
     return isOld ? await prepared.packets.all({ cutoff: packetCutoff, rows }) : []
   })
+  if (goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
   const routeCutoff = cutoff(settings.messageRetentionDays)
   const routes = await clear((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
   const unused = await clear((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))

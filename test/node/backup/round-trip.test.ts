@@ -252,6 +252,16 @@ test('the fixture of the first version restores into this one', async () => {
   const store = openDatabase(here.database)
   const { sqlite } = store
   const one = (sql: string) => sqlite.prepare(sql).raw().get()
+  const counted = sqlite.prepare('select t, counts from message_hours order by t').all()
+  expect(counted).toStrictEqual(
+    sqlite
+      .prepare(`select t, json_group_object(place, n) counts from (
+    select timestamp - timestamp % 3600000 t, iif(to_node_num = 4294967295, channel || '', 'direct') place, count(*) n
+    from messages group by 1, 2) group by t order by t`)
+      .all(),
+  )
+  expect(counted.length).toBeGreaterThan(0)
+  expect(one("select n from row_counts where table_name = 'nodes'")).toStrictEqual(one('select count(*) from nodes'))
   expect(
     one('select long_name, voltage, channel_utilization, battery_level, notes from nodes where id = 1'),
   ).toStrictEqual([
