@@ -1,8 +1,11 @@
-import { sql } from 'drizzle-orm'
-import { nodes } from '../../db/schema.ts'
+import { desc, eq, sql } from 'drizzle-orm'
+import { channelMetrics, nodes } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { type Plan, readText } from '../mesh/ingest/plan.ts'
+import { canReadChannel } from '../../shared/access/scope.ts'
+import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import { seesAllContents } from '../sharing/visible.ts'
 import { foldText } from '../automation/kinds/matcher.ts'
 import { isWanted, quote, type Text } from './kinds/message.ts'
 import { isNewsworthy } from './kinds/node-new.ts'
@@ -38,6 +41,19 @@ const known = prepareOnce((db) => ({
     })
     .from(nodes)
     .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
+    .prepare(),
+  // Of nodes whose latest came on another channel, the latest first.
+  earlierUptimes: db
+    .select({
+      nodeNum: nodes.nodeNum,
+      uptime: channelMetrics.uptimeSeconds,
+      t: channelMetrics.t,
+      channel: channelMetrics.channel,
+    })
+    .from(nodes)
+    .innerJoin(channelMetrics, eq(channelMetrics.nodeId, nodes.id))
+    .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
+    .orderBy(desc(channelMetrics.t))
     .prepare(),
   first: db
     .select({ at: sql<number | null>`min(first_heard)` })
@@ -146,36 +162,41 @@ async function findRestarts(
   { plan }: Batch,
 ): Promise<Found[]> {
   if (rules.length === 0) return []
-  const told = new Map<number, Uptime>()
-  for (const { nodeNum, uptimeSeconds, deviceMetricsTime } of plan.heard) {
+  const told = new Map<number, UptimeOn>()
+  for (const { nodeNum, uptimeSeconds, deviceMetricsTime, metricsChannel = UNKNOWN_CHANNEL } of plan.heard) {
     if (uptimeSeconds === undefined || deviceMetricsTime === undefined || deviceMetricsTime === null) continue
     const before = told.get(nodeNum)
     if (before === undefined || before.t < deviceMetricsTime)
-      told.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime })
+      told.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime, channel: metricsChannel })
   }
   if (told.size === 0) return []
-  const rows = await known(store).nodes.all({ nums: JSON.stringify([...told.keys()]) })
+  const nums = JSON.stringify([...told.keys()])
+  const rows = await known(store).nodes.all({ nums })
+  const isNarrow = rules.some(({ owner }) => !seesAllContents(owner.view))
+  const earlier = isNarrow ? await known(store).earlierUptimes.all({ nums }) : []
   return rows.flatMap((row) => {
-    const { nodeNum, uptime, t } = row
+    const { nodeNum, longName } = row
     const after = told.get(nodeNum)
-    if (uptime === null || t === null || after === undefined) return []
-    const before = { seconds: uptime, t }
-    if (!isRestart(before, after)) return []
-    const about = { channel: row.channel, direct: false, nodeNum }
-    const what = restartSentence(shownName(nodeNum, row.longName), before)
-    return rules
-      .filter(({ rule, owner }) => watcher(rule.nodes)(row) && maySee(owner, 'node_restarted', about))
-      .map((watching) => ({
-        watching,
-        subject: nodeSubject(nodeNum),
-        key: `${nodeNum}@${after.t}`,
-        nodeNum,
-        channel: row.channel,
-        direct: false,
-        what,
-      }))
+    if (after === undefined) return []
+    // The latest first.
+    const uptimes = [row, ...earlier.filter((each) => each.nodeNum === nodeNum)].flatMap(({ uptime, t, channel }) =>
+      uptime === null || t === null ? [] : [{ seconds: uptime, t, channel }],
+    )
+    const about = { channel: after.channel, direct: false, nodeNum }
+    return rules.flatMap((watching): Found[] => {
+      const { rule, owner } = watching
+      if (!watcher(rule.nodes)(row) || !maySee(owner, 'node_restarted', about)) return []
+      const before = uptimes.find(({ channel }) => canReadChannel(owner.view, channel))
+      if (before === undefined || !isRestart(before, after)) return []
+      const what = restartSentence(shownName(nodeNum, longName), before)
+      const { channel } = after
+      const key = `${nodeNum}@${after.t}`
+      return [{ watching, subject: nodeSubject(nodeNum), key, nodeNum, channel, direct: false, what }]
+    })
   })
 }
+
+type UptimeOn = Uptime & { readonly channel: number | null }
 
 /** Names of nodes after the batch. */
 async function readNames(store: Store, plan: Plan, nums: readonly number[]): Promise<(nodeNum: number) => string> {

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import type { Client } from '../../support/app.ts'
+import { FAR, heard, packet, position, seconds, telemetry } from '../../support/mesh/mesh.ts'
+
+const NONE = { read: false, write: false }
+const PRIVATE = 2
+let alerts: TestAlerts
+let guest: Client
+beforeEach(async () => {
+  alerts = await createTestAlerts()
+  const may = { read: true, write: false }
+  const scope = { channels: { read: [0], write: [] }, direct: NONE }
+  guest = await alerts.app.user('guest', { nodes: may, info: may, messages: may }, scope)
+})
+afterEach(() => alerts.app.close())
+
+const hear = (data: Parameters<typeof packet>[0], channel: number) => {
+  const at = alerts.app.clock.now
+  return alerts.ingest.store([heard(packet(data, { channel, rxTime: seconds(at) }), { at })])
+}
+const measure = async (values: object, channel: number) => {
+  const time = seconds(alerts.app.clock.now)
+  await hear(telemetry({ time, variant: { case: 'deviceMetrics', value: values } }), channel)
+  await alerts.pass(2 * MINUTE)
+}
+const place = async (latitudeI: number, channel: number) => {
+  const time = seconds(alerts.app.clock.now)
+  await hear(position({ latitudeI, longitudeI: 100_000_000, time }), channel)
+  await alerts.pass(2 * MINUTE)
+}
+
+const BATTERY = {
+  kind: 'metric',
+  name: 'Battery',
+  nodes: { kind: 'all' },
+  metric: 'deviceMetrics.batteryLevel',
+  is: 'below',
+  limit: 20,
+  hysteresis: 5,
+  forMinutes: 1,
+}
+const RESTART = { kind: 'node_restarted', name: 'Restart', nodes: { kind: 'all' } }
+const HOME = {
+  kind: 'area',
+  name: 'Home',
+  nodes: { kind: 'all' },
+  when: 'enters',
+  shape: { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 },
+}
+
+async function watch(rule: object): Promise<void> {
+  for (const client of [guest, alerts.admin]) {
+    await alerts.rule({ ...rule, destinations: [await alerts.webhook(client)] }, client)
+  }
+}
+const states = async (client: Client) => (await alerts.alerts(client)).map(({ state }) => state)
+const foretold = async (client: Client, rule: object) => {
+  const answer = await client.send('POST', '/api/alerts/rules/preview', rule)
+  return Object(await answer.json()).total
+}
+/** Of what is listed, sent and foretold. */
+const everythingTold = async () => {
+  const preview = await guest.send('POST', '/api/alerts/rules/preview', BATTERY)
+  return JSON.stringify([await alerts.alerts(guest), alerts.bodies(), await preview.json()])
+}
+
+test('a measurement counts with the latest value that the owner may read', async () => {
+  await watch(BATTERY)
+  await measure({ batteryLevel: 90 }, 0)
+  await measure({ batteryLevel: 13 }, PRIVATE)
+  await measure({ batteryLevel: 13 }, PRIVATE)
+  expect([await states(guest), await states(alerts.admin)]).toEqual([[], ['firing']])
+  expect([await foretold(guest, BATTERY), await foretold(alerts.admin, BATTERY)]).toEqual([0, 1])
+  expect(alerts.sent).toHaveLength(1)
+
+  await measure({ batteryLevel: 11 }, 0)
+  await measure({ batteryLevel: 97 }, PRIVATE)
+  expect([await states(guest), await states(alerts.admin)]).toEqual([['firing'], ['resolved']])
+  alerts.sent.length = 0
+  await measure({ batteryLevel: 98 }, 0)
+  expect(await states(guest)).toEqual(['resolved'])
+  expect(alerts.sent).toHaveLength(1)
+  expect(await everythingTold()).not.toMatch(/ (?:13|97) %/)
+})
+
+test('a place counts with the latest one that the owner may read, and a restart with the uptimes', async () => {
+  await watch(HOME)
+  await watch(RESTART)
+  await place(510_000_000, 0)
+  await place(500_000_000, PRIVATE)
+  expect([await states(guest), await states(alerts.admin)]).toEqual([[], ['firing']])
+  expect([await foretold(guest, HOME), await foretold(alerts.admin, HOME)]).toEqual([0, 1])
+  await place(500_000_000, 0)
+  expect(await states(guest)).toEqual(['firing'])
+
+  await measure({ uptimeSeconds: 7200 }, 0)
+  await measure({ uptimeSeconds: 5 }, PRIVATE)
+  expect([await foretold(guest, RESTART), await foretold(alerts.admin, RESTART)]).toEqual([0, 1])
+  const restarts = async (client: Client) =>
+    (await alerts.alerts(client)).filter(({ kind }) => kind === 'node_restarted').length
+  expect([await restarts(guest), await restarts(alerts.admin)]).toEqual([0, 1])
+  // It has run for longer than what was last told on the private channel, but not than what the guest knows.
+  await measure({ uptimeSeconds: 300 }, 0)
+  expect([await restarts(guest), await restarts(alerts.admin)]).toEqual([1, 1])
+})
+
+test('a node that is hidden raises no alert for who may not see it, and its open one is not told on', async () => {
+  await watch(BATTERY)
+  await measure({ batteryLevel: 11 }, 0)
+  expect([await states(guest), await states(alerts.admin)]).toEqual([['firing'], ['firing']])
+  await alerts.admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })
+  alerts.sent.length = 0
+  await measure({ batteryLevel: 99 }, 0)
+  expect([await states(guest), await foretold(guest, BATTERY)]).toEqual([[], 0])
+  expect(alerts.bodies().map(({ type }) => type)).toEqual(['alert.resolved'])
+})
