@@ -13,6 +13,7 @@ import { eventRoutes } from './mesh/live/routes.ts'
 import { ingestRoutes } from './mesh/collector/routes.ts'
 import { infoRoutes } from './mesh/radios/info-routes.ts'
 import { mapRoutes } from './mesh/map/routes.ts'
+import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/messages/routes.ts'
 import { nodeRoutes } from './mesh/nodes/routes.ts'
 import { telemetryRoutes } from './mesh/telemetry/routes.ts'
@@ -56,7 +57,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     await next()
     if (began !== undefined) countRequest(c, matchedPattern(c), c.res.status, began)
   })
-  app.use(securityHeaders)
+  app.use(securityHeaders(tileOrigins))
   app.use((c, next) => {
     if (!SAFE_METHODS.has(c.req.method)) return admitUnsafe(c, next)
     if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') return next()

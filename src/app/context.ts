@@ -72,6 +72,8 @@ export interface Ctx extends Ports {
   readonly nodesRevision?: number
   /** The answer is a page that other sites may show in a frame. */
   readonly isEmbedded?: true
+  /** Security headers of this answer, instead of the usual ones of the same names. */
+  readonly ownHeaders?: Readonly<Record<string, string>>
   /** An administrator previews public access with settings that are not in force; `viewer` is null then. */
   readonly preview?: PublicView
   readonly ip: string | null

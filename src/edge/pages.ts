@@ -12,43 +12,43 @@ import {
 } from '../app/http/security.ts'
 import type { Env } from './environment.ts'
 
+type PageService = {
+  readonly config: Config
+  /** Whether pages may be shown in frames of other sites. */
+  mayEmbed(): Promise<boolean>
+  /** The hosts of the map's tiles. */
+  tileOrigins(): Promise<readonly string[]>
+}
+
 /**
- * The web application: its files with the headers of `_headers`, and its page for every path without a file. `config`
+ * The web application: its files with the headers of `_headers`, and its page for every path without a file. `service`
  * is null while the service is not configured: the pages load anyway and show the API's error.
  */
-export async function servePages(
-  request: Request,
-  env: Env,
-  config: Config | null,
-  mayEmbed: () => Promise<boolean> = async () => false,
-): Promise<Response> {
+export async function servePages(request: Request, env: Env, service: PageService | null): Promise<Response> {
   const requestId = newRequestId()
   const { protocol } = new URL(request.url)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  const answer = isRead ? await readPage(request, env, config, mayEmbed) : refuseMethod(requestId)
+  const answer = isRead ? await readPage(request, env, service) : refuseMethod(requestId)
   answer.headers.set('X-Request-Id', requestId)
-  const isHttps = protocol === 'https:' || (config !== null && isPublishedByHttps(config))
+  const isHttps = protocol === 'https:' || (service !== null && isPublishedByHttps(service.config))
   if (isHttps) answer.headers.set('Strict-Transport-Security', HSTS)
   return answer
 }
 
-async function readPage(
-  request: Request,
-  env: Env,
-  config: Config | null,
-  mayEmbed: () => Promise<boolean>,
-): Promise<Response> {
+async function readPage(request: Request, env: Env, service: PageService | null): Promise<Response> {
   const found = await env.ASSETS.fetch(request)
   const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
   const { pathname } = new URL(request.url)
   const isPage = isHtml && mayBePage(pathname)
-  const isEmbedded = isPage && isEmbedPath(pathname) && (await mayEmbed())
+  const isEmbedded = isPage && isEmbedPath(pathname) && (await service?.mayEmbed()) === true
   const isThere = isPagePath(pathname) && (isEmbedded || !isEmbedPath(pathname))
   const status = isPage && found.ok && !isThere ? 404 : found.status
   const answer = isHtml && !isPage ? notFound() : new Response(found.body, { status, headers: found.headers })
-  if (!isPage || config === null) return answer
-  answer.headers.set('Content-Security-Policy', pagePolicy(config))
-  const more = { ...robotsHeaders(config), ...(isEmbedded && embedHeaders(config)) }
+  if (!isPage || service === null) return answer
+  const { config } = service
+  const origins = await service.tileOrigins()
+  answer.headers.set('Content-Security-Policy', pagePolicy(origins))
+  const more = { ...robotsHeaders(config), ...(isEmbedded && embedHeaders(config, origins)) }
   for (const [name, value] of Object.entries(more)) answer.headers.set(name, value)
   return answer
 }

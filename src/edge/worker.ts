@@ -10,6 +10,7 @@ import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { mayEmbed } from '../app/sharing/public-access.ts'
+import { tileOrigins } from '../app/mesh/map/tiles.ts'
 import { isApi } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
@@ -175,8 +176,12 @@ export default {
     if (!isApi(new URL(request.url).pathname)) {
       if (!service.ok) return servePages(request, env, null)
       const { ports } = service
-      // While the database does not answer, nothing is shown in frames.
-      return servePages(request, env, ports.config, () => mayEmbed(ports).catch(() => false))
+      return servePages(request, env, {
+        config: ports.config,
+        // While the database does not answer, nothing is shown in frames.
+        mayEmbed: () => mayEmbed(ports).catch(() => false),
+        tileOrigins: () => tileOrigins(ports),
+      })
     }
     if (!service.ok) return misconfigured(service.log, service.problems)
     try {

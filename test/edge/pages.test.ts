@@ -10,7 +10,7 @@ const PAGE = readFileSync(fileURLToPath(new URL('../../src/web/index.html', impo
 const TITLE = /<title>(.*)<\/title>/.exec(PAGE)?.[1] ?? ''
 
 const MAP_TILE_URL = 'https://tiles.example.org/{z}/{x}/{y}.png'
-const PAGE_POLICY = pagePolicy({ MAP_TILE_URL })
+const PAGE_POLICY = pagePolicy(['https://tiles.example.org'])
 
 let workerd: Workerd
 beforeAll(async () => {
@@ -40,6 +40,20 @@ test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=n
     }
   },
 )
+
+test('tiles chosen by a setting change the policy of the next page', async () => {
+  const mapTiles = {
+    kind: 'url',
+    url: 'https://own.example.org/{z}/{x}/{y}',
+    darkUrl: null,
+    maxZoom: 9,
+    attribution: null,
+  }
+  await workerd.sql(`insert into settings values ('mapTiles', '${JSON.stringify(mapTiles)}', 0)`)
+  expect((await get('/map')).headers.get('content-security-policy')).toBe(pagePolicy(['https://own.example.org']))
+  await workerd.sql(`delete from settings`)
+  expect((await get('/map')).headers.get('content-security-policy')).toBe(PAGE_POLICY)
+})
 
 test('an unknown path is 404, answered by the application', async () => {
   for (const path of ['/other/nodes', '/users/0']) {

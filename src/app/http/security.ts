@@ -3,7 +3,6 @@ import type { Config } from '../config/config.ts'
 import type { AppEnv, Ports } from '../context.ts'
 import { AppError } from './errors.ts'
 import { isApi } from './pages.ts'
-import { tileOrigin } from '../config/secure-url.ts'
 
 const policy = (images: string, ancestors = "'none'") =>
   [
@@ -27,21 +26,22 @@ export const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** For the web application's pages: images may also come from the host of the map's tiles, and from no other. */
-export function pagePolicy(config: Pick<Config, 'MAP_TILE_URL'>): string {
-  return policy(imagesOf(config))
+/** For the web application's pages: images may also come from the hosts of the map's tiles, and from no other. */
+export function pagePolicy(tileOrigins: readonly string[]): string {
+  return policy(imagesOf(tileOrigins))
 }
 
-function imagesOf({ MAP_TILE_URL }: Pick<Config, 'MAP_TILE_URL'>): string {
-  const origin = MAP_TILE_URL === null ? null : tileOrigin(MAP_TILE_URL)
-  return origin === null ? OWN_IMAGES : `${OWN_IMAGES} ${origin}`
+function imagesOf(tileOrigins: readonly string[]): string {
+  return [OWN_IMAGES, ...tileOrigins].join(' ')
 }
 
 /** Headers of a page that the sites of EMBED_ORIGINS may show in a frame, instead of those of the other pages. */
-export function embedHeaders(config: Pick<Config, 'MAP_TILE_URL' | 'EMBED_ORIGINS'>): Record<string, string> {
-  const { EMBED_ORIGINS: origins } = config
+export function embedHeaders(
+  { EMBED_ORIGINS: origins }: Pick<Config, 'EMBED_ORIGINS'>,
+  tileOrigins: readonly string[],
+): Record<string, string> {
   return {
-    'Content-Security-Policy': policy(imagesOf(config), origins.length === 0 ? "'none'" : origins.join(' ')),
+    'Content-Security-Policy': policy(imagesOf(tileOrigins), origins.length === 0 ? "'none'" : origins.join(' ')),
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
 }
@@ -54,21 +54,30 @@ export function robotsHeaders({ PUBLIC_INDEXING }: Pick<Config, 'PUBLIC_INDEXING
 /** Of answers over HTTPS. */
 export const HSTS = 'max-age=31536000'
 
-/** Gives each answer its request id and security headers, and forbids caching of the API. */
-export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
-  await next()
-  const { headers } = c.res
-  headers.set('X-Request-Id', c.get('ctx').requestId)
-  for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
-  if (!isApi(c.req.path)) {
-    const { config, isEmbedded } = c.get('ctx')
-    headers.set('Content-Security-Policy', pagePolicy(config))
-    const more = { ...robotsHeaders(config), ...(isEmbedded === true && embedHeaders(config)) }
-    for (const [name, value] of Object.entries(more)) headers.set(name, value)
+/**
+ * Gives each answer its request id and security headers, and forbids caching of the API. `tileOrigins` reads the hosts
+ * of the map's tiles.
+ */
+export const securityHeaders =
+  (tileOrigins: (ports: Ports) => Promise<readonly string[]>): MiddlewareHandler<AppEnv> =>
+  async (c, next) => {
+    await next()
+    const { headers } = c.res
+    headers.set('X-Request-Id', c.get('ctx').requestId)
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
+    if (!isApi(c.req.path)) {
+      const ctx = c.get('ctx')
+      const { config, isEmbedded } = ctx
+      // Scripts and styles show no images.
+      const origins = c.req.path.startsWith('/assets/') ? [] : await tileOrigins(ctx)
+      headers.set('Content-Security-Policy', pagePolicy(origins))
+      const more = { ...robotsHeaders(config), ...(isEmbedded === true && embedHeaders(config, origins)) }
+      for (const [name, value] of Object.entries(more)) headers.set(name, value)
+    }
+    for (const [name, value] of Object.entries(c.get('ctx').ownHeaders ?? {})) headers.set(name, value)
+    if (arrivedByHttps(c, c.get('ctx'))) headers.set('Strict-Transport-Security', HSTS)
+    if (isApi(c.req.path) && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
   }
-  if (arrivedByHttps(c, c.get('ctx'))) headers.set('Strict-Transport-Security', HSTS)
-  if (isApi(c.req.path) && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
-}
 
 /**
  * Whether the client's browser uses HTTPS: according to the request, or to PUBLIC_URL if a proxy does not say or is not

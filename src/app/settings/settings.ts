@@ -4,13 +4,15 @@ import { settings } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../http/errors.ts'
+import { type MapTilesSetting, mapTilesSchema } from './map-tiles.ts'
 import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../shared/limits.ts'
 import { forEachName, namesOf } from '../../shared/names.ts'
 
 const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
-/** Every setting: its schema, its default and its description. */
-const SETTINGS = {
+/** Every setting that is a number: its schema, its default and its description. */
+const NUMBERS = {
   telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Days for which measurements are kept' },
   telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Days for which hourly values are kept' },
   packetRetentionDays: { schema: days, fallback: 7, meaning: 'Days for which the packet log is kept' },
@@ -23,11 +25,16 @@ const SETTINGS = {
   },
 } as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
 
-type Key = keyof typeof SETTINGS
-const KEYS = namesOf(SETTINGS)
+const AS_CONFIGURED: MapTilesSetting = { kind: 'configured' }
+
+type Key = keyof Settings
+const KEYS: readonly Key[] = [...namesOf(NUMBERS), 'mapTiles']
 
 export const settingsSchema = z
-  .strictObject(forEachName(SETTINGS, (key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)))
+  .strictObject({
+    ...forEachName(NUMBERS, (key) => NUMBERS[key].schema.describe(NUMBERS[key].meaning)),
+    mapTiles: mapTilesSchema.describe('Where the map gets its tiles'),
+  })
   .meta({ id: 'Settings', description: 'Settings of the service' })
 export type Settings = z.infer<typeof settingsSchema>
 
@@ -35,7 +42,7 @@ export const settingsChangesSchema = settingsSchema.partial()
 
 /** The setting nodeActiveSeconds where a query needs it. */
 export const ACTIVE_SECONDS = sql`coalesce((select cast(value as integer) from settings where key = 'nodeActiveSeconds'),
-  ${sql.raw(String(SETTINGS.nodeActiveSeconds.fallback))})`
+  ${sql.raw(String(NUMBERS.nodeActiveSeconds.fallback))})`
 
 export const settingQueries = prepareOnce((db) => ({
   all: db.select({ key: settings.key, value: settings.value }).from(settings).prepare(),
@@ -49,17 +56,26 @@ export async function readSettings(store: Store): Promise<Settings> {
 /** The stored values; those that this version does not know, or cannot read, count as not set. */
 export function settingsOf(rows: readonly { readonly key: string; readonly value: string }[]): Settings {
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
-  return forEachName(SETTINGS, (key) => {
+  const read = <T>(key: string, schema: z.ZodType<T>, fallback: T): T => {
     const text = stored.get(key)
-    const parsed = text === undefined ? undefined : SETTINGS[key].schema.safeParse(JSON.parse(text))
-    return parsed?.success ? parsed.data : SETTINGS[key].fallback
-  })
+    const parsed = text === undefined ? undefined : schema.safeParse(JSON.parse(text))
+    return parsed?.success ? parsed.data : fallback
+  }
+  return {
+    ...forEachName(NUMBERS, (key) => read<number>(key, NUMBERS[key].schema, NUMBERS[key].fallback)),
+    mapTiles: read('mapTiles', mapTilesSchema, AS_CONFIGURED),
+  }
 }
 
-/** Sets the named settings and leaves the others. */
+/** Sets the named settings and leaves the others. Throws `invalid_request` for a map file where there is none. */
 export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsChangesSchema>): Promise<Settings> {
   const before = await readSettings(ctx.store)
-  const changed = KEYS.filter((key) => changes[key] !== undefined && changes[key] !== before[key])
+  if (changes.mapTiles?.kind === 'file' && ctx.mapArchive === null) {
+    const message = 'This service has no map file: MAP_PMTILES is not set'
+    throw new AppError('invalid_request', `mapTiles: ${message}`, { issues: [{ path: 'mapTiles', message }] })
+  }
+  const isSame = (key: Key) => JSON.stringify(changes[key]) === JSON.stringify(before[key])
+  const changed = KEYS.filter((key) => changes[key] !== undefined && !isSame(key))
   if (changed.length === 0) return before
   const pick = (from: typeof changes) => Object.fromEntries(changed.map((key) => [key, from[key]]))
   await ctx.store.atomic([

@@ -102,6 +102,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/map': may('nodes', 'read'),
   'GET /api/map/archive': may('nodes', 'read'),
+  'GET /api/map/preview': may('settings', 'write'),
   'GET /api/nodes': may('nodes', 'read'),
   'GET /api/nodes/:id': may('nodes', 'read'),
   'PUT /api/nodes/:id': may('nodes', 'write'),
@@ -171,6 +172,7 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/tokens': 'own',
   'GET /api/map': 'none',
   'GET /api/map/archive': 'none',
+  'GET /api/map/preview': 'none',
   'GET /api/nodes': 'view',
   'GET /api/nodes/:id': 'view',
   'GET /api/nodes/:id/positions': 'view',

@@ -8,6 +8,7 @@ const DEFAULTS = {
   telemetryHourlyRetentionDays: 400,
   packetRetentionDays: 7,
   nodeActiveSeconds: 7200,
+  mapTiles: { kind: 'configured' },
 }
 
 let app: TestApp
@@ -52,6 +53,16 @@ describe('settings', () => {
     { messageRetentionDays: '30' },
     { nodeActiveSeconds: 59 },
     { nodeActiveSeconds: null },
+    { mapTiles: { kind: 'url' } },
+    { mapTiles: { kind: 'elsewhere' } },
+    { mapTiles: { kind: 'none', url: '/{z}/{x}/{y}' } },
+    { mapTiles: 'none' },
+    ...[
+      'http://tiles.example.org/{z}/{x}/{y}.png',
+      'https://tiles.example.org/{z}/{x}.png',
+      'javascript:{z}{x}{y}',
+    ].map((url) => ({ mapTiles: { kind: 'url', url, darkUrl: null, maxZoom: 19, attribution: null } })),
+    { mapTiles: { kind: 'file', attribution: null } },
     { telemetryRetentionDays: 14, __proto__x: true },
     [],
   ])('refuse %j as a whole', async (body) => {

@@ -21,6 +21,7 @@ it('follows the settings', () => {
     positionRetentionDays: 2,
     messageRetentionDays: 3,
     nodeActiveSeconds: 60,
+    mapTiles: { kind: 'configured' } as const,
   }
   const cutoffs = { telemetry: START - DAY, positions: START - 2 * DAY, messages: START - 3 * DAY }
   expect(retentionCutoffs(settings, START)).toStrictEqual(cutoffs)

@@ -82,6 +82,23 @@ export function meshScenarios(admin: () => Client): void {
       { details: { before: { messageRetentionDays: 365 }, after: { messageRetentionDays: 30 } } },
     ])
   })
+
+  test('tiles of the map are chosen by a setting, and can be seen before', async () => {
+    const url = 'https://tiles.example.org/{z}/{x}/{y}.png'
+    const query = new URLSearchParams({ url, latitude: '49.9', longitude: '10.9', zoom: '8' })
+    const preview = await admin().send('GET', `/api/map/preview?${query.toString()}`)
+    expect([preview.status, preview.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8'])
+    expect(preview.headers.get('content-security-policy')).toContain("img-src 'self' https://tiles.example.org")
+    const mapTiles = { kind: 'url', url, darkUrl: null, maxZoom: 18, attribution: null }
+    expect(await admin().send('PUT', '/api/settings', { mapTiles })).toMatchObject({ status: 200, body: { mapTiles } })
+    expect((await admin().send('GET', '/api/map')).body).toEqual({ tiles: mapTiles })
+    const changes = await auditOf(admin(), 'settings_updated')
+    expect(changes).toContainEqual(
+      expect.objectContaining({ details: { before: { mapTiles: { kind: 'configured' } }, after: { mapTiles } } }),
+    )
+    const file = { mapTiles: { kind: 'file', attribution: null } }
+    expect(await admin().send('PUT', '/api/settings', file)).toMatchObject(refusal(400, 'invalid_request'))
+  })
 }
 
 async function seedNodes(admin: Client): Promise<void> {

@@ -87,6 +87,66 @@ describe('tiles of another host', () => {
   })
 })
 
+describe('tiles chosen on the page Settings', () => {
+  let tiles: TileServer
+  let night: TileServer
+  let site: Site
+  beforeAll(async () => {
+    tiles = await openTileServer(RED)
+    night = await openTileServer([20, 30, 90])
+    site = await openSite({ ADMIN_PASSWORD })
+  })
+  afterAll(async () => {
+    await site.close()
+    await tiles.close()
+    await night.close()
+  })
+
+  test('are seen before they are saved, and then on the map; the page says who learns what', async () => {
+    const { page, goto, violations, complaints } = await openSignedIn(site, '/settings', { colorScheme: 'light' })
+    const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Background of the map' }) })
+    await card.getByLabel('Tiles', { exact: true }).selectOption('From an address')
+    await card.getByText('asks this host for tiles').waitFor()
+    await card.getByLabel('Address of the tiles').fill(`${tiles.origin}/{z}/{x}/{y}.png`)
+    await card.getByLabel('Address for dark pages').fill(`${night.origin}/{z}/{x}/{y}.png`)
+    await card.getByLabel('Attribution').fill('© Red tiles')
+    await card.getByRole('button', { name: 'Preview' }).click()
+    await page.frameLocator('iframe[title=Preview]').getByRole('img', { name: 'Tiles' }).waitFor()
+    await expect.poll(() => tiles.asked.length).toBeGreaterThan(3)
+    for (const { referer } of tiles.asked) expect(referer).toBe(`${site.base}/`)
+    expect(await violations()).toEqual([])
+    const loaded = page.waitForEvent('load')
+    await card.getByRole('button', { name: 'Save the background' }).click()
+    await loaded
+    await expect.poll(() => card.getByLabel('Address of the tiles').inputValue()).toContain(tiles.origin)
+    await goto('/map?node=!a0cb0001')
+    await page.getByText('© Red tiles').waitFor()
+    await expect.poll(() => page.locator('.leaflet-tile-loaded').first().getAttribute('src')).toContain(tiles.origin)
+    // Each user may prefer the other ones, or none.
+    await page.getByRole('button', { name: 'Layers' }).click()
+    await page.getByLabel('Background').selectOption('dark')
+    await expect.poll(() => page.locator('.leaflet-tile-loaded').first().getAttribute('src')).toContain(night.origin)
+    await page.getByLabel('Background').selectOption('none')
+    await expect.poll(() => page.locator('.leaflet-tile').count()).toBe(0)
+    const own = [tiles.origin, night.origin]
+    expect(complaints.filter((complaint) => !own.some((origin) => complaint.startsWith(origin)))).toEqual([])
+  })
+
+  test('an address without its parts is refused in words', async () => {
+    const { page } = await openSignedIn(site, '/settings')
+    const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Background of the map' }) })
+    await card.getByLabel('Tiles', { exact: true }).selectOption('From an address')
+    await card.getByLabel('Address of the tiles').fill('http://tiles.example.org/{z}/{x}/{y}.png')
+    await card.getByRole('button', { name: 'Save the background' }).click()
+    await card.getByText(/Expected an https URL/).waitFor()
+    await card.getByLabel('Tiles', { exact: true }).selectOption('None')
+    const loaded = page.waitForEvent('load')
+    await card.getByRole('button', { name: 'Save the background' }).click()
+    await loaded
+    await card.getByText('ask no other host').waitFor()
+  })
+})
+
 describe('a local map file', () => {
   const directory = mkdtempSync(join(tmpdir(), 'mesh-map-'))
   const path = join(directory, 'map.pmtiles')

@@ -6,6 +6,8 @@ import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { readRange } from './byte-range.ts'
 import { mapSchema, openArchive, readMap } from './tiles.ts'
+import { validate } from '../../http/validate.ts'
+import { previewHeaders, previewPage, previewSchema } from './preview.ts'
 import { matchesEtag } from '../../http/compression.ts'
 
 const OCTETS = { mediaType: 'application/octet-stream' }
@@ -16,6 +18,19 @@ export const mapRoutes = new Hono<AppEnv>()
     sharedWhole('nodes', requirePermission('nodes', 'read')),
     answers('Where the map gets its tiles', { 200: mapSchema }, ['map_unavailable']),
     async (c) => c.json(await readMap(c.var.ctx)),
+  )
+  .get(
+    '/preview',
+    requirePermission('settings', 'write'),
+    answers('Some tiles of an address that is not chosen yet, as a page for a frame', {
+      200: { mediaType: 'text/html' },
+    }),
+    validate('query', previewSchema),
+    (c) => {
+      const wanted = c.req.valid('query')
+      c.set('ctx', { ...c.var.ctx, ownHeaders: previewHeaders(wanted.url) })
+      return c.html(previewPage(wanted))
+    },
   )
   .get(
     '/archive',

@@ -1,7 +1,10 @@
 import type { OpenMapArchive } from './archive.ts'
 import * as z from 'zod'
-import type { Ctx } from '../../context.ts'
+import { tileOrigin } from '../../config/secure-url.ts'
+import type { Ctx, Ports } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
+import type { MapTilesSetting } from '../../settings/map-tiles.ts'
+import { readSettings } from '../../settings/settings.ts'
 import { TILE_FORMATS } from './pmtiles-header.ts'
 
 const attribution = z.string().nullable().describe('Whose tiles they are, plain text')
@@ -14,6 +17,7 @@ export const mapSchema = z
         z.object({
           kind: z.literal('url'),
           url: z.string().describe('With {z}, {x} and {y}'),
+          darkUrl: z.string().nullable().describe('Tiles for dark pages; null: the same'),
           maxZoom: zoom,
           attribution,
         }),
@@ -31,17 +35,43 @@ export const mapSchema = z
   })
   .meta({ id: 'MapTiles' })
 
+type Source = Exclude<MapTilesSetting, { kind: 'configured' }>
+type Given = Pick<Ports, 'config' | 'mapArchive'>
+
+/** The tiles that the setting chooses, or those of the variables. */
+function sourceOf({ config, mapArchive }: Given, setting: MapTilesSetting): Source {
+  if (setting.kind !== 'configured') return setting
+  const { MAP_TILE_URL: url, MAP_TILE_MAX_ZOOM: maxZoom, MAP_TILE_ATTRIBUTION: by } = config
+  if (url !== null) return { kind: 'url', url, darkUrl: null, maxZoom, attribution: by }
+  return mapArchive === null ? { kind: 'none' } : { kind: 'file', attribution: by }
+}
+
 /** The source of the map's tiles. Throws `map_unavailable`. */
 export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
-  const { MAP_TILE_URL, MAP_TILE_MAX_ZOOM, MAP_TILE_ATTRIBUTION: attribution } = ctx.config
-  if (MAP_TILE_URL !== null) {
-    return { tiles: { kind: 'url', url: MAP_TILE_URL, maxZoom: MAP_TILE_MAX_ZOOM, attribution } }
-  }
-  if (ctx.mapArchive === null) return { tiles: null }
+  const source = sourceOf(ctx, (await readSettings(ctx.store)).mapTiles)
+  if (source.kind === 'url') return { tiles: source }
+  // After a restore on another machine, a setting may choose a file that this one doesn't have.
+  if (source.kind === 'none' || ctx.mapArchive === null) return { tiles: null }
   const archive = await openArchive(ctx)
   await archive.close()
   const { format, minZoom, maxZoom, bounds } = archive.header
-  return { tiles: { kind: 'archive', format, minZoom, maxZoom, bounds: [...bounds], attribution } }
+  const by = source.attribution ?? ctx.config.MAP_TILE_ATTRIBUTION
+  return { tiles: { kind: 'archive', format, minZoom, maxZoom, bounds: [...bounds], attribution: by } }
+}
+
+/**
+ * The hosts from which pages may load images of tiles. While the database does not answer, those of the variables:
+ * pages are there all the same.
+ */
+export async function tileOrigins(ports: Given & Pick<Ports, 'store'>): Promise<readonly string[]> {
+  const setting = await readSettings(ports.store).then(
+    ({ mapTiles }) => mapTiles,
+    () => ({ kind: 'configured' }) as const,
+  )
+  const source = sourceOf(ports, setting)
+  if (source.kind !== 'url') return []
+  const urls = [source.url, source.darkUrl].filter((url) => url !== null)
+  return [...new Set(urls.flatMap((url) => tileOrigin(url) ?? []))]
 }
 
 /** The map file, to be closed. Throws `not_found`, `map_unavailable`. */

@@ -1,5 +1,5 @@
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import type { Node } from '../../state/mesh.ts'
@@ -36,6 +36,14 @@ export function useTiles(): UsedTiles {
   const failed = useSignal(false)
   const attribution = useSignal<string | null>(null)
   const wanted = useSignal<Tiles | null>(null)
+  const isBlocked = useRef(false)
+  useEffect(() => {
+    const note = ({ effectiveDirective }: SecurityPolicyViolationEvent) => {
+      isBlocked.current ||= effectiveDirective === 'img-src'
+    }
+    document.addEventListener('securitypolicyviolation', note)
+    return () => document.removeEventListener('securitypolicyviolation', note)
+  }, [])
   const { reload, error } = useLoad(async () => {
     const { tiles } = await ask(api.map.$get())
     wanted.value = tiles
@@ -56,6 +64,8 @@ export function useTiles(): UsedTiles {
       [],
     ),
     retry: () => {
+      // The tiles were chosen after this page was loaded: only a new one may show images of their host.
+      if (isBlocked.current) location.reload()
       failed.value = false
       turn.value++
       void reload()

@@ -5,7 +5,17 @@ import { place, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
-import { type LayerName, layerChoice, type Layers, LAYERS, LINE_AGES, LINE_SIGNALS, lineLimits } from './switches.ts'
+import {
+  backgroundChoice,
+  BACKGROUNDS,
+  type LayerName,
+  layerChoice,
+  type Layers,
+  LAYERS,
+  LINE_AGES,
+  LINE_SIGNALS,
+  lineLimits,
+} from './switches.ts'
 
 /** Layers that only users who may read the mesh's topology can see. */
 const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes'])
@@ -25,7 +35,7 @@ function switchLayer(name: LayerName, isOn: boolean): void {
 }
 
 /** Switches for what the map shows, and limits for its lines. */
-export function LayersPanel({ isOpen }: { isOpen: Signal<boolean> }) {
+export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; hasTiles: boolean }) {
   useEffect(() => {
     const close = ({ key }: KeyboardEvent) => {
       if (key === 'Escape') isOpen.value = false
@@ -49,6 +59,14 @@ export function LayersPanel({ isOpen }: { isOpen: Signal<boolean> }) {
           {t.map.layerNames[name]}
         </label>
       ))}
+      {hasTiles && (
+        <Select
+          label={t.map.background}
+          value={backgroundChoice.value.value}
+          options={BACKGROUNDS.map((name) => [name, t.map.backgrounds[name]] as const)}
+          onChange={backgroundChoice.keep}
+        />
+      )}
       {can('info', 'read') && (
         <>
           <Select

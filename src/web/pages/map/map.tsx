@@ -117,7 +117,7 @@ function MapBox({ box, tiles, isEmpty, hasLines, isChoosing }: BoxProps) {
         </div>
       )}
       <Legend hasLines={hasLines} />
-      {isChoosing.value && <LayersPanel isOpen={isChoosing} />}
+      {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
       {tiles.notice.value !== null && (
         <div class="map-notice" role="status">
           {tiles.notice.value}

@@ -40,6 +40,16 @@ export const layerChoice = preference<Layers>('map-layers', FIRST, (found) => {
   }
 })
 
+export const BACKGROUNDS = ['auto', 'light', 'dark', 'none'] as const
+/** How this user wants the tiles; `auto`: light or dark as the pages are. */
+export type Background = (typeof BACKGROUNDS)[number]
+
+export const backgroundChoice = preference<Background>(
+  'map-background',
+  'auto',
+  (found) => BACKGROUNDS.find((known) => known === found) ?? null,
+)
+
 export const LINE_AGES = ['', '1', '6', '24', '168'] as const
 export const LINE_SIGNALS = ['', 'fair', 'good'] as const
 

@@ -1,6 +1,5 @@
-import { control, latLngBounds, type LatLng, type Map as LeafletMap, map as createLeaflet } from 'leaflet'
+import { control, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
-import { isRecord } from '../../api.ts'
 import { createArrangement } from './layers/arrangement.ts'
 import { isDark, readPalette } from './layers/colour.ts'
 import { createLines, type ShownLines } from './layers/lines.ts'
@@ -9,6 +8,8 @@ import { type Choice, createPointing } from './layers/pointing.ts'
 import { createSheet } from './layers/sheet.ts'
 import { createTip } from './layers/tip.ts'
 import { createWaypoints } from './layers/waypoints.ts'
+import { recallView, rememberView } from './last-view.ts'
+import type { Background } from './switches.ts'
 import type { Tiles } from './tiles/archive.ts'
 import { graticule } from './tiles/graticule.ts'
 import { showTiles, type TileReports } from './tiles/tiles.ts'
@@ -22,7 +23,7 @@ export type MeshMap = {
   showNodes(shown: ShownNodes, hasNames: boolean, route: ShownRoute | null): void
   showLines(shown: ShownLines): void
   showWaypoints(waypoints: readonly Waypoint[]): void
-  showTiles(tiles: Tiles | null): void
+  showTiles(tiles: Tiles | null, background: Background): void
   /** After the scheme has changed. */
   recolour(): void
   /** Brings a place into sight. */
@@ -32,7 +33,6 @@ export type MeshMap = {
   destroy(): void
 }
 
-const KEY = 'map-view'
 const NEAR_ZOOM = 13
 const MAX_ZOOM = 20
 
@@ -50,8 +50,8 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     maxZoom: MAX_ZOOM,
     worldCopyJump: true,
   })
-  const remembered = recall()
-  map.setView(remembered?.center ?? [30, 10], remembered?.zoom ?? 2)
+  const remembered = recallView()
+  map.setView(remembered === null ? [30, 10] : [remembered.lat, remembered.lng], remembered?.zoom ?? 2)
   control.zoom({ position: 'bottomright' }).addTo(map)
   control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
   let colours = readPalette()
@@ -74,12 +74,14 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   let bright: ReadonlySet<number> | null = null
   let dropTiles = () => {}
   let tiles: Tiles | null = null
+  let background: Background = 'auto'
   let places: readonly LatLng[] = []
   const arrange = createArrangement(map, { dots, lines, waypoints, named: () => (named ? (bright ?? 'all') : 'none') })
   const next = onceAFrame()
   map.on('moveend resize', () => next.ask('arrange', arrange))
   map.on('moveend', () => {
-    if (isPlaced) remember(map)
+    const { lat, lng } = map.getCenter()
+    if (isPlaced) rememberView({ lat, lng, zoom: map.getZoom() })
   })
   /** Once for all that changes at a time. */
   const redraw = () =>
@@ -90,9 +92,10 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     })
   const drawTiles = () => {
     dropTiles()
-    const dark = isDark()
-    box.classList.toggle('is-dark', dark)
-    dropTiles = tiles === null ? () => {} : showTiles(map, tiles, dark, reports)
+    const dark = background === 'auto' ? isDark() : background === 'dark'
+    const isDimmed = dark && !(tiles?.kind === 'url' && tiles.darkUrl !== null)
+    box.classList.toggle('is-dark', isDimmed)
+    dropTiles = tiles === null || background === 'none' ? () => {} : showTiles(map, tiles, dark, reports)
   }
   // The visible part stays visible when the panel opens.
   const resized = new ResizeObserver(() => {
@@ -152,8 +155,9 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
       waypoints.show(shown)
       redraw()
     },
-    showTiles(wanted) {
+    showTiles(wanted, look) {
       tiles = wanted
+      background = look
       drawTiles()
     },
     recolour,
@@ -188,28 +192,5 @@ function onceAFrame() {
       if (frame === 0) frame = requestAnimationFrame(work)
     },
     stop: () => cancelAnimationFrame(frame),
-  }
-}
-
-/** The last view of the map in this browser. */
-function recall(): { center: [number, number]; zoom: number } | null {
-  try {
-    const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? 'null')
-    if (!isRecord(stored)) return null
-    const { lat, lng, zoom } = stored
-    const isView = [lat, lng, zoom].every((value) => typeof value === 'number' && Number.isFinite(value))
-    return isView ? { center: [Number(lat), Number(lng)], zoom: Number(zoom) } : null
-  } catch {
-    // Storage is blocked, or holds something else: the map then shows all nodes.
-    return null
-  }
-}
-
-function remember(map: LeafletMap): void {
-  const { lat, lng } = map.getCenter()
-  try {
-    localStorage.setItem(KEY, JSON.stringify({ lat, lng, zoom: map.getZoom() }))
-  } catch {
-    // Storage is blocked: the view lasts until the page is left.
   }
 }

@@ -8,6 +8,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { MapTilesCard } from './map-tiles.tsx'
 import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
@@ -20,7 +21,12 @@ export function SettingsPage() {
   return (
     <Page title={t.settings.title}>
       <Failure error={error.value} retry={reload} />
-      {data.value !== null && <SettingsForm settings={data.value} onSaved={(next) => (data.value = next)} />}
+      {data.value !== null && (
+        <>
+          <SettingsForm settings={data.value} onSaved={(next) => (data.value = next)} />
+          <MapTilesCard tiles={data.value.mapTiles} onSaved={(next) => (data.value = next)} />
+        </>
+      )}
     </Page>
   )
 }
@@ -42,7 +48,8 @@ function labelOf(name: string): string {
 function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
   const { busy, error, run } = useAction()
   const isFixed = !can('settings', 'write')
-  const all: Entry[] = Object.entries(settings)
+  const { mapTiles: _, ...numbers } = settings
+  const all: Entry[] = Object.entries(numbers)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const form = event.currentTarget

@@ -1,6 +1,6 @@
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { readRange } from '../../../../src/app/mesh/map/byte-range.ts'
-import { type Client, createTestApp, type TestApp } from '../../../support/app.ts'
+import { auditRows, type Client, createTestApp, type TestApp } from '../../../support/app.ts'
 
 const apps: TestApp[] = []
 afterAll(() => apps.forEach((app) => app.close()))
@@ -28,6 +28,7 @@ test('the page gets the address of the tiles and their attribution', async () =>
     tiles: {
       kind: 'url',
       url: 'https://tiles.example.org/{z}/{x}/{y}{r}.png?key=abc',
+      darkUrl: null,
       maxZoom: 17,
       attribution: '© Somebody & others',
     },
@@ -52,6 +53,82 @@ test.each([
   expect(page.headers.get('content-security-policy')).toContain(`; img-src ${sources}; `)
   const health = await app.request('/api/health')
   expect(health.headers.get('content-security-policy')).toContain("; img-src 'self' data:; ")
+})
+
+const CHOSEN = {
+  kind: 'url',
+  url: 'https://own.example.org/{z}/{x}/{y}.png',
+  darkUrl: 'https://night.example.org/{z}/{x}/{y}.png',
+  maxZoom: 12,
+  attribution: '© Own',
+} as const
+
+test('tiles chosen on the page Settings count instead of those of the variables, in the policy of pages too', async () => {
+  const { app, admin } = await open({ MAP_TILE_URL: 'https://tiles.example.org/{z}/{x}/{y}.png' })
+  const policy = async () => (await app.request('/map')).headers.get('content-security-policy')
+  expect(await policy()).toContain("; img-src 'self' data: https://tiles.example.org; ")
+  expect((await admin.send('PUT', '/api/settings', { mapTiles: CHOSEN })).status).toBe(200)
+  expect(await (await admin.send('GET', '/api/map')).json()).toEqual({ tiles: CHOSEN })
+  expect(await policy()).toContain("; img-src 'self' data: https://own.example.org https://night.example.org; ")
+  expect(auditRows(app).at(-1)).toMatchObject({
+    action: 'settings_updated',
+    details: { before: { mapTiles: { kind: 'configured' } }, after: { mapTiles: CHOSEN } },
+  })
+  const { length } = auditRows(app)
+  expect((await admin.send('PUT', '/api/settings', { mapTiles: CHOSEN })).status).toBe(200)
+  expect(auditRows(app)).toHaveLength(length)
+  await admin.send('PUT', '/api/settings', { mapTiles: { kind: 'none' } })
+  expect(await (await admin.send('GET', '/api/map')).json()).toEqual({ tiles: null })
+  expect(await policy()).toContain("; img-src 'self' data:; ")
+  const script = await app.request('/assets/none.js')
+  expect(script.headers.get('content-security-policy')).toContain("; img-src 'self' data:; ")
+})
+
+test('while the database does not answer, pages allow the tiles of the variables', async () => {
+  const { app } = await open({ MAP_TILE_URL: 'https://tiles.example.org/{z}/{x}/{y}.png' })
+  app.store.sqlite.exec('drop table settings')
+  const page = await app.request('/map')
+  expect(page.headers.get('content-security-policy')).toContain("; img-src 'self' data: https://tiles.example.org; ")
+})
+
+describe('the preview of tiles', () => {
+  const of = (url: string, more: object = {}) =>
+    `/api/map/preview?${new URLSearchParams({ url, latitude: '49.8917', longitude: '10.8871', zoom: '12', ...more }).toString()}`
+
+  test('shows tiles around a place, may load images of that host alone, and runs nothing', async () => {
+    const { admin } = await open({})
+    const answer = await admin.send('GET', of('https://own.example.org/{z}/{x}/{y}{r}.png?key="&<b>'))
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8'])
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; img-src 'self' https://own.example.org",
+    )
+    expect(answer.headers.get('referrer-policy')).toBe('origin')
+    const page = await answer.text()
+    // The tile of Bamberg, as every map of the web counts them.
+    expect(page).toContain('href="https://own.example.org/12/2171/1391.png?key=&quot;&amp;&lt;b>"')
+    expect(page.match(/<image /g)).toHaveLength(6)
+  })
+
+  test('of the whole world has one row', async () => {
+    const { admin } = await open({})
+    const page = await (await admin.send('GET', of('/{z}/{x}/{y}', { zoom: '0' }))).text()
+    expect(new Set(page.match(/href="[^"]*"/g))).toEqual(new Set(['href="/0/0/0"']))
+  })
+
+  test.each([
+    of('http://own.example.org/{z}/{x}/{y}'),
+    of('https://own.example.org/'),
+    of('/{z}/{x}/{y}', { zoom: '25' }),
+    of('/{z}/{x}/{y}', { zoom: '' }),
+    of('/{z}/{x}/{y}', { latitude: '86' }),
+    of('/{z}/{x}/{y}', { longitude: 'x' }),
+    of('/{z}/{x}/{y}', { more: '1' }),
+  ])('refuses %s', async (path) => {
+    const { admin } = await open({})
+    const answer = await admin.send('GET', path)
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_request' }])
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'self'")
+  })
 })
 
 test.each([

@@ -7,7 +7,7 @@ import { theme } from '../../../theme.ts'
 import type { UsedTiles } from '../data.ts'
 import type { Link, Spot } from './lines.ts'
 import type { Choice } from './pointing.ts'
-import { type Layers, limitWay, lineLimits } from '../switches.ts'
+import { backgroundChoice, type Layers, limitWay, lineLimits } from '../switches.ts'
 import type { MeshMap } from '../view.ts'
 import type { Waypoint } from '../waypoint.ts'
 import { type Traceroute, waysOf } from '../../topology/traceroute.ts'
@@ -34,7 +34,8 @@ export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: 
     return (element) => createMap(element, choice, tiles.reports)
   })
   const { wanted, turn } = tiles
-  useEffect(() => map.value?.showTiles(wanted.value), [map.value, wanted.value, turn.value])
+  const background = backgroundChoice.value.value
+  useEffect(() => map.value?.showTiles(wanted.value, background), [map.value, wanted.value, turn.value, background])
   useEffect(() => map.value?.recolour(), [map.value, theme.value])
   return { map, hasFailed }
 }

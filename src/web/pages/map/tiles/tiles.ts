@@ -30,7 +30,7 @@ export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, report
     watch(layer, fail)
     layer.addTo(map)
   }
-  if (tiles.kind === 'url') put(fromHost(tiles))
+  if (tiles.kind === 'url') put(fromHost(tiles, isDark))
   else {
     loadArchive(tiles, isDark, reports).then(put, (cause: unknown) => {
       console.error(cause)
@@ -40,9 +40,9 @@ export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, report
   return remove
 }
 
-function fromHost({ url, maxZoom }: Extract<Tiles, { kind: 'url' }>): GridLayer {
+function fromHost({ url, darkUrl, maxZoom }: Extract<Tiles, { kind: 'url' }>, isDark: boolean): GridLayer {
   // Tile servers require the site that asks; they get the origin only, and no other server gets it.
-  return tileLayer(url, { maxNativeZoom: maxZoom, maxZoom: 24, referrerPolicy: 'origin' })
+  return tileLayer(isDark ? (darkUrl ?? url) : url, { maxNativeZoom: maxZoom, maxZoom: 24, referrerPolicy: 'origin' })
 }
 
 // The reader of map files is large, and only needed with such a file.

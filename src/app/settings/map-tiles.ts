@@ -1,0 +1,30 @@
+import * as z from 'zod'
+import { isTileUrl } from '../config/secure-url.ts'
+
+const EXPECTED = 'Expected an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}'
+
+export const tileUrlField = z.string().max(2048).refine(isTileUrl, EXPECTED)
+
+const attribution = z
+  .string()
+  .min(1)
+  .max(300)
+  .regex(/^[^\p{Cc}\p{Cs}]+$/u)
+  .nullable()
+  .describe('Whose tiles they are, plain text; null: what the file itself says, or nothing')
+
+/** Where the map gets its tiles. */
+export const mapTilesSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('configured').describe('As MAP_TILE_URL or MAP_PMTILES says') }),
+  z.strictObject({ kind: z.literal('none').describe('The map shows degrees, and asks no other host') }),
+  z.strictObject({
+    kind: z.literal('url').describe('From a host, or from a path of this site'),
+    url: tileUrlField.describe('With {z}, {x} and {y}'),
+    darkUrl: tileUrlField.nullable().describe('Tiles for dark pages; null: the same, darkened'),
+    maxZoom: z.int().min(1).max(24).describe('The highest zoom level that has tiles'),
+    attribution,
+  }),
+  z.strictObject({ kind: z.literal('file').describe('From the file of MAP_PMTILES'), attribution }),
+])
+
+export type MapTilesSetting = z.infer<typeof mapTilesSchema>
