@@ -22,7 +22,7 @@ const MAKING_SHARE = 1 / 20
 
 /** Anonymous requests: a few people behind one address may open the page at once. */
 const OF_ADDRESS: BucketSize = { most: 120, everyMs: 100 }
-const OF_ALL: BucketSize = { most: 3000, everyMs: 1 }
+const OF_ALL: BucketSize = { most: 6000, everyMs: 0.5 }
 /** Bodies built for anonymous callers besides the few that all of them request. */
 const OF_MADE: BucketSize = { most: 60, everyMs: 25 }
 
