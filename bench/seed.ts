@@ -1,5 +1,6 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
+import { diskFiles } from '../src/node/backup/folder/files.ts'
 import { openDatabase } from '../src/node/database.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
 
@@ -54,6 +55,8 @@ function seed(file: string, sizes: Sizes): void {
   sqlite.exec('commit')
   sqlite.pragma('journal_mode = WAL')
   close()
+  // Else the service's first checkpoint would wait for the disk to take all of it.
+  diskFiles.sync(unfinished)
   renameSync(unfinished, file)
 }
 

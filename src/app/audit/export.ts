@@ -1,9 +1,10 @@
 import type { AuditRow } from './entry.ts'
-import type { Store } from '../../db/store.ts'
+import type { Ctx } from '../context.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 import { type AuditFilters, listRows } from './audit.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 import { csvCell } from '../../shared/csv.ts'
+import { FIRST_SHARE, nextShare, partOf } from '../upkeep/slice-share.ts'
 
 export const EXPORT_COLUMNS = [
   'id',
@@ -19,6 +20,7 @@ export const EXPORT_COLUMNS = [
   'hash',
 ] as const
 
+/** Rows of a full page. */
 const PAGE = 500
 
 /** A page of an export as text; the first one begins with the header of a table. */
@@ -27,15 +29,22 @@ export function exportPage(rows: readonly AuditRow[], format: ExportFormat, isFi
   return heading + rows.map(format === 'csv' ? csvLine : jsonLine).join('')
 }
 
-/** All matching entries, newest first, a page of rows in memory at a time. */
-export function exportAudit(store: Store, filters: AuditFilters, format: ExportFormat): Response {
+/** All matching entries, newest first, a page of rows in memory at a time: on a slow disk a small one. */
+export function exportAudit(
+  { store, now }: Pick<Ctx, 'store' | 'now'>,
+  filters: AuditFilters,
+  format: ExportFormat,
+): Response {
   const utf8 = new TextEncoder()
   let cursor: number | undefined
   let isFirst = true
+  let share = FIRST_SHARE
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       await nextTurn()
-      const { rows, nextCursor } = await listRows(store, filters, { limit: PAGE, cursor })
+      const begun = now()
+      const { rows, nextCursor } = await listRows(store, filters, { limit: partOf(PAGE, share), cursor })
+      share = nextShare(share, now() - begun)
       const text = exportPage(rows, format, isFirst)
       isFirst = false
       if (text !== '') controller.enqueue(utf8.encode(text))

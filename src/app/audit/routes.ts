@@ -54,7 +54,7 @@ export const auditRoutes = new Hono<AppEnv>()
     async (c) => {
       const { format, ...by } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
-      return exportAudit(c.var.ctx.store, by, format)
+      return exportAudit(c.var.ctx, by, format)
     },
   )
   .get(

@@ -122,28 +122,28 @@ export async function buildTextIndexes(
   for (const table of TEXT_TABLES) {
     const from = await readIndexedFrom(store, table)
     for (let left = from; left > 1;) {
-      left = await buildSlice(store, table, left, partOf(SLICE, share()))
+      left = await buildSlice(store, table, left, share())
       if (!(await pause())) return
     }
     if (from > 1) log.info('Texts can be searched by an index', { table })
     for (let n = 0; n < MERGES; n++) {
-      await store.atomic([merge(store, table)], 'lazily')
+      await store.atomic([merge(store, table, share())], 'lazily')
       if (!(await pause())) return
     }
   }
 }
 
 /** Merges some parts of an index, if there are enough of them: fewer parts are searched faster. */
-function merge({ db }: Store, table: TextTable): Statement {
-  return db.insert(MERGED[table]).values({ command: 'merge', rank: MERGED_PAGES })
+function merge({ db }: Store, table: TextTable, share: number): Statement {
+  return db.insert(MERGED[table]).values({ command: 'merge', rank: partOf(MERGED_PAGES, share) })
 }
 
-/** Indexes the `rows` rows below `from`, and returns where the next slice continues. */
-async function buildSlice(store: Store, table: TextTable, from: number, rows: number): Promise<number> {
+/** Indexes this share of a slice of rows below `from`, and returns where the next one continues. */
+async function buildSlice(store: Store, table: TextTable, from: number, share: number): Promise<number> {
   const { db } = store
   const name = sql.raw(table)
   const text = sql.raw(TEXTS[table])
-  const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${rows - 1}`
+  const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${partOf(SLICE, share) - 1}`
   const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
   // Nothing of it happens if another instance was faster.
   const isOurTurn = and(eq(textIndexes.table, table), eq(textIndexes.indexedFrom, from))
@@ -153,7 +153,7 @@ async function buildSlice(store: Store, table: TextTable, from: number, rows: nu
         .select(sql`select id, iif(instr(${text}, char(0)) > 0, ${MARK}, '') || ${text} from ${name}
           where id >= ${lowest} and id < ${from} and exists (select 1 from ${textIndexes} where ${isOurTurn})`),
       db.update(textIndexes).set({ indexedFrom: lowest }).where(isOurTurn),
-      merge(store, table),
+      merge(store, table, share),
     ],
     'lazily',
   )

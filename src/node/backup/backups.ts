@@ -93,8 +93,8 @@ export function openBackups(options: BackupOptions): BackupStore {
     try {
       files.makeDirectory(directory)
       const backup = await write(kind)
-      await record(backup).catch((error: unknown) => {
-        discard(files, directory, backup.name)
+      await record(backup).catch(async (error: unknown) => {
+        await discard(files, directory, backup.name)
         throw error
       })
       const { name, tables, rows, sizeBytes } = backup
@@ -102,7 +102,7 @@ export function openBackups(options: BackupOptions): BackupStore {
       return backup
     } catch (error) {
       // A thread that was ended could not clean up.
-      if (running.name !== '') files.remove(join(directory, partialName(running.name)))
+      if (running.name !== '') await files.removeLarge(join(directory, partialName(running.name)))
       throw asBackupError(error)
     } finally {
       running = null
@@ -168,14 +168,14 @@ async function removeBackup(files: Files, directory: string, name: string, recor
     files.rename(to, from)
     throw error
   }
-  files.remove(to)
+  await files.removeLarge(to)
 }
 
 /** Renamed in one step, then deleted. */
-function discard(files: Files, directory: string, name: string): void {
+async function discard(files: Files, directory: string, name: string): Promise<void> {
   const to = join(directory, deletedName(name))
   files.rename(join(directory, name), to)
-  files.remove(to)
+  await files.removeLarge(to)
 }
 
 function sweepAtStart(dataDir: string, directory: string, files: Files): void {

@@ -34,6 +34,7 @@ const files: Files = {
   rename: before(diskFiles.rename),
   duplicate: before(diskFiles.duplicate),
   remove: before(diskFiles.remove),
+  removeLarge: before(diskFiles.removeLarge),
 }
 
 if (mode === 'restore') {

@@ -11,6 +11,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { hasCode } from './error-code.ts'
 
 /** Every change that backup and restore make to the disk, so that a test can stop before any one of them. */
@@ -30,6 +31,8 @@ export interface Files {
   duplicate(from: string, to: string): void
   /** Whether anything exists at the path, without following links. */
   remove(path: string): void
+  /** As `remove`, without holding the event loop: the kernel takes seconds for files of gigabytes. */
+  removeLarge(path: string): Promise<void>
 }
 
 export const diskFiles: Files = {
@@ -65,4 +68,5 @@ export const diskFiles: Files = {
     }
   },
   remove: (path) => rmSync(path, { recursive: true, force: true }),
+  removeLarge: (path) => rm(path, { recursive: true, force: true }),
 }
