@@ -198,7 +198,13 @@ function newNode(nodeNum: number, isLocal: boolean, firstHeard: number, viaMqtt:
   const place = { latitude: null, longitude: null, altitude: null, precision_bits: null, position_time: null }
   const metrics = Object.fromEntries(Object.values(METRIC_COLUMNS).map((column) => [column, null]))
   const arrival = { snr: null, rssi: null, hops_away: null, last_heard: null, channel: null, via_mqtt: Number(viaMqtt) }
-  const rest = { hw_model: null, role: null, device_metrics_time: null, first_heard: firstHeard }
+  const rest = {
+    hw_model: null,
+    firmware_version: null,
+    role: null,
+    device_metrics_time: null,
+    first_heard: firstHeard,
+  }
   const who = { node_num: nodeNum, is_local: Number(isLocal) }
   return { ...who, ...text, ...authenticity, ...signed, ...flags, ...place, ...metrics, ...arrival, ...rest }
 }
