@@ -162,6 +162,15 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(await send(admin, 'POST', `/api/users/${id}/invitation`, {})).toMatchObject({ status: 409 })
     })
 
+    test('a prepared account sees what its scope says from the first sign-in on', async () => {
+      const scope = { channels: { read: [], write: [] }, direct: { read: true, write: false } }
+      const { token } = await invite({ scope })
+      expect((await audited())[1]).toMatchObject({ action: 'user_created', details: { scope } })
+      const browser = browserOf(service)
+      expect(await accept(browser, token)).toBe('/')
+      expect(await send(browser, 'GET', '/api/auth/status')).toMatchObject({ body: { scope } })
+    })
+
     test('of several at one instant one gets the account', async () => {
       const { id, token } = await invite()
       const browsers = Array.from({ length: 5 }, () => browserOf(service))
@@ -225,6 +234,11 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       [{ username: 'x', provider: 'nobody' }, 404, 'oidc_disabled'],
       [{ username: 'x', expiresInDays: 31 }, 400, 'invalid_request'],
       [{ username: 'admin' }, 409, 'username_taken'],
+      [
+        { username: 'x', isAdmin: true, scope: { channels: 'all', direct: { read: false, write: false } } },
+        400,
+        'invalid_request',
+      ],
     ])('preparing %j is refused', async (body, status, code) => {
       expect(await send(admin, 'POST', '/api/users/prepared', body)).toMatchObject({ status, body: { code } })
     })

@@ -6,7 +6,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
-import { NEW_SCOPE_ROW } from '../../sharing/scope.ts'
+import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../../sharing/scope.ts'
 import { isEverything, permissionsSchema, writePermissions } from '../../users/permissions.ts'
 import { stillAdmin } from '../../users/still-admin.ts'
 import type { User } from '../../users/user.ts'
@@ -20,6 +20,7 @@ import {
   usernameSchema,
 } from '../../users/users.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../shared/access/resources.ts'
+import { isSameScope, WHOLE_SCOPE } from '../../../shared/access/scope.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { OidcFailure } from './failure.ts'
@@ -51,6 +52,7 @@ export const preparedUserSchema = z
     displayName: displayNameSchema.nullish(),
     isAdmin: z.boolean().optional(),
     permissions: permissionsSchema.partial().optional(),
+    scope: scopeSchema.optional().describe('Which contents the user sees; default: as for a new user'),
     expiresInDays: days,
   })
   .refine(({ provider, subject }) => subject === undefined || provider !== undefined, {
@@ -60,6 +62,10 @@ export const preparedUserSchema = z
   .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
     path: ['permissions'],
     message: 'an administrator has every permission',
+  })
+  .refine(({ isAdmin, scope }) => isAdmin !== true || scope === undefined || isSameScope(scope, WHOLE_SCOPE), {
+    path: ['scope'],
+    message: 'an administrator sees everything',
   })
 
 export const invitationSchema = z
@@ -81,7 +87,7 @@ export async function prepareUser(
   input: z.infer<typeof preparedUserSchema>,
   site: string,
 ): Promise<{ user: User; invitation: Invitation | null }> {
-  const { username, subject = null, isAdmin = false, permissions: given } = input
+  const { username, subject = null, isAdmin = false, permissions: given, scope } = input
   const issuer = issuerOf(ctx, input.provider)
   const { store } = ctx
   if ((await findUserByName(store, username)) !== null) throw new AppError('username_taken')
@@ -101,10 +107,17 @@ export async function prepareUser(
         authProvider: 'oidc',
         createdAt: ctx.now(),
         createdBy: ctx.viewer.user.id,
-        ...NEW_SCOPE_ROW,
+        ...(scope === undefined || isAdmin ? NEW_SCOPE_ROW : scopeRow(scope)),
       }),
       writePermissions(store, isNamed(username), permissions, { at: ctx.now(), by: ctx.viewer.user.id }),
-      audit(ctx, 'user_created', { ...row, userId: id, issuer, subject, ...(given !== undefined && { permissions }) }),
+      audit(ctx, 'user_created', {
+        ...row,
+        userId: id,
+        issuer,
+        subject,
+        ...(given !== undefined && { permissions }),
+        ...(scope !== undefined && { scope }),
+      }),
       ...(made === null ? [] : [insertInvitation(ctx, id, made), told(ctx, { id, username }, made)]),
       ...stillAdmin(ctx),
     ])

@@ -99,7 +99,13 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
       onMade(made)
     })
   }
-  type New = { username: string; permissions: Permissions; email: string | null; displayName: string | null }
+  type New = {
+    username: string
+    permissions: Permissions
+    scope: Scope
+    email: string | null
+    displayName: string | null
+  }
   const createLocal = async (json: New): Promise<Made> => {
     const { user, password = '' } = await ask(api.users.$post({ json }))
     return { user, secret: { kind: 'password', text: password } }
