@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests talk to real peers; five of them are Debian packages, and those that are named are more. Installs what is
+# The tests talk to real peers; six of them are Debian packages, and those that are named are more. Installs what is
 # missing when it may, else says so.
 set -eu
 missing=''
@@ -7,6 +7,7 @@ missing=''
 [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 [ -x /usr/bin/chromium ] || missing="$missing chromium"
 [ -x /usr/bin/oathtool ] || missing="$missing oathtool"
+[ -x /usr/bin/zbarimg ] || missing="$missing zbar-tools"
 for command in curl "$@"; do
   command -v "$command" > /dev/null || missing="$missing $command"
 done

@@ -21,6 +21,7 @@ import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
 import { guardKept } from './state/kept.ts'
 import { wantedProof } from './state/proof.ts'
+import { newRecoveryCodes } from './state/recovery-codes.ts'
 import { forgetLinks } from './state/links.ts'
 import { keepLive } from './state/live.ts'
 import { isEmbedded } from './api.ts'
@@ -46,6 +47,7 @@ const RETRY_MS = 3000
 
 const NewPasswordPage = later(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
 const ProofAsker = later(async () => (await import('./parts/proof.tsx')).ProofAsker)
+const RecoveryCodes = later(async () => (await import('./parts/recovery-codes.tsx')).RecoveryCodes)
 const EnrolPage = later(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
 
 function App() {
@@ -54,6 +56,7 @@ function App() {
       <Screen />
       <Asker />
       {wantedProof.value !== null && <ProofAsker />}
+      {newRecoveryCodes.value !== null && status.value?.authenticated && <RecoveryCodes />}
       <Toaster />
     </>
   )

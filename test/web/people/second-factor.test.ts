@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readQr } from '../../support/web/qr.ts'
 import { codeAt } from '../../support/factors/oathtool.ts'
 import { ADMIN_PASSWORD } from '../../support/signed-in.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
@@ -29,9 +30,20 @@ async function nextCode(): Promise<string> {
 test('an authenticator app is set up with a QR code, and recovery codes are shown once', async () => {
   const { page } = admin
   await page.getByRole('button', { name: 'Set up an app' }).click()
-  await page.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor()
+  const code = page.getByRole('img', { name: 'QR code for the authenticator app' })
+  await code.waitFor()
   secret = (await page.getByLabel('Or type this key into the app').textContent()) ?? ''
   expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+  // As a phone sees it, also in the dark.
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const seen = new URL(readQr(await code.screenshot()))
+    expect(decodeURIComponent(`${seen.protocol}//${seen.host}${seen.pathname}`)).toBe(
+      'otpauth://totp/Mesh Monitoring Service:admin',
+    )
+    expect(Object.fromEntries(seen.searchParams)).toMatchObject({ secret, digits: '6', period: '30' })
+  }
+  await page.emulateMedia({ colorScheme: 'light' })
   expect(await admin.violations()).toEqual([])
   used = codeAt(secret, Date.now())
   await page.getByLabel('Six digits from the app').fill(used)

@@ -1,4 +1,4 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { encode } from 'uqr'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
@@ -11,6 +11,7 @@ import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
+import { newRecoveryCodes } from '../../state/recovery-codes.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
@@ -19,7 +20,6 @@ import { factorTexts } from '../../strings/people/factors.ts'
 /** Own second factors and recovery codes. */
 export function Factors() {
   const { data, error, reload } = useLoad(() => ask(api.auth.factors.$get()), [])
-  const codes = useSignal<readonly string[] | null>(null)
   const isAdding = useSignal(false)
   const isNaming = useSignal(false)
   const found = data.value
@@ -90,7 +90,7 @@ export function Factors() {
         {hasFactor && (
           <li>
             <div class="grow">{factorTexts.codesLeft(found.recoveryCodesLeft)}</div>
-            <button type="button" class="button small" onClick={() => renewCodes(codes, reload)}>
+            <button type="button" class="button small" onClick={() => renewCodes(reload)}>
               {factorTexts.newCodes}
             </button>
           </li>
@@ -101,7 +101,7 @@ export function Factors() {
           onClose={() => (isAdding.value = false)}
           onAdded={async (made) => {
             isAdding.value = false
-            codes.value = made
+            newRecoveryCodes.value = made
             await changed()
           }}
         />
@@ -111,23 +111,22 @@ export function Factors() {
           onClose={() => (isNaming.value = false)}
           onAdded={async (made) => {
             isNaming.value = false
-            codes.value = made
+            newRecoveryCodes.value = made
             await changed()
           }}
         />
       )}
-      {codes.value !== null && <Codes codes={codes.value} onClose={() => (codes.value = null)} />}
     </Card>
   )
 }
 
-function renewCodes(codes: Signal<readonly string[] | null>, reload: () => Promise<void>): void {
+function renewCodes(reload: () => Promise<void>): void {
   askFirst({
     text: factorTexts.newCodesSure,
     confirm: factorTexts.newCodes,
     isDangerous: true,
     act: async () => {
-      codes.value = (await ask(api.auth.factors['recovery-codes'].$post())).recoveryCodes
+      newRecoveryCodes.value = (await ask(api.auth.factors['recovery-codes'].$post())).recoveryCodes
       await reload()
     },
   })
@@ -265,19 +264,5 @@ function QrCode({ text }: { text: string }) {
       <rect width={size} height={size} fill="#fff" />
       <path d={dark.join('')} fill="#000" />
     </svg>
-  )
-}
-
-function Codes({ codes, onClose }: { codes: readonly string[]; onClose(): void }) {
-  return (
-    <Dialog title={factorTexts.codesTitle} onClose={onClose}>
-      <p class="measure">{factorTexts.codesHelp}</p>
-      <CopyText text={codes.join('\n')} label={factorTexts.codesTitle} />
-      <Actions>
-        <button type="button" class="button primary" onClick={onClose}>
-          {factorTexts.codesKept}
-        </button>
-      </Actions>
-    </Dialog>
   )
 }
