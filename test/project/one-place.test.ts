@@ -57,6 +57,13 @@ const ADDITIONS = [
     others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
   },
   {
+    name: 'more_alerts',
+    table: 'src/shared/alerts/alert-kinds.ts',
+    begin: 'export const ALERT_KINDS = {\n',
+    line: "more_alerts: ['nodes'],\n",
+    others: ['src/app/alerts/kinds/kinds.ts', 'src/web/pages/alerts/kinds/kinds.ts'],
+  },
+  {
     name: 'more_destinations',
     table: 'src/shared/alerts/destination-kinds.ts',
     begin: 'export const DESTINATION_KINDS = {\n',

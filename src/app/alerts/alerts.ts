@@ -9,7 +9,8 @@ import type { SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { ofNodesSeenBy, onChannelSeenBy } from '../sharing/visible.ts'
-import { maySee } from './rights.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { maySee, ownerOf } from './rights.ts'
 import { tellOwner } from './tell-owner.ts'
 
 export const alertSchema = z
@@ -50,7 +51,7 @@ type Page = { readonly limit: number; readonly state?: AlertState | undefined; r
 /** Newest first: those of the viewer that they may see now; for an administrator those of all. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
+  const owner = ownerOf(viewer)
   const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
   const isShown = and(
     sql`case when ${alerts.direct} then ${viewer.view.direct.read ? 1 : 0}
@@ -126,13 +127,13 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
   const read = () =>
     store.db.select(columns).from(alerts).leftJoin(users, eq(users.id, alerts.ownerId)).where(eq(alerts.id, id)).get()
   const before = await read()
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
+  const owner = ownerOf(viewer)
   if (before === undefined || before.row.ownerId !== viewer.user.id || !maySee(owner, before.row.kind, before.row)) {
     throw new AppError('alert_not_found')
   }
   const { ruleId, ruleName, kind } = before.row
   const now = ctx.now()
-  const over = kind === 'key' ? { state: 'resolved' as const, resolvedAt: now } : {}
+  const over = kindOf(kind).endsAcknowledged ? { state: 'resolved' as const, resolvedAt: now } : {}
   await store.atomic([
     store.db
       .update(alerts)

@@ -3,35 +3,38 @@ import { alerts, nodes } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import type { NodeRow } from '../mesh/ingest/node-row.ts'
 import type { Plan } from '../mesh/ingest/plan.ts'
-import { nodeSubject } from './kinds/finding.ts'
-import { readKeys, readPlaces } from './read-world.ts'
+import { type AlertKind, ALERT_KIND_NAMES } from '../../shared/alerts/alert-kinds.ts'
+import { type NodeField, nodeSubject } from './kinds/kind.ts'
+import { kindOf } from './kinds/kinds.ts'
 import { listWatching, ofKind } from './rules/watch-list.ts'
-import { watcher } from './rules/watched.ts'
 import { run, settle } from './settle.ts'
 
 /** The kinds of rules that are evaluated with the packets, and what of a node they watch. */
-const WATCHED = {
-  area: ['latitude', 'longitude'],
-  key: ['publicKey', 'refusedPublicKey', 'spoofClaim'],
-} as const satisfies Record<string, readonly (keyof NodeRow)[]>
-type Kind = keyof typeof WATCHED
-const KINDS = ['area', 'key'] as const satisfies readonly Kind[]
+const CHANGES = new Map(
+  ALERT_KIND_NAMES.flatMap((kind) => {
+    const changes = kindOf(kind).state?.changes
+    return changes === undefined ? [] : [[kind, changes] as const]
+  }),
+)
+type Changes = typeof CHANGES extends Map<AlertKind, infer T> ? T : never
 
 /** Numbers of the nodes that changed, by the kind of rule that watches the change. */
-export type Changed = Readonly<Record<Kind, readonly number[]>>
+export type Changed = ReadonlyMap<AlertKind, readonly number[]>
+
+/** The columns of the fields that a kind may watch. */
+const WATCHED = {
+  latitude: nodes.latitude,
+  longitude: nodes.longitude,
+  publicKey: nodes.publicKey,
+  refusedPublicKey: nodes.refusedPublicKey,
+  spoofClaim: nodes.spoofClaim,
+} satisfies Record<NodeField, unknown>
 
 const value = sql.placeholder
 
 const queries = prepareOnce((db) => ({
   before: db
-    .select({
-      nodeNum: nodes.nodeNum,
-      latitude: nodes.latitude,
-      longitude: nodes.longitude,
-      publicKey: nodes.publicKey,
-      refusedPublicKey: nodes.refusedPublicKey,
-      spoofClaim: nodes.spoofClaim,
-    })
+    .select({ nodeNum: nodes.nodeNum, ...WATCHED })
     .from(nodes)
     .where(sql`node_num in (select value from json_each(${value('nums')}))`)
     .prepare(),
@@ -45,53 +48,56 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The nodes whose position or key a batch is about to change, if a rule watches that. */
+/** The nodes of which a batch is about to change something that a rule watches. */
 export async function readChanging(store: Store, { heard, late, remembered }: Plan): Promise<Changed> {
   const rules = await listWatching(store)
-  const kinds = KINDS.filter((kind) => ofKind(rules, kind).length > 0)
-  const told = [...heard, ...late, ...remembered].filter((row) => kinds.some((kind) => tellsOf(row, kind)))
-  if (told.length === 0) return { area: [], key: [] }
+  const watched = [...CHANGES].filter(([kind]) => ofKind(rules, kind).length > 0)
+  const told = [...heard, ...late, ...remembered].filter((row) => watched.some(([, changes]) => tellsOf(row, changes)))
+  if (told.length === 0) return new Map()
   const nums = JSON.stringify([...new Set(told.map(({ nodeNum }) => nodeNum))])
   const known = new Map((await queries(store).before.all({ nums })).map((row) => [row.nodeNum, row]))
-  const changed = (kind: Kind) => {
-    const changing = told.filter((row) => {
-      const before = known.get(row.nodeNum)
-      if (before === undefined) return tellsOf(row, kind)
-      return WATCHED[kind].some((name) => (row[name] ?? before[name]) !== before[name])
-    })
-    return kinds.includes(kind) ? [...new Set(changing.map(({ nodeNum }) => nodeNum))] : []
-  }
-  return { area: changed('area'), key: changed('key') }
+  return new Map(
+    watched.map(([kind, changes]) => {
+      const changing = told.filter((row) => {
+        const before = known.get(row.nodeNum)
+        if (before === undefined) return tellsOf(row, changes)
+        return changes.fields.some((name) => (row[name] ?? before[name]) !== before[name])
+      })
+      return [kind, [...new Set(changing.map(({ nodeNum }) => nodeNum))]]
+    }),
+  )
 }
 
-function tellsOf(row: NodeRow, kind: Kind): boolean {
-  return WATCHED[kind].some((name) => row[name] !== undefined && row[name] !== null)
+function tellsOf(row: NodeRow, { fields }: Changes): boolean {
+  return fields.some((name) => row[name] !== undefined && row[name] !== null)
 }
 
 /** In milliseconds: a flood of packets is looked at no more often. */
 const EVERY_MS = 1000
 
-type Look = { at: number; readonly waiting: Readonly<Record<Kind, Set<number>>> }
+type Look = { at: number; readonly waiting: Map<AlertKind, Set<number>> }
 
 /** When it was looked last, and which nodes have changed since. */
 const looks = new WeakMap<Store['db'], Look>()
 
 /**
- * Evaluates rules about positions and keys for these nodes only, after the batch that changed them, at most once a second:
- * later changes wait for the next batch. What is missed here, for example when the process ends, the run of each minute
- * catches up on. Returns the owners of changed alerts.
+ * Evaluates the rules that watch these changes for these nodes only, after the batch that made them, at most once a
+ * second: later changes wait for the next batch. What is missed here, for example when the process ends, the run of each
+ * minute catches up on. Returns the owners of changed alerts.
  */
 export async function settleChanged(store: Store, changed: Changed, now: number): Promise<readonly number[]> {
-  const look = looks.get(store.db) ?? { at: Number.NEGATIVE_INFINITY, waiting: { area: new Set(), key: new Set() } }
+  const look: Look = looks.get(store.db) ?? { at: Number.NEGATIVE_INFINITY, waiting: new Map() }
   looks.set(store.db, look)
-  for (const kind of KINDS) for (const nodeNum of changed[kind]) look.waiting[kind].add(nodeNum)
-  if (KINDS.every((kind) => look.waiting[kind].size === 0) || Math.abs(now - look.at) < EVERY_MS) return []
+  for (const [kind, nums] of changed) {
+    if (nums.length > 0) look.waiting.set(kind, new Set([...(look.waiting.get(kind) ?? []), ...nums]))
+  }
+  if (look.waiting.size === 0 || Math.abs(now - look.at) < EVERY_MS) return []
   look.at = now
+  const waiting = [...look.waiting]
+  look.waiting.clear()
   const owners = new Set<number>()
-  for (const kind of KINDS) {
-    const nums = [...look.waiting[kind]]
-    look.waiting[kind].clear()
-    for (const ownerId of await settleKind(store, kind, { nums, now })) owners.add(ownerId)
+  for (const [kind, nums] of waiting) {
+    for (const ownerId of await settleKind(store, kind, { nums: [...nums], now })) owners.add(ownerId)
   }
   return [...owners]
 }
@@ -102,13 +108,13 @@ export async function settleChanged(store: Store, changed: Changed, now: number)
  */
 async function settleKind(
   store: Store,
-  kind: Kind,
+  kind: AlertKind,
   about: { readonly nums: readonly number[]; readonly now: number },
 ): Promise<readonly number[]> {
-  const all = await listWatching(store)
-  const rules = ofKind(all, kind)
-  if (rules.length === 0 || about.nums.length === 0) return []
-  const world = await (kind === 'area' ? readPlaces(store, ofKind(all, 'area'), about) : readKeys(store, about))
+  const rules = ofKind(await listWatching(store), kind)
+  const changes = CHANGES.get(kind)
+  if (rules.length === 0 || changes === undefined) return []
+  const world = await changes.readWorld(store, rules, about)
   const ruleIds = JSON.stringify(rules.map(({ id }) => id))
   const subjects = JSON.stringify(world.nodes.map(({ nodeNum }) => nodeSubject(nodeNum)))
   const open = Map.groupBy(await queries(store).open.all({ ruleIds, subjects }), ({ ruleId }) => ruleId)
@@ -116,7 +122,7 @@ async function settleKind(
   const owners: number[] = []
   for (const watching of rules) {
     const ofRule = open.get(watching.id) ?? []
-    if (ofRule.length === 0 && !world.nodes.some(watcher(watching.rule.nodes))) continue
+    if (ofRule.length === 0 && !world.nodes.some(changes.watches(watching.rule))) continue
     const settlement = await settle(store, watching, { world, open: ofRule })
     statements.push(...settlement.statements)
     if (settlement.hasChanged) owners.push(watching.ownerId)

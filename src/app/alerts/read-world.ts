@@ -2,15 +2,13 @@ import { desc, eq, gt, sql } from 'drizzle-orm'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../db/store.ts'
 import { isWeakKey } from '../../meshtastic/crypto/public-key.ts'
-import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
 import { isFuture, MINUTE_MS } from '../../shared/time.ts'
 import type { Radio } from '../mesh/radios/radio.ts'
 import { listSources } from '../mesh/radios/sources.ts'
 import type { Pause } from '../upkeep/slices.ts'
-import { shownName } from './heard.ts'
-import { ofKind, type WatchingRule } from './rules/watch-list.ts'
-import { watcher } from './rules/watched.ts'
-import type { Measured, World, WorldLink, WorldNode } from './world.ts'
+import { shownName } from './node-names.ts'
+import { type Watched, watchedColumns, watcher } from './rules/watched.ts'
+import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.ts'
 
 /** A collector that sent nothing for this long counts as down. */
 const QUIET_MS = 30 * MINUTE_MS
@@ -21,13 +19,9 @@ const LATEST_PACKETS = 30
 const value = sql.placeholder
 
 const nodeColumns = {
+  ...watchedColumns,
   id: nodes.id,
-  nodeNum: nodes.nodeNum,
   longName: nodes.longName,
-  role: nodes.role,
-  isFavorite: nodes.isFavorite,
-  isLocal: nodes.isLocal,
-  isIgnored: nodes.isIgnored,
   firstHeard: nodes.firstHeard,
   lastHeard: nodes.lastHeard,
   latitude: nodes.latitude,
@@ -119,20 +113,20 @@ type Needs = {
   readonly startedAt: number | null
 }
 
-/** Reads what these rules evaluate, and no more. `marks`: statements that record which collectors are up. */
+/** Reads what rules need, and no more. `marks`: statements that record which collectors are up. Null: cut off. */
 export async function readWorld(
   needs: Needs,
-  rules: readonly WatchingRule[],
+  wanted: readonly WorldNeeds[],
   pause: Pause,
 ): Promise<{ world: World; marks: Statement[] } | null> {
   const { store, now, startedAt } = needs
-  const has = (...kinds: readonly AlertKind[]) => rules.some(({ rule }) => kinds.includes(rule.kind))
-  const known = has('node_silent', 'metric', 'area', 'key') ? await readKnownNodes(store, pause) : []
+  const has = (part: keyof WorldNeeds) => wanted.some((each) => each[part] !== undefined)
+  const known = has('nodes') ? await readKnownNodes(store, pause) : []
   if (known === null) return null
   const { links, marks } = await readLinks(needs)
   const latest = new Map<string, Map<number, Measured>>()
   const lastId = known.at(-1)?.id ?? 0
-  for (const metric of new Set(ofKind(rules, 'metric').map(({ rule }) => rule.metric))) {
+  for (const metric of new Set(wanted.flatMap((each) => each.metric ?? []))) {
     const values = new Map<number, Measured>()
     for (let after = 0; after < lastId; after += NODES_AT_ONCE) {
       for (const { nodeId, t, v, channel } of await queries(store).latest.all({
@@ -146,6 +140,7 @@ export async function readWorld(
     }
     latest.set(metric, values)
   }
+  const waysAfterMs = Math.min(...wanted.flatMap((each) => each.waysAfterMs ?? []))
   return {
     marks,
     world: {
@@ -153,11 +148,11 @@ export async function readWorld(
       startedAt,
       nodes: known,
       links,
-      heardBy: has('node_silent') && links.length > 1 ? await readWays(store, known, rules, now) : new Map(),
+      heardBy: has('waysAfterMs') && links.length > 1 ? await readWays(store, known, now - waysAfterMs) : new Map(),
       latest,
-      anchors: has('area') ? await readAnchors(store, null) : new Map(),
-      weakKeys: has('key') ? await findWeakKeys(known) : new Set(),
-      backups: has('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
+      anchors: has('anchors') ? await readAnchors(store, null) : new Map(),
+      weakKeys: has('weakKeys') ? await findWeakKeys(known) : new Set(),
+      backups: has('backups') ? await readBackups(store) : { succeededAt: null, failure: null },
     },
   }
 }
@@ -202,19 +197,17 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
 
 const ways = new WeakMap<Store['db'], Map<number, { lastHeard: number; names: readonly string[] }>>()
 
-/** The links by which each possibly silent node was heard; for one that was not heard since, as found before. */
+/** The links by which each node was heard that is silent since `silentSince`. They are read once for each silence. */
 async function readWays(
   store: Store,
   known: readonly WorldNode[],
-  rules: readonly WatchingRule[],
-  now: number,
+  silentSince: number,
 ): Promise<Map<number, readonly string[]>> {
   const kept = ways.get(store.db) ?? new Map<number, { lastHeard: number; names: readonly string[] }>()
   ways.set(store.db, kept)
-  const least = Math.min(...ofKind(rules, 'node_silent').map(({ rule }) => rule.afterMinutes)) * MINUTE_MS
   const found = new Map<number, readonly string[]>()
   for (const { nodeNum, lastHeard } of known) {
-    if (lastHeard === null || lastHeard > now - least) {
+    if (lastHeard === null || lastHeard > silentSince) {
       kept.delete(nodeNum)
       continue
     }
@@ -229,27 +222,10 @@ async function readWays(
   return found
 }
 
-/** The present state for rules of these kinds without measurements; null: cut off. */
-export async function readWorldFor(
-  { store, now, startedAt }: Needs,
-  kinds: readonly ('key' | 'backup')[],
-  pause: Pause,
-): Promise<World | null> {
-  const known = await readKnownNodes(store, pause)
-  if (known === null) return null
-  return {
-    ...emptyWorld(now),
-    startedAt,
-    nodes: known,
-    weakKeys: kinds.includes('key') ? await findWeakKeys(known) : new Set(),
-    backups: kinds.includes('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
-  }
-}
-
 /** The present state of these nodes for rules about positions. */
-export async function readPlaces(
+export async function readWorldOfPlaces(
   store: Store,
-  rules: readonly WatchingRule<'area'>[],
+  rules: readonly { readonly id: number; readonly rule: { readonly nodes: Watched } }[],
   { nums, now }: { readonly nums: readonly number[]; readonly now: number },
 ): Promise<World> {
   const known = (await queries(store).some.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
@@ -259,7 +235,7 @@ export async function readPlaces(
 }
 
 /** The present state of these nodes, and of those that share a key with one of them, for rules about keys. */
-export async function readKeys(
+export async function readWorldOfKeys(
   store: Store,
   { nums, now }: { readonly nums: readonly number[]; readonly now: number },
 ): Promise<World> {

@@ -6,6 +6,13 @@ import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 /** The permissions and the view with which a rule sees. */
 export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly view: View }
 
+type Viewer = { readonly user: { readonly isAdmin: boolean }; readonly permissions: Permissions; readonly view: View }
+
+/** The viewer as the owner of a rule. */
+export function ownerOf({ user: { isAdmin }, permissions, view }: Viewer): AlertOwner {
+  return { isAdmin, permissions, view }
+}
+
 /** The channel of an alert's data; `channel` null: none, our own radio reported it of itself. */
 export type Contents = {
   readonly channel: number | null

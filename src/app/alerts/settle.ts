@@ -2,13 +2,9 @@ import { sql } from 'drizzle-orm'
 import { alertAnchors, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
-import { findInArea, newAnchors } from './kinds/area.ts'
-import { findBackups } from './kinds/backup.ts'
-import type { Finding, OpenAlerts } from './kinds/finding.ts'
-import { findKeys } from './kinds/key.ts'
-import { findDown } from './kinds/link.ts'
-import { findBeyond } from './kinds/metric.ts'
-import { findSilent } from './kinds/node-silent.ts'
+import { seesAllContents, seesNodes } from '../sharing/visible.ts'
+import type { Finding } from './kinds/kind.ts'
+import { kindOf } from './kinds/kinds.ts'
 import {
   fire,
   forgetPending,
@@ -23,8 +19,7 @@ import {
   tellAgain,
 } from './occur.ts'
 import { isSilenced } from './rules/rule.ts'
-import { ofKind, type WatchingRule } from './rules/watch-list.ts'
-import { worldSeenBy } from './seen-world.ts'
+import type { WatchingRule } from './rules/watch-list.ts'
 import type { World } from './world.ts'
 
 const queries = prepareOnce((db) => ({
@@ -40,32 +35,6 @@ const queries = prepareOnce((db) => ({
 
 export type OpenRow = typeof alerts.$inferSelect
 
-/** What the rule finds; null: it does not evaluate states. */
-function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[] | null {
-  const only = [watching]
-  switch (watching.rule.kind) {
-    case 'node_silent':
-      return ofKind(only, 'node_silent').flatMap((each) => findSilent(each, world, open))
-    case 'metric':
-      return ofKind(only, 'metric').flatMap((each) => findBeyond(each, world, open))
-    case 'area':
-      return ofKind(only, 'area').flatMap((each) => findInArea(each, world, open))
-    case 'key':
-      return ofKind(only, 'key').flatMap((each) => findKeys(each, world, open))
-    case 'link':
-      return ofKind(only, 'link').flatMap((each) => findDown(each, world, open))
-    case 'backup':
-      return ofKind(only, 'backup').flatMap((each) => findBackups(each, world, open))
-    case 'node_new':
-    case 'node_restarted':
-    case 'message':
-    case 'sign_in':
-      return null
-    default:
-      return watching.rule satisfies never
-  }
-}
-
 /** What brings the alerts of one rule to its findings. `hasChanged`: its owner wants to see it. */
 type Settlement = { readonly statements: readonly Statement[]; readonly hasChanged: boolean }
 
@@ -75,14 +44,15 @@ export async function settle(
   watching: WatchingRule,
   { world: whole, open }: { world: World; open: readonly OpenRow[] },
 ): Promise<Settlement> {
-  const world = await worldSeenBy(store, watching, whole)
   const { id: ruleId, rule } = watching
+  const { state } = kindOf(rule.kind)
+  if (state === undefined) return { statements: [], hasChanged: false }
+  const world = await worldSeenBy(store, watching, whole)
   const { now } = world
   const bySubject = new Map(open.map((row) => [row.subject, row]))
-  const found = find(watching, world, bySubject)
-  if (found === null) return { statements: [], hasChanged: false }
+  const found = state.find(watching, world, bySubject)
   const changes = compare(watching, found, { bySubject, now })
-  const anchors = ofKind([watching], 'area').flatMap((each) => newAnchors(each, world))
+  const anchors = state.newAnchors?.(watching, world) ?? []
   const fired = changes.begun.filter(({ state }) => state === 'firing').length + changes.matured.length
   const hold = await readHolds(store, fired > 0 ? [ruleId] : [], now)
   const quieten = (subject: string, nodeNum: number | null) => {
@@ -129,6 +99,14 @@ export async function settle(
     ...(changes.repeated.length > 0 ? sendOut(store, { step: steps.repeated, told: 'repeated', now, waitMs: 0 }) : []),
   ]
   return { statements, hasChanged }
+}
+
+/** What the owner of a rule sees of the world: without hidden nodes, and with the latest values they may read. */
+async function worldSeenBy(store: Store, watching: WatchingRule, world: World): Promise<World> {
+  const { rule, owner } = watching
+  if (seesAllContents(owner.view)) return world
+  const seen = { ...world, nodes: world.nodes.filter(({ nodeNum }) => seesNodes(owner.view, [nodeNum])) }
+  return (await kindOf(rule.kind).state?.seenBy?.(store, watching, seen)) ?? seen
 }
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }

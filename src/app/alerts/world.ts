@@ -49,3 +49,18 @@ export type World = {
 }
 
 export type Place = { readonly latitude: number; readonly longitude: number }
+
+/** The position of a node to which a rule compares later ones. */
+export type Anchor = Place & { readonly ruleId: number; readonly nodeNum: number }
+
+/** The parts of the world that a rule evaluates. Links are always part of it. */
+export type WorldNeeds = {
+  readonly nodes?: true
+  /** The latest values of this metric. */
+  readonly metric?: string
+  /** The links by which nodes were heard that have been silent for this long, in milliseconds. */
+  readonly waysAfterMs?: number
+  readonly anchors?: true
+  readonly weakKeys?: true
+  readonly backups?: true
+}

@@ -1,15 +1,82 @@
+import { sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { channelPositions } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { AREA_EVENTS } from '../../../shared/alerts/alert-kinds.ts'
+import { onChannelSeenBy } from '../../sharing/visible.ts'
+import { readPlaces } from '../preview/history.ts'
+import { type Fire, lookAtNodes } from '../preview/past.ts'
+import { readWorldOfPlaces } from '../read-world.ts'
 import { maySee } from '../rights.ts'
-import type { AlertRuleOf } from '../rules/rule.ts'
-import { watcher } from '../rules/watched.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
-import type { Place, World, WorldNode } from '../world.ts'
-import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
+import { watchedSchema, watcher } from '../rules/watched.ts'
+import type { Anchor, Place, World, WorldNode } from '../world.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+
+const degrees = (most: number) => z.number().min(-most).max(most)
+const placeFields = { latitude: degrees(90), longitude: degrees(180) }
+
+const shapeSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('circle'), ...placeFields, metres: z.number().min(10).max(1_000_000) }),
+  z.strictObject({
+    kind: z.literal('polygon'),
+    points: z
+      .array(z.tuple([degrees(90), degrees(180)]))
+      .min(3)
+      .max(100)
+      .describe('Latitude and longitude of each corner; it must not cross the 180th meridian'),
+  }),
+])
+
+const areaSchema = z
+  .strictObject({
+    kind: z.literal('area'),
+    ...common,
+    nodes: watchedSchema,
+    when: z.enum(AREA_EVENTS),
+    shape: shapeSchema.nullable().default(null).describe('Required for enters and leaves'),
+    metres: z
+      .int()
+      .min(10)
+      .max(1_000_000)
+      .nullable()
+      .default(null)
+      .describe('Required for moves: distance from the earlier position'),
+  })
+  .meta({ id: 'AreaRule', description: 'A watched node enters or leaves an area, or moves' })
+
+type AreaRule = z.infer<typeof areaSchema>
+
+export const area = defineKind(areaSchema, {
+  problemsOf: ({ when, shape, metres }) =>
+    when === 'moves'
+      ? metres === null
+        ? [{ path: 'metres', message: 'needed for moves' }]
+        : []
+      : shape === null
+        ? [{ path: 'shape', message: `needed for ${when}` }]
+        : [],
+  state: {
+    needs: () => ({ nodes: true, anchors: true }),
+    find: findInArea,
+    seenBy,
+    newAnchors,
+    changes: {
+      fields: ['latitude', 'longitude'],
+      watches: ({ nodes }) => watcher(nodes),
+      readWorld: readWorldOfPlaces,
+    },
+  },
+  preview: (ctx, rule, { from }) =>
+    lookAtNodes(ctx, rule.nodes, async (node) => areaFires(rule, node, await readPlaces(ctx, node.id, from))),
+})
 
 const EARTH_METRES = 6_371_008.8
 const radians = (degrees: number) => (degrees * Math.PI) / 180
 
 /** Along a great circle, in metres. */
-export function distanceMetres(a: Place, b: Place): number {
+function distanceMetres(a: Place, b: Place): number {
   const half = (x: number) => Math.sin(x / 2) ** 2
   const h =
     half(radians(b.latitude - a.latitude)) +
@@ -17,10 +84,10 @@ export function distanceMetres(a: Place, b: Place): number {
   return 2 * EARTH_METRES * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 
-type Shape = NonNullable<AlertRuleOf<'area'>['shape']>
+type Shape = NonNullable<AreaRule['shape']>
 
 /** Whether a position is inside a shape; on the border either result is possible. */
-export function isInside(shape: Shape, place: Place): boolean {
+function isInside(shape: Shape, place: Place): boolean {
   if (shape.kind === 'circle') return distanceMetres(shape, place) <= shape.metres
   let inside = false
   shape.points.forEach(([latitude, longitude], index) => {
@@ -34,19 +101,19 @@ export function isInside(shape: Shape, place: Place): boolean {
 }
 
 /** How far from its reported position a node with a rough position may be, in metres. */
-export function roughness(precisionBits: number | null): number {
+function roughness(precisionBits: number | null): number {
   if (precisionBits === null || precisionBits >= 32) return 0
   return radians(2 ** (32 - precisionBits) * 1e-7) * EARTH_METRES
 }
 
 /** Whether the condition holds for a node at this position. `anchor`: its position when the rule began to watch it. */
-export function isSo(rule: AlertRuleOf<'area'>, place: Place, anchor: Place | null, rough = 0): boolean {
+function isSo(rule: AreaRule, place: Place, anchor: Place | null, rough = 0): boolean {
   if (rule.when === 'moves') return anchor !== null && distanceMetres(anchor, place) - rough > (rule.metres ?? 0)
   return rule.shape !== null && isInside(rule.shape, place) === (rule.when === 'enters')
 }
 
 /** An event is a change: a node that is first seen inside the area has not entered it. */
-export function findInArea(watching: WatchingRule<'area'>, world: World, _open: OpenAlerts): Finding[] {
+function findInArea(watching: Watching<AreaRule>, world: World, _open: OpenAlerts): Finding[] {
   const { rule, id } = watching
   const anchors = world.anchors.get(id)
   return placed(watching, world).flatMap(({ node, place }) => {
@@ -73,10 +140,7 @@ export function findInArea(watching: WatchingRule<'area'>, world: World, _open: 
 }
 
 /** Nodes whose position becomes the reference of the rule: the first one seen, before the condition holds. */
-export function newAnchors(
-  watching: WatchingRule<'area'>,
-  world: World,
-): { ruleId: number; nodeNum: number; latitude: number; longitude: number }[] {
+function newAnchors(watching: Watching<AreaRule>, world: World): Anchor[] {
   const known = world.anchors.get(watching.id)
   return placed(watching, world).flatMap(({ node: { nodeNum }, place }) =>
     known?.has(nodeNum) === true || isSo(watching.rule, place, null)
@@ -85,11 +149,61 @@ export function newAnchors(
   )
 }
 
-function placed({ rule, owner }: WatchingRule<'area'>, { nodes }: World): { node: WorldNode; place: Place }[] {
+function placed({ rule, owner }: Watching<AreaRule>, { nodes }: World): { node: WorldNode; place: Place }[] {
   const isWatched = watcher(rule.nodes)
   return nodes.flatMap((node) => {
     const { latitude, longitude, positionChannel: channel } = node
     if (latitude === null || longitude === null || !isWatched(node)) return []
     return maySee(owner, 'area', { channel, direct: false }) ? [{ node, place: { latitude, longitude } }] : []
   })
+}
+
+/** With the latest positions that the owner may read. */
+async function seenBy({ db }: Store, { owner: { view } }: Watching<AreaRule>, world: World): Promise<World> {
+  const { nodes } = world
+  const lacking = nodes.filter((node) => node.latitude !== null && !canReadChannel(view, node.positionChannel))
+  if (lacking.length === 0) return world
+  const ids = JSON.stringify(lacking.map(({ id }) => id))
+  const rows = await db
+    .select()
+    .from(channelPositions)
+    .where(
+      sql`${channelPositions.nodeId} in (select value from json_each(${ids}))
+        and ${onChannelSeenBy(channelPositions.channel, view)}`,
+    )
+    .orderBy(channelPositions.t)
+    .all()
+  // The latest is the last one.
+  const places = new Map(rows.map((row) => [row.nodeId, row]))
+  const shown = nodes.map((node) => {
+    const place = places.get(node.id)
+    if (place === undefined || canReadChannel(view, node.positionChannel)) return node
+    const { latitude, longitude, precisionBits, channel: positionChannel } = place
+    return { ...node, latitude, longitude, precisionBits, positionChannel }
+  })
+  return { ...world, nodes: shown }
+}
+
+function areaFires(
+  rule: AreaRule,
+  { nodeNum, name, precisionBits }: WorldNode,
+  places: readonly { t: number; latitude: number; longitude: number }[],
+): Fire[] {
+  const fires: Fire[] = []
+  const rough = roughness(precisionBits)
+  const anchor = places.find(
+    (place) =>
+      rule.when === 'moves' || (rule.shape !== null && isInside(rule.shape, place) !== (rule.when === 'enters')),
+  )
+  if (anchor === undefined) return []
+  let fired: Fire | null = null
+  for (const place of places.slice(places.indexOf(anchor))) {
+    const is = isSo(rule, place, anchor, rough)
+    if (is) fired ??= { at: place.t, resolvedAt: null, nodeNum, what: `${name} ${rule.when}` }
+    else if (fired !== null) {
+      fires.push({ ...fired, resolvedAt: place.t })
+      fired = null
+    }
+  }
+  return fired === null ? fires : [...fires, fired]
 }

@@ -1,14 +1,38 @@
+import * as z from 'zod'
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
+import { readPast } from '../preview/history.ts'
+import { lookAtPresent } from '../preview/past.ts'
+import { ownerOf } from '../rights.ts'
 import type { World } from '../world.ts'
-import type { Finding, OpenAlerts } from './finding.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+
+const backupSchema = z
+  .strictObject({ kind: z.literal('backup'), ...common, afterHours: z.int().min(1).max(8760).default(48) })
+  .meta({ id: 'BackupRule', description: 'A backup failed, or none succeeded for a while' })
+
+type BackupRule = z.infer<typeof backupSchema>
+
+const NEEDS = { backups: true } as const
+
+export const backup = defineKind(backupSchema, {
+  state: { needs: () => NEEDS, find: findBackups },
+  async preview(ctx, rule, range) {
+    const anchorAt = await readPast(ctx.store, range.from)
+    const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt, rule, owner: ownerOf(ctx.viewer) }
+    return {
+      fires: await lookAtPresent(ctx, range, NEEDS, (world) => findBackups(watching, world, new Map())),
+      note: 'Only the present state is shown.',
+    }
+  },
+})
 
 /** A run missed while the service was down happens soon after its start. */
 const CATCH_UP_MS = 15 * MINUTE_MS
 
 /** The latest backup failed, or none succeeded for too long. */
-export function findBackups(
-  { rule, anchorAt }: WatchingRule<'backup'>,
+function findBackups(
+  { rule, anchorAt }: Watching<BackupRule>,
   { now, startedAt, backups }: World,
   _open: OpenAlerts,
 ): Finding[] {

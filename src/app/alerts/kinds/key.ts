@@ -1,10 +1,44 @@
-import { watcher } from '../rules/watched.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
+import * as z from 'zod'
+import { lookAtPresent } from '../preview/past.ts'
+import { ownerOf } from '../rights.ts'
+import { readWorldOfKeys } from '../read-world.ts'
+import { watchedSchema, watcher } from '../rules/watched.ts'
 import type { World, WorldNode } from '../world.ts'
-import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+
+const keySchema = z.strictObject({ kind: z.literal('key'), ...common, nodes: watchedSchema }).meta({
+  id: 'KeyRule',
+  description:
+    "A watched node's public key changed, is shared with another node or is weak, or somebody sends in its name",
+})
+
+type KeyRule = z.infer<typeof keySchema>
+
+const NEEDS = { nodes: true, weakKeys: true } as const
+
+export const key = defineKind(keySchema, {
+  state: {
+    needs: () => NEEDS,
+    find: findKeys,
+    changes: {
+      fields: ['publicKey', 'refusedPublicKey', 'spoofClaim'],
+      watches: ({ nodes }) => watcher(nodes),
+      readWorld: (store, _rules, changed) => readWorldOfKeys(store, changed),
+    },
+  },
+  async preview(ctx, rule, range) {
+    const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt: range.from, rule, owner: ownerOf(ctx.viewer) }
+    return {
+      fires: await lookAtPresent(ctx, range, NEEDS, (world) => findKeys(watching, world, new Map())),
+      note: 'Only the present state is stored, not the history.',
+    }
+  },
+  endsAcknowledged: true,
+})
 
 /** Watched nodes with a doubtful public key, or in whose name somebody else seems to send. */
-export function findKeys({ rule, anchorAt }: WatchingRule<'key'>, world: World, open: OpenAlerts): Finding[] {
+function findKeys({ rule, anchorAt }: Watching<KeyRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const sharing = Map.groupBy(
     world.nodes.filter(({ publicKey }) => publicKey !== null),

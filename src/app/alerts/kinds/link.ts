@@ -1,11 +1,27 @@
+import * as z from 'zod'
+import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { cleanText } from '../names.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
 import type { World } from '../world.ts'
-import type { Finding, OpenAlerts } from './finding.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+
+const linkSchema = z
+  .strictObject({
+    kind: z.literal('link'),
+    ...common,
+    links: z.array(z.string().min(1).max(200)).min(1).max(50).nullable().default(null).describe('Names; null: all'),
+    afterMinutes: z.int().min(1).max(SILENT_MINUTES.max),
+  })
+  .meta({ id: 'LinkRule', description: 'A radio, a broker or a collector has been down for a while' })
+
+export const link = defineKind(linkSchema, {
+  state: { needs: () => ({}), find: findDown },
+  preview: async () => ({ fires: [], note: 'Interruptions of radios and brokers are not stored.' }),
+})
 
 /** Radios, brokers and collectors that are down. Time before the start of the service does not count. */
-export function findDown({ rule, anchorAt }: WatchingRule<'link'>, world: World, open: OpenAlerts): Finding[] {
+function findDown({ rule, anchorAt }: Watching<z.infer<typeof linkSchema>>, world: World, open: OpenAlerts): Finding[] {
   return world.links.flatMap(({ name, isUp, since }) => {
     if (isUp || (rule.links !== null && !rule.links.includes(name))) return []
     const subject = `link:${name}`

@@ -1,26 +1,61 @@
+import { sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { telemetry } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { METRIC_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { unitOf } from '../../mesh/telemetry/metric-units.ts'
 import { maySee } from '../rights.ts'
-import type { AlertRuleOf } from '../rules/rule.ts'
-import { watcher } from '../rules/watched.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
-import type { World } from '../world.ts'
-import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
+import { onChannelSeenBy, type View } from '../../sharing/visible.ts'
+import { readMeasured } from '../preview/history.ts'
+import { type Fire, lookAtNodes } from '../preview/past.ts'
+import { watchedSchema, watcher } from '../rules/watched.ts'
+import type { Measured, World, WorldNode } from '../world.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+
+const metricSchema = z
+  .strictObject({
+    kind: z.literal('metric'),
+    ...common,
+    nodes: watchedSchema,
+    metric: z
+      .string()
+      .regex(/^[A-Za-z]{1,40}\.[A-Za-z0-9]{1,60}$/, 'variant.metric')
+      .describe('Name as in GET /api/telemetry, e.g. deviceMetrics.batteryLevel'),
+    is: z.enum(['above', 'below']),
+    limit: z.number().min(-1e12).max(1e12),
+    hysteresis: z
+      .number()
+      .min(0)
+      .max(1e12)
+      .default(0)
+      .describe('How far the value must return beyond the limit before the alert is over'),
+    forMinutes: z.int().min(METRIC_MINUTES.min).max(METRIC_MINUTES.max).default(0),
+  })
+  .meta({ id: 'MetricRule', description: 'A measurement of a watched node is above or below a limit' })
+
+type MetricRule = z.infer<typeof metricSchema>
+
+export const metric = defineKind(metricSchema, {
+  state: { needs: (rule) => ({ nodes: true, metric: rule.metric }), find: findBeyond, seenBy },
+  preview: (ctx, rule, { from }) =>
+    lookAtNodes(ctx, rule.nodes, async (node) =>
+      metricFires(rule, node, await readMeasured(ctx, node.id, rule.metric, from)),
+    ),
+})
 
 /** Older measurements do not describe the present. */
 const STALE_MS = 2 * DAY_MS
 
 /** Whether a value is beyond the limit; once it is, it must return by the hysteresis. */
-export function isBeyond({ is, limit, hysteresis }: AlertRuleOf<'metric'>, value: number, was: boolean): boolean {
+function isBeyond({ is, limit, hysteresis }: MetricRule, value: number, was: boolean): boolean {
   const slack = was ? hysteresis : 0
   return is === 'above' ? value > limit - slack : value < limit + slack
 }
 
-export function findBeyond(
-  { rule, anchorAt, owner }: WatchingRule<'metric'>,
-  world: World,
-  open: OpenAlerts,
-): Finding[] {
+function findBeyond({ rule, anchorAt, owner }: Watching<MetricRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const latest = world.latest.get(rule.metric)
   if (latest === undefined) return []
@@ -51,8 +86,62 @@ export function findBeyond(
 }
 
 /** `Ridge: batteryLevel is 12 %, below 20 %`. */
-export function sentence({ metric, is, limit }: AlertRuleOf<'metric'>, name: string, value: number): string {
+function sentence({ metric, is, limit }: MetricRule, name: string, value: number): string {
   const unit = unitOf(metric)
   const shown = (number: number) => `${Number(number.toFixed(2))}${unit === null ? '' : ` ${unit}`}`
   return `${name}: ${metric.slice(metric.indexOf('.') + 1)} is ${shown(value)}, ${is} ${shown(limit)}`
+}
+
+async function seenBy(store: Store, { rule, owner: { view } }: Watching<MetricRule>, world: World): Promise<World> {
+  const latest = world.latest.get(rule.metric)
+  if (latest === undefined) return world
+  const values = new Map([...latest, ...(await measuredSeenBy(store, view, { metric: rule.metric, latest }))])
+  return { ...world, latest: new Map([...world.latest, [rule.metric, values]]) }
+}
+
+/** The latest readable value of each node whose latest one is not readable. */
+async function measuredSeenBy(
+  { db }: Store,
+  view: View,
+  { metric, latest }: { readonly metric: string; readonly latest: ReadonlyMap<number, Measured> },
+): Promise<Map<number, Measured>> {
+  const lacking = [...latest].flatMap(([id, { channel }]) => (canReadChannel(view, channel) ? [] : [id]))
+  if (lacking.length === 0) return new Map()
+  const t = sql<number>`(select max(t) from ${telemetry} where node_id = k.value and metric = m.id
+    and ${onChannelSeenBy(telemetry.channel, view)})`
+  const rows = await db
+    .select({
+      nodeId: sql<number>`x.node_id`,
+      t: sql<number>`x.t`,
+      v: sql<number>`x.v`,
+      channel: sql<number | null>`x.channel`,
+    })
+    .from(sql`json_each(${JSON.stringify(lacking)}) k cross join metrics m on m.name = ${metric}
+      cross join telemetry x on x.node_id = k.value and x.metric = m.id and x.t = ${t}`)
+    .all()
+  return new Map(rows.map(({ nodeId, ...measured }) => [nodeId, measured]))
+}
+
+/** Pure: the times at which values would have fired, oldest first. */
+function metricFires(
+  rule: MetricRule,
+  { nodeNum, name }: Pick<WorldNode, 'nodeNum' | 'name'>,
+  values: readonly { t: number; v: number }[],
+): Fire[] {
+  const fires: Fire[] = []
+  const forMs = rule.forMinutes * MINUTE_MS
+  let since: number | null = null
+  let fired: Fire | null = null
+  for (const { t, v } of values) {
+    if (isBeyond(rule, v, since !== null)) {
+      since ??= t
+      if (fired === null && t - since >= forMs)
+        fired = { at: since + forMs, resolvedAt: null, nodeNum, what: sentence(rule, name, v) }
+    } else {
+      if (fired !== null) fires.push({ ...fired, resolvedAt: t })
+      since = null
+      fired = null
+    }
+  }
+  return fired === null ? fires : [...fires, fired]
 }

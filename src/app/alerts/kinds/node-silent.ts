@@ -1,15 +1,42 @@
-import { MINUTE_MS } from '../../../shared/time.ts'
-import { watcher } from '../rules/watched.ts'
-import type { WatchingRule } from '../rules/watch-list.ts'
+import * as z from 'zod'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
+import type { SignedInCtx } from '../../context.ts'
+import { findGaps, firesIn, gapsOfAll } from '../preview/gaps.ts'
+import { readHeard } from '../preview/history.ts'
+import { type Past, type Range, readNodes } from '../preview/past.ts'
+import { watchedSchema, watcher } from '../rules/watched.ts'
 import type { World, WorldLink, WorldNode } from '../world.ts'
 import { inWords } from './durations.ts'
-import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
+import { common } from './fields.ts'
+import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+
+const nodeSilentSchema = z
+  .strictObject({
+    kind: z.literal('node_silent'),
+    ...common,
+    nodes: watchedSchema,
+    afterMinutes: z.int().min(SILENT_MINUTES.min).max(SILENT_MINUTES.max),
+  })
+  .meta({ id: 'NodeSilentRule', description: 'A watched node has not been heard for a while' })
+
+type NodeSilentRule = z.infer<typeof nodeSilentSchema>
+
+export const nodeSilent = defineKind(nodeSilentSchema, {
+  state: {
+    needs: ({ afterMinutes }) => ({ nodes: true, waysAfterMs: afterMinutes * MINUTE_MS }),
+    find: findSilent,
+  },
+  preview: lookBack,
+  heading: (total, isOver) => `${total} nodes ${isOver ? 'were' : 'are'} silent:`,
+})
 
 /**
  * Watched nodes that were not heard for long enough. The time counts from the moment when the service, or the link by
  * which the node was heard, began to listen. While all those links are down the silence cannot be judged.
  */
-export function findSilent({ rule }: WatchingRule<'node_silent'>, world: World, open: OpenAlerts): Finding[] {
+function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const afterMs = rule.afterMinutes * MINUTE_MS
   return world.nodes.flatMap((node) => {
@@ -43,4 +70,26 @@ function listeningSince({ nodeNum }: WorldNode, { links, heardBy, startedAt }: W
   const up = (ways.length > 0 ? ways : links).filter(({ isUp }: WorldLink) => isUp)
   if (up.length === 0) return null
   return Math.max(Math.min(...up.map(({ since }) => since)), startedAt ?? 0)
+}
+
+async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): Promise<Past> {
+  const isWatched = watcher(rule.nodes)
+  const known = new Map((await readNodes(ctx)).filter(isWatched).map((node) => [node.nodeNum, node]))
+  const heard = await readHeard(ctx.store, range.from)
+  const afterMs = rule.afterMinutes * MINUTE_MS
+  const deaf = gapsOfAll(heard, range)
+  const fires = findGaps(heard, new Set(known.keys()), { ...range, leastMs: afterMs }).flatMap(({ nodeNum, gap }) => {
+    const at = firesIn(gap, deaf, afterMs)
+    const name = known.get(nodeNum)?.name ?? formatNodeId(nodeNum)
+    const resolvedAt = gap.to === range.to ? null : gap.to
+    return at === null
+      ? []
+      : [{ at, resolvedAt, nodeNum, what: `${name} was not heard for ${inWords(gap.to - gap.from)}` }]
+  })
+  const first = heard[0]?.t ?? range.to
+  const hours = Math.floor((range.to - first) / HOUR_MS)
+  return {
+    fires,
+    note: first > range.from + DAY_MS ? `Only packets of the last ${hours} h are stored.` : null,
+  }
 }

@@ -1,6 +1,7 @@
 import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import type { AlertTold } from '../../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { kindOf } from '../kinds/kinds.ts'
 import { cleanText } from '../names.ts'
 
 /** An alert as a message shows it. */
@@ -49,8 +50,7 @@ export function tellAlerts(
   const [first] = alerts
   const lines = alerts.slice(0, LINES).map(({ what }) => `• ${what}`)
   const more = total > lines.length ? [`… and ${total - lines.length} more`] : []
-  const heading =
-    rule.kind === 'node_silent' ? `${total} nodes ${told === 'resolved' ? 'were' : 'are'} silent:` : `${total} alerts:`
+  const heading = kindOf(rule.kind).heading?.(total, told === 'resolved') ?? `${total} alerts:`
   const text = total === 1 && first !== undefined ? first.what : [heading, ...lines, ...more].join('\n')
   const path = total === 1 && typeof first?.nodeNum === 'number' ? `/nodes/${formatNodeId(first.nodeNum)}` : '/alerts'
   return {

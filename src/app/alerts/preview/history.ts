@@ -1,31 +1,14 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm'
-import { auditLog, messages, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
+import { auditLog, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
-import { BROADCAST } from '../../../meshtastic/node-id.ts'
-import { seesNodes } from '../../sharing/visible.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
-import type { Ctx, SignedInCtx } from '../../context.ts'
+import type { SignedInCtx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { foldText } from '../../automation/kinds/matcher.ts'
-import type { Text } from '../kinds/message.ts'
-import { readKnownNodes, readWorldFor } from '../read-world.ts'
-import type { World, WorldNode } from '../world.ts'
 import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before other work gets its turn. */
 const SLICE = 5000
 const MOST_POINTS = 20_000
-
-const goOn = async (): Promise<boolean> => {
-  await nextTurn()
-  return true
-}
-
-/** Without those that are hidden from the viewer. */
-export async function readNodes({ store, viewer: { view } }: Reader): Promise<readonly WorldNode[]> {
-  const all = (await readKnownNodes(store, goOn)) ?? []
-  return all.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
-}
 
 /** Stored receptions of nodes since a time, oldest first. */
 export async function readHeard({ db }: Store, since: number): Promise<HeardAt[]> {
@@ -74,44 +57,8 @@ export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: numb
   return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
 }
 
-/** Messages of other nodes since a time, newest first. */
-export async function readTexts({ db }: Store, since: number): Promise<(Text & { t: number })[]> {
-  const all: (Text & { t: number })[] = []
-  for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const rows = await db
-      .select()
-      .from(messages)
-      .where(lt(messages.id, before))
-      .orderBy(desc(messages.id))
-      .limit(1000)
-      .all()
-    for (const { fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } of rows) {
-      if (direction === 'out' || emoji || timestamp < since) continue
-      all.push({
-        from: fromNodeNum,
-        channel,
-        direct: toNodeNum !== BROADCAST,
-        text,
-        folded: foldText(text),
-        t: timestamp,
-      })
-    }
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < 1000 || last.timestamp < since) return all
-    before = last.id
-    await nextTurn()
-  }
-}
-
 /** The time from which backups count: the first entry of the log, if that is later. */
 export async function readPast({ db }: Store, since: number): Promise<number> {
   const first = await db.select({ at: auditLog.timestamp }).from(auditLog).orderBy(asc(auditLog.id)).limit(1).get()
   return Math.max(since, first?.at ?? since)
-}
-
-/** Everything that rules about keys and backups evaluate. */
-export async function readWorldNow({ store, radio }: Ctx, now: number): Promise<World> {
-  const world = await readWorldFor({ store, radio, now, startedAt: null }, ['key', 'backup'], goOn)
-  if (world === null) throw new Error('reading was cut off')
-  return world
 }

@@ -8,7 +8,7 @@ import type { SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import type { Precondition } from '../../http/preconditions.ts'
-import { maySee } from '../rights.ts'
+import { maySee, ownerOf } from '../rights.ts'
 import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
 
 const version = {
@@ -96,8 +96,6 @@ function show({ viewer }: SignedInCtx, found: Found): Shown | null {
   const sees = found.row.ownerId !== viewer.user.id || maySee(ownerOf(viewer), rule.kind)
   return { ...versionOf(found), rule, firing: found.firing, sees }
 }
-
-const ownerOf = ({ user: { isAdmin }, permissions, view }: SignedInCtx['viewer']) => ({ isAdmin, permissions, view })
 
 export function etagOf({ revision }: Pick<Row, 'revision'>): string {
   return `"${revision}"`

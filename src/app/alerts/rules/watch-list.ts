@@ -6,19 +6,11 @@ import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { packedPermissions, unpackPermissions } from '../../users/permissions.ts'
 import { scopeColumns, scopeOf } from '../../sharing/scope.ts'
 import { hiddenNodes, viewOf } from '../../sharing/visible.ts'
-import { type AlertOwner, maySee } from '../rights.ts'
-import { type AlertRule, type AlertRuleOf, parseRule } from './rule.ts'
+import type { Watching } from '../kinds/kind.ts'
+import { maySee } from '../rights.ts'
+import { type AlertRule, parseRule } from './rule.ts'
 
-type Watching<R extends AlertRule> = {
-  readonly id: number
-  readonly ownerId: number
-  readonly anchorAt: number
-  readonly rule: R
-  readonly owner: AlertOwner
-}
-
-/** A rule that is on, with its owner's present permissions. */
-export type WatchingRule<K extends AlertKind = AlertKind> = Watching<AlertRuleOf<K>>
+export type WatchingRule = Watching<AlertRule>
 
 const queries = prepareOnce((db) => ({
   revision: db.select({ value: revisions.value }).from(revisions).where(eq(revisions.name, 'alert_rules')).prepare(),
@@ -62,20 +54,10 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
 const byKind = new WeakMap<readonly WatchingRule[], Map<AlertKind, readonly WatchingRule[]>>()
 
 /** The rules of one kind. */
-export function ofKind<K extends AlertKind>(
-  rules: readonly WatchingRule[],
-  kind: K,
-): readonly Watching<AlertRuleOf<K>>[] {
+export function ofKind(rules: readonly WatchingRule[], kind: AlertKind): readonly WatchingRule[] {
   const known = byKind.get(rules) ?? new Map<AlertKind, readonly WatchingRule[]>()
   byKind.set(rules, known)
   const found = known.get(kind) ?? rules.filter(({ rule }) => rule.kind === kind)
   known.set(kind, found)
-  return asKind<K>(found)
-}
-
-// They were selected by this kind.
-function asKind<K extends AlertKind>(rules: readonly WatchingRule[]): readonly WatchingRule<K>[] {
-  const any: unknown = rules
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return any as readonly WatchingRule<K>[]
+  return found
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
+import { nodes } from '../../../db/schema.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { MAX_WATCHED } from '../../../shared/alerts/alert-kinds.ts'
 import { bodyNodeNum } from '../../mesh/messages/send.ts'
@@ -38,6 +39,15 @@ export type WatchedNode = {
   readonly isFavorite: boolean
   readonly isLocal: boolean
   readonly isIgnored: boolean
+}
+
+/** The columns by which it is decided whether a node is watched. */
+export const watchedColumns = {
+  nodeNum: nodes.nodeNum,
+  role: nodes.role,
+  isFavorite: nodes.isFavorite,
+  isLocal: nodes.isLocal,
+  isIgnored: nodes.isIgnored,
 }
 
 const watchers = new WeakMap<Watched, (node: WatchedNode) => boolean>()
