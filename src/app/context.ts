@@ -55,7 +55,7 @@ export interface Ports {
   now(): number
   /** Address of the client behind trusted proxies, or null when there is none (a test, a Unix socket). */
   clientIp(c: Context): string | null
-  /** Whom an authenticating proxy that is trusted names; null: nobody, or a header that is not to be believed. */
+  /** The user that a trusted authenticating proxy names; null: nobody, or a proxy that is not trusted. */
   proxyUser(c: Context): string | null
   /** Scheme, host and port by which the client addressed the service, e.g. `https://mesh.example.org`. */
   origin(c: Context): string
@@ -63,7 +63,7 @@ export interface Ports {
 
 /** One request. */
 export interface Ctx extends Ports {
-  /** Whom the authenticating proxy names. */
+  /** The user that the authenticating proxy names. */
   readonly namedByProxy?: string | null
   /** The header that names the caller's browser. */
   readonly userAgent?: string | undefined

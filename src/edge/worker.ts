@@ -94,9 +94,9 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     disk: null,
     startedAt: Date.now(),
     now: Date.now,
-    // Cloudflare sets this one itself; no other header about the client's address is believed.
+    // Cloudflare sets this one itself; no other header about the client's address is trusted.
     clientIp: (c) => c.req.header('cf-connecting-ip') ?? null,
-    // No address of a proxy can be believed here, nor what it says.
+    // No proxy can be identified by its address here, so none is trusted.
     proxyUser: () => null,
     origin: (c) => new URL(c.req.url).origin,
   }

@@ -8,7 +8,7 @@ export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).p
 /** The ticket with which an administrator sees as somebody else; kept only in this tab. */
 export type SeeingAs = {
   readonly ticket: string
-  /** Whose eyes these are; null: those of a stranger. */
+  /** The user whose view is shown; null: a stranger. */
   readonly name: string | null
   /** The page that it began on. */
   readonly back: string
@@ -27,14 +27,14 @@ function readSeeingAs(): SeeingAs | null {
   }
 }
 
-/** Begins anew with the eyes of somebody else, or with one's own again. Throws where storage is blocked. */
+/** Reloads the pages as somebody else sees them, or as the administrator again. Throws where storage is blocked. */
 export function seeAs(next: SeeingAs | null): void {
   if (next === null) sessionStorage.removeItem(SEE_AS_KEY)
   else sessionStorage.setItem(SEE_AS_KEY, JSON.stringify(next))
   location.assign(BASE.slice(0, -1) + (next === null ? (seeingAs?.back ?? '/') : '/'))
 }
 
-/** Shown in a frame of another site: always as a stranger, whoever is signed in in this browser. */
+/** Shown in a frame of another site: always as to a stranger, even if somebody is signed in in this browser. */
 export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
 
 /** The API, typed by the service itself. */
@@ -72,7 +72,7 @@ export class ApiError extends Error {
   readonly retryAfter: number | null
   readonly required: { readonly resource: string; readonly action: string } | null
   readonly requestId: string | null
-  /** How to prove again who one is, of `reauthentication_required`. */
+  /** How users can prove again who they are; comes with `reauthentication_required`. */
   readonly ways: readonly string[]
 
   constructor(

@@ -1,6 +1,6 @@
 import { type ComponentChild, type ComponentChildren, options } from 'preact'
 
-/** Marks that open or close a part of another writing direction: whatever follows in the line is turned as well. */
+/** Characters that begin or end another writing direction: they also turn the rest of the line. */
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/gu
 const ATTRIBUTES = ['title', 'aria-label', 'placeholder', 'alt'] as const
 

@@ -72,7 +72,7 @@ export function dayName(t: number, today: string): string {
   return days === 0 || days === -1 ? capital(DAY_NAMES.format(days, 'day')) : day(t)
 }
 
-/** With a large first letter. */
+/** With a capital first letter. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -145,7 +145,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await page.getByLabel('Name').fill('My letters')
   await page.getByLabel('Address').fill('me@example.org')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Follow the link in the letter').waitFor()
+  await page.getByText('Follow the link in the e-mail').waitFor()
   await confirmAddress(page)
   await subscribePhone()
 
@@ -167,7 +167,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await page.getByText('Watched').waitFor()
   await goto('/alerts')
   await page.getByRole('button', { name: 'Change', exact: true }).click()
-  await page.getByLabel('Again every hours').fill('1')
+  await page.getByLabel('Repeat while it lasts, after hours').fill('1')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText(/^Tell me when .+ was not heard for 15 min\.$/).waitFor()
 
@@ -253,7 +253,7 @@ async function confirmAddress(page: Page): Promise<void> {
   await page.goto(base + path)
   await page.getByText('The address is confirmed.').waitFor()
   await expect.poll(() => page.url()).not.toContain('confirm')
-  await page.getByText('Follow the link in the letter').waitFor({ state: 'detached' })
+  await page.getByText('Follow the link in the e-mail').waitFor({ state: 'detached' })
 }
 
 /** A phone whose push service is simulated. */

@@ -204,4 +204,4 @@ export async function readHolds(store: Store, ruleIds: readonly number[], now: n
   }
 }
 
-export const HELD_WORDS = ` (more than ${MOST_IN_AN_HOUR} times in an hour: held until it is calmer)`
+export const HELD_WORDS = ` (more than ${MOST_IN_AN_HOUR} times in an hour: muted until it fires less often)`

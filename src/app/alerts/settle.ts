@@ -35,7 +35,7 @@ const queries = prepareOnce((db) => ({
 
 export type OpenRow = typeof alerts.$inferSelect
 
-/** What brings the alerts of one rule to its findings. `hasChanged`: its owner wants to see it. */
+/** The statements that update the alerts of one rule to its findings. `hasChanged`: something that its owner should see. */
 type Settlement = { readonly statements: readonly Statement[]; readonly hasChanged: boolean }
 
 /** Compares the open alerts of one rule with its findings. */

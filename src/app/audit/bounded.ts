@@ -9,7 +9,7 @@ const FEWER = [MOST_VALUE, 50, 0]
 type Json = Record<string, unknown>
 
 /**
- * Details as JSON of at most `MOST_DETAILS` bytes: the log keeps them for ever. A text that is too long ends with
+ * Details as JSON of at most `MOST_DETAILS` bytes: the log keeps them forever. A text that is too long ends with
  * `… (cut, N characters)`, where N is how long it was. If that is not enough, the largest fields become the beginning of
  * their JSON, cut in the same way.
  */

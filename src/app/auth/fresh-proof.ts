@@ -24,7 +24,7 @@ export async function demandFreshProof(ctx: SignedInCtx): Promise<void> {
 
 function isProofNeeded(ctx: SignedInCtx): boolean {
   const { credential } = ctx.viewer
-  // Whom a proxy signed in it can not ask again: that is its business, at each request.
+  // A proxy that signs users in cannot ask them again: it vouches for them at each request.
   return credential.kind === 'session' && !isByProxy(credential.session) && !isFresh(ctx, credential.session)
 }
 

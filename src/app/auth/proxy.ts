@@ -27,11 +27,11 @@ const getOnly: MiddlewareHandler = describe(
   { getOnly: true },
 )
 
-/** Sign-in of whom an authenticating proxy names in PROXY_AUTH_HEADER. */
+/** Signs in the user that an authenticating proxy names in PROXY_AUTH_HEADER. */
 export const proxyRoutes = new Hono<AppEnv>().get(
   '/login',
   anyone,
-  answers('Sign in as whom the authenticating proxy names', { 302: null }, [
+  answers('Sign in as the user that the authenticating proxy names', { 302: null }, [
     'proxy_auth_disabled',
     'method_not_allowed',
   ]),

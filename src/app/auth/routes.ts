@@ -46,7 +46,10 @@ const statusSchema = z.object({
   providers: z
     .array(z.object({ id: z.string(), name: z.string().nullable(), icon: z.string().nullable() }))
     .describe('The OpenID providers, in the order of their buttons'),
-  proxyUser: z.string().nullable().describe('Whom an authenticating proxy names: GET /api/auth/proxy/login signs in'),
+  proxyUser: z
+    .string()
+    .nullable()
+    .describe('The user that an authenticating proxy names; GET /api/auth/proxy/login signs them in'),
   autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
   passwordMinLength: z.int().describe('Minimum number of characters of a new password'),

@@ -207,7 +207,7 @@ export const VARIABLES = {
   OIDC_ALLOW_INSECURE_ISSUER: variable(
     boolean(false),
     'true or false',
-    'Permits an http issuer on a private network: whoever listens there can become anybody',
+    'Permits an http issuer on a private network: anybody who can intercept its traffic can sign in as any user',
   ),
   OIDC_USERNAME_CLAIM: variable(
     claimPath,
@@ -588,7 +588,7 @@ function readProviders(given: Given, named: readonly string[]): ProviderSettings
   })
 }
 
-/** What holds for every provider that has no value of its own; groups and names of one mean nothing at another. */
+/** Values for every provider that has none of its own. Groups and names of one provider mean nothing at another. */
 const SHARED: ReadonlySet<string> = new Set(['OIDC_REDIRECT_URI', 'OIDC_AUTO_CREATE_USERS'])
 
 /** What no provider can do without, and what several must not share. */

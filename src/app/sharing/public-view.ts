@@ -8,7 +8,7 @@ export type PublicView = {
   readonly permissions: Permissions
   readonly scope: Scope
   readonly precisionBits: number | null
-  /** Milliseconds; null: for ever. */
+  /** Milliseconds; null: forever. */
   readonly hideSilentAfter: number | null
   /** Views with the same key show the same. */
   readonly key: string

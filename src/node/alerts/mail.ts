@@ -22,7 +22,7 @@ export function openMail(
         headers: { 'Auto-Submitted': 'auto-generated' },
       }
       const { promise: late, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => reject(new SendFailure('no answer of the mail server in time')), totalMs)
+      const timer = setTimeout(() => reject(new SendFailure('the mail server did not answer in time')), totalMs)
       try {
         await Promise.race([transport.sendMail(letter), late])
       } catch (error) {
@@ -36,12 +36,12 @@ export function openMail(
 
 /** Only its code and status: the server's text may quote the message or the password. */
 function wordsFor(error: unknown): string {
-  if (!(error instanceof Error)) return 'the mail server could not be asked'
+  if (!(error instanceof Error)) return 'the mail could not be sent'
   if ('responseCode' in error && typeof error.responseCode === 'number')
     return `the mail server answered ${error.responseCode}`
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (code === 'EAUTH') return 'the mail server refused the password'
   return code === 'ETLS'
-    ? 'the mail server offers no encryption that is believed'
+    ? 'the mail server offers no encryption with a trusted certificate'
     : 'the mail server could not be reached'
 }

@@ -47,7 +47,7 @@ async function choose(
   const [first] = found
   if (first === undefined) throw new SendFailure('the name has no address')
   if (!mayBePrivate && !found.every(({ address }) => isPublicAddress(address))) {
-    throw new SendFailure('private addresses are for administrators alone')
+    throw new SendFailure('only administrators may use private addresses')
   }
   return first
 }
@@ -108,8 +108,8 @@ function readRetryAfter(text: string | undefined): number | null {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'names can not be looked up now',
+  ENOTFOUND: 'the host name is not known',
+  EAI_AGAIN: 'host names cannot be looked up at the moment',
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was cut',
   EHOSTUNREACH: 'not reachable',
@@ -119,6 +119,6 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Only the code of a system error: its message could quote an address. */
 function wordsFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not believed'
+  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not trusted'
   return WORDS[code] ?? 'the connection failed'
 }

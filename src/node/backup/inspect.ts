@@ -11,7 +11,7 @@ const MAX_PROBLEMS = 100
 export type Against = { readonly keys: readonly Uint8Array[]; readonly migrations: string }
 
 /**
- * Reads all of a backup, every row of it; says everything that is wrong, one thing for each table. `onProgress` gets
+ * Reads every row of a backup and returns the first problem of each table. `onProgress` gets
  * rows.
  */
 export function inspectBackup(

@@ -14,7 +14,7 @@ export type JobMessage =
   | { readonly kind: 'inspection'; readonly inspection: Verification }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string; readonly isDiskFull: boolean }
 
-/** A job failed in its thread; the message is the cause's own. */
+/** A job failed in its thread, with the message of its cause. */
 export class JobFailed extends Error {
   override name = 'JobFailed'
   readonly isDiskFull: boolean

@@ -25,7 +25,7 @@ const tableSchema = z
     /** The table's AUTOINCREMENT counter, so that an ID is never reused; null without one. */
     sequence: z.int().min(0).max(MAX_ID).nullable(),
   })
-  .refine(({ name, file }) => file === `${name}.json`, 'a file named as its table')
+  .refine(({ name, file }) => file === `${name}.json`, 'a file with the name of its table')
   .refine(({ columns }) => new Set(columns).size === columns.length, 'each column once')
 
 const contentSchema = z.strictObject({

@@ -24,7 +24,7 @@ import { MINUTE_MS } from '../../shared/time.ts'
 const MAX_WAITING = 200_000
 /** Rows beyond the bound before they are deleted. */
 const TRIM_AT = 1000
-/** Fewer are not too much for anybody. */
+/** A delivery of fewer rows is never too large for a target. */
 const FEW_ITEMS = 25
 /** Items that are refused one by one before the target is thought to refuse everything. */
 const MAX_SUSPECTS = 10
@@ -49,7 +49,7 @@ const TIMINGS: CollectorTimings = {
 
 export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
   readonly target: Target
-  /** Without one all is delivered. */
+  /** Absent: everything is delivered. */
   readonly filter?: CollectorFilter
   readonly clock?: Clock
   readonly clockWatch?: ClockWatch
@@ -240,7 +240,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
       pauseMs = await drain()
     } catch (error) {
       log.error('The outbox of the collector cannot be read', { error })
-      pauseMs = fail('the database of this service has trouble', null)
+      pauseMs = fail('the database of this service fails', null)
     }
     isRunning = false
     if (isClosed) return

@@ -125,7 +125,7 @@ function judge({ status, headers }: Response, text: string | null): Verdict {
       return { kind: 'failed', reason: `the target asks to wait (${status})`, retryAfterMs: readRetryAfter(headers) }
     default:
       if (status >= 500 && status !== 501) {
-        return { kind: 'failed', reason: `the target has trouble (${status})`, retryAfterMs: readRetryAfter(headers) }
+        return { kind: 'failed', reason: `the target fails (${status})`, retryAfterMs: readRetryAfter(headers) }
       }
       return { kind: 'refused', reason: `${STRANGER} (${status})` }
   }

@@ -11,7 +11,7 @@ export function formatOf(file: string): ExportFormat {
   return file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson'
 }
 
-/** An entry of a file and its hashes. Of a table it is not known which cells were empty and which null. */
+/** An entry of a file and its hashes. In a table, empty cells and null look the same. */
 type Line = { readonly hash: string | null; readonly previousHash: string | null; readonly readings: Sealed[] }
 
 /** The evidence that a file provides. */

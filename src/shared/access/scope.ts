@@ -12,7 +12,7 @@ export const MAX_SCOPE_CHANNELS = 64
 /** Everything that the permissions allow: the scope of administrators. */
 export const WHOLE_SCOPE: Scope = { channels: 'all', direct: { read: true, write: true } }
 
-/** The default for a new regular user: direct messages are for whom an administrator chooses. */
+/** The default for a new regular user: no direct messages until an administrator allows them. */
 export const NEW_SCOPE: Scope = { channels: 'all', direct: NONE }
 
 /** Nothing: the scope of anonymous callers. */

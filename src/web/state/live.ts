@@ -61,7 +61,7 @@ export function keepLive(): () => void {
   document.addEventListener('visibilitychange', look)
   const reader = computed(() => {
     const known = status.value
-    // The events are those of whoever is signed in.
+    // The events depend on who is signed in.
     if (seeingAs !== null) return null
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })

@@ -234,7 +234,7 @@ export function nodeName(node: Node): string {
   return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
 }
 
-/** Whether a search for `wanted`, in small letters, finds the node: by its names, its !hex id or its number. */
+/** Whether a search for `wanted`, in lower case, finds the node: by its names, its !hex id or its number. */
 export function isCalled(node: Node, wanted: string): boolean {
   const words = [nodeName(node), node.shortName ?? '', node.nodeId, String(node.nodeNum)]
   return words.some((text) => text.toLowerCase().includes(wanted))

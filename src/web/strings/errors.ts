@@ -4,7 +4,8 @@ export const errors = {
   offline: 'The service does not respond. Check your connection. As far as this page knows, nothing was changed.',
   internal:
     'Something went wrong in the service. Try again. If it happens again, give an administrator the reference below.',
-  invalid_credentials: 'Username or password is wrong. Check capital letters. After several failures you have to wait.',
+  invalid_credentials:
+    'Username or password is wrong. Check upper and lower case. After several failures you have to wait.',
   invalid_code: 'This code is wrong or already used. Wait for the next one, or check the clock of your phone.',
   reauthentication_required: 'Nothing was changed: this needs a fresh confirmation that it is you.',
   passkey_refused: 'This passkey is not accepted. Use another way to sign in.',

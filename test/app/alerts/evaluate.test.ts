@@ -121,7 +121,7 @@ describe('a silent node', () => {
       await measure({ batteryLevel: 90 })
       await alerts.pass(MINUTE)
     }
-    expect(alerts.bodies().filter(({ data }) => data.text.includes('held'))).toHaveLength(1)
+    expect(alerts.bodies().filter(({ data }) => data.text.includes('muted until it fires less often'))).toHaveLength(1)
   })
 })
 

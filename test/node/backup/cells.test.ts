@@ -28,46 +28,51 @@ const BLOB = '{"$base64":"AAE="}'
 const big = (value: bigint) => `{"$int":"${value}"}`
 
 const FORGERIES: [table: string, column: string, json: string, problem: string][] = [
-  ['nodes', 'node_num', '"abc"', 'holds a text, not an integer'],
+  ['nodes', 'node_num', '"abc"', 'contains a text, not an integer'],
   // SQLite would convert it to an integer.
-  ['nodes', 'node_num', '"5"', 'holds a text, not an integer'],
-  ['nodes', 'node_num', '1.5', 'holds a real number, not an integer'],
-  ['nodes', 'node_num', '1e300', 'holds a real number, not an integer'],
-  ['nodes', 'node_num', '9007199254740993', 'holds a real number, not an integer'],
-  ['nodes', 'node_num', BLOB, 'holds a blob, not an integer'],
-  ['nodes', 'node_num', 'null', 'holds nothing, which it may not'],
-  ['nodes', 'id', big(2n ** 63n - 1n), 'holds an integer that is out of range'],
-  ['audit_log', 'id', '9007199254740991', 'holds an integer that is out of range'],
-  ['nodes', 'first_heard', '8640000000000001', 'holds an integer that is out of range'],
-  ['nodes', 'last_heard', big(-(2n ** 60n)), 'holds an integer that is out of range'],
-  ['telemetry', 't', '-8640000000000001', 'holds an integer that is out of range'],
-  ['nodes', 'is_favorite', '2', 'holds an integer, not 0 or 1'],
-  ['nodes', 'is_favorite', '-1', 'holds an integer, not 0 or 1'],
-  ['nodes', 'is_favorite', big(1n), 'holds an integer, not 0 or 1'],
-  ['users', 'is_admin', '0.5', 'holds a real number, not 0 or 1'],
-  ['users', 'is_active', '"1"', 'holds a text, not 0 or 1'],
-  ['nodes', 'latitude', '"52"', 'holds a text, not a number'],
-  ['nodes', 'latitude', big(5n), 'holds an integer, not a number'],
-  ['telemetry', 'v', BLOB, 'holds a blob, not a number'],
-  ['telemetry', 'v', 'null', 'holds nothing, which it may not'],
-  ['nodes', 'long_name', '5', 'holds an integer, not a text'],
-  ['nodes', 'long_name', '5.5', 'holds a real number, not a text'],
-  ['nodes', 'long_name', BLOB, 'holds a blob, not a text'],
-  ['nodes', 'notes', 'null', 'holds nothing, which it may not'],
-  ['nodes', 'notes', '"a \\ud800 b"', 'holds a text that is no Unicode'],
-  ['nodes', 'notes', '"\\udc00"', 'holds a text that is no Unicode'],
-  ['nodes', 'notes', `"${'x'.repeat(4 * 1024 * 1024 + 1)}"`, 'holds a text of 4194305 characters, more than 4194304'],
-  ['users', 'password_hash', BLOB, 'holds a blob, not a text'],
-  ['users', 'auth_provider', '"root"', 'holds a text that is none of its values'],
-  ['sources', 'kind', '""', 'holds a text that is none of its values'],
-  ['channels', 'role', '"Primary"', 'holds a text that is none of its values'],
-  ['messages', 'direction', '"up"', 'holds a text that is none of its values'],
-  ['messages', 'delivery_state', '"gone"', 'holds a text that is none of its values'],
-  ['settings', 'value', '"{"', 'holds a text that is not JSON'],
-  ['settings', 'value', '""', 'holds a text that is not JSON'],
-  ['audit_log', 'details', `"${'['.repeat(1000)}"`, 'holds a text that is not JSON'],
-  ['api_tokens', 'scopes', '"backup"', 'holds a text that is not JSON'],
-  ['user_permissions', 'can_write', 'null', 'holds nothing, which it may not'],
+  ['nodes', 'node_num', '"5"', 'contains a text, not an integer'],
+  ['nodes', 'node_num', '1.5', 'contains a real number, not an integer'],
+  ['nodes', 'node_num', '1e300', 'contains a real number, not an integer'],
+  ['nodes', 'node_num', '9007199254740993', 'contains a real number, not an integer'],
+  ['nodes', 'node_num', BLOB, 'contains a blob, not an integer'],
+  ['nodes', 'node_num', 'null', 'is null, but must not be'],
+  ['nodes', 'id', big(2n ** 63n - 1n), 'contains an integer that is out of range'],
+  ['audit_log', 'id', '9007199254740991', 'contains an integer that is out of range'],
+  ['nodes', 'first_heard', '8640000000000001', 'contains an integer that is out of range'],
+  ['nodes', 'last_heard', big(-(2n ** 60n)), 'contains an integer that is out of range'],
+  ['telemetry', 't', '-8640000000000001', 'contains an integer that is out of range'],
+  ['nodes', 'is_favorite', '2', 'contains an integer, not 0 or 1'],
+  ['nodes', 'is_favorite', '-1', 'contains an integer, not 0 or 1'],
+  ['nodes', 'is_favorite', big(1n), 'contains an integer, not 0 or 1'],
+  ['users', 'is_admin', '0.5', 'contains a real number, not 0 or 1'],
+  ['users', 'is_active', '"1"', 'contains a text, not 0 or 1'],
+  ['nodes', 'latitude', '"52"', 'contains a text, not a number'],
+  ['nodes', 'latitude', big(5n), 'contains an integer, not a number'],
+  ['telemetry', 'v', BLOB, 'contains a blob, not a number'],
+  ['telemetry', 'v', 'null', 'is null, but must not be'],
+  ['nodes', 'long_name', '5', 'contains an integer, not a text'],
+  ['nodes', 'long_name', '5.5', 'contains a real number, not a text'],
+  ['nodes', 'long_name', BLOB, 'contains a blob, not a text'],
+  ['nodes', 'notes', 'null', 'is null, but must not be'],
+  ['nodes', 'notes', '"a \\ud800 b"', 'contains a text that is not valid Unicode'],
+  ['nodes', 'notes', '"\\udc00"', 'contains a text that is not valid Unicode'],
+  [
+    'nodes',
+    'notes',
+    `"${'x'.repeat(4 * 1024 * 1024 + 1)}"`,
+    'contains a text of 4194305 characters, more than 4194304',
+  ],
+  ['users', 'password_hash', BLOB, 'contains a blob, not a text'],
+  ['users', 'auth_provider', '"root"', 'contains a text that is not a permitted value'],
+  ['sources', 'kind', '""', 'contains a text that is not a permitted value'],
+  ['channels', 'role', '"Primary"', 'contains a text that is not a permitted value'],
+  ['messages', 'direction', '"up"', 'contains a text that is not a permitted value'],
+  ['messages', 'delivery_state', '"gone"', 'contains a text that is not a permitted value'],
+  ['settings', 'value', '"{"', 'contains a text that is not JSON'],
+  ['settings', 'value', '""', 'contains a text that is not JSON'],
+  ['audit_log', 'details', `"${'['.repeat(1000)}"`, 'contains a text that is not JSON'],
+  ['api_tokens', 'scopes', '"backup"', 'contains a text that is not JSON'],
+  ['user_permissions', 'can_write', 'null', 'is null, but must not be'],
 ]
 
 test.each(FORGERIES.map((forgery) => [forgery[0], forgery[1], forgery[2].slice(0, 40), forgery] as const))(
@@ -98,11 +103,11 @@ test.each([
 
 const HUGE = 20 * 1024 * 1024
 test.each([
-  ['brackets', '['.repeat(HUGE), 'settings.json holds a line of too many values'],
-  ['lists', '[],'.repeat(HUGE / 3), 'settings.json holds a line of too many values'],
-  ['keys', `[{${'"a":1,'.repeat(HUGE / 6)}`, 'settings.json holds a line of too many values'],
-  ['an endless text', `["${'\\"[{,:'.repeat(HUGE / 6)}`, 'settings.json holds a line that is not JSON'],
-  ['a text longer than a line', `["${'x'.repeat(2 * HUGE)}`, 'settings.json holds a line that is too long'],
+  ['brackets', '['.repeat(HUGE), 'settings.json contains a line with too many values'],
+  ['lists', '[],'.repeat(HUGE / 3), 'settings.json contains a line with too many values'],
+  ['keys', `[{${'"a":1,'.repeat(HUGE / 6)}`, 'settings.json contains a line with too many values'],
+  ['an endless text', `["${'\\"[{,:'.repeat(HUGE / 6)}`, 'settings.json contains a line that is not JSON'],
+  ['a text longer than a line', `["${'x'.repeat(2 * HUGE)}`, 'settings.json contains a line that is too long'],
 ])('a line is read only up to the longest possible one: %s', async (_what, line, problem) => {
   forge(backup, () => {
     const [head] = readFileSync(file('settings.json'), 'utf8').split('\n')
@@ -120,8 +125,8 @@ test('rows are counted from the first one, and each table reports its own proble
   })
   forgeCell('nodes', 'notes', '1')
   expect(inspect().problems).toStrictEqual([
-    'table nodes row 1 column notes holds an integer, not a text',
-    'table telemetry row 1234 column metric holds a text, not an integer',
+    'table nodes row 1 column notes contains an integer, not a text',
+    'table telemetry row 1234 column metric contains a text, not an integer',
   ])
 })
 

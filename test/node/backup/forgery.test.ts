@@ -126,22 +126,27 @@ const METRICS = '{"table":"metrics","columns":["id","name"],"rows":['
 test.each<[string, string, string, RegExp]>([
   ['a row too long', 'metrics', `${METRICS}\n[1,"a",2]\n]}\n`, /metrics\.json: row 1 does not have 2 values/],
   ['a row that is an object', 'metrics', `${METRICS}\n{"id":1,"name":"a"}\n]}\n`, /metrics\.json: row 1 does not have/],
-  ['a value that is a list', 'metrics', `${METRICS}\n[1,["a"]]\n]}\n`, /row 1 holds a value that no table does/],
-  ['a value that is true', 'metrics', `${METRICS}\n[1,true]\n]}\n`, /row 1 holds a value/],
-  ['a strange object', 'metrics', `${METRICS}\n[1,{"$int":"1","x":"y"}]\n]}\n`, /row 1 holds a value/],
-  ['a prototype', 'metrics', `${METRICS}\n[1,{"__proto__":"x"}]\n]}\n`, /row 1 holds a value/],
-  ['an integer of 65 bits', 'metrics', `${METRICS}\n[{"$int":"9223372036854775808"},"a"]\n]}\n`, /row 1 holds a value/],
-  ['no base64', 'metrics', `${METRICS}\n[1,{"$base64":"%%"}]\n]}\n`, /row 1 holds a value/],
+  ['a value that is a list', 'metrics', `${METRICS}\n[1,["a"]]\n]}\n`, /row 1 contains a value that no table can have/],
+  ['a value that is true', 'metrics', `${METRICS}\n[1,true]\n]}\n`, /row 1 contains a value/],
+  ['a strange object', 'metrics', `${METRICS}\n[1,{"$int":"1","x":"y"}]\n]}\n`, /row 1 contains a value/],
+  ['a prototype', 'metrics', `${METRICS}\n[1,{"__proto__":"x"}]\n]}\n`, /row 1 contains a value/],
+  [
+    'an integer of 65 bits',
+    'metrics',
+    `${METRICS}\n[{"$int":"9223372036854775808"},"a"]\n]}\n`,
+    /row 1 contains a value/,
+  ],
+  ['no base64', 'metrics', `${METRICS}\n[1,{"$base64":"%%"}]\n]}\n`, /row 1 contains a value/],
   ['deep nesting', 'metrics', `${METRICS}\n[1,${'['.repeat(100_000)}${']'.repeat(100_000)}]\n]}\n`, /metrics\.json/],
-  ['no JSON', 'metrics', `${METRICS}\n[1,'a']\n]}\n`, /metrics\.json holds a line that is not JSON/],
-  ['no comma', 'metrics', `${METRICS}\n[1,"a"]\n[2,"b"]\n]}\n`, /metrics\.json holds a line that is not JSON/],
+  ['no JSON', 'metrics', `${METRICS}\n[1,'a']\n]}\n`, /metrics\.json contains a line that is not JSON/],
+  ['no comma', 'metrics', `${METRICS}\n[1,"a"]\n[2,"b"]\n]}\n`, /metrics\.json contains a line that is not JSON/],
   ['an extra comma', 'metrics', `${METRICS}\n[1,"a"],\n]}\n`, /metrics\.json does not end as it should/],
   ['no end', 'metrics', `${METRICS}\n[1,"a"]\n`, /metrics\.json does not end as it should/],
   [
     'something after the end',
     'metrics',
     `${METRICS}\n[1,"a"]\n]}\n\n`,
-    /metrics\.json (goes on after|does not end|holds a line)/,
+    /metrics\.json (continues after|does not end|contains a line)/,
   ],
   [
     'another head',
@@ -153,14 +158,9 @@ test.each<[string, string, string, RegExp]>([
     'a text for a key',
     'metrics',
     `${METRICS}\n["x","a"]\n]}\n`,
-    /table metrics row 1 column id holds a text, not an integer/,
+    /table metrics row 1 column id contains a text, not an integer/,
   ],
-  [
-    'a null in a required column',
-    'metrics',
-    `${METRICS}\n[1,null]\n]}\n`,
-    /table metrics row 1 column name holds nothing/,
-  ],
+  ['a null in a required column', 'metrics', `${METRICS}\n[1,null]\n]}\n`, /table metrics row 1 column name is null/],
   ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
   ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
   [
@@ -190,8 +190,8 @@ test('a password hash that would take hours is refused, an ordinary one is not',
   const withCost = (cost: string) =>
     forge(backup, () => edit('users.json', (text) => text.replace(/\$2[aby]\$\d+\$/, `$2a$${cost}$`)))
   withCost('15')
-  await expectRefused(integrity('users.json: row 1 holds a bcrypt hash of cost 15, over 14'))
-  expect(inspect().problems).toStrictEqual(['users.json: row 1 holds a bcrypt hash of cost 15, over 14'])
+  await expectRefused(integrity('users.json: row 1 contains a bcrypt hash of cost 15, over 14'))
+  expect(inspect().problems).toStrictEqual(['users.json: row 1 contains a bcrypt hash of cost 15, over 14'])
   withCost('31')
   await expectRefused(/of cost 31, over 14/)
 })

@@ -95,7 +95,7 @@ test('a restore without our own signature logs a warning, and is refused if so c
   const name = await makeBackup(here.dataDir)
   const completedAnd = (why: string) => [
     completed,
-    `warn Restored without own signature: ${name} ${why}; whoever had its files may have changed them`,
+    `warn Restored a backup that this service did not sign: ${name} ${why}; anybody with access to its files may have changed them`,
   ]
   const foreign = completedAnd('is signed with a secret that this service does not have')
   expect(await tryRestore(here.dataDir, name, { secrets: ['another secret of this machine'] })).toStrictEqual(foreign)

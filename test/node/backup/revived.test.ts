@@ -102,7 +102,7 @@ test('whatever a restore revives is listed in its log, its entry and for adminis
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   const { dorasPassword } = await takeAway(people)
   const log = await restore(name)
-  const warned = log.filter(({ message }) => message === 'The restore undid this, which was done after the backup')
+  const warned = log.filter(({ message }) => message === 'The restore undid this change, made after the backup')
   expect(warned).toMatchObject(NAMED.map((one) => ({ ...one, level: 'warn' })))
   expect(warned.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', 'admin', 'emil'])
   const entry = auditRows(app).find(({ action }) => action === 'system_restored')

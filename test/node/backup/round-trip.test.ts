@@ -238,7 +238,7 @@ test('rows that no migration can convert count as damage of the backup', async (
   expect(await tryRestore(here.dataDir, name)).toStrictEqual([
     expect.stringMatching(/^info Schema migration required: /),
     expect.stringMatching(
-      /^refused Integrity validation failed: a row can't be brought to this version: UNIQUE constraint failed: channels\..*; use an earlier backup or download the archive again$/,
+      /^refused Integrity validation failed: a row cannot be upgraded to this version: UNIQUE constraint failed: channels\..*; use an earlier backup or download the archive again$/,
     ),
   ])
 })
@@ -248,7 +248,7 @@ test('the fixture of the first version restores into this one', async () => {
   const [migration, completed, ...more] = await tryRestore(here.dataDir, name)
   expect(migration).toMatch(/^info Schema migration required: 0001_authentication -> \d{4}_\w+$/)
   expect(completed).toBe(`info Restore completed: 12 tables, 73 rows restored from ${name}`)
-  expect(more).toStrictEqual([expect.stringMatching(/^warn Restored without own signature: /)])
+  expect(more).toStrictEqual([expect.stringMatching(/^warn Restored a backup that this service did not sign: /)])
   const store = openDatabase(here.database)
   const { sqlite } = store
   const one = (sql: string) => sqlite.prepare(sql).raw().get()

@@ -1,6 +1,6 @@
 const MAX_LENGTH = 1024
 
-/** Signing in again right after a sign-in would loop for ever. */
+/** Signing in again right after a sign-in would loop forever. */
 const OWN_ROUTES = '/api/auth/oidc/'
 
 /**

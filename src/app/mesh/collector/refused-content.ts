@@ -17,7 +17,7 @@ export function readContent<T>(read: () => T): T {
 }
 
 /**
- * Whether the content itself was refused, by the parser or by the database. Such an item would fail for ever and block
+ * Whether the content itself was refused, by the parser or by the database. Such an item would fail forever and block
  * all that follow. A closed or unreachable database does not count, whichever kind of error it throws.
  */
 export function isRefusedContent(error: unknown): boolean {

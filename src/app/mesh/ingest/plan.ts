@@ -278,7 +278,7 @@ function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
   if (lifts !== null) plan.lifted.push({ nodeNum, claim: lifts })
 }
 
-/** Which fields of a row were signed, and an announced key that is not believed. */
+/** Which fields of a row were signed, and an announced key that is not trusted. */
 function signedFields(
   { voice, provenKey, refusedKey }: Judgement,
   signedAt: number,

@@ -29,7 +29,7 @@ export const nodeSchema = z
     firmwareVersion: z
       .string()
       .nullable()
-      .describe('e.g. 2.7.15.567b8ea. Only radios of this service and nodes that report to the map tell it'),
+      .describe('e.g. 2.7.15.567b8ea. Known only for radios of this service and nodes that report to the map'),
     role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
     isLicensed: z.boolean(),
     publicKey: z.string().nullable().describe('Base64'),

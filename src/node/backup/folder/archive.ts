@@ -51,7 +51,7 @@ export function archiveBackup(directory: string, name: string, manifest: Manifes
   )
 }
 
-/** Writes the body of an entry: the file `fd`, which is closed in any case, or nothing. */
+/** Writes the body of an entry: the content of the file `fd`, which is always closed, or nothing. */
 async function writeEntry(sink: WritableStream<Uint8Array>, fd: number | null, stop: AbortController): Promise<void> {
   const writer = sink.getWriter()
   if (fd !== null) {

@@ -16,18 +16,18 @@ import { hasCode } from './error-code.ts'
 
 /** Every change that backup and restore make to the disk, so that a test can stop before any one of them. */
 export interface Files {
-  /** A directory, 0700, and its parents, unless they are there. */
+  /** Creates a directory (0700) and its missing parents. */
   makeDirectory(path: string): void
-  /** A new file, 0600, open for writing. Throws EEXIST. */
+  /** Creates a file (0600) and opens it for writing. Throws EEXIST. */
   create(path: string): number
   write(fd: number, bytes: Uint8Array): void
-  /** To the disk, then closed. */
+  /** Flushes a file to the disk and closes it. */
   finish(fd: number): void
   close(fd: number): void
-  /** A file or a directory, to the disk. */
+  /** Flushes a file or a directory to the disk. */
   sync(path: string): void
   rename(from: string, to: string): void
-  /** A second name of a file, or a copy where the file system has no such thing. */
+  /** Gives a file a second name, or copies it if the file system has no hard links. */
   duplicate(from: string, to: string): void
   /** Whether anything exists at the path, without following links. */
   remove(path: string): void

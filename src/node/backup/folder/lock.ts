@@ -10,7 +10,7 @@ export const backupLockFile = (dataDir: string): string => join(dataDir, '.backu
 /** Shared by processes that keep the database open, exclusive for those that replace it. */
 export const databaseLockFile = (dataDir: string): string => join(dataDir, '.database-lock')
 
-/** Held while a start makes sure of the database's schema. */
+/** Held while a starting process checks and migrates the schema. */
 export const startLockFile = (dataDir: string): string => join(dataDir, '.start-lock')
 
 export type Lock = { release(): void }
@@ -20,7 +20,7 @@ export function lockExclusively(file: string, waitMs = 0): Lock | null {
   return take(file, waitMs, (lock) => lock.exec('begin exclusive'))
 }
 
-/** Takes a lock that many may share; waits at most `waitMs` for one that holds it alone. */
+/** Takes a shared lock; waits at most `waitMs` for an exclusive holder. */
 export function lockShared(file: string, waitMs: number): Lock | null {
   return take(file, waitMs, (lock) => {
     lock.exec('begin')

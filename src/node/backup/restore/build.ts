@@ -66,13 +66,13 @@ function migrateBuilt(database: Database.Database, folder: string): void {
     applyMigrations(database, folder)
   } catch (error) {
     if (!(error instanceof Database.SqliteError) || !isRefusedRow(error)) throw error
-    throw new BackupDamage(`a row can't be brought to this version: ${error.message}`, { cause: error })
+    throw new BackupDamage(`a row cannot be upgraded to this version: ${error.message}`, { cause: error })
   }
 }
 
 function loadTables(database: Database.Database, options: BuildOptions, rules: Rules): void {
   const { manifest, backup, onProgress } = options
-  // Indexes made after the rows cost less than kept up with each; triggers have done their work in the rows.
+  // Building indexes after the rows is cheaper. Triggers already acted when the rows were first written.
   const put = setAside(database)
   database.exec('begin')
   let rows = 0
@@ -165,7 +165,7 @@ function isRefusedRow({ code }: { readonly code: string }): boolean {
 function checkWhole(database: Database.Database): void {
   const [integrity] = database.prepare<[], { integrity_check: string }>('pragma integrity_check(1)').all()
   if (integrity?.integrity_check !== 'ok') {
-    throw new BackupDamage(`the rebuilt database is not sound: ${integrity?.integrity_check}`)
+    throw new BackupDamage(`the rebuilt database is damaged: ${integrity?.integrity_check}`)
   }
   const broken = database.prepare('select count(*) from pragma_foreign_key_check').pluck().get()
   if (broken !== 0) throw new BackupDamage(`${String(broken)} rows refer to rows that are not in the backup`)

@@ -10,7 +10,7 @@ export const markerFile = (dataDir: string): string => join(dataDir, '.restore-c
 
 const markerSchema = z.object({ name: z.string(), restoredAt: z.int() })
 
-/** Throws RestoreRefused for a marker that can't be read: to restore once too often loses data. */
+/** Throws RestoreRefused for a marker that can't be read: restoring once too often would lose data. */
 export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null {
   const file = markerFile(dataDir)
   if (!existsSync(file)) return null

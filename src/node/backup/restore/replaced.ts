@@ -21,7 +21,7 @@ export function settleReplaced(file: string, log: Log): Replaced {
   try {
     database = new Database(file, { timeout: 1000 })
     database.pragma('wal_checkpoint(TRUNCATE)')
-    // Leaving WAL mode needs the database alone, and removes the side files.
+    // Leaving WAL mode needs exclusive access, and removes the side files.
     const mode = database.pragma('journal_mode = DELETE', { simple: true })
     if (mode !== 'delete') throw new Error(`the database stays in ${String(mode)} mode`)
   } catch (error) {
@@ -110,7 +110,7 @@ function copyEntries(database: Database.Database, createdAt: number): number {
   return changes
 }
 
-/** An epoch that no session was ever given, in neither database. */
+/** An epoch that no session of either database has. */
 export function freshEpoch(database: Database.Database, replacedFile: string | null, now: number): number {
   const highest = (schema: string) =>
     database.prepare<[], number | null>(`select max(session_epoch) from ${schema}.users`).pluck().get() ?? 0

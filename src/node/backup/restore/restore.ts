@@ -35,7 +35,7 @@ export type RestoreOptions = {
   readonly secrets: readonly string[]
   /** Refuses a backup that was signed with none of `secrets`. */
   readonly requireSignature: boolean
-  /** Does all again that the restore revives, as the context that it answers; null leaves that to administrators. */
+  /** The context in which access that the restore gives back is revoked again; null: administrators decide. */
   readonly reapply: ((store: SqliteStore) => Ctx) | null
   readonly log: Log
   readonly now: () => number
@@ -116,7 +116,9 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
     log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
     if (signature !== 'own') {
       const why = UNTRUSTED[signature]
-      log.warn(`Restored without own signature: ${name} ${why}; whoever had its files may have changed them`)
+      log.warn(
+        `Restored a backup that this service did not sign: ${name} ${why}; anybody with access to its files may have changed them`,
+      )
     }
     logRevival(log, revival)
     return { tables, rows }
@@ -158,7 +160,7 @@ function logRevival(log: Log, { revived, outcomes }: Revival): void {
   revived.slice(0, MOST_NAMED).forEach((one, i) => {
     const at = one.at === null ? null : new Date(one.at).toISOString()
     const outcome = outcomes === null ? {} : { outcome: outcomes[i] }
-    log.warn('The restore undid this, which was done after the backup', {
+    log.warn('The restore undid this change, made after the backup', {
       ...nameRevived(one),
       at,
       by: one.by,
@@ -166,7 +168,7 @@ function logRevival(log: Log, { revived, outcomes }: Revival): void {
     })
   })
   if (revived.length > MOST_NAMED)
-    log.warn('The restore undid more of that kind', { more: revived.length - MOST_NAMED })
+    log.warn('The restore undid more changes of this kind', { more: revived.length - MOST_NAMED })
 }
 
 async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
@@ -267,7 +269,10 @@ function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRe
     return findRevived(facts)
   } catch (error) {
     if (!isBroken(error)) throw error
-    log.warn('The users of the replaced database cannot be read; it is unknown what the restore revives', { error })
+    log.warn(
+      'The users of the replaced database cannot be read; it is unknown which revoked access the restore gives back',
+      { error },
+    )
     return null
   }
 }

@@ -75,7 +75,7 @@ function knownColumns(): ReadonlyMap<string, Known> {
 function makeRule(declared: Declared, known: Known | undefined): ColumnRule {
   const rule = ruleOfType(declared, known)
   const isNeeded = declared.isNeeded === 1
-  return (cell) => (cell === null ? (isNeeded ? 'holds nothing, which it may not' : null) : rule(cell))
+  return (cell) => (cell === null ? (isNeeded ? 'is null, but must not be' : null) : rule(cell))
 }
 
 function ruleOfType({ table, column, type, isId }: Declared, known: Known | undefined): ColumnRule {
@@ -85,7 +85,7 @@ function ruleOfType({ table, column, type, isId }: Declared, known: Known | unde
       if (isId === 1) return checkRange(MAX_ID)
       return isTime(column) ? checkRange(MAX_TIME) : checkInteger
     case 'REAL':
-      return (cell) => (typeof cell === 'number' ? null : `holds ${kindOf(cell)}, not a number`)
+      return (cell) => (typeof cell === 'number' ? null : `contains ${kindOf(cell)}, not a number`)
     case 'TEXT':
       return ruleOfText(JSON_COLUMNS.has(`${table}.${column}`), known?.values ?? null)
     default:
@@ -99,28 +99,28 @@ function isTime(column: string): boolean {
 
 function checkInteger(cell: Cell): string | null {
   if (typeof cell === 'bigint' || Number.isSafeInteger(cell)) return null
-  return `holds ${kindOf(cell)}, not an integer`
+  return `contains ${kindOf(cell)}, not an integer`
 }
 
 function checkRange(most: number): ColumnRule {
   return (cell) => {
     const problem = checkInteger(cell)
     if (problem !== null) return problem
-    return typeof cell === 'number' && cell >= -most && cell <= most ? null : 'holds an integer that is out of range'
+    return typeof cell === 'number' && cell >= -most && cell <= most ? null : 'contains an integer that is out of range'
   }
 }
 
 function checkFlag(cell: Cell): string | null {
-  return cell === 0 || cell === 1 ? null : `holds ${kindOf(cell)}, not 0 or 1`
+  return cell === 0 || cell === 1 ? null : `contains ${kindOf(cell)}, not 0 or 1`
 }
 
 function ruleOfText(isJson: boolean, values: ReadonlySet<unknown> | null): ColumnRule {
   return (cell) => {
-    if (typeof cell !== 'string') return `holds ${kindOf(cell)}, not a text`
-    if (cell.length > MAX_TEXT) return `holds a text of ${cell.length} characters, more than ${MAX_TEXT}`
-    if (!cell.isWellFormed()) return 'holds a text that is no Unicode'
-    if (values !== null && !values.has(cell)) return 'holds a text that is none of its values'
-    return isJson && !isJsonText(cell) ? 'holds a text that is not JSON' : null
+    if (typeof cell !== 'string') return `contains ${kindOf(cell)}, not a text`
+    if (cell.length > MAX_TEXT) return `contains a text of ${cell.length} characters, more than ${MAX_TEXT}`
+    if (!cell.isWellFormed()) return 'contains a text that is not valid Unicode'
+    if (values !== null && !values.has(cell)) return 'contains a text that is not a permitted value'
+    return isJson && !isJsonText(cell) ? 'contains a text that is not JSON' : null
   }
 }
 

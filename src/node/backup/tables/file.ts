@@ -61,7 +61,7 @@ function rowReader(table: ManifestTable, rules: ReadonlyMap<string, ColumnRule>,
   let isEnded = false
 
   const takeLines = (block: string) => {
-    if (isEnded) throw damage('goes on after its end')
+    if (isEnded) throw damage('continues after its end')
     isEnded = block === END_LINE || block.endsWith(`\n${END_LINE}`)
     const lines = isEnded ? block.slice(0, -END_LINE.length - 1) : block
     if (lines === '') return
@@ -86,7 +86,7 @@ function rowReader(table: ManifestTable, rules: ReadonlyMap<string, ColumnRule>,
         takeLines(rest.slice(0, cut))
         rest = rest.slice(cut + 1)
       }
-      if (rest.length > MAX_LINE) throw damage('holds a line that is too long')
+      if (rest.length > MAX_LINE) throw damage('contains a line that is too long')
     },
     end: () => {
       if (!isEnded || rest !== '' || hasLastRow !== rows > 0) throw damage('does not end as it should')
@@ -104,12 +104,12 @@ function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, da
 }
 
 function parseRows(lines: string, damage: Damage): unknown[] {
-  if (lines.length > MAX_TOKENS && countTokens(lines) > MAX_TOKENS) throw damage('holds a line of too many values')
+  if (lines.length > MAX_TOKENS && countTokens(lines) > MAX_TOKENS) throw damage('contains a line with too many values')
   try {
     const rows: unknown = JSON.parse(`[${lines}]`)
     return Array.isArray(rows) ? rows : []
   } catch (error) {
-    throw damage('holds a line that is not JSON', error)
+    throw damage('contains a line that is not JSON', error)
   }
 }
 
@@ -145,7 +145,7 @@ function cellCheck(
     if (!Array.isArray(row) || row.length !== width) throw new BackupDamage(`${where} does not have ${width} values`)
     const cells = row.map((value: unknown, i): Cell => {
       const cell = decodeCell(value)
-      if (cell === undefined) throw new BackupDamage(`${where} holds a value that no table does`)
+      if (cell === undefined) throw new BackupDamage(`${where} contains a value that no table can have`)
       const problem = inOrder[i]?.(cell) ?? null
       if (problem === null) return cell
       throw new BackupDamage(`table ${table.name} row ${number} column ${table.columns[i]} ${problem}`)
@@ -159,6 +159,6 @@ function cellCheck(
 function checkPasswordHash(hash: Cell | undefined, where: string): void {
   const cost = typeof hash === 'string' ? /^\$2[a-z]?\$(\d+)/.exec(hash)?.[1] : undefined
   if (cost !== undefined && Number(cost) > MAX_BCRYPT_COST) {
-    throw new BackupDamage(`${where} holds a bcrypt hash of cost ${cost}, over ${MAX_BCRYPT_COST}`)
+    throw new BackupDamage(`${where} contains a bcrypt hash of cost ${cost}, over ${MAX_BCRYPT_COST}`)
   }
 }

@@ -178,7 +178,7 @@ function describe(section: RawSection, readAt: number): LiveSection {
 function unread(section: string, link: LinkInfo | null): AppError {
   const why =
     link === null
-      ? `The radio did not tell its section ${section}`
+      ? `The radio did not report its section ${section}`
       : `The radio is not connected: ${link.reason ?? link.state}`
   return new AppError('radio_unavailable', why)
 }
@@ -213,7 +213,7 @@ function demandSecrets(section: RawSection, plan: SectionPlan): void {
   if (asked.length === 0) return
   const issues = asked.map(({ path, secret }) => ({
     path: `secrets.${secret}`,
-    message: `a change of ${path} needs it anew, or cleared: it would be used for another`,
+    message: `changing ${path} needs this secret again, or cleared: the radio would use it for another destination`,
   }))
   throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }

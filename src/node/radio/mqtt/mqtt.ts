@@ -15,7 +15,7 @@ export type MqttLinkOptions = MqttReaderOptions & {
   readonly name: string
   /** `mqtt:`, `mqtts:`, `ws:` or `wss:`, with user name and password if the broker wants them. */
   readonly url: string
-  /** Certificates in PEM form that are believed besides the system's. */
+  /** Certificates in PEM form that are trusted in addition to the system's. */
   readonly ca?: string | null
   /** Topic filter, e.g. `msh/#`. */
   readonly topic: string

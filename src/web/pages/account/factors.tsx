@@ -17,7 +17,7 @@ import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 
-/** Own second factors and recovery codes. */
+/** The user's own second factors and recovery codes. */
 export function Factors() {
   const { data, error, reload } = useLoad(() => ask(api.auth.factors.$get()), [])
   const isAdding = useSignal(false)

@@ -108,7 +108,7 @@ function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string 
   )
 }
 
-/** Where whom a proxy names signs in. */
+/** Where users that a proxy names sign in. */
 function proxyAt(returnTo: string): string {
   return `${href('/api/auth/proxy/login')}?returnTo=${encodeURIComponent(href(returnTo))}`
 }

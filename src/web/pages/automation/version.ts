@@ -4,7 +4,7 @@ import { say } from '../../parts/notice.tsx'
 import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 
-/** Asks that only this version of a rule is changed. */
+/** Precondition: only this version of a rule is changed. */
 export function ifMatch(revision: number): Record<string, string> {
   return { 'If-Match': `"${revision}"` }
 }

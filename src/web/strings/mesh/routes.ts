@@ -14,7 +14,7 @@ export const routes = {
   asked: 'Traceroute requested. The reply can take a minute.',
   none: 'No traceroutes yet.',
   noneHelp:
-    'Start one here or on the page of a node. Traceroutes of other nodes that the radio overhears appear as well.',
+    'Start one here or on the page of a node. Traceroutes of other nodes that the radio overhears appear here too.',
   all: 'All traceroutes of this node',
   onlyOf: (name: string) => `Only ${name}`,
   to: ' to ',

@@ -20,7 +20,7 @@ export const signIn = {
   hide: 'Hide the password',
   errors: {
     oidc_denied:
-      'The sign-in was cancelled, or your organisation refused it. Try again, or ask whoever manages your account there.',
+      'The sign-in was cancelled, or your organisation refused it. Try again, or ask the people who manage your account there.',
     oidc_failed:
       'Your organisation’s answer could not be trusted, so nobody was signed in. Try again; if it fails again, an administrator can find the reason in the audit log.',
     oidc_state_invalid: 'This sign-in took too long or was started in another window. Please start again.',

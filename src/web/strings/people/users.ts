@@ -29,7 +29,7 @@ export const userTexts = {
   providerName: 'Provider',
   organisation: 'the organisation',
   subject: 'Subject there',
-  subjectHelp: 'Optional: the user’s “sub”. Without it you get a link, and whoever opens it first has the account.',
+  subjectHelp: 'Optional: the user’s “sub”. Without it you get a link: the first person who opens it gets the account.',
   linkOnce: 'Hand this link over in person or over a secure channel. It is shown only once and works once.',
   link: 'Link to the account',
   linkUntil: (time: string) => `A link to this account is open until ${time}.`,

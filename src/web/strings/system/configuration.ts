@@ -123,7 +123,7 @@ type Words = readonly [name: string, help: string]
 /** The names of sections; a section that is not listed keeps its protobuf name. */
 export const SECTIONS: Readonly<Record<string, Words>> = {
   owner: ['Owner', 'The names of the radio.'],
-  channels: ['Channels', 'Whom it communicates with, and who can read it.'],
+  channels: ['Channels', 'Who it communicates with, and who can read that.'],
   device: ['Device', 'What the radio does in the mesh.'],
   lora: ['LoRa', 'How it transmits. All nodes of a mesh need the same region and preset.'],
   position: ['Position', 'How it gets its position, and shares it.'],

@@ -35,7 +35,7 @@ const COLLECTOR: CollectorInfo = {
   delivered: 90,
   dropped: 1,
   filtered: 4,
-  reason: 'the target has trouble (503)',
+  reason: 'the target fails (503)',
 }
 
 const radio: Radio = Object({ links: () => [LINK, LOST], collector: () => COLLECTOR })
