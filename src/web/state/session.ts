@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
 import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals } from '../api.ts'
 import { plain } from '../format.ts'
-import { dropDrafts } from './drafts.ts'
+import { dropDrafts } from './messages/drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { held, mountHook, pass, serve } from './service.ts'
-import { type Conversation, useConversation, type Wanted } from '../../../src/web/state/conversation.ts'
+import { type Conversation, useConversation, type Wanted } from '../../../src/web/state/messages/conversation.ts'
 import type { Message } from '../../../src/web/state/mesh.ts'
 
 const unmounts: (() => void)[] = []

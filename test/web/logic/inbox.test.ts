@@ -9,7 +9,7 @@ import {
   readUpTo,
   unread,
   unreadTotal,
-} from '../../../src/web/state/inbox.ts'
+} from '../../../src/web/state/messages/inbox.ts'
 import { BROADCAST, type Message } from '../../../src/web/state/mesh.ts'
 
 const { localStorage } = Object(globalThis)

@@ -5,7 +5,7 @@ import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
-import { Alone } from '../../parts/shell.tsx'
+import { Alone } from '../../parts/shell/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
 import {
   hasEnded,

@@ -1,5 +1,5 @@
 import { api, ask } from '../../api.ts'
-import { inbox } from '../../state/inbox.ts'
+import { inbox } from '../../state/messages/inbox.ts'
 import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
 import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'

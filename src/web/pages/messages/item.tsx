@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { clock, dateTime, decimal } from '../../format.ts'
-import { conversationOf } from '../../state/inbox.ts'
+import { conversationOf } from '../../state/messages/inbox.ts'
 import { type Action, useAction } from '../../state/load.ts'
 import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { Icon, type IconName } from '../../parts/icon.tsx'

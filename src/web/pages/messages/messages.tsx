@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { isSearch, useConversation, type Wanted } from '../../state/conversation.ts'
+import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNodes } from '../../state/mesh.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'

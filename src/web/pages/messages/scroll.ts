@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { useAim } from '../../state/steady.ts'
-import type { Conversation } from '../../state/conversation.ts'
+import type { Conversation } from '../../state/messages/conversation.ts'
 
 /** Pixels from an edge that still count as there. */
 const NEAR_PX = 48

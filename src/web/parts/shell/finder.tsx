@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import { mayOpen, ROUTES } from '../pages/routes.tsx'
-import { navigate } from '../router.ts'
-import { isCalled, nodeName, nodes, useNodes } from '../state/mesh.ts'
-import { can, has } from '../state/session.ts'
-import { startWall } from '../state/wall.ts'
-import { t } from '../strings.ts'
-import { theme } from '../theme.ts'
-import { Dialog } from './dialog.tsx'
+import { mayOpen, ROUTES } from '../../pages/routes.tsx'
+import { navigate } from '../../router.ts'
+import { isCalled, nodeName, nodes, useNodes } from '../../state/mesh.ts'
+import { can, has } from '../../state/session.ts'
+import { startWall } from '../../state/wall.ts'
+import { t } from '../../strings.ts'
+import { theme } from '../../theme.ts'
+import { Dialog } from '../dialog.tsx'
 
 type Found = { readonly name: string; readonly kind: string; run(): void }
 

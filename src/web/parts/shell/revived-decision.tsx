@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
-import { api, ask, send } from '../api.ts'
-import { useAction } from '../state/load.ts'
-import { t } from '../strings.ts'
-import { At } from './age.tsx'
-import { askFirst } from './dialog.tsx'
-import { Icon } from './icon.tsx'
-import { Failure, say } from './notice.tsx'
+import { api, ask, send } from '../../api.ts'
+import { useAction } from '../../state/load.ts'
+import { t } from '../../strings.ts'
+import { At } from '../age.tsx'
+import { askFirst } from '../dialog.tsx'
+import { Icon } from '../icon.tsx'
+import { Failure, say } from '../notice.tsx'
 
 type List = InferResponseType<typeof api.system.restore.revived.$get>
 type Revived = List['revived'][number]

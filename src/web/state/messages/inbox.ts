@@ -1,12 +1,12 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, askAs } from '../api.ts'
-import { useKeptList } from './kept.ts'
-import type { LiveEvent } from './live.ts'
-import { asApiError, useFresh } from './load.ts'
-import { withNews } from './message-news.ts'
-import { BROADCAST, type Message, type MessagePage } from './mesh.ts'
-import { can, user } from './session.ts'
+import { api, askAs } from '../../api.ts'
+import { useKeptList } from '../kept.ts'
+import type { LiveEvent } from '../live.ts'
+import { asApiError, useFresh } from '../load.ts'
+import { withNews } from './news.ts'
+import { BROADCAST, type Message, type MessagePage } from '../mesh.ts'
+import { can, user } from '../session.ts'
 
 const POLL_MS = 10_000
 /** The number of messages in which unread ones are counted. */

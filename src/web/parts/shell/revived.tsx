@@ -1,6 +1,6 @@
-import { api, ask } from '../api.ts'
-import { useLoad } from '../state/load.ts'
-import { later } from './list/later.tsx'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../../state/load.ts'
+import { later } from '../list/later.tsx'
 
 const Decision = later(async () => (await import('./revived-decision.tsx')).Decision)
 

@@ -1,11 +1,11 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
-import { api, type ApiError, askAs } from '../api.ts'
+import { api, type ApiError, askAs } from '../../api.ts'
 import { conversationOf } from './inbox.ts'
-import { useKept } from './kept.ts'
-import type { LiveEvent } from './live.ts'
-import { useAction, useLoad } from './load.ts'
-import type { Message, MessagePage } from './mesh.ts'
-import { withNews } from './message-news.ts'
+import { useKept } from '../kept.ts'
+import type { LiveEvent } from '../live.ts'
+import { useAction, useLoad } from '../load.ts'
+import type { Message, MessagePage } from '../mesh.ts'
+import { withNews } from './news.ts'
 
 const POLL_MS = 4000
 const PAGE_SIZE = 60

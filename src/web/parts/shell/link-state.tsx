@@ -1,8 +1,8 @@
-import { online } from '../api.ts'
-import { info } from '../state/links.ts'
-import { liveState } from '../state/live.ts'
-import { has } from '../state/session.ts'
-import { t } from '../strings.ts'
+import { online } from '../../api.ts'
+import { info } from '../../state/links.ts'
+import { liveState } from '../../state/live.ts'
+import { has } from '../../state/session.ts'
+import { t } from '../../strings.ts'
 
 /** The state of the radio link in one line. Drawn only for users who may see it. */
 export function LinkState() {

@@ -1,8 +1,8 @@
-import { online } from '../api.ts'
-import { stamp } from '../format.ts'
-import { keptAt } from '../state/kept.ts'
-import { awaited } from '../state/load.ts'
-import { t } from '../strings.ts'
+import { online } from '../../api.ts'
+import { stamp } from '../../format.ts'
+import { keptAt } from '../../state/kept.ts'
+import { awaited } from '../../state/load.ts'
+import { t } from '../../strings.ts'
 
 /** Shows that data is loading, and the age of the data shown meanwhile. In the margin of the page: it moves nothing. */
 export function Progress() {
