@@ -1,3 +1,5 @@
+import { clockHours } from './display.ts'
+
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
@@ -37,14 +39,40 @@ export function duration(seconds: number): string {
     .join(' ')
 }
 
-const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+/** A format for each way to write the hours, made on first use. */
+function timeFormat(options: Intl.DateTimeFormatOptions): (t: number) => string {
+  const made = new Map<boolean, Intl.DateTimeFormat>()
+  return (t) => {
+    const hour12 = clockHours.value === '12'
+    const format = made.get(hour12) ?? new Intl.DateTimeFormat('en-GB', { ...options, hour12 })
+    made.set(hour12, format)
+    return format.format(t)
+  }
+}
+
+/** A format for each time zone and each way to write the hours. */
+export function zonedTime(timeZone: string): (t: number) => string {
+  return timeFormat({
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone,
+  })
+}
+
 const dateFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
-const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' })
+const shortDayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const numberFormat = new Intl.NumberFormat('en-GB')
 
-export const dateTime = (t: number): string => dateTimeFormat.format(t)
-const stampFormat = new Intl.DateTimeFormat('en-GB', {
+export const dateTime = timeFormat({ dateStyle: 'medium', timeStyle: 'medium' })
+/** Without the seconds. */
+export const dateMinutes = timeFormat({ dateStyle: 'medium', timeStyle: 'short' })
+export const clock = timeFormat({ hour: '2-digit', minute: '2-digit' })
+export const clockSeconds = timeFormat({ timeStyle: 'medium' })
+const stampOfYear = timeFormat({
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
@@ -57,12 +85,10 @@ export function stamp(t: number): string {
   const then = new Date(t)
   const today = new Date()
   if (then.toDateString() === today.toDateString()) return clockSeconds(t)
-  return then.getFullYear() === today.getFullYear() ? stampFormat.format(t) : dateTime(t)
+  return then.getFullYear() === today.getFullYear() ? stampOfYear(t) : dateTime(t)
 }
 export const date = (t: number): string => dateFormat.format(t)
-export const clock = (t: number): string => clockFormat.format(t)
-const clockSecondsFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
-export const clockSeconds = (t: number): string => clockSecondsFormat.format(t)
+export const shortDay = (t: number): string => shortDayFormat.format(t)
 export const day = (t: number): string => dayFormat.format(t)
 const DAY_NAMES = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto' })
 
@@ -85,7 +111,7 @@ export function decimal(n: number, digits = 1): string {
 }
 
 /** Of this device, e.g. `Europe/Berlin`. */
-export const zoneName = (): string => dateTimeFormat.resolvedOptions().timeZone
+export const zoneName = (): string => dateFormat.resolvedOptions().timeZone
 
 /** `HELTEC_V3` as `HELTEC V3`: a product keeps its capital letters. */
 export function modelName(name: string): string {

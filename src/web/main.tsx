@@ -41,6 +41,7 @@ import {
 } from './state/session.ts'
 import { t } from './strings.ts'
 import { keepDirection } from './direction.ts'
+import { applyDisplay } from './state/display-choice.ts'
 import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
@@ -212,6 +213,7 @@ function openElsewhere(): void {
 
 keepDirection()
 applyTheme()
+applyDisplay()
 if (isEmbedded) openElsewhere()
 else followLinks()
 keepStatus()

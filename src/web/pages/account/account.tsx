@@ -1,4 +1,5 @@
 import { api, ask, send } from '../../api.ts'
+import { CLOCKS, UNIT_SYSTEMS } from '../../display.ts'
 import { humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { deviceName, SessionRow } from '../../parts/form/credential-rows.tsx'
@@ -6,6 +7,7 @@ import { Segments } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
 import { PasswordForm } from '../../parts/form/password-form.tsx'
+import { displayChoice } from '../../state/display-choice.ts'
 import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { theme, THEMES } from '../../theme.ts'
@@ -15,6 +17,7 @@ import { Tokens } from './tokens.tsx'
 
 export function AccountPage() {
   const me = user.value
+  const display = displayChoice.value.value
   if (me === null) return null
   return (
     <Page title={t.account.title}>
@@ -36,6 +39,20 @@ export function AccountPage() {
             value={theme.value}
             options={THEMES.map((name) => [name, t.shell.themes[name]] as const)}
             onChange={(chosen) => (theme.value = chosen)}
+          />
+          <h3>{t.shell.units}</h3>
+          <Segments
+            label={t.shell.units}
+            value={display.units}
+            options={UNIT_SYSTEMS.map((name) => [name, t.shell.unitSystems[name]] as const)}
+            onChange={(units) => displayChoice.keep({ ...display, units })}
+          />
+          <h3>{t.shell.clock}</h3>
+          <Segments
+            label={t.shell.clock}
+            value={display.clock}
+            options={CLOCKS.map((name) => [name, t.shell.clocks[name]] as const)}
+            onChange={(clock) => displayChoice.keep({ ...display, clock })}
           />
         </Card>
         <Card title={t.account.passwordTitle}>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { encode } from 'uqr'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
+import { dateTime } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyText } from '../../parts/copy.tsx'
@@ -165,7 +166,7 @@ function ResetNotice() {
     })
   return (
     <div class="notice" role="status">
-      <div>{factorTexts.wasReset(new Date(at).toLocaleString())}</div>
+      <div>{factorTexts.wasReset(dateTime(at))}</div>
       <button type="button" class="button small" disabled={busy.value} onClick={() => void dismiss()}>
         {factorTexts.understood}
       </button>

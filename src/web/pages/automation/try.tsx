@@ -1,5 +1,5 @@
 import { type Signal, useComputed } from '@preact/signals'
-import { decimal } from '../../format.ts'
+import { decimal, zonedTime } from '../../format.ts'
 import { BROADCAST, nameOfId } from '../../state/mesh.ts'
 import { Labelled } from '../../parts/form/labelled.tsx'
 import { Failure } from '../../parts/notice.tsx'
@@ -147,14 +147,7 @@ function SampleFields({ sample, channels }: { sample: Signal<Sample>; channels: 
 }
 
 function NextRuns({ runs, timeZone }: { runs: DryRun['nextRuns']; timeZone: string }) {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZone,
-  })
+  const format = zonedTime(timeZone)
   return (
     <section class="stack tight">
       <h3>{a.nextRuns}</h3>
@@ -162,7 +155,7 @@ function NextRuns({ runs, timeZone }: { runs: DryRun['nextRuns']; timeZone: stri
       <ol class="runs">
         {runs.map(({ at, skippedBy }) => (
           <li key={at} class={skippedBy === null ? '' : 'faint'}>
-            <time dateTime={new Date(at).toISOString()}>{format.format(at)}</time>
+            <time dateTime={new Date(at).toISOString()}>{format(at)}</time>
             {skippedBy !== null && <span class="warn">{a.skipQuiet}</span>}
           </li>
         ))}

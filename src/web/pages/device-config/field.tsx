@@ -1,5 +1,6 @@
 import { precisionMeters } from '../../state/mesh.ts'
 import { decimal } from '../../format.ts'
+import { distance } from '../../measure.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Group, Labelled } from '../../parts/form/labelled.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
@@ -193,5 +194,5 @@ export function precisionName(bits: number): string {
   if (bits === 32) return c.precision.exact
   const metres = precisionMeters(bits)
   if (metres === null) return c.precisionBits(bits)
-  return c.precision.within(metres < 1000 ? `${Math.round(metres)} m` : `${decimal(metres / 1000)} km`)
+  return c.precision.within(distance(metres))
 }

@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks'
-import { decimal, humanize } from '../../format.ts'
+import { humanize } from '../../format.ts'
+import { distance } from '../../measure.ts'
 import { type Node, nodeByNum, nodeName, precisionMeters } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -67,12 +68,7 @@ function Coordinates(position: NonNullable<Node['position']>) {
   return (
     <>
       {position.latitude.toFixed(5)}, {position.longitude.toFixed(5)}
-      {meters !== null && (
-        <span class="faint">
-          {' '}
-          {t.nodes.within(meters < 1000 ? `${Math.round(meters)} m` : `${decimal(meters / 1000)} km`)}
-        </span>
-      )}
+      {meters !== null && <span class="faint"> {t.nodes.within(distance(meters))}</span>}
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { control, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
+import { unitSystem } from '../../display.ts'
 import { createArrangement } from './layers/arrangement.ts'
 import { isDark, readPalette } from './layers/colour.ts'
 import { createLines, type ShownLines } from './layers/lines.ts'
@@ -52,8 +53,9 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   })
   const remembered = recallView()
   map.setView(remembered === null ? [30, 10] : [remembered.lat, remembered.lng], remembered?.zoom ?? 2)
+  const isImperial = unitSystem.peek() === 'imperial'
   control.zoom({ position: 'bottomright' }).addTo(map)
-  control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
+  control.scale({ imperial: isImperial, metric: !isImperial, position: 'bottomright' }).addTo(map)
   let colours = readPalette()
   const palette = () => colours
   const grid = graticule(map, palette)

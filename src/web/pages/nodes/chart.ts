@@ -1,6 +1,8 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
+import { clock, dateMinutes, shortDay } from '../../format.ts'
+import { shownUnit } from '../../measure.ts'
 import { t } from '../../strings.ts'
 import { colour } from '../map/layers/colour.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
@@ -51,14 +53,16 @@ export function createChart(box: HTMLElement): Chart {
 
 type Column = (number | null)[]
 
-function dataOf({ series, resolution }: Series): uPlot.AlignedData {
+function dataOf({ series, resolution, unit }: Series): uPlot.AlignedData {
+  const { convert } = shownUnit(unit)
+  const shown = (value: number | null) => (value === null ? null : convert(value))
   const times: number[] = []
   const [values, least, greatest]: [Column, Column, Column] = [[], [], []]
   const add = (time: number, value: number | null, min: number | null, max: number | null) => {
     times.push(time / 1000)
-    values.push(value)
-    least.push(min)
-    greatest.push(max)
+    values.push(shown(value))
+    least.push(shown(min))
+    greatest.push(shown(max))
   }
   const isBand = series.some((point) => point.length === 4)
   const limit = gapLimit(
@@ -82,7 +86,9 @@ function gapLimit(times: readonly number[], resolution: Series['resolution']): n
   return Math.max(LEAST_GAP_MS[resolution], usual * GAP_STEPS)
 }
 
-function optionsOf({ unit, series }: Series, name: string, rangeMs: number, width: number): uPlot.Options {
+function optionsOf(found: Series, name: string, rangeMs: number, width: number): uPlot.Options {
+  const { series } = found
+  const { unit } = shownUnit(found.unit)
   const [accent, faint, line] = [colour('--accent'), colour('--faint'), colour('--line')]
   const font = `12px ${getComputedStyle(document.body).fontFamily}`
   const axis = { stroke: faint, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
@@ -112,7 +118,7 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
     hooks: { setCursor: [tellLatest], draw: [tellLatest] },
     bands: hasBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }] : [],
     series: [
-      { label: t.common.when, value: (_plot, at) => (at === null ? t.common.none : timeFormat.format(at * 1000)) },
+      { label: t.common.when, value: (_plot, at) => (at === null ? t.common.none : dateMinutes(at * 1000)) },
       {
         label: name,
         stroke: accent,
@@ -147,15 +153,11 @@ function lonelyPoints(plot: uPlot, seriesIndex: number, areAllShown: boolean): n
   return [...values.keys()].filter((index) => !isMissing(index) && isMissing(index - 1) && isMissing(index + 1))
 }
 
-const timeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
-const hourFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
-const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
-
 /** In local time; where a day begins among hours, the day. */
 function clockLabels(rangeMs: number) {
   const label = (at: number) => {
     const isDay = rangeMs > 2 * DAY_MS || (new Date(at).getHours() === 0 && new Date(at).getMinutes() === 0)
-    return (isDay ? dayFormat : hourFormat).format(at)
+    return isDay ? shortDay(at) : clock(at)
   }
   return (_plot: uPlot, splits: readonly number[]) => splits.map((at) => label(at * 1000))
 }

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { Value } from '../../csv.ts'
-import { decimal, firmwareName, humanize, modelName } from '../../format.ts'
+import { firmwareName, humanize, modelName } from '../../format.ts'
+import { measure } from '../../measure.ts'
 import { isActive, type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { preference, readList } from '../../state/preferences.ts'
 import { Age, now } from '../../parts/age.tsx'
@@ -218,7 +219,7 @@ export function percent(value: number | null | undefined): string {
 }
 
 function measured(value: number | null | undefined, unit: string, digits: number): string {
-  return value === null || value === undefined ? t.common.none : `${decimal(value, digits)} ${unit}`
+  return value === null || value === undefined ? t.common.none : measure(value, unit, digits)
 }
 
 /** A protocol name in readable form; complete in the tooltip where the column is too narrow. */

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { api, askAs } from '../../api.ts'
 import { saveCsv } from '../../csv.ts'
 import { dateTime, humanize, zoneName } from '../../format.ts'
+import { shownUnit } from '../../measure.ts'
 import { useLoad } from '../../state/load.ts'
 import { type Node, shortNameOf } from '../../state/mesh.ts'
 import { Segments, Select } from '../../parts/form/field.tsx'
@@ -158,7 +159,8 @@ function pointText([time, ...values]: Series['series'][number], unit: string | n
 }
 
 function measure(value: number, unit: string | null): string {
-  return `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  const shown = shownUnit(unit)
+  return `${Number(shown.convert(value).toPrecision(4))}${shown.unit === null ? '' : ` ${shown.unit}`}`
 }
 
 /** The chart in words, for those who can't see it. */

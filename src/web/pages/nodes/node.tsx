@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { keepDraft, readDraft } from '../../state/messages/drafts.ts'
 import { decimal, duration, humanize, modelName } from '../../format.ts'
+import { altitude as shownAltitude, distance } from '../../measure.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh.ts'
@@ -270,17 +271,13 @@ function PositionCard({ node }: { node: Node }) {
             t.nodes.coordinates,
             <Copyable text={`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`} name={t.nodes.coordinates} />,
           ],
-          [t.nodes.altitude, altitude === null ? null : `${decimal(altitude, 0)} m`],
+          [t.nodes.altitude, altitude === null ? null : shownAltitude(altitude)],
           [t.nodes.precision, meters === null ? t.nodes.exact : t.nodes.within(distance(meters))],
           [t.nodes.positionTime, time === null ? null : <ExactAge at={time} />],
         ]}
       />
     </Card>
   )
-}
-
-function distance(meters: number): string {
-  return meters < 1000 ? `${decimal(meters, 0)} m` : `${decimal(meters / 1000)} km`
 }
 
 function IdentityCard({ node }: { node: NodeDetail }) {

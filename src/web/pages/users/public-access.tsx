@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { PUBLIC_RESOURCES, type PublicAccess, type PublicResource } from '../../../shared/access/public-access.ts'
 import { MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
 import { api, ask, BASE, seeAs } from '../../api.ts'
-import { decimal } from '../../format.ts'
+import { distance } from '../../measure.ts'
 import { CopyText } from '../../parts/copy.tsx'
 import { Actions, Field, Select, Submit } from '../../parts/form/field.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
@@ -157,12 +157,7 @@ function precisionOptions(current: number | null): [string, string][] {
   const all = current === null || BITS.includes(current) ? BITS : [...BITS, current]
   const named = all.map((bits): [string, string] => {
     const meters = precisionMeters(bits)
-    return [
-      String(bits),
-      meters === null
-        ? publicTexts.asSent
-        : publicTexts.within(meters < 1000 ? `${Math.round(meters)} m` : `${decimal(meters / 1000)} km`),
-    ]
+    return [String(bits), meters === null ? publicTexts.asSent : publicTexts.within(distance(meters))]
   })
   return [...named, [AS_SENT, publicTexts.asSent]]
 }

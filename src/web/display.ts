@@ -1,0 +1,11 @@
+import { signal } from '@preact/signals'
+
+export const UNIT_SYSTEMS = ['metric', 'imperial'] as const
+export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
+
+export const CLOCKS = ['24', '12'] as const
+export type Clock = (typeof CLOCKS)[number]
+
+/** How this user reads measures and times; `state/display-choice.ts` keeps it. */
+export const unitSystem = signal<UnitSystem>('metric')
+export const clockHours = signal<Clock>('24')
