@@ -1,14 +1,15 @@
 import { type AuditEntry, type AuditRow, type StoredRow } from './entry.ts'
-import { and, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
-import type { Db, Statement, Store } from '../../db/store.ts'
+import { type Db, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actions.ts'
+import { namesOf } from '../../shared/names.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody at its console. */
@@ -109,8 +110,8 @@ export async function listRows(
   { limit, cursor }: { limit: number; cursor?: number | undefined },
 ): Promise<{ rows: AuditRow[]; nextCursor: number | null }> {
   const range = { before: cursor, limit: limit + 1 }
-  const found = await (isIndexed(filters) ? readRows : searchRows)(store, filters, range)
-  const rows = await withPreviousHashes(store, found.slice(0, limit))
+  const found = await (isIndexed(filters) ? readPage : searchRows)(store, filters, range)
+  const rows = await withPreviousHashes(store, found.slice(0, limit), found[limit])
   return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
 }
 
@@ -120,6 +121,63 @@ function isIndexed({ action, resource, from, to, q }: AuditFilters): boolean {
 }
 
 type Range = { readonly before: number | undefined; readonly from?: number; readonly limit: number }
+
+const pageColumns = {
+  id: auditLog.id,
+  timestamp: auditLog.timestamp,
+  userId: auditLog.userId,
+  username: auditLog.username,
+  action: auditLog.action,
+  resource: auditLog.resource,
+  details: auditLog.details,
+  ip: auditLog.ip,
+  requestId: auditLog.requestId,
+  hash: auditLog.hash,
+}
+type RawRow = readonly [
+  id: number,
+  timestamp: number,
+  userId: number | null,
+  username: string | null,
+  action: string,
+  resource: string,
+  details: string,
+  ip: string | null,
+  requestId: string | null,
+  hash: string | null,
+]
+
+const PAGE_CONDITIONS = {
+  before: lt(auditLog.id, sql.placeholder('before')),
+  userId: eq(auditLog.userId, sql.placeholder('userId')),
+  action: eq(auditLog.action, sql.placeholder('action')),
+} as const
+const PAGE_FILTERS = namesOf(PAGE_CONDITIONS)
+
+/** A shape is the set of filters of a page. */
+const pages = prepareShapes((db, shape) => {
+  const asked = shape.split(' ')
+  const conditions = PAGE_FILTERS.filter((name) => asked.includes(name)).map((name) => PAGE_CONDITIONS[name])
+  return db
+    .select(pageColumns)
+    .from(auditLog)
+    .where(and(...conditions))
+    .orderBy(desc(auditLog.id))
+    .limit(sql.placeholder('limit'))
+    .prepare()
+})
+
+/** A page that an index has in the order of ids. */
+async function readPage(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
+  const values = { before, userId: filters.userId, action: filters.action }
+  const shape = PAGE_FILTERS.filter((name) => values[name] !== undefined).join(' ')
+  return (await rawRows<RawRow>(pages(store, shape), { ...values, limit })).map(storedRow)
+}
+
+function storedRow(row: RawRow): StoredRow {
+  const [id, timestamp, userId, username, action, resource, details, ip, requestId, hash] = row
+  return { id, timestamp, userId, username, action, resource, details, ip, requestId, hash }
+}
 
 async function readRows(
   store: Store,

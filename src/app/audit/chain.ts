@@ -2,7 +2,7 @@ import type { AuditRow, StoredRow } from './entry.ts'
 import { eachTurn, inSlices, type Pause } from '../upkeep/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
-import { type Db, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { type Db, prepareOnce, rawRows, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
@@ -51,6 +51,12 @@ const UNSEALED: Chain = { trimmedId: 0, trimmedHash: GENESIS, sealedId: 0, seale
 
 const queries = prepareOnce((db: Db) => ({
   chain: db.select().from(auditChain).prepare(),
+  unsealed: db
+    .select({ id: auditLog.id })
+    .from(auditLog)
+    .where(sql`${auditLog.id} > coalesce((select ${auditChain.sealedId} from ${auditChain}), 0)`)
+    .limit(1)
+    .prepare(),
   after: db
     .select()
     .from(auditLog)
@@ -82,11 +88,19 @@ export async function rowsAfter(store: Store, after: number, rows: number): Prom
   return queries(store).after.all({ after, rows })
 }
 
-/** With the hash from which each one's own is computed; null: the previous entry is not sealed yet, or is missing. */
-export async function withPreviousHashes(store: Store, rows: readonly StoredRow[]): Promise<AuditRow[]> {
+/**
+ * With the hash from which each one's own is computed; null: the previous entry is not sealed yet, or is missing. `next`
+ * was read with them, and may be the one before.
+ */
+export async function withPreviousHashes(
+  store: Store,
+  rows: readonly StoredRow[],
+  next?: StoredRow,
+): Promise<AuditRow[]> {
   if (rows.length === 0) return []
   const { trimmedId, trimmedHash } = await readChain(store)
   const known = new Map<number, string | null>(rows.map(({ id, hash }) => [id, hash]))
+  if (next !== undefined) known.set(next.id, next.hash)
   known.set(trimmedId, trimmedHash)
   const unknown = rows.map(({ id }) => id - 1).filter((id) => !known.has(id))
   if (unknown.length > 0) {
@@ -107,6 +121,7 @@ export async function sealAudit(store: Store, pause: Pause = eachTurn): Promise<
 
 /** Seals recent entries. That is enough, unless the log of an earlier version is still being sealed. */
 export async function sealRecent(store: Store): Promise<void> {
+  if ((await rawRows(queries(store).unsealed)).length === 0) return
   let left = RECENT_SLICES
   await sealAudit(store, async () => {
     await nextTurn()
