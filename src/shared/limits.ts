@@ -38,3 +38,7 @@ export const MAX_RECOVERY_CODE = 100
 
 /** Characters of the owner's name for a passkey. */
 export const MAX_PASSKEY_NAME = 64
+
+/** Characters of the address of map tiles, and of their attribution. */
+export const MAX_TILE_URL = 2048
+export const MAX_ATTRIBUTION = 300

@@ -87,7 +87,7 @@ const ADDITIONS = [
   {
     name: 'moreDays',
     table: 'src/app/settings/settings.ts',
-    begin: 'const SETTINGS = {\n',
+    begin: 'const NUMBERS = {\n',
     line: "moreDays: { schema: days, fallback: 1, meaning: 'One more' },\n",
     others: [],
   },

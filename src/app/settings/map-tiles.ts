@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import { isTileUrl } from '../config/secure-url.ts'
+import { MAX_ATTRIBUTION, MAX_TILE_URL } from '../../shared/limits.ts'
 
 const EXPECTED = 'Expected an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}'
 
-export const tileUrlField = z.string().max(2048).refine(isTileUrl, EXPECTED)
+export const tileUrlField = z.string().max(MAX_TILE_URL).refine(isTileUrl, EXPECTED)
 
 const attribution = z
   .string()
   .min(1)
-  .max(300)
+  .max(MAX_ATTRIBUTION)
   .regex(/^[^\p{Cc}\p{Cs}]+$/u)
   .nullable()
   .describe('Whose tiles they are, plain text; null: what the file itself says, or nothing')

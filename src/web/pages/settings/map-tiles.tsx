@@ -8,6 +8,7 @@ import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { MAX_ATTRIBUTION, MAX_TILE_URL } from '../../../shared/limits.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
 type MapTiles = Settings['mapTiles']
@@ -67,7 +68,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
               defaultValue={own?.url ?? ''}
               readOnly={isFixed}
               required
-              maxLength={2048}
+              maxLength={MAX_TILE_URL}
               spellcheck={false}
             />
             <Field
@@ -76,7 +77,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
               hint={texts.darkHint}
               defaultValue={own?.darkUrl ?? ''}
               readOnly={isFixed}
-              maxLength={2048}
+              maxLength={MAX_TILE_URL}
               spellcheck={false}
             />
             <Field
@@ -98,7 +99,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
             hint={texts.attributionHint}
             defaultValue={'attribution' in tiles ? (tiles.attribution ?? '') : ''}
             readOnly={isFixed}
-            maxLength={300}
+            maxLength={MAX_ATTRIBUTION}
           />
         )}
         {preview.value !== null && (
