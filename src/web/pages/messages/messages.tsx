@@ -53,9 +53,12 @@ const MAX_CHANNEL = 256 + 4096 * 256 - 1
 
 /** The conversation in the address; invalid ones are ignored. */
 function wantedBy(query: URLSearchParams): Wanted {
-  const channel = query.get('channel')
+  const asked = query.get('channel')
+  const channel = asked !== null && /^\d{1,7}$/.test(asked) && Number(asked) <= MAX_CHANNEL ? asked : null
+  // Strangers have no search.
+  if (isStranger.value) return { channel, partner: null, q: '', from: null, since: '', until: '' }
   return {
-    channel: channel !== null && /^\d{1,7}$/.test(channel) && Number(channel) <= MAX_CHANNEL ? channel : null,
+    channel,
     partner: queryNode(query, 'with'),
     q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
     from: queryNode(query, 'from'),
