@@ -1,6 +1,9 @@
 import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { alerts } from '../../src/db/schema.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { portOf } from '../support/servers/port-of.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
@@ -66,6 +69,76 @@ test('three clicks start watching a node', async () => {
   await page.getByText('Watched').waitFor()
   await visitor.goto('/alerts')
   await page.getByText(/^Tell me when .+ was not heard for 2 h\.$/).waitFor()
+})
+
+test('an area is drawn on the map, corner by corner', async () => {
+  const { page } = visitor
+  await visitor.goto('/alerts')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await page.getByLabel('Tell me about').selectOption('area')
+  await page.getByLabel('Name').fill('Valley')
+  await page.getByLabel('When it', { exact: true }).selectOption('leaves')
+  await page.getByLabel('Area', { exact: true }).selectOption('polygon')
+  const map = page.getByRole('region', { name: 'Map for drawing the area' })
+  await map.locator('canvas').first().waitFor({ state: 'attached' })
+  await map.scrollIntoViewIfNeeded()
+  for (const [index, position] of [
+    { x: 60, y: 60 },
+    { x: 300, y: 60 },
+    { x: 180, y: 200 },
+    { x: 240, y: 220 },
+  ].entries()) {
+    await map.click({ position })
+    await map.getByTitle(`Corner ${index + 1}`).waitFor()
+  }
+  await map.getByTitle('Corner 4').click()
+  await map.getByTitle('Corner 4').waitFor({ state: 'detached' })
+  expect((await page.getByLabel('Corners').inputValue()).split('\n')).toHaveLength(3)
+  expect(await visitor.violations()).toStrictEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+  const points = rules.find(({ rule }: { rule: { name: string } }) => rule.name === 'Valley').rule.shape.points
+  const [[north, west], [, east], [south]] = points
+  expect([points.length, north > south, west < east]).toStrictEqual([3, true, true])
+})
+
+test('a rule is silenced about one node, and says so until that is taken back', async () => {
+  const { page } = visitor
+  const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+  const { id: ruleId } = rules.find(({ rule }: { rule: { name: string } }) => rule.name === 'Valley')
+  const { db, close } = openDatabase(join(site.data, 'mesh.db'))
+  const at = Date.now()
+  const row = {
+    ruleId,
+    ownerId: 1,
+    ruleName: 'Valley',
+    kind: 'area',
+    state: 'firing',
+    subject: 'node:2697658370',
+  } as const
+  await db.insert(alerts).values({
+    ...row,
+    key: 'x',
+    nodeNum: 0xa0cb0002,
+    what: 'It left the area',
+    startedAt: at,
+    firedAt: at,
+    toldAt: at,
+    step: 'x',
+  })
+  close()
+  await visitor.goto('/alerts')
+  const firing = page.locator('li', { hasText: 'It left the area' })
+  await firing.getByRole('button', { name: 'Mute this node for a day' }).click()
+  await page.getByText(/is muted until .+\./).waitFor()
+  expect(await firing.getByRole('button', { name: 'Mute this node' }).count()).toBe(0)
+  const { rules: after } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+  const silenced = after.find(({ id }: { id: number }) => id === ruleId).rule.silencedNodes
+  expect(silenced).toMatchObject([{ node: 0xa0cb0002 }])
+  expect(await visitor.violations()).toStrictEqual([])
+  await page.getByRole('button', { name: 'Unmute' }).click()
+  await page.getByText(/is muted until/).waitFor({ state: 'detached' })
 })
 
 test('on a phone nothing is wider than the screen', async () => {

@@ -20,6 +20,7 @@ import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { type Destination, Destinations } from './destinations.tsx'
 import { Everybody } from './everybody.tsx'
+import { shownName } from './kinds/fields.tsx'
 import { sentence, viewOf } from './kinds/kinds.ts'
 import { PRESETS } from './presets.ts'
 import type { NewRule, ShownRule } from './rule.ts'
@@ -55,7 +56,13 @@ export function AlertsPage() {
       <Confirmation onConfirmed={destinations.reload} />
       <Failure error={alerts.error.value} retry={alerts.reload} />
       {isLoaded && page !== null && (
-        <Firing alerts={page.alerts.filter(({ state }) => state !== 'resolved')} reload={alerts.reload} />
+        <Firing
+          alerts={page.alerts.filter(({ state }) => state !== 'resolved')}
+          rules={rules.data.value?.rules ?? []}
+          reload={async () => {
+            await Promise.all([alerts.reload(), rules.reload()])
+          }}
+        />
       )}
       <Failure error={rules.error.value} retry={rules.reload} />
       {isLoaded && rules.data.value !== null && destinations.data.value !== null && (
@@ -107,7 +114,9 @@ function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
   return <Failure error={confirming.error.value} />
 }
 
-function Firing({ alerts, reload }: { alerts: readonly Alert[]; reload(): Promise<void> }) {
+type FiringProps = { alerts: readonly Alert[]; rules: readonly ShownRule[]; reload(): Promise<void> }
+
+function Firing({ alerts, rules, reload }: FiringProps) {
   if (alerts.length === 0) {
     return (
       <Empty icon="check" title={alertTexts.nothing}>
@@ -119,19 +128,32 @@ function Firing({ alerts, reload }: { alerts: readonly Alert[]; reload(): Promis
     <Card title={alertTexts.firing}>
       <ul class="rows">
         {alerts.map((alert) => (
-          <FiringRow alert={alert} reload={reload} key={alert.id} />
+          <FiringRow
+            alert={alert}
+            rule={rules.find(({ id }) => id === alert.ruleId) ?? null}
+            reload={reload}
+            key={alert.id}
+          />
         ))}
       </ul>
     </Card>
   )
 }
 
-function FiringRow({ alert, reload }: { alert: Alert; reload(): Promise<void> }) {
-  const { id, state, startedAt, acknowledgedAt, held, inhibited, toldAt } = alert
+type FiringRowProps = { alert: Alert; rule: ShownRule | null; reload(): Promise<void> }
+
+function FiringRow({ alert, rule, reload }: FiringRowProps) {
+  const { id, state, startedAt, acknowledgedAt, held, inhibited, toldAt, nodeNum } = alert
   const action = useAction()
   const acknowledge = () =>
     void action.run(async () => {
       await ask(api.alerts[':id'].acknowledge.$post({ param: { id: String(id) } }))
+      await reload()
+    })
+  const isQuiet = rule !== null && quietNodes(rule).some(({ node }) => node === nodeNum)
+  const silence = (about: ShownRule, node: number) =>
+    void action.run(async () => {
+      await changeRule(about, { silencedNodes: [...quietNodes(about), { node, until: Date.now() + DAY_MS }] })
       await reload()
     })
   return (
@@ -151,8 +173,28 @@ function FiringRow({ alert, reload }: { alert: Alert; reload(): Promise<void> })
           {alertTexts.acknowledge}
         </button>
       )}
+      {rule !== null && nodeNum !== null && !isQuiet && (
+        <button type="button" class="button small" disabled={action.busy.value} onClick={() => silence(rule, nodeNum)}>
+          {alertTexts.silenceNode}
+        </button>
+      )}
     </li>
   )
+}
+
+/** The nodes about which a rule is quiet now. */
+function quietNodes({ rule }: ShownRule) {
+  return rule.silencedNodes.filter(({ until }) => until > Date.now())
+}
+
+/** How a rule tells, not what it watches. Throws `ApiError`. */
+async function changeRule(
+  { id, rule, revision }: ShownRule,
+  changes: Partial<Pick<ShownRule['rule'], 'enabled' | 'silencedUntil' | 'silencedNodes'>>,
+): Promise<void> {
+  const json = Object.assign({ ...rule }, changes)
+  const headers = { 'If-Match': `"${revision}"` }
+  await ask(api.alerts.rules[':id'].$put({ param: { id: String(id) }, json }, { headers }))
 }
 
 function What({ alert: { what, nodeId } }: { alert: Alert }) {
@@ -247,9 +289,9 @@ function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promis
   const action = useAction()
   const param = { id: String(id) }
   const headers = { 'If-Match': `"${revision}"` }
-  const change = (changes: { enabled?: boolean; silencedUntil?: number | null }) =>
+  const change = (changes: Parameters<typeof changeRule>[1]) =>
     void action.run(async () => {
-      await ask(api.alerts.rules[':id'].$put({ param, json: Object.assign({ ...rule }, changes) }, { headers }))
+      await changeRule(shown, changes)
       await reload()
     })
   const remove = () =>
@@ -281,6 +323,18 @@ function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promis
             {alertTexts.silencedUntil} {dateTime(rule.silencedUntil ?? 0)}
           </div>
         )}
+        {quietNodes(shown).map(({ node, until }) => (
+          <div class="faint" key={node}>
+            {alertTexts.quietNode(shownName(node), dateTime(until))}{' '}
+            <button
+              type="button"
+              class="text-button"
+              onClick={() => change({ silencedNodes: quietNodes(shown).filter((each) => each.node !== node) })}
+            >
+              {alertTexts.unsilence}
+            </button>
+          </div>
+        ))}
         <Failure error={action.error.value} />
       </span>
       <button

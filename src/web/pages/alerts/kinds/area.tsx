@@ -2,11 +2,14 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
-import type { RuleOf } from '../rule.ts'
+import { later } from '../../../parts/list/later.tsx'
+import type { RuleOf, Shape } from '../rule.ts'
 import { ALL, NumberField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'area'>
+
+const AreaMap = later(async () => (await import('../area-map.tsx')).AreaMap)
 
 export const area: KindView<Rule> = {
   name: alertTexts.kinds.area,
@@ -45,7 +48,6 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
   )
 }
 
-type Shape = NonNullable<Rule['shape']>
 const CIRCLE = { kind: 'circle' as const, latitude: 0, longitude: 0, metres: 1000 }
 
 /** A circle by its centre, or a polygon by its corners. */
@@ -64,11 +66,14 @@ function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) 
         ]}
         onChange={(kind) => set(begin(kind))}
       />
+      <AreaMap shape={shape} set={set} />
       {shape.kind === 'polygon' ? (
         <div class="field">
           <label for={id}>{alertTexts.corners}</label>
           <textarea
             id={id}
+            key={showCorners(shape.points)}
+            ref={(field) => field?.setCustomValidity(shape.points.length < 3 ? alertTexts.cornersWrong : '')}
             rows={5}
             required
             aria-describedby={`${id}-about`}

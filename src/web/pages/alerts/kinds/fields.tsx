@@ -32,7 +32,8 @@ export function who(nodes: Watched): string {
   }
 }
 
-const shownName = (node: number | string) =>
+/** The name of a node of a rule. */
+export const shownName = (node: number | string) =>
   typeof node === 'number' ? nameOf(node, `!${node.toString(16).padStart(8, '0')}`) : node
 
 const KINDS = ['all', 'favorites', 'own', 'role', 'list'] as const
