@@ -92,6 +92,74 @@ describe('with local accounts', () => {
   })
 })
 
+describe('accounts that exist already', () => {
+  let provider: TestProvider
+  let site: Site
+  let admin: Visitor
+  beforeAll(async () => {
+    provider = await startProvider()
+    const port = await freePort()
+    const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `http://127.0.0.1:${port}/api/auth/oidc/callback` })
+    site = await openSite({ ...env, ADMIN_PASSWORD, DEMO: 'false', PORT: String(port) })
+    admin = await site.visit()
+    await admin.goto('/account')
+    await admin.signIn('admin', ADMIN_PASSWORD)
+    await admin.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  })
+  afterAll(async () => {
+    await site.close()
+    await provider.close()
+  })
+
+  test('a user links the account to one there, signs in by either, and unlinks it', async () => {
+    provider.user = { sub: 'the owner', name: 'Somebody else there' }
+    const { page } = admin
+    await page.getByRole('button', { name: 'Link with your organisation' }).click()
+    await page.getByText('Account linked').waitFor()
+    await page.getByText('Subject there: the owner').waitFor()
+    expect(await admin.violations()).toEqual([])
+    const other = await site.visit()
+    await other.goto('/account')
+    await other.page.getByRole('link', { name: BUTTON }).click()
+    await other.page.getByRole('button', { name: 'Unlink' }).waitFor()
+    await page.getByRole('button', { name: 'Unlink' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
+    await page.getByText('Account unlinked').waitFor()
+    await page.getByRole('button', { name: 'Link with your organisation' }).waitFor()
+    // What began at the provider has ended.
+    await other.page.reload()
+    await other.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    await other.page.context().close()
+  })
+
+  test('an invitation is made, shown once, opened by its user, and worth nothing afterwards', async () => {
+    const { page } = admin
+    await admin.goto('/users/new')
+    await page.getByRole('radio', { name: 'at a provider' }).check()
+    await page.getByLabel('Username').fill('guest')
+    await page.getByRole('button', { name: 'Create user' }).click()
+    await page.getByRole('heading', { name: 'guest is prepared', level: 1 }).waitFor()
+    expect(await admin.violations()).toEqual([])
+    const link = (await page.locator('code', { hasText: '/login?invitation=' }).textContent()) ?? ''
+    await page.getByRole('link', { name: 'Open the user' }).click()
+    await page.getByText(/^A link to this account is open until /).waitFor()
+    expect(await admin.violations()).toEqual([])
+
+    provider.user = { sub: 'the guest', preferred_username: 'another name there', name: 'Guest of the club' }
+    const guest = await site.visit()
+    await guest.goto(new URL(link).pathname + new URL(link).search)
+    expect(await guest.violations()).toEqual([])
+    await guest.page.getByRole('link', { name: BUTTON }).click()
+    await guest.page.getByRole('link', { name: 'Guest of the club' }).click()
+    await guest.page.getByText('guest', { exact: true }).waitFor()
+    provider.user = { sub: 'somebody else' }
+    const late = await site.visit()
+    await late.goto(new URL(link).pathname + new URL(link).search)
+    await late.page.getByRole('link', { name: BUTTON }).click()
+    await expect.poll(() => late.page.getByRole('alert').textContent()).toContain('link')
+  })
+})
+
 describe('several providers, and straight to the first one', () => {
   let one: TestProvider
   let two: TestProvider

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { NO_PERMISSIONS, PRESETS } from '../../../../src/shared/access/resources.ts'
 import { outcomeOf } from '../../../support/answers.ts'
-import { createTestApp, type TestApp } from '../../../support/app.ts'
+import { createTestApp, type TestApp, USER_PASSWORD } from '../../../support/app.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
 import { createBrowser, signInBy } from '../../../support/web/browser.ts'
 
@@ -63,4 +63,45 @@ test('of somebody without groups there is nothing, and of nobody there is none',
   expect(await roleOf(await enter(['readers']))).toBeNull()
   const admin = await app.admin()
   expect(await outcomeOf(admin.send('GET', '/api/users/999/provider-role'))).toBe('404 user_not_found')
+})
+
+test('after a change of providers the groups of the new one set what the linked account may do', async () => {
+  const old = provider
+  app = await createTestApp({ env: oidcEnv(old, GROUPS) })
+  const anna = await app.user('anna')
+  /** Links her account there, and signs in there. */
+  const link = async (here: TestApp, at: TestProvider, groups: unknown) => {
+    at.now = () => here.clock.now
+    at.user = { sub: 'her subject', groups }
+    const browser = createBrowser((path, init) => here.request(path, init))
+    const json = { 'content-type': 'application/json' }
+    const login = JSON.stringify({ username: 'anna', password: USER_PASSWORD })
+    await browser.request('/api/auth/login', { method: 'POST', headers: json, body: login })
+    const begun = await browser.request('/api/auth/oidc/link', { method: 'POST', headers: json, body: '{}' })
+    const { pathname, search } = await at.authorize(Object(await begun.json()).location)
+    expect((await browser.request(`${pathname}${search}`)).headers.get('location')).toBe('/account?linked=1')
+    expect(await signInBy(browser, at)).toBe('302 /')
+    return browser
+  }
+  const first = await link(app, old, ['readers'])
+  expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: true })
+  const { store } = app
+  provider = await startProvider()
+  app = await createTestApp({
+    env: oidcEnv(provider, { ...GROUPS, OIDC_GROUP_PERMISSIONS: 'readers=operator' }),
+    store,
+  })
+  // What the old one said stays, but is no longer in force; its subject means nobody here.
+  expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: false })
+  const later = app
+  provider.now = () => later.clock.now
+  const still = createBrowser((path, init) => later.request(path, init))
+  for (const [name, value] of first.cookies) still.cookies.set(name, value)
+  expect(await outcomeOf(still.request('/api/nodes'))).toBe('401 unauthenticated')
+  expect(await enter(['readers'])).not.toBe(anna.id)
+  const admin = await app.admin()
+  expect(await outcomeOf(admin.send('DELETE', `/api/users/${anna.id}/link`))).toBe('204')
+  await link(app, provider, ['readers'])
+  expect(await roleOf(anna.id)).toMatchObject({ issuer: provider.issuer, permissions: PRESETS.operator })
+  await old.close()
 })
