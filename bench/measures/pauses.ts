@@ -1,5 +1,6 @@
 // How long others wait while each route, export, backup, sweep and search of a large database is called once, and how
 // long searches take.
+import { createReadStream } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { RARE_WORD } from '../seed.ts'
@@ -156,7 +157,13 @@ async function measureSearch(large: Large, work: string, path: string): Promise<
   report(work, `${cpu.toFixed(1)} ms, ${seen.toFixed(1)} ms seen`, '≤ 20, ≤ 50 ms', cpu <= 20 && seen <= 50)
 }
 
+/** Into memory, as the database of a running service is: the start was measured without, and would leave it so. */
+async function readThrough(file: string): Promise<void> {
+  for await (const _ of createReadStream(file, { highWaterMark: 2 ** 20 })) continue
+}
+
 export async function measurePauses(dataDir: string): Promise<void> {
+  await readThrough(`${dataDir}/mesh.db`)
   const large = await openLarge(dataDir)
   const { service, watch } = large
   try {
