@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { Field } from '../../parts/form/field.tsx'
+import { FiltersButton } from '../../parts/list/filters-button.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { setQuery } from '../../router.ts'
 import type { Wanted } from '../../state/messages/conversation.ts'
@@ -15,15 +16,7 @@ export function SearchFilters({ wanted: { from, since, until } }: { wanted: Want
   const id = useId()
   return (
     <>
-      <button
-        type="button"
-        class="button"
-        aria-expanded={isOpen.value}
-        aria-controls={id}
-        onClick={() => (isOpen.value = !isOpen.value)}
-      >
-        {t.nodes.filters(used)}
-      </button>
+      <FiltersButton isOpen={isOpen} controls={id} used={used} />
       <div id={id} class="toolbar search-filters" hidden={!isOpen.value}>
         {can('nodes', 'read') && (
           <NodePicker

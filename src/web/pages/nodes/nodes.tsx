@@ -8,6 +8,7 @@ import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Segments, Select } from '../../parts/form/field.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
+import { FiltersButton } from '../../parts/list/filters-button.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { VirtualTable } from '../../parts/list/virtual-table.tsx'
@@ -90,15 +91,7 @@ function Toolbar({ by, isDown, rows, children }: ToolbarProps) {
           options={SHOWN.map((name) => [name, t.nodes[name]] as const)}
           onChange={(show) => setQuery({ show: show === 'all' ? '' : show })}
         />
-        <button
-          type="button"
-          class="button"
-          aria-expanded={isOpen.value}
-          aria-controls={id}
-          onClick={() => (isOpen.value = !isOpen.value)}
-        >
-          {t.nodes.filters(used)}
-        </button>
+        <FiltersButton isOpen={isOpen} controls={id} used={used} />
         {children}
       </div>
       <div id={id} class="toolbar" hidden={!isOpen.value}>
