@@ -63,12 +63,25 @@ test('on a wall the pages are large, turn by themselves and have no controls', a
     storageState: await visitor.page.context().storageState(),
   })
   const { page } = wall
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('Browser.grantPermissions', { origin: site.base, permissions: ['wakeLockScreen'] })
+  await page.addInitScript(`
+    window.locks = []
+    const ask = navigator.wakeLock.request.bind(navigator.wakeLock)
+    navigator.wakeLock.request = async (kind) => {
+      const lock = await ask(kind)
+      locks.push(lock)
+      return lock
+    }`)
+  const awake = () => page.evaluate('locks.filter(({ released }) => !released).map(({ type }) => type)')
   await page.clock.install()
   await wall.goto('/?wall=1')
   await page.getByText('Town Hall Gateway').first().waitFor()
   await expect.poll(() => page.locator('.sidebar').isVisible()).toBe(false)
   const size = async () => Number.parseFloat(String(await page.evaluate('getComputedStyle(document.body).fontSize')))
   expect(await size()).toBeGreaterThanOrEqual(20)
+  await expect.poll(awake).toEqual(['screen'])
+  expect(await wall.violations()).toEqual([])
   expect(await overflowOf(page)).toBe(0)
   for (const name of ['Map', 'Nodes', 'Messages', 'Dashboard']) {
     await page.clock.runFor(20_000)
@@ -77,6 +90,7 @@ test('on a wall the pages are large, turn by themselves and have no controls', a
   }
   await page.keyboard.press('Escape')
   await page.locator('.sidebar').waitFor()
+  await expect.poll(awake).toEqual([])
   await page.context().close()
 })
 
