@@ -11,6 +11,7 @@ export function workerPlugins(root) {
     withoutAttestations(root),
     withoutApiDocuments(root),
     withoutProxySignIn(root),
+    withoutRestore(root),
     withoutDescriptions(),
     withoutTextFormats(),
     withoutRelations(),
@@ -67,6 +68,13 @@ function withoutProxySignIn(root) {
   const file = join(root, 'src/app/auth/proxy.ts')
   const code = "import { Hono } from 'hono'\nexport const proxyRoutes = new Hono()"
   return { name: 'without-proxy-sign-in', enforce: 'pre', load: (id) => (id === file ? code : null) }
+}
+
+/** Only the Node service restores backups: there is never a list of what a restore revived. */
+function withoutRestore(root) {
+  const file = join(root, 'src/app/system/revived.ts')
+  const code = `export * from ${JSON.stringify(join(root, 'src/edge/no-restore.ts'))}`
+  return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
 /** The same exports, each of them `value`. */
