@@ -104,6 +104,12 @@ export function factorScenarios(admin: () => Client): void {
     const locked = createClient(service)
     const unverified = passkey.get(await challenge(locked, path), { isVerified: false })
     expect(await send(locked, path, { response: unverified })).toMatchObject(refusal(403, 'passkey_refused'))
+    const refused = (await auditOf(admin(), 'login_failed')).filter(({ username }) => username === 'pia')
+    expect(refused.map(({ details }) => Object(details).reason)).toEqual([
+      'wrong_passkey',
+      'copied_passkey',
+      'wrong_passkey',
+    ])
 
     const second = createClient(service)
     const credentials = { username: 'pia', password: USER_PASSWORD }

@@ -212,7 +212,8 @@ export type UsedPasskey = { readonly userId: number; readonly proof: Proof }
 
 /**
  * The user whose passkey signed the challenge that this browser was given for `purpose`; null for anything else. A
- * passkey whose counter did not increase was copied: it is refused, and the log says so.
+ * passkey whose counter did not increase was copied: it is refused, and the log says so. The audit log names sign-ins
+ * refused to known passkeys; those of unknown ones would let anyone fill it.
  */
 export async function proveByPasskey(
   c: Context,
@@ -224,7 +225,13 @@ export async function proveByPasskey(
   const party = demandParty(c, ctx)
   const challenge = await take(c, ctx, purpose, userId)
   const row = await ctx.store.db.select().from(passkeys).where(eq(passkeys.credentialId, response.id)).get()
-  if (challenge === null || row === undefined || (userId !== null && row.userId !== userId)) return null
+  if (row === undefined) return null
+  const refuse = async (reason: 'wrong_passkey' | 'copied_passkey'): Promise<null> => {
+    // The callers for other purposes record their refusals themselves.
+    if (purpose === 'enter') await recordRefusal(ctx, row.userId, reason)
+    return null
+  }
+  if (challenge === null || (userId !== null && row.userId !== userId)) return refuse('wrong_passkey')
   const verified = await verifyAuthenticationResponse({
     response: asAssertion(response),
     expectedChallenge: challenge,
@@ -238,12 +245,12 @@ export async function proveByPasskey(
     },
     requireUserVerification: purpose === 'enter',
   }).catch(() => null)
-  if (verified?.verified !== true) return null
+  if (verified?.verified !== true) return refuse('wrong_passkey')
   const { newCounter, credentialBackedUp } = verified.authenticationInfo
   const { id } = row
   if (newCounter <= row.counter && (newCounter > 0 || row.counter > 0)) {
     ctx.log.warn('A passkey was refused: its counter did not increase, so a copy of it exists', { passkeyId: id })
-    return null
+    return refuse('copied_passkey')
   }
   const use = randomToken()
   const grows = or(lt(passkeys.counter, newCounter), sql`${passkeys.counter} = 0 and ${newCounter} = 0`)
@@ -257,6 +264,15 @@ export async function proveByPasskey(
     isClaimed: sql`exists (select 1 from ${passkeys} where ${passkeys.id} = ${id} and ${passkeys.lastUse} = ${use})`,
   }
   return { userId: row.userId, proof }
+}
+
+async function recordRefusal(ctx: Ctx, userId: number, reason: string): Promise<void> {
+  const { db } = ctx.store
+  const user = await db.select({ username: users.username }).from(users).where(eq(users.id, userId)).get()
+  if (user === undefined) return
+  const details = { username: user.username, provider: 'local', factor: 'passkey', reason }
+  const actor = { id: userId, username: user.username }
+  await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor })], 'lazily')
 }
 
 async function ownPasskeys({ store }: Ctx, userId: number) {
