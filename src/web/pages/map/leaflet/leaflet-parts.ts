@@ -7,12 +7,10 @@ import { scale } from 'leaflet/src/control/Control.Scale.js'
 import { zoom } from 'leaflet/src/control/Control.Zoom.js'
 import * as DomUtil from 'leaflet/src/dom/DomUtil.js'
 import { Renderer } from 'leaflet/src/layer/vector/Renderer.js'
-import 'leaflet/src/map/handler/Map.BoxZoom.js'
 import 'leaflet/src/map/handler/Map.DoubleClickZoom.js'
 import 'leaflet/src/map/handler/Map.Drag.js'
 import 'leaflet/src/map/handler/Map.Keyboard.js'
 import 'leaflet/src/map/handler/Map.ScrollWheelZoom.js'
-import 'leaflet/src/map/handler/Map.TapHold.js'
 import 'leaflet/src/map/handler/Map.TouchZoom.js'
 
 export { DomUtil }
