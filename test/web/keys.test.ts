@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -94,7 +95,34 @@ test('on a wall the pages are large, turn by themselves and have no controls', a
   await page.context().close()
 })
 
-test('a toast on a phone stands beside the page, not over it, and what is pressed is large enough', async () => {
+const PAGES = [
+  '/',
+  '/map',
+  '/nodes',
+  '/nodes/!a0cb0001',
+  '/messages',
+  '/alerts',
+  '/traceroutes',
+  '/neighbors',
+  '/packets',
+  '/automation',
+  '/configuration',
+  '/users',
+  '/users/1',
+  '/users/new',
+  '/audit',
+  '/backups',
+  '/settings',
+  '/account',
+]
+
+/** The pressable elements of the open page that are drawn, and what is too small or out of reach of them. */
+const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span')]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !each.closest('.sr-only, .skip'))
+  .map((each) => ({ name: (each.textContent || each.ariaLabel || each.placeholder || each.type).trim().slice(0, 40), height: each.getBoundingClientRect().height }))
+  .filter(({ height }) => height > 0 && height < 43.5).map(({ name, height }) => name + ' ' + height)`
+
+test('on a phone everything that is pressed is 44 px high, and a toast covers none of it at the end of a page', async () => {
   const phone = await site.visit({
     viewport: { width: 390, height: 780 },
     isMobile: true,
@@ -102,19 +130,32 @@ test('a toast on a phone stands beside the page, not over it, and what is presse
     storageState: await visitor.page.context().storageState(),
   })
   const { page } = phone
-  await phone.goto('/messages')
-  await page.getByLabel('Write a message').fill('On the way')
-  await page.getByRole('button', { name: 'Send' }).tap()
-  for (const path of ['/', '/nodes', '/messages', '/traceroutes']) {
+  const small: unknown[] = []
+  for (const path of PAGES) {
     await phone.goto(path)
-    await page.locator('.card, tbody tr, .log li').first().waitFor()
-    const small =
-      await page.evaluate(`[...document.querySelectorAll('button, select, input:not([type=checkbox], [type=radio]), a.button, a.tab')]
-      .filter((each) => each.checkVisibility() && !each.closest('table, .text-button, .rows, .message, dialog'))
-      .filter((each) => !each.matches('.text-button, .expander, .sort'))
-      .map((each) => [each.textContent || each.ariaLabel || each.placeholder, each.getBoundingClientRect().height])
-      .filter(([, height]) => height < 43.5)`)
-    expect([path, small]).toEqual([path, []])
+    await page
+      .locator('.card, tbody tr, .log li, .leaflet-container, .empty, .sections, form')
+      .filter({ visible: true })
+      .first()
+      .waitFor()
+    await page.locator('.progress p').waitFor({ state: 'detached' })
+    const found = z.array(z.string()).parse(await page.evaluate(SMALL))
+    if (found.length > 0) small.push([path, found])
   }
+  expect(small).toEqual([])
+  await phone.goto('/settings')
+  await page.getByRole('button', { name: 'Save' }).first().tap()
+  const toast = page.locator('.toast')
+  await toast.waitFor()
+  expect(await phone.violations()).toEqual([])
+  const covered = await page.evaluate(`(() => {
+    scrollTo(0, document.documentElement.scrollHeight)
+    const { left, right, top, bottom } = document.querySelector('.toast').getBoundingClientRect()
+    return [...document.querySelectorAll('button, select, input, a, label')].filter((each) => {
+      const box = each.getBoundingClientRect()
+      return each.checkVisibility() && !each.closest('.sr-only, .skip') && box.width > 0 && box.left < right && box.right > left && box.top < bottom && box.bottom > top
+    }).map((each) => each.textContent)
+  })()`)
+  expect(covered).toEqual([])
   await page.context().close()
 })
