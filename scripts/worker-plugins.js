@@ -1,6 +1,8 @@
 // What keeps the worker small: plugins of its build, which leave out what it never runs.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fromBinary } from '@bufbuild/protobuf'
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { parseSync } from 'vite'
 
 /** The name under which `withoutDescriptions` has zod imported: a schema that nobody uses is left out. */
@@ -14,9 +16,10 @@ export function workerPlugins(root) {
     withoutRestore(root),
     withoutDescriptions(),
     withoutTextFormats(),
+    withoutGeneratedCode(),
     withoutRelations(),
     onlyNextRuns(),
-    compressibleDescriptors(),
+    readableDescriptors(),
   ]
 }
 
@@ -140,6 +143,17 @@ function withoutTextFormats() {
   }
 }
 
+/** On workerd zod makes no code for objects, because code must not come from a string there. */
+function withoutGeneratedCode() {
+  return {
+    name: 'without-generated-code',
+    transform: (code, id) =>
+      id.endsWith('/zod/v4/classic/schemas.js')
+        ? { code: code.replace('core.$ZodObjectJIT.init', 'core.$ZodObject.init'), map: null }
+        : null,
+  }
+}
+
 /** Queries along the relations of tables, which the service does not make. */
 function withoutRelations() {
   return {
@@ -197,28 +211,69 @@ function onlyNextRuns() {
   }
 }
 
-/** What the descriptors of protobuf are read with: of the rest of descriptor.proto only the names are left. */
-const READ_DESCRIPTORS =
-  /^(?:File|Field|Oneof|Enum|EnumValue)?DescriptorProto$|^(?:File|Message|Field|Enum)Options$|^FeatureSet$/
-
-/** Base64 hides from the compression that most of a descriptor is names. */
-function compressibleDescriptors() {
+/**
+ * The descriptors of Meshtastic are objects instead of bytes in Base64: nothing reads descriptors as messages, so
+ * descriptor.proto itself is left out, and the compression sees their names.
+ */
+function readableDescriptors() {
   return {
-    name: 'compressible-descriptors',
+    name: 'readable-descriptors',
     enforce: 'pre',
+    load: (id) => (id.endsWith('/@bufbuild/protobuf/dist/esm/codegenv2/file.js') ? FILE_DESCRIPTORS : null),
     transform(code, id) {
-      if (id.endsWith('/wkt/google/protobuf/descriptor_pb.js')) {
-        return { code: code.replace(/boot\((\{.*\})\)/, (_, json) => `boot(${readPart(json)})`), map: null }
-      }
       if (!id.includes('/src/meshtastic/gen/')) return null
-      const text = (_, base64) => `fileDesc(btoa(${JSON.stringify(Buffer.from(base64, 'base64').toString('latin1'))})`
-      return { code: code.replace(/fileDesc\("([^"]+)"/, text), map: null }
+      const object = (_, base64) => {
+        const file = fromBinary(FileDescriptorProtoSchema, Buffer.from(base64, 'base64'))
+        return `fileDesc(${JSON.stringify(plainDescriptor(file))}`
+      }
+      return { code: code.replace(/fileDesc\("([^"]+)"/, object), map: null }
     },
   }
 }
 
-function readPart(json) {
-  const file = JSON.parse(json)
-  const messageType = file.messageType.map((each) => (READ_DESCRIPTORS.test(each.name) ? each : { name: each.name }))
-  return JSON.stringify({ ...file, messageType })
+/** What is set in a descriptor, without what the registry does not ask for. */
+function plainDescriptor(message) {
+  if (message.$unknown?.length > 0) throw new Error(`unknown options in ${message.$typeName}`)
+  const isSet = ([name, value]) =>
+    !/^(?:\$.*|dependency|reserved\w+|extensionRange)$/.test(name) && value !== undefined && value.length !== 0
+  const plain = (value) => {
+    if (Array.isArray(value)) return value.map(plain)
+    return typeof value === 'object' ? plainDescriptor(value) : value
+  }
+  return Object.fromEntries(
+    Object.entries(message)
+      .filter(isSet)
+      .map(([name, value]) => [name, plain(value)]),
+  )
 }
+
+/** The original, which decodes bytes, adds the same defaults in the prototypes of messages. */
+const FILE_DESCRIPTORS = `
+import { createEmbeddedFileRegistry } from '../registry.js'
+import { restoreJsonNames } from './restore-json-names.js'
+const FEATURES = { fieldPresence: 0, enumType: 0, repeatedFieldEncoding: 0, utf8Validation: 0, messageEncoding: 0 }
+const FILE = { $typeName: 'google.protobuf.FileDescriptorProto', syntax: '', edition: 0, package: '', messageType: [],
+  enumType: [], extension: [], service: [] }
+const MESSAGE = { field: [], nestedType: [], enumType: [], oneofDecl: [], extension: [] }
+const FIELD = { label: 1, typeName: '', defaultValue: '', oneofIndex: 0, jsonName: '', proto3Optional: false }
+const withDefaults = (defaults, given) => {
+  const { options } = given
+  if (options?.features !== undefined) options.features = { ...FEATURES, ...options.features }
+  return Object.assign(Object.create(defaults), given)
+}
+const message = (given) => {
+  const made = withDefaults(MESSAGE, given)
+  made.field = made.field.map((each) => withDefaults(FIELD, each))
+  made.nestedType = made.nestedType.map(message)
+  made.enumType = made.enumType.map((each) => withDefaults({}, each))
+  return made
+}
+export function fileDesc(given, imports = []) {
+  const root = withDefaults(FILE, given)
+  root.messageType = root.messageType.map(message)
+  root.enumType = root.enumType.map((each) => withDefaults({}, each))
+  root.messageType.forEach(restoreJsonNames)
+  root.dependency = imports.map((file) => file.proto.name)
+  return createEmbeddedFileRegistry(root, (name) => imports.find((file) => file.proto.name === name)).getFile(root.name)
+}
+`

@@ -1,0 +1,86 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { DescEnum, DescField, DescFile, DescMessage } from '@bufbuild/protobuf'
+import { build, type PluginOption } from 'vite'
+import { expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const GENERATED = join(ROOT, 'src/meshtastic/gen')
+const NAMES = readdirSync(GENERATED).map((file) => file.replace(/_pb\.ts$/, ''))
+const ENTRY = 'all-descriptors'
+
+/** The generated modules as the plugins of the worker build them, in one file. */
+async function buildDescriptors(): Promise<Record<string, DescFile>> {
+  const all = NAMES.map((name) => `export { file_${name} } from ${JSON.stringify(join(GENERATED, `${name}_pb.ts`))}`)
+  const plugins: PluginOption[] = Object(await import(join(ROOT, 'scripts/worker-plugins.js'))).workerPlugins(ROOT)
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    plugins: [
+      {
+        name: ENTRY,
+        resolveId: (id) => (id === ENTRY ? id : null),
+        load: (id) => (id === ENTRY ? all.join('\n') : null),
+      },
+      ...plugins,
+    ],
+    ssr: { target: 'webworker', noExternal: true },
+    build: { ssr: true, write: false, rolldownOptions: { input: ENTRY } },
+  })
+  const [{ output: [chunk] = [] } = {}] = [built].flat().filter((each) => 'output' in each)
+  const code = chunk !== undefined && 'code' in chunk ? chunk.code : ''
+  // Neither the decoder's own descriptors are there, nor bytes.
+  expect(code).not.toContain('descriptor.proto')
+  return import(`data:text/javascript;base64,${Buffer.from(code).toString('base64')}`)
+}
+
+function describeEnum({ typeName, open, values, sharedPrefix }: DescEnum) {
+  return {
+    typeName,
+    open,
+    sharedPrefix,
+    values: values.map(({ name, localName, number }) => [name, localName, number]),
+  }
+}
+
+function describeField(field: DescField) {
+  const { name, localName, jsonName, number, fieldKind, scalar, presence, oneof } = field
+  const more = Object.entries(field).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  const types = [field.message?.typeName, field.enum?.typeName, oneof?.localName]
+  const initial = field.fieldKind === 'scalar' || field.fieldKind === 'enum' ? field.getDefaultValue() : undefined
+  return { name, localName, jsonName, number, fieldKind, scalar, presence, types, initial, more }
+}
+
+function describeMessage(message: DescMessage): unknown {
+  const { typeName, fields, oneofs, members, nestedEnums, nestedMessages } = message
+  return {
+    typeName,
+    fields: fields.map(describeField),
+    oneofs: oneofs.map(({ localName, fields: parts }) => [localName, parts.map(({ name }) => name)]),
+    members: members.map(({ kind, name }) => [kind, name]),
+    nestedEnums: nestedEnums.map(describeEnum),
+    nestedMessages: nestedMessages.map(describeMessage),
+  }
+}
+
+function describeFile({ name, edition, dependencies, enums, messages }: DescFile) {
+  return {
+    name,
+    edition,
+    dependencies: dependencies.map((file) => file.name),
+    enums: enums.map(describeEnum),
+    messages: messages.map(describeMessage),
+  }
+}
+
+test('the descriptors of the worker are those that protoc made', async () => {
+  const built = await buildDescriptors()
+  for (const name of NAMES) {
+    const made: Record<string, DescFile> = await import(join(GENERATED, `${name}_pb.ts`))
+    const [original, ofWorker] = [made[`file_${name}`], built[`file_${name}`]]
+    if (original === undefined || ofWorker === undefined) throw new Error(`no descriptor of ${name}`)
+    expect(describeFile(ofWorker), name).toStrictEqual(describeFile(original))
+  }
+  expect(NAMES.length).toBeGreaterThan(10)
+})
