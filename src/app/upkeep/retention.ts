@@ -7,7 +7,7 @@ import { partOf, type Share, wholeSlices } from './slice-share.ts'
 import { inSlices, type Pause } from './slices.ts'
 
 /** Rows deleted in one transaction, at most. A message counts as more: its text leaves an index with it. */
-const SLICE_ROWS = { telemetry: 1000, positions: 1000, messages: 700 } as const
+const SLICE_ROWS = { telemetry: 1000, positions: 1000, messages: 590 } as const
 /** Nodes whose telemetry one look-up searches, at most. */
 const SLICE_NODES = 50
 
