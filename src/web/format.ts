@@ -136,3 +136,11 @@ export function humanize(name: string): string {
   const words = name.replaceAll('_', ' ').toLowerCase()
   return capital(words)
 }
+
+/** `deviceMetrics.batteryLevel` as `Battery level`; with where it comes from when `among` has two of that name. */
+export function metricName(metric: string, among: readonly string[] = []): string {
+  const [variant = '', name = metric] = metric.split('.')
+  const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
+  const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))
+  return hasTwin ? `${words(name)} (${words(variant).toLowerCase()})` : words(name)
+}

@@ -57,7 +57,7 @@ test('a webhook is added and tested, a preset becomes a rule, and its preview sh
   await page.getByText(/^In the last 7 days it would/).waitFor()
   expect(await visitor.violations()).toStrictEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Tell me when deviceMetrics.batteryLevel of a node is below 20').waitFor()
+  await page.getByText('Tell me when the battery level of a node is below 20').waitFor()
 })
 
 test('three clicks start watching a node', async () => {
@@ -69,6 +69,28 @@ test('three clicks start watching a node', async () => {
   await page.getByText('Watched').waitFor()
   await visitor.goto('/alerts')
   await page.getByText(/^Tell me when .+ was not heard for 2 h\.$/).waitFor()
+})
+
+test('the nodes of a rule are found by name, and taken out again', async () => {
+  const { page } = visitor
+  await visitor.goto('/alerts')
+  await page
+    .getByRole('button', { name: 'My repeaters fall silent' })
+    .or(page.getByRole('button', { name: 'New rule' }))
+    .first()
+    .click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Which nodes').selectOption('These nodes')
+  const box = dialog.getByRole('combobox', { name: 'Add a node' })
+  for (const name of ['Town Hall', 'Harbour']) {
+    await box.fill(name)
+    await dialog.getByRole('listbox').getByRole('option').first().waitFor()
+    await box.press('Enter')
+  }
+  await dialog.getByRole('button', { name: 'Remove Harbour Crane' }).click()
+  expect(await visitor.violations()).toStrictEqual([])
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/^Tell me when Town Hall Gateway was not heard/).waitFor()
 })
 
 test('an area is drawn on the map, corner by corner', async () => {

@@ -164,7 +164,6 @@ export const a = {
   addNode: 'Add a node',
   nodeIdHint: 'Such as !a0cb0001',
   add: 'Add',
-  removeNode: (name: string) => `Remove ${name}`,
   nodesNeeded: 'Choose 1 to 50 nodes.',
   action: 'What it does',
   actions: { text: 'Sends a text', traceroute: 'Sends a traceroute' },

@@ -59,6 +59,13 @@ async function add(name: string): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click()
 }
 
+async function remove(name: string): Promise<void> {
+  const { page } = owner
+  await page.getByRole('button', { name: `Remove ${name}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await expect.poll(() => page.getByText(name, { exact: true }).count()).toBe(0)
+}
+
 const isAtHome = () => owner.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
 
 test('a passkey of this device is added with recovery codes, and signs in without a password', async () => {
@@ -108,12 +115,12 @@ test('a security key without user verification is a second step, and never the o
   await owner.goto('/account')
   await add('blue key')
   await page.getByText('blue key').waitFor()
+  // Chromium may wait for ever for the device that was taken away, instead of asking the key.
+  await remove('my laptop')
   await signOut()
   await owner.signIn('admin', ADMIN_PASSWORD)
   await page.getByRole('button', { name: 'Use a passkey' }).click()
   await isAtHome()
   await owner.goto('/account')
-  await page.getByRole('button', { name: 'Remove blue key' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-  await expect.poll(() => page.getByText('blue key', { exact: true }).count()).toBe(0)
+  await remove('blue key')
 })

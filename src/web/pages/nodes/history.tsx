@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, askAs } from '../../api.ts'
 import { saveCsv } from '../../csv.ts'
-import { dateTime, humanize, zoneName } from '../../format.ts'
+import { dateTime, metricName, zoneName } from '../../format.ts'
 import { shownUnit } from '../../measure.ts'
 import { useLoad } from '../../state/load.ts'
 import { type Node, shortNameOf } from '../../state/mesh.ts'
@@ -93,14 +93,6 @@ export function NodeHistory({ node }: { node: Node }) {
       {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
     </Card>
   )
-}
-
-/** `deviceMetrics.batteryLevel` as `Battery level`; with where it comes from when `among` has two of that name. */
-function metricName(metric: string, among: readonly string[] = []): string {
-  const [variant = '', name = metric] = metric.split('.')
-  const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
-  const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))
-  return hasTwin ? `${words(name)} (${words(variant).toLowerCase()})` : words(name)
 }
 
 function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {

@@ -11,6 +11,8 @@ type InputProps = {
   name?: string
   value?: string
   defaultValue?: string | number
+  /** The id of a `datalist`: values on offer. */
+  list?: string
   autocomplete?: 'off' | 'username' | 'current-password' | 'new-password' | 'one-time-code'
   autocapitalize?: 'off'
   spellcheck?: boolean

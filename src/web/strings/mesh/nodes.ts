@@ -71,6 +71,7 @@ export const nodes = {
   direct: 'direct',
   power: 'power',
   powerHelp: 'External power',
+  takeOut: (name: string) => `Remove ${name}`,
   mqtt: 'MQTT',
   favorite: 'Favourite',
   ignored: 'Ignored',

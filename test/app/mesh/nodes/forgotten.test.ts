@@ -73,7 +73,7 @@ describe('a node disappears in one step of few rows, whatever it has', () => {
   })
 
   test('Each deleted row also lowers the row count of its owner.', async () => {
-    expect(await changesOfDeletion()).toBe(17)
+    expect(await changesOfDeletion()).toBe(18)
   })
 })
 

@@ -1,4 +1,6 @@
-import { nameOf } from '../../../state/mesh.ts'
+import { nameOf, nameOfId, nodes } from '../../../state/mesh.ts'
+import { NodePicker } from '../../../parts/form/node-picker.tsx'
+import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Field, Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
@@ -32,16 +34,18 @@ export function who(nodes: Watched): string {
   }
 }
 
+const idOf = (node: number | string) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node)
+
 /** The name of a node of a rule. */
 export const shownName = (node: number | string) =>
-  typeof node === 'number' ? nameOf(node, `!${node.toString(16).padStart(8, '0')}`) : node
+  typeof node === 'number' ? nameOf(node, idOf(node)) : nameOfId(node)
 
 const KINDS = ['all', 'favorites', 'own', 'role', 'list'] as const
 
 type Props = { rule: { readonly nodes: Watched }; set(changes: { nodes: Watched }): void }
 
 /** Chooses which nodes a rule watches. */
-export function WatchedFields({ rule: { nodes }, set: change }: Props) {
+export function WatchedFields({ rule: { nodes: watched }, set: change }: Props) {
   const set = (changed: Watched) => change({ nodes: changed })
   const begin = (kind: (typeof KINDS)[number]): Watched => {
     if (kind === 'role') return { kind, roles: ['ROUTER', 'REPEATER'] }
@@ -51,28 +55,36 @@ export function WatchedFields({ rule: { nodes }, set: change }: Props) {
     <>
       <Select
         label={alertTexts.nodes}
-        value={nodes.kind}
+        value={watched.kind}
         options={KINDS.map((kind) => [kind, alertTexts.watched[kind]] as const)}
         onChange={(kind) => set(begin(kind))}
       />
-      {nodes.kind === 'role' && (
+      {watched.kind === 'role' && (
         <Field
           label={alertTexts.roles}
-          defaultValue={nodes.roles.join(', ')}
+          defaultValue={watched.roles.join(', ')}
           onChange={(event) =>
             set({ kind: 'role', roles: split(event.currentTarget.value).map((role) => role.toUpperCase()) })
           }
         />
       )}
-      {nodes.kind === 'list' && (
-        <Field
-          label={alertTexts.list}
-          defaultValue={nodes.nodes
-            .map((node) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node))
-            .join(', ')}
-          onChange={(event) => set({ kind: 'list', nodes: split(event.currentTarget.value) })}
-        />
+      {watched.kind === 'list' && (
+        <NodeList chosen={watched.nodes.map(idOf)} onChange={(chosen) => set({ kind: 'list', nodes: [...chosen] })} />
       )}
+    </>
+  )
+}
+
+function NodeList({ chosen, onChange }: { chosen: readonly string[]; onChange(chosen: readonly string[]): void }) {
+  return (
+    <>
+      <PickedNodes nodes={chosen} onChange={onChange} />
+      <NodePicker
+        label={alertTexts.addNode}
+        nodes={(nodes.value ?? []).filter(({ nodeId }) => !chosen.includes(nodeId))}
+        value=""
+        onChoose={(nodeId) => onChange([...chosen, nodeId])}
+      />
     </>
   )
 }

@@ -1,5 +1,6 @@
+import { useId } from 'preact/hooks'
 import { METRIC_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
-import { duration } from '../../../format.ts'
+import { duration, metricName } from '../../../format.ts'
 import { Field, Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
@@ -7,6 +8,21 @@ import { ALL, NumberField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'metric'>
+
+/** Offered; any other one can be typed. */
+const COMMON = [
+  'deviceMetrics.batteryLevel',
+  'deviceMetrics.voltage',
+  'deviceMetrics.channelUtilization',
+  'deviceMetrics.airUtilTx',
+  'environmentMetrics.temperature',
+  'environmentMetrics.relativeHumidity',
+  'environmentMetrics.barometricPressure',
+  'environmentMetrics.windSpeed',
+  'environmentMetrics.distance',
+  'powerMetrics.ch1Voltage',
+  'airQualityMetrics.pm25Standard',
+]
 
 export const metric: KindView<Rule> = {
   name: alertTexts.kinds.metric,
@@ -22,21 +38,30 @@ export const metric: KindView<Rule> = {
   }),
   sentence({ nodes, metric: name, is, limit, forMinutes = 0 }) {
     const lasting = forMinutes > 0 ? ` for ${duration(forMinutes * 60)}` : ''
-    return `Tell me when ${name} of ${who(nodes)} is ${is} ${limit}${lasting}`
+    return `Tell me when the ${metricName(name, COMMON).toLowerCase()} of ${who(nodes)} is ${is} ${limit}${lasting}`
   },
   Fields,
 }
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
+  const id = useId()
   return (
     <>
       <WatchedFields rule={rule} set={set} />
       <Field
         label={alertTexts.metric}
         hint={alertTexts.metricHint}
+        list={id}
         value={rule.metric}
         onInput={(event) => set({ metric: event.currentTarget.value })}
       />
+      <datalist id={id}>
+        {COMMON.map((name) => (
+          <option key={name} value={name}>
+            {metricName(name, COMMON)}
+          </option>
+        ))}
+      </datalist>
       <Select
         label={alertTexts.limit}
         value={rule.is}

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { Segments } from '../../../parts/form/field.tsx'
+import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Group } from '../../../parts/form/labelled.tsx'
-import { Icon } from '../../../parts/icon.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { duration } from '../../../format.ts'
 import { nameOfId } from '../../../state/mesh.ts'
@@ -108,23 +108,7 @@ function NodeList({ form }: { form: Form<Draft> }) {
   const error = form.errorAt('targets.nodes')
   return (
     <Group legend={a.nodes} error={error && a.nodesNeeded}>
-      {draft.nodes.length > 0 && (
-        <ul class="picked">
-          {draft.nodes.map((nodeId) => (
-            <li key={nodeId}>
-              {nameOfId(nodeId)}
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={a.removeNode(nameOfId(nodeId))}
-                onClick={() => set({ nodes: draft.nodes.filter((one) => one !== nodeId) })}
-              >
-                <Icon name="close" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <PickedNodes nodes={draft.nodes} onChange={(nodes) => set({ nodes })} />
       {can('nodes', 'read') ? (
         <NodeSelect label={a.addNode} value="" none={a.chooseNode} onChange={add} />
       ) : (
