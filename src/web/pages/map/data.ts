@@ -123,7 +123,9 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
       const id = Number(traceId)
       // Strangers get no earlier pages.
       const before = isStranger.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
-      return TRACE_ID.test(traceId) ? (await readTraces(before)).filter((trace) => trace.id === id) : []
+      return TRACE_ID.test(traceId) && Number.isSafeInteger(id + 1)
+        ? (await readTraces(before)).filter((trace) => trace.id === id)
+        : []
     },
     [wantsTraces, traceId, node],
     wantsTraces ? POLL_MS : undefined,
