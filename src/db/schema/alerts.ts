@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
 import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/alerts/destination-kinds.ts'
-import { users } from './accounts.ts'
+import { users } from './accounts/accounts.ts'
 import { flag } from './flag.ts'
 
 // The tables of alerts. Every timestamp is an integer: milliseconds since the Unix epoch.

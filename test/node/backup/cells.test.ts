@@ -155,7 +155,8 @@ test('every column has a rule, and each JSON column of the schema is checked as 
     expect([name, type]).toStrictEqual([name, expect.stringMatching(/^(?:integer|real|text)$/)])
   }
   const folder = new URL('../../../src/db/schema/', import.meta.url)
-  const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const sources = files.map((name) => readFileSync(new URL(name, folder), 'utf8'))
   const called = sources.flatMap((source) => [
     ...source.matchAll(/\/\*\* JSON[^*]*\*\/\s+\w+: text\('(\w+)'/g),
     ...source.matchAll(/text\('(\w+)', \{ mode: 'json' \}/g),

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { flag } from './flag.ts'
-import { STANDINGS } from '../../shared/mesh/packets.ts'
+import { flag } from '../flag.ts'
+import { STANDINGS } from '../../../shared/mesh/packets.ts'
 
 /** The latest packets: a ring, emptied from its old end. */
 export const packets = sqliteTable(

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type AnySQLiteColumn, index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { flag } from './flag.ts'
-import { AUTH_PROVIDERS } from '../../shared/access/auth-providers.ts'
+import { flag } from '../flag.ts'
+import { AUTH_PROVIDERS } from '../../../shared/access/auth-providers.ts'
 
 // The tables of accounts, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
 

@@ -1,6 +1,6 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
-import { CHANGE_STATES } from '../../shared/mesh/change-states.ts'
+import { CHANGE_STATES } from '../../../shared/mesh/change-states.ts'
 
 /** Settings that radios reported in their latest handshake, without keys, passwords and other secrets. */
 export const deviceConfig = sqliteTable(

@@ -1,6 +1,6 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { apiTokens } from './accounts.ts'
-import { SOURCE_KINDS } from '../../shared/mesh/link-kinds.ts'
+import { apiTokens } from '../accounts/accounts.ts'
+import { SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
 /** Where packets come from: one row for each radio or broker the service has ever listened to. */
 export const sources = sqliteTable('sources', {

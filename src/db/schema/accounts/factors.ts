@@ -1,6 +1,6 @@
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
-import { flag } from './flag.ts'
+import { flag } from '../flag.ts'
 
 // Second factors of users, as a part of schema.ts.
 

@@ -1,7 +1,7 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
-import { DELIVERY_STATES } from '../../shared/mesh/delivery-states.ts'
-import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
 /** Traceroutes: requested by us, or overheard answers to others. */
 export const traceroutes = sqliteTable(

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { flag } from './flag.ts'
+import { flag } from '../flag.ts'
 import { sources } from './sources.ts'
-import { DELIVERY_STATES, DIRECTIONS } from '../../shared/mesh/delivery-states.ts'
+import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 
 export const messages = sqliteTable(
   'messages',

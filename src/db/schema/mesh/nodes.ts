@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
-import { flag } from './flag.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { flag } from '../flag.ts'
 
 /** The latest known state of each node. `nodeNum` is an unsigned 32-bit number, the same on every source. */
 export const nodes = sqliteTable(

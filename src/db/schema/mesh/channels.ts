@@ -1,6 +1,6 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
-import { CHANNEL_ROLES } from '../../shared/mesh/channels.ts'
+import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
 
 /** Never their keys. `index`: the slot of a radio, or the number of a broker's channel. */
 export const channels = sqliteTable(

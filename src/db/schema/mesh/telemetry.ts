@@ -1,5 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
 /** Metric names (`variant.metric`) as small integers, so that a telemetry row stays narrow. */
 export const metrics = sqliteTable('metrics', {

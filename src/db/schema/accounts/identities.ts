@@ -1,6 +1,6 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
-import { flag } from './flag.ts'
+import { flag } from '../flag.ts'
 
 // What OpenID providers report about users, as a part of schema.ts.
 
