@@ -9,7 +9,7 @@ import { t } from '../strings.ts'
 import { factorTexts } from '../strings/people/factors.ts'
 import { Dialog } from './dialog.tsx'
 import { CODE_FIELD } from './form/code-field.ts'
-import { Actions, Field, formText, Submit } from './form/field.tsx'
+import { Actions, Field, handleForm, Submit } from './form/field.tsx'
 import { Failure } from './notice.tsx'
 
 /** Asks users to confirm who they are before the page repeats their action: once per page. */
@@ -48,17 +48,13 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
       await proveByPasskey()
       onProved()
     })
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
+  const submit = handleForm(async (text) => {
     const json = byCode.value ? { code: text('code').trim() } : { password: text('password') }
     await run(async () => {
       await send(api.auth.reauthenticate.$post({ json }))
       onProved()
     })
-  }
+  })
   return (
     <form onSubmit={submit} class="stack" key={String(byCode.value)}>
       <p class="measure">{factorTexts.proofHelp}</p>

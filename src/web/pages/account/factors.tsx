@@ -8,7 +8,7 @@ import { Age } from '../../parts/age.tsx'
 import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { CODE_FIELD } from '../../parts/form/code-field.ts'
-import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
@@ -190,17 +190,14 @@ type AddPasskeyProps = { onClose(): void; onAdded(codes: readonly string[] | nul
 
 function AddPasskey({ onClose, onAdded }: AddPasskeyProps) {
   const { busy, error, run } = useAction()
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const name = formText(form)('name').trim()
+  const submit = handleForm(async (text) => {
+    const name = text('name').trim()
     await run(async () => {
       const codes = await createPasskey(name)
       say(factorTexts.added)
       await onAdded(codes)
     })
-  }
+  })
   return (
     <Dialog title={factorTexts.addPasskey} onClose={onClose}>
       <form onSubmit={submit} class="stack">
@@ -228,17 +225,14 @@ type ConfirmProps = { begun: Begun; onAdded(codes: readonly string[] | null): Pr
 
 function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
   const { busy, error, run } = useAction()
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const json = { enrolment: begun.enrolment, code: formText(form)('code').trim() }
+  const submit = handleForm(async (text) => {
+    const json = { enrolment: begun.enrolment, code: text('code').trim() }
     await run(async () => {
       const { recoveryCodes } = await ask(api.auth.factors.totp.confirm.$post({ json }))
       say(factorTexts.added)
       await onAdded(recoveryCodes)
     })
-  }
+  })
   return (
     <form onSubmit={submit} class="stack">
       <p class="measure">{factorTexts.scan}</p>

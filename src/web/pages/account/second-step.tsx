@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { CODE_FIELD } from '../../parts/form/code-field.ts'
-import { Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
 import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
@@ -43,16 +43,13 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
       </div>
     )
   }
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const json = { code: formText(form)('code').trim() }
+  const submit = handleForm(async (text) => {
+    const json = { code: text('code').trim() }
     await run(async () => {
       await ask(chosen.value === 'totp' ? api.auth.login.totp.$post({ json }) : api.auth.login.recovery.$post({ json }))
       await onEntered()
     })
-  }
+  })
   const other = typed.find((factor) => factor !== chosen.value)
   return (
     <form onSubmit={submit} class="stack" key={chosen.value}>

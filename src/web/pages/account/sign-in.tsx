@@ -3,7 +3,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
-import { Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Alone } from '../../parts/shell/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
@@ -207,11 +207,7 @@ type PasswordStepProps = { half: Half; onBegin(): void; onEntered(): Promise<voi
 
 function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
   const { busy, error, run } = useAction()
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
+  const submit = handleForm(async (text) => {
     const password = text('password')
     onBegin()
     // An earlier failure at the provider is not about the present attempt.
@@ -225,7 +221,7 @@ function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
       temporaryPassword.value = answer.mustChangePassword ? password : null
       await onEntered()
     })
-  }
+  })
   return (
     <form onSubmit={submit} class="stack">
       <Failure error={error.value} />

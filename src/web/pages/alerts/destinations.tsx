@@ -6,7 +6,7 @@ import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { Copyable } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
-import { Field, formText, SaveOrCancel, Select } from '../../parts/form/field.tsx'
+import { Field, handleForm, SaveOrCancel, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -130,12 +130,8 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
   const secret = useSignal<string | null>(null)
   const saving = useAction()
   const fields = fieldsOf(kind.value)
-  const save = (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
-    void saving.run(async () => {
+  const save = handleForm(async (text) => {
+    await saving.run(async () => {
       const given = fields.map(([name]) => [name, text(name).trim()] as const).filter(([, value]) => value !== '')
       const name = text('name').trim() === '' ? DESTINATION_TEXTS[kind.value] : text('name').trim()
       const json = { kind: kind.value, name, settings: Object.fromEntries(given) }
@@ -143,7 +139,7 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
       if (made.secret === null) onDone()
       else secret.value = made.secret
     })
-  }
+  })
   if (secret.value !== null) {
     return (
       <Dialog title={alertTexts.newDestination} onClose={onDone}>

@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { type Loaded, useAction } from '../../state/load.ts'
 import { Age, At } from '../../parts/age.tsx'
-import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { zoneName } from '../../format.ts'
@@ -24,11 +24,7 @@ export function BackupSchedule({ loaded: { data, error, reload } }: { loaded: Lo
       </Card>
     )
   }
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
+  const submit = handleForm(async (text) => {
     await saving.run(async () => {
       const json = {
         enabled: isOn.value ?? settings.enabled,
@@ -40,7 +36,7 @@ export function BackupSchedule({ loaded: { data, error, reload } }: { loaded: Lo
       data.value = await ask(api.system.backup.settings.$put({ json }))
       say(backupTexts.saved)
     })
-  }
+  })
   const { nextRunAt, lastRun } = settings
   return (
     <Card title={backupTexts.schedule} help={backupTexts.zone(zoneName())}>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, BASE } from '../../api.ts'
 import { recallView } from '../map/last-view.ts'
-import { Actions, Field, formText, Select, Submit } from '../../parts/form/field.tsx'
+import { Actions, Field, formText, handleForm, Select, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
@@ -25,11 +25,8 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
   const preview = useSignal<string | null>(null)
   const isFixed = !can('settings', 'write')
   const own = tiles.kind === 'url' ? tiles : null
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const { currentTarget: form } = event
-    if (!(form instanceof HTMLFormElement)) return
-    const next = readForm(kind.value, formText(form))
+  const submit = handleForm(async (text) => {
+    const next = readForm(kind.value, text)
     await run(async () => {
       const saved = await ask(api.settings.$put({ json: { mapTiles: next } }))
       // Only a page that is loaded again may show images of another host.
@@ -37,7 +34,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
       else location.reload()
       say(t.settings.saved)
     })
-  }
+  })
   const show = (form: HTMLFormElement | null) => {
     const url = form === null ? '' : formText(form)('url')
     preview.value = url === '' ? null : previewAddress(url)

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { api, ask } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { can } from '../../state/session.ts'
@@ -50,11 +50,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   const isFixed = !can('settings', 'write')
   const { mapTiles: _, ...numbers } = settings
   const all: Entry[] = Object.entries(numbers)
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
+  const submit = handleForm(async (text) => {
     const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
     // Only the changed fields: somebody else may be changing the others.
     const json: Partial<Settings> = Object.fromEntries(
@@ -64,7 +60,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
       onSaved(await ask(api.settings.$put({ json })))
       say(t.settings.saved)
     })
-  }
+  })
   const isRetention = ([name]: Entry) => name.endsWith('RetentionDays')
   const isActivity = ([name]: Entry) => name === 'nodeActiveSeconds'
   const others = all.filter((entry) => !isRetention(entry) && !isActivity(entry))

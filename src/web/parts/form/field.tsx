@@ -161,6 +161,15 @@ export function formText(form: HTMLFormElement): (name: string) => string {
   }
 }
 
+/** A handler of `submit`: `save` gets the form's text fields and the form, and the browser sends nothing itself. */
+export function handleForm(save: (text: (name: string) => string, form: HTMLFormElement) => Promise<void>) {
+  return async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (form instanceof HTMLFormElement) await save(formText(form), form)
+  }
+}
+
 /** The end of a form in a dialog. */
 export function SaveOrCancel({ busy, onCancel }: { busy: boolean; onCancel(): void }) {
   return (

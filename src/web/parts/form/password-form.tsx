@@ -3,7 +3,7 @@ import { api, send } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { Field, formText, Submit } from './field.tsx'
+import { Field, handleForm, Submit } from './field.tsx'
 import { Failure } from '../notice.tsx'
 import { MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
@@ -11,11 +11,7 @@ import { MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 export function PasswordForm(props: { username: string; current: string | null; onDone(): Promise<void> | void }) {
   const { busy, error, run } = useAction()
   const differ = useSignal(false)
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
+  const submit = handleForm(async (text, form) => {
     const currentPassword = props.current ?? text('current')
     const newPassword = text('new')
     differ.value = newPassword !== text('repeat')
@@ -26,7 +22,7 @@ export function PasswordForm(props: { username: string; current: string | null; 
       form.reset()
       await props.onDone()
     })
-  }
+  })
   return (
     <form onSubmit={submit} class="stack">
       <Failure error={error.value} />
