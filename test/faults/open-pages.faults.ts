@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../src/db/schema.ts'
 import { position, telemetry, text, user } from '../support/mesh/mesh.ts'
 import { isLive, openRadioSite, type RadioSite } from '../support/radio/site.ts'
+import { pagesWith, THIRD_GENERATION } from '../support/web/pages.ts'
 import { figure } from './figures.ts'
 
 const FIRST = 0x10000000
@@ -15,20 +16,7 @@ const MOST_A_MINUTE = 50_000
 /** Received by one page in its first seconds, without its scripts and styles, which a browser has from the last time. */
 const MOST_AT_FIRST = 300_000
 const FIRST_MS = 4000
-/** A phone on a bad link: bytes a second each way, and milliseconds there and back. */
-const THIRD_GENERATION = { offline: false, downloadThroughput: 50_000, uploadThroughput: 50_000, latency: 400 }
-const PAGES = ['/', '/messages', '/nodes', '/map', '/nodes/!10000001', '/traceroutes', '/neighbors', '/packets']
-const OTHERS = [
-  '/alerts',
-  '/automation',
-  '/configuration',
-  '/users',
-  '/users/1',
-  '/audit',
-  '/backups',
-  '/settings',
-  '/account',
-]
+const PAGES = pagesWith('!10000001')
 
 let mesh: RadioSite
 beforeAll(async () => {
@@ -121,7 +109,7 @@ const largest = (by: Map<string, number>) =>
 
 test(`with ${NODES} nodes each page loads what it shows`, async () => {
   const most: unknown[] = []
-  for (const path of [...PAGES, ...OTHERS]) {
+  for (const path of PAGES) {
     const { page, counted } = await openPage(path)
     await wait(FIRST_MS)
     const { by } = counted.take()

@@ -10,6 +10,27 @@ export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
+/** A rule about the batteries of all nodes. */
+export const BATTERY = {
+  kind: 'metric',
+  name: 'Battery',
+  nodes: { kind: 'all' },
+  metric: 'deviceMetrics.batteryLevel',
+  is: 'below',
+  limit: 20,
+  hysteresis: 5,
+  forMinutes: 10,
+} as const
+
+/** A rule about all nodes that come within 1 km of 50° N, 10° E. */
+export const AREA = {
+  kind: 'area',
+  name: 'Area',
+  nodes: { kind: 'all' },
+  when: 'enters',
+  shape: { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 },
+} as const
+
 /** A link whose state the test sets. */
 export type TestLink = { name: string; state: LinkInfo['state']; since: number }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { pagesWith } from '../support/web/pages.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -95,26 +96,7 @@ test('on a wall the pages are large, turn by themselves and have no controls', a
   await page.context().close()
 })
 
-const PAGES = [
-  '/',
-  '/map',
-  '/nodes',
-  '/nodes/!a0cb0001',
-  '/messages',
-  '/alerts',
-  '/traceroutes',
-  '/neighbors',
-  '/packets',
-  '/automation',
-  '/configuration',
-  '/users',
-  '/users/1',
-  '/users/new',
-  '/audit',
-  '/backups',
-  '/settings',
-  '/account',
-]
+const PAGES = [...pagesWith('!a0cb0001'), '/users/new']
 
 /** The pressable elements of the open page that are drawn, and what is too small or out of reach of them. */
 const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span')]

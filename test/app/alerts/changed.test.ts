@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { AREA, createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { FAR, heard, packet, position, seconds, user } from '../../support/mesh/mesh.ts'
 
 // Nothing here waits for the run of each minute.
@@ -12,13 +12,6 @@ beforeEach(async () => {
 })
 afterEach(() => alerts.app.close())
 
-const AREA = {
-  kind: 'area',
-  name: 'Area',
-  nodes: { kind: 'all' },
-  when: 'enters',
-  shape: { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 },
-}
 const KEYS = { kind: 'key', name: 'Keys', nodes: { kind: 'all' } }
 
 const hear = (data: ReturnType<typeof user>, from: number, more: object = {}) =>

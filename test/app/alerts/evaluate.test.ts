@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { auditRows, START } from '../../support/app.ts'
-import { createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { AREA, BATTERY, createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, seconds, telemetry, text } from '../../support/mesh/mesh.ts'
 
 let alerts: TestAlerts
@@ -140,17 +140,7 @@ const measure = (values: object, from = FAR) => {
 }
 
 test('a measurement fires after its waiting time and resolves beyond the hysteresis', async () => {
-  const rule = {
-    kind: 'metric',
-    name: 'Battery',
-    nodes: { kind: 'all' },
-    metric: 'deviceMetrics.batteryLevel',
-    is: 'below',
-    limit: 20,
-    hysteresis: 5,
-    forMinutes: 10,
-  }
-  await alerts.rule({ ...rule, destinations: [await alerts.webhook()] })
+  await alerts.rule({ ...BATTERY, destinations: [await alerts.webhook()] })
   await measure({ batteryLevel: 15 })
   await alerts.pass(8 * MINUTE)
   expect(await alerts.alerts()).toMatchObject([{ state: 'pending' }])
@@ -296,15 +286,7 @@ test('a failed backup fires an alert, and the next successful one resolves it', 
 })
 
 test('entering an area fires an alert, and leaving it resolves the alert', async () => {
-  const shape = { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 }
-  await alerts.rule({
-    kind: 'area',
-    name: 'Area',
-    nodes: { kind: 'all' },
-    when: 'enters',
-    shape,
-    destinations: [await alerts.webhook()],
-  })
+  await alerts.rule({ ...AREA, destinations: [await alerts.webhook()] })
   await hear(FAR)
   const place = (latitude: number) =>
     alerts.app.store.sqlite

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { BATTERY, createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import type { Client } from '../../support/app.ts'
 import { FAR, heard, packet, seconds, telemetry, text } from '../../support/mesh/mesh.ts'
 
@@ -82,15 +82,6 @@ const LOSSES: Readonly<Record<string, (ann: Client & { id: number }) => Promise<
     }),
   'the account': (ann) => alerts.admin.send('DELETE', `/api/users/${ann.id}`),
 }
-const METRIC = {
-  kind: 'metric',
-  name: 'Battery',
-  nodes: { kind: 'all' },
-  metric: 'deviceMetrics.batteryLevel',
-  is: 'below',
-  limit: 20,
-  forMinutes: 10,
-}
 
 test.each(Object.entries(LOSSES))(
   'a user who loses %s gets no message about pending alerts or waiting ones',
@@ -100,8 +91,8 @@ test.each(Object.entries(LOSSES))(
     const measured = telemetry({ time: seconds(at), variant: { case: 'deviceMetrics', value: { batteryLevel: 5 } } })
     await alerts.ingest.store([heard(packet(measured, { from: FAR, id: ++id, rxTime: seconds(at) }), { at })])
     const destinations = [await alerts.webhook(ann)]
-    await alerts.rule({ ...METRIC, destinations }, ann)
-    await alerts.rule({ ...METRIC, forMinutes: 0, destinations }, ann)
+    await alerts.rule({ ...BATTERY, destinations }, ann)
+    await alerts.rule({ ...BATTERY, forMinutes: 0, destinations }, ann)
     alerts.answer = () => ({ status: 503, retryAfterMs: null })
     await alerts.pass(2 * MINUTE)
     const before = alerts.sent.length

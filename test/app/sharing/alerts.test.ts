@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { AREA, BATTERY, createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import type { Client } from '../../support/app.ts'
 import { FAR, heard, packet, position, seconds, telemetry } from '../../support/mesh/mesh.ts'
 
@@ -30,24 +30,9 @@ const place = async (latitudeI: number, channel: number) => {
   await alerts.pass(2 * MINUTE)
 }
 
-const BATTERY = {
-  kind: 'metric',
-  name: 'Battery',
-  nodes: { kind: 'all' },
-  metric: 'deviceMetrics.batteryLevel',
-  is: 'below',
-  limit: 20,
-  hysteresis: 5,
-  forMinutes: 1,
-}
+const LOW = { ...BATTERY, forMinutes: 1 }
 const RESTART = { kind: 'node_restarted', name: 'Restart', nodes: { kind: 'all' } }
-const HOME = {
-  kind: 'area',
-  name: 'Home',
-  nodes: { kind: 'all' },
-  when: 'enters',
-  shape: { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 },
-}
+const HOME = { ...AREA, name: 'Home' }
 
 async function watch(rule: object): Promise<void> {
   for (const client of [guest, alerts.admin]) {
@@ -61,17 +46,17 @@ const foretold = async (client: Client, rule: object) => {
 }
 /** Of what is listed, sent and foretold. */
 const everythingTold = async () => {
-  const preview = await guest.send('POST', '/api/alerts/rules/preview', BATTERY)
+  const preview = await guest.send('POST', '/api/alerts/rules/preview', LOW)
   return JSON.stringify([await alerts.alerts(guest), alerts.bodies(), await preview.json()])
 }
 
 test('a measurement counts with the latest value that the owner may read', async () => {
-  await watch(BATTERY)
+  await watch(LOW)
   await measure({ batteryLevel: 90 }, 0)
   await measure({ batteryLevel: 13 }, PRIVATE)
   await measure({ batteryLevel: 13 }, PRIVATE)
   expect([await states(guest), await states(alerts.admin)]).toEqual([[], ['firing']])
-  expect([await foretold(guest, BATTERY), await foretold(alerts.admin, BATTERY)]).toEqual([0, 1])
+  expect([await foretold(guest, LOW), await foretold(alerts.admin, LOW)]).toEqual([0, 1])
   expect(alerts.sent).toHaveLength(1)
 
   await measure({ batteryLevel: 11 }, 0)
@@ -106,12 +91,12 @@ test('a place counts with the latest one that the owner may read, and a restart 
 })
 
 test('a node that is hidden raises no alert for who may not see it, and its open one is not told on', async () => {
-  await watch(BATTERY)
+  await watch(LOW)
   await measure({ batteryLevel: 11 }, 0)
   expect([await states(guest), await states(alerts.admin)]).toEqual([['firing'], ['firing']])
   await alerts.admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })
   alerts.sent.length = 0
   await measure({ batteryLevel: 99 }, 0)
-  expect([await states(guest), await foretold(guest, BATTERY)]).toEqual([[], 0])
+  expect([await states(guest), await foretold(guest, LOW)]).toEqual([[], 0])
   expect(alerts.bodies().map(({ type }) => type)).toEqual(['alert.resolved'])
 })

@@ -1,34 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
 import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
+import { pagesWith, THIRD_GENERATION } from '../../support/web/pages.ts'
 
 const NODES = 300
 const MOST_SHIFT = 0.1
 /** Pages that load at the same time, each over a link of its own. */
 const AT_ONCE = 6
-/** A phone on a bad link: bytes a second each way, and milliseconds there and back. */
-const THIRD_GENERATION = { offline: false, downloadThroughput: 50_000, uploadThroughput: 50_000, latency: 400 }
 const DESK = { viewport: { width: 1360, height: 860 } }
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
-const PAGES = [
-  '/',
-  '/map',
-  '/nodes',
-  '/nodes/!10000001',
-  '/messages',
-  '/alerts',
-  '/traceroutes',
-  '/neighbors',
-  '/packets',
-  '/automation',
-  '/configuration',
-  '/users',
-  '/users/1',
-  '/audit',
-  '/backups',
-  '/settings',
-  '/account',
-]
+const PAGES = pagesWith('!10000001')
 
 /** Cumulative layout shift (web.dev/articles/cls): the worst window of shifts less than a second apart, five at most. */
 const WATCH = `

@@ -3,11 +3,12 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { neighbors, nodes, waypoints } from '../../../src/db/schema.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
-import { addTopology, demoNode } from '../../support/mesh/topology.ts'
+import { demoNode } from '../../support/mesh/topology.ts'
 import { position } from '../../support/mesh/mesh.ts'
 import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
-import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../../support/signed-in.ts'
-import { openSite, overflowOf, type Site } from '../../support/web/site.ts'
+import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { openDemoMap } from '../../support/web/demo-map.ts'
+import { overflowOf, type Site } from '../../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 
@@ -45,11 +46,7 @@ async function middleOf(page: Page): Promise<{ x: number; y: number }> {
 describe('the demo mesh', () => {
   let site: Site
   beforeAll(async () => {
-    site = await openSite({ ADMIN_PASSWORD })
-    const { page } = await openSignedIn(site, '/nodes')
-    await page.getByText('Valley Village').waitFor()
-    await closeVisits()
-    await write(site, (store) => addTopology(store, Date.now()))
+    site = await openDemoMap()
   })
   afterAll(() => site.close())
 

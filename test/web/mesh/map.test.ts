@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
-import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../../support/signed-in.ts'
-import { addTopology } from '../../support/mesh/topology.ts'
-import { openSite, overflowOf, type Site } from '../../support/web/site.ts'
+import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { openDemoMap } from '../../support/web/demo-map.ts'
+import { overflowOf, type Site } from '../../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 
@@ -12,13 +12,7 @@ afterEach(closeVisits)
 
 let site: Site
 beforeAll(async () => {
-  site = await openSite({ ADMIN_PASSWORD })
-  const { page } = await openSignedIn(site, '/nodes')
-  await page.getByText('Valley Village').waitFor()
-  await closeVisits()
-  const store = openDatabase(join(site.data, 'mesh.db'))
-  await addTopology(store, Date.now())
-  store.close()
+  site = await openDemoMap()
 })
 afterAll(() => site.close())
 

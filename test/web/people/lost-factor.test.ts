@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildCli, runCli } from '../../support/built/built-service.ts'
 import { codeAt } from '../../support/factors/oathtool.ts'
-import { ADMIN_PASSWORD } from '../../support/signed-in.ts'
+import { ADMIN_PASSWORD, openSignedIn } from '../../support/signed-in.ts'
 import { freePort } from '../../support/servers/free-port.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
 
@@ -18,10 +19,7 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'mesh-lost-'))
   env = { ADMIN_PASSWORD, DEMO: 'false', DATA_DIR: dir, PORT: String(await freePort()) }
   site = await openSite(env)
-  admin = await site.visit()
-  await admin.goto('/account')
-  await admin.signIn('admin', ADMIN_PASSWORD)
-  await admin.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  admin = await openSignedIn(site, '/account')
 })
 afterAll(async () => {
   await site.close()
@@ -73,16 +71,22 @@ async function isTold({ username, visitor }: { username: string; visitor: Visito
   await page.getByText('You sign in with your password alone.').waitFor()
 }
 
-test('an administrator removes the factors of a user, after a proof, and the user is told', async () => {
-  const lost = await newUser()
+/** The administrator begins to remove the factors of a user, long after signing in: the dialog that asks for a proof. */
+async function beginRemoval(username: string): Promise<Locator> {
   const { page } = admin
   await admin.goto('/users')
-  await page.getByRole('link', { name: lost.username, exact: true }).click()
+  await page.getByRole('link', { name: username, exact: true }).click()
   age()
   await page.getByRole('button', { name: 'Remove second factors' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove second factors' }).click()
   const proof = page.getByRole('dialog', { name: 'Confirm that it is you' })
   await proof.waitFor()
+  return proof
+}
+
+test('an administrator removes the factors of a user, after a proof, and the user is told', async () => {
+  const lost = await newUser()
+  const proof = await beginRemoval(lost.username)
   expect(await admin.violations()).toEqual([])
   await proof.getByLabel('Password', { exact: true }).fill('not this one at all')
   await proof.getByRole('button', { name: 'Confirm' }).click()
@@ -90,7 +94,7 @@ test('an administrator removes the factors of a user, after a proof, and the use
   await proof.getByLabel('Password', { exact: true }).fill(ADMIN_PASSWORD)
   await proof.getByRole('button', { name: 'Confirm' }).click()
   // The page repeats what was begun.
-  await page.getByText('Second factors removed').waitFor()
+  await admin.page.getByText('Second factors removed').waitFor()
   await expect.poll(() => proof.count()).toBe(0)
   await isTold(lost)
   await lost.visitor.page.context().close()
@@ -98,15 +102,9 @@ test('an administrator removes the factors of a user, after a proof, and the use
 
 test('a proof that is not given changes nothing', async () => {
   const lost = await newUser()
-  const { page } = admin
-  await admin.goto('/users')
-  await page.getByRole('link', { name: lost.username, exact: true }).click()
-  age()
-  await page.getByRole('button', { name: 'Remove second factors' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove second factors' }).click()
-  await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor()
-  await page.keyboard.press('Escape')
-  await expect.poll(() => page.getByRole('dialog', { name: 'Confirm that it is you' }).count()).toBe(0)
+  const proof = await beginRemoval(lost.username)
+  await admin.page.keyboard.press('Escape')
+  await expect.poll(() => proof.count()).toBe(0)
   await lost.visitor.goto('/account')
   await lost.visitor.page.getByText('10 recovery codes left').waitFor()
   await lost.visitor.page.context().close()

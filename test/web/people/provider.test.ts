@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../support/servers/free-port.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../support/oidc/provider.ts'
+import { ADMIN_PASSWORD, openSignedIn } from '../../support/signed-in.ts'
 import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
 
-const ADMIN_PASSWORD = 'three radios on one hill'
 const BUTTON = 'Sign in with your organisation'
 
 describe('with local accounts', () => {
@@ -101,10 +101,7 @@ describe('accounts that exist already', () => {
     const port = await freePort()
     const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `http://127.0.0.1:${port}/api/auth/oidc/callback` })
     site = await openSite({ ...env, ADMIN_PASSWORD, DEMO: 'false', PORT: String(port) })
-    admin = await site.visit()
-    await admin.goto('/account')
-    await admin.signIn('admin', ADMIN_PASSWORD)
-    await admin.page.getByRole('heading', { name: 'Your account' }).waitFor()
+    admin = await openSignedIn(site, '/account')
   })
   afterAll(async () => {
     await site.close()

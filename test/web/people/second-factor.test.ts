@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readQr } from '../../support/web/qr.ts'
 import { codeAt } from '../../support/factors/oathtool.ts'
-import { ADMIN_PASSWORD } from '../../support/signed-in.ts'
+import { ADMIN_PASSWORD, openSignedIn } from '../../support/signed-in.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
 
 let site: Site
@@ -9,10 +9,7 @@ let admin: Visitor
 
 beforeAll(async () => {
   site = await openSite({ ADMIN_PASSWORD, DEMO: 'false' })
-  admin = await site.visit()
-  await admin.goto('/account')
-  await admin.signIn('admin', ADMIN_PASSWORD)
-  await admin.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  admin = await openSignedIn(site, '/account')
 })
 afterAll(() => site.close())
 
