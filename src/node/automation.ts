@@ -5,11 +5,11 @@ import { settleInterrupted } from '../app/automation/runs.ts'
 import { findSender } from '../app/mesh/radios/choose-radio.ts'
 import { createTimer, type Clock, systemClock } from './clock.ts'
 
-/** After a start radios connect first. */
+/** After a start, radios connect first. */
 const FIRST_MS = 30_000
-/** A timer is never longer, so that a rule that was saved, or a clock that was set, is noticed soon. */
+/** No timer is longer, so that a saved rule or a corrected clock is noticed soon. */
 const MAX_TIMER_MS = 10_000
-/** Not shorter either: a run that cannot be recorded as missed is due again immediately. */
+/** No timer is shorter either: a run that cannot be recorded as missed is due again immediately. */
 const MIN_TIMER_MS = 1000
 
 export type Automatons = {
@@ -20,8 +20,8 @@ export type Automatons = {
 }
 
 /**
- * Runs the automation rules: on schedule, and on received messages. One task at a time, in order. A process without a
- * radio leaves them to the instance on the same database that has it.
+ * Runs the automation rules, on schedule and on received messages: one task at a time, in order. A process without
+ * radios leaves the rules to the instance on the same database that has them.
  */
 export function startAutomation(
   ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & {

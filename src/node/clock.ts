@@ -7,9 +7,9 @@ export type Clock = {
   after(delayMs: number, run: () => void): () => void
 }
 
-/** The clock of this machine, which nothing else asks. */
+/** The clock of this machine. Nothing else reads it. */
 export const systemClock: Clock & {
-  /** Milliseconds since any moment, with fractions; never set back or forth. */
+  /** Milliseconds since an arbitrary moment, with fractions. It is never set forward or back. */
   monotonic(): number
 } = {
   now: () => Date.now(),
@@ -20,7 +20,7 @@ export const systemClock: Clock & {
   },
 }
 
-/** One timer that can be started again: the earlier start is forgotten. */
+/** A timer that can be restarted: a new start replaces the earlier one. */
 export type Timer = { start(delayMs: number, run: () => void): void; stop(): void }
 
 export function createTimer(clock: Clock): Timer {

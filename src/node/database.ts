@@ -13,7 +13,7 @@ export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta
 
 export interface SqliteStore extends Store {
   readonly sqlite: Database.Database
-  /** Space for new rows before the file grows. */
+  /** Free space in the file that new rows can use before the file grows. */
   spareBytes(): number
   close(): void
 }
@@ -29,7 +29,7 @@ export function openDatabase(file: string): SqliteStore {
     sqlite = new Database(file)
     refuseNewer(sqlite, file)
     sqlite.pragma('journal_mode = WAL')
-    // An acknowledged write is on the disk: a Raspberry Pi loses its power without warning.
+    // An acknowledged write must be on the disk: a Raspberry Pi loses power without warning.
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
     migrateDatabase(sqlite)
@@ -64,8 +64,8 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
 }
 
 /**
- * The connection counts its own changes. Only a check of the file, with its locks, shows changes by others: one check
- * serves all requests of a turn of the event loop.
+ * The connection counts its own changes. Changes by others show only in a check of the file, which takes its locks: one
+ * check serves all requests of a turn of the event loop.
  */
 function versionOf(sqlite: Database.Database): () => number {
   const own = sqlite.prepare<[], number>('select total_changes()').pluck()
@@ -104,7 +104,7 @@ function migrateDatabase(sqlite: Database.Database): void {
   // A migration may rebuild a table that others refer to; SQLite ignores this pragma inside a transaction.
   sqlite.pragma('foreign_keys = OFF')
   const applied = applyMigrations(sqlite, MIGRATIONS_DIR)
-  // It reads every row: ten million take seconds, and only a migration can have broken one.
+  // It reads every row, which takes seconds for ten million; only a migration can have broken a reference.
   const broken = applied === 0 ? [] : sqlite.pragma('foreign_key_check')
   if (Array.isArray(broken) && broken.length > 0)
     throw new Error(`${broken.length} rows refer to rows that no longer exist`)
@@ -112,9 +112,9 @@ function migrateDatabase(sqlite: Database.Database): void {
 }
 
 /**
- * Applies the missing migrations of a folder in one transaction, recorded in the table of drizzle's own migrator. That
- * one checks before it locks, so that two processes run the same ones, and hides why one failed. Returns the number of
- * applied migrations.
+ * Applies the missing migrations of a folder in one transaction, recorded in the table of drizzle's own migrator.
+ * Drizzle's migrator is not used: it checks before it locks, so two processes would run the same migrations, and it
+ * hides why one failed. Returns the number of applied migrations.
  */
 export function applyMigrations(sqlite: Database.Database, folder: string): number {
   const migrations = readMigrationFiles({ migrationsFolder: folder })
@@ -136,7 +136,7 @@ export function applyMigrations(sqlite: Database.Database, folder: string): numb
 }
 
 /**
- * In WAL mode a commit at NORMAL is in the file, where every process sees it, and the next one at FULL writes it to the
+ * In WAL mode a commit at NORMAL is in the file, where every process sees it. The next commit at FULL writes it to the
  * disk, in order: sqlite.org/pragma.html, "synchronous".
  */
 function withoutFlush(sqlite: Database.Database, run: () => void): void {
@@ -149,7 +149,7 @@ function withoutFlush(sqlite: Database.Database, run: () => void): void {
   }
 }
 
-/** The last connection flushes when it closes; an earlier one would leave commits unflushed. */
+/** SQLite flushes only when the last connection closes. This one flushes itself, as another may stay open. */
 function closeFlushed(sqlite: Database.Database): void {
   try {
     if (sqlite.open) sqlite.pragma('wal_checkpoint(PASSIVE)')

@@ -60,7 +60,7 @@ async function openFile(path: string): Promise<OpenMapArchive> {
   }
 }
 
-/** Reads a chunk only after the previous one was sent: a slow reader costs the memory of one chunk. */
+/** Reads a chunk only after the previous one was sent, so that a slow reader occupies the memory of one chunk. */
 function streamRange(file: FileHandle, { first, last }: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = first
   return new ReadableStream<Uint8Array<ArrayBuffer>>(

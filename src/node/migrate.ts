@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openDatabase } from './database.ts'
 import { prepareDataDir, StartRefused } from './start/problems.ts'
 
-// Not by drizzle-kit, which does not report a database of a newer version.
+// drizzle-kit does not report a database of a newer version.
 process.umask(0o077)
 const directory = process.env['DATA_DIR'] || './data'
 try {

@@ -7,7 +7,7 @@ import { AppError } from '../app/http/errors.ts'
 /** One core stays free for the event loop. */
 const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
-/** With this many waiting, the answer is 429: each waits a quarter of a second for the one before it. */
+/** With this many waiting, the answer is 429. Each waits a quarter of a second for the one before it. */
 const MOST_WAITING = 32
 
 /** bcrypt in the native thread pool, a few at a time. Throws `rate_limited` when too many are waiting. */
@@ -21,8 +21,8 @@ export function nativePasswordHasher(): PasswordHasher {
 }
 
 /**
- * Runs at most `atOnce` jobs at a time and lets at most `mostWaiting` known callers and as many strangers wait: the known
- * ones go first, so that no crowd of strangers keeps them out.
+ * Runs at most `atOnce` jobs at a time. At most `mostWaiting` known callers and as many strangers wait; known callers
+ * go first, so that a crowd of strangers cannot keep them out.
  */
 export function createGate(atOnce: number, mostWaiting: number) {
   let running = 0

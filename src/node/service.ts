@@ -40,7 +40,7 @@ import { startUpkeep } from './upkeep/upkeep.ts'
 import { readAppVersion } from './version.ts'
 import { MINUTE_MS } from '../shared/time.ts'
 
-/** Handed on to every part: no other file of this adapter need choose one. */
+/** Passed to every part, so that no other file of this adapter chooses a clock. */
 const clock = systemClock
 
 const SWEEP_INTERVAL_MS = 10 * MINUTE_MS
@@ -122,7 +122,7 @@ async function start(config: Config, log: Log): Promise<void> {
     ...createAddressing(config.TRUSTED_PROXIES, log, config.PROXY_AUTH_HEADER),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
-  // The port is taken before the first password is shown, because it is shown only once; requests wait until then.
+  // The port is taken before the first password is shown, because it is shown only once. Requests wait until then.
   const { promise: ready, resolve: open } = Promise.withResolvers<void>()
   let isOpen = false
   const answer: typeof app.fetch = (...request) =>
@@ -205,7 +205,7 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   if (!admin.made) return
   ports.log.info('First administrator created', { username: admin.username })
   if (admin.randomPassword === null) return
-  // On the console, not in the log: a log is kept and shipped.
+  // On the console, not in the log, because a log is kept and sent elsewhere.
   process.stdout.write(
     `\n  Sign in as "${admin.username}" with the temporary password  ${admin.randomPassword}\n  It is shown only once.\n\n`,
   )

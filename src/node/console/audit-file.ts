@@ -113,7 +113,7 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   }
 }
 
-// Not by `readline`: for that a line ends at U+2028 too, which JSON may hold.
+// `readline` also ends a line at U+2028, which JSON may contain.
 async function* splitLines(file: string): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of createReadStream(file, 'utf8')) {
@@ -168,7 +168,7 @@ function readingsOf(cell = ''): (string | null)[] {
   return cell.startsWith("'") && isFormula(cell.slice(1)) ? [cell.slice(1), cell] : [cell]
 }
 
-/** The records of a table as RFC 4180 has them. */
+/** The records of a CSV table (RFC 4180). */
 async function* readRecords(file: string): AsyncGenerator<string[]> {
   let cells: string[] = []
   let cell = ''

@@ -96,7 +96,7 @@ function describeFile({ entries, firstId, lastId, previousHash, lastHash, isComp
   ]
 }
 
-/** Whether the log has this hash for an entry. Of trimmed entries only the last one is known. */
+/** Whether the log has this hash for an entry. Of the trimmed entries, it knows only the hash of the last one. */
 async function compareWithLog(store: Store): Promise<(id: number, hash: string) => Promise<boolean>> {
   const { trimmedId, trimmedHash } = await readChain(store)
   const hashes = store.db
@@ -148,7 +148,7 @@ async function lastBefore({ db }: Store, at: number): Promise<number> {
 
 const PAGE = 500
 
-/** Writes the entries to a new file, on the disk, and reads it again. */
+/** Writes the entries to a new file, flushes it to the disk and reads it again. */
 async function writeExport(store: Store, file: string, trimmed: Trimmed): Promise<void> {
   const handle = create(file)
   try {

@@ -84,7 +84,7 @@ export async function runConsole(args: readonly string[], env: NodeJS.ProcessEnv
 }
 
 async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  // As the service does.
+  // The same mask as in the service.
   process.umask(0o077)
   const [name = '', argument = '', ...more] = args
   if (isBackupCommand(name)) return runBackupCommand(args, env)
@@ -196,7 +196,7 @@ async function giveNewPassword(ctx: ConsoleCtx, username: string): Promise<strin
   const inService = sessions === null ? ctx : { ...ctx, sessions: sessions.store }
   try {
     const password = await resetPassword(inService, user.id)
-    // Wrong attempts at a password came from an address.
+    // Failed sign-ins also count against the address that they came from.
     await forgiveAddresses(inService)
     return temporaryPassword(user.username, password)
   } finally {

@@ -15,8 +15,8 @@ export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
 `
 
 /**
- * Returns the command to run, and the password that then opens the account; writes the file if one is requested. Needs
- * no database. Throws `invalid_request`.
+ * Returns the command to run and the account's new password; writes the file if one is requested. Needs no database.
+ * Throws `invalid_request`.
  */
 export async function explainWayBack(username: string, file: string | null): Promise<string> {
   if (!usernameSchema.safeParse(username).success) {
@@ -37,7 +37,7 @@ A user of OpenID Connect becomes an administrator and still signs in by OpenID C
 }
 
 async function writeStatements(username: string, passwordHash: string): Promise<string[]> {
-  // Only builds them.
+  // Only builds statements; nothing is stored in it.
   const store = openDatabase(':memory:')
   try {
     return statementsForWayBack(store, { username, passwordHash }).map(textOf)
@@ -48,14 +48,14 @@ async function writeStatements(username: string, passwordHash: string): Promise<
 
 const dialect = new SQLiteSyncDialect()
 
-/** On one line, values and all. */
+/** The statement on one line, with its values. */
 function textOf(statement: Statement): string {
   if (!isSQLWrapper(statement)) throw new Error('a statement that cannot be written out')
   const { sql } = dialect.sqlToQuery(statement.getSQL().inlineParams())
   return sql.replaceAll(/\s+/g, ' ')
 }
 
-/** As one word of a POSIX shell. */
+/** Quoted as one word for a POSIX shell. */
 function quote(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

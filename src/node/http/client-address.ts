@@ -22,8 +22,8 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
 }
 
 /**
- * Client address, origin and authenticated user of a request, believing X-Forwarded-For, -Proto, -Host and `userHeader` only from trusted proxies. Warns once,
- * of the first other address that sends X-Forwarded-For.
+ * Client address, origin and authenticated user of a request. Only trusted proxies may set X-Forwarded-For, -Proto,
+ * -Host and `userHeader`. Warns once, about the first other address that sends X-Forwarded-For.
  */
 export function createAddressing(entries: readonly string[], log: Pick<Log, 'warn'>, userHeader: string | null = null) {
   const trusted = parseTrustedProxies(entries)
@@ -46,7 +46,7 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
         if (!hasWarned) warnOf(peer, incoming)
         return peer
       }
-      // The right-most hop that is not a proxy of ours: the client can make up everything left of it.
+      // The right-most hop that is not one of our proxies: the client can forge everything to the left of it.
       const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
       let client = peer
       for (const hop of hops.toReversed()) {
@@ -78,12 +78,12 @@ export function peerAddress(c: Context): string | null {
   return requestOf(c).incoming.socket.remoteAddress ?? null
 }
 
-/** The bindings of a request that another process got from `peer`: headers by their name in lower case. */
+/** The bindings of a request that another process received from `peer`. Header names are in lower case. */
 export function addressedBy(peer: string | null, headers: Readonly<Record<string, string>>): object {
   return { incoming: { socket: { remoteAddress: peer ?? undefined }, headers } }
 }
 
-// A connection keeps its address, and is asked for it on each request.
+// The address of a connection never changes, and each request needs it.
 const peers = new WeakMap<Socket, string | null>()
 
 function peerOf({ socket }: IncomingMessage): string | null {
@@ -96,7 +96,7 @@ function peerOf({ socket }: IncomingMessage): string | null {
 
 let latest = { written: '', origin: '' }
 
-// As a browser writes it in its Origin header: lower case, and without the scheme's own port.
+// In the form of an Origin header: lower case, without the default port of the scheme.
 function originOf(scheme: string, host: string): string {
   const written = `${scheme}://${host}`
   // Nearly all requests have the same host.
@@ -113,12 +113,12 @@ function requestOf(c: Context): Request {
 }
 
 /**
- * The value of a header that is there once; null also where another one looks like it: a proxy that takes a client's
- * `Remote-User` away may leave its `Remote_User`, and which of two is whose nobody knows.
+ * The value of a header that occurs exactly once. Null also if another header is spelled almost the same: a proxy may
+ * remove a client's `Remote-User` but not its `Remote_User`, and nothing shows which of the two came from the proxy.
  */
 function onlyHeader({ headers, rawHeaders }: Partial<IncomingMessage>, name: string): string | null {
   const wanted = name.toLowerCase()
-  // A request that another process hands over has them by name alone.
+  // A request from another process has no `rawHeaders`.
   const names = rawHeaders?.filter((_, index) => index % 2 === 0) ?? Object.keys(headers ?? {})
   const alike = names.filter((each) => each.toLowerCase().replaceAll(/[_.]/g, '-') === wanted)
   if (alike.length !== 1 || alike[0]?.toLowerCase() !== wanted) return null

@@ -4,10 +4,10 @@ import type { Compressor, Encoding } from '../../app/http/compression.ts'
 
 type Pack = (bytes: Uint8Array) => Promise<Buffer>
 
-/** On threads of the pool. Zstandard came to Node with 22.15. */
+/** Compresses on the thread pool. Node has Zstandard since 22.15. */
 export function zlibCompressor(): Compressor {
   const packers = new Map<Encoding, Pack>()
-  // At its lowest level it makes lists of nodes smaller than at the next ones, and than gzip does in four times the time.
+  // Level 1 makes lists of nodes smaller than the next levels do, and smaller than gzip does in four times the time.
   if ('zstdCompress' in zlib) {
     const { ZSTD_c_compressionLevel: level } = zlib.constants
     const zstd = promisify(zlib.zstdCompress)

@@ -25,7 +25,7 @@ export function answerUnaddressable(error: unknown): Response {
   return refusal(error instanceof RequestError ? new AppError('invalid_request', error.message) : toAppError(error))
 }
 
-/** Whether the client must say to which host it speaks, and does not (RFC 9112, 3.2). */
+/** Whether the request has to name its host and does not (RFC 9112, 3.2). */
 export function isHostless({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): boolean {
   return headers.host === undefined && httpVersion === '1.1'
 }
@@ -42,7 +42,7 @@ function refusal(error: AppError): Response {
   return response
 }
 
-// The codes for which Node itself would not answer 400 (nodejs.org/api/http.html, event 'clientError').
+// The errors for which Node itself would send another status than 400 (nodejs.org/api/http.html, event 'clientError').
 function parserError(error: Error): AppError {
   switch ('code' in error ? error.code : null) {
     case 'HPE_HEADER_OVERFLOW':
@@ -56,8 +56,8 @@ function parserError(error: Error): AppError {
   }
 }
 
-// The error may be in the next request on the connection, or in the rest of a body: an answer that has begun comes
-// first.
+// The error may be in the next request on the connection, or in the rest of a body. An answer that has begun is
+// finished first.
 function isBeingAnswered(socket: Duplex): boolean {
   // oxlint-disable-next-line no-underscore-dangle -- where Node keeps it, and itself looks before it answers
   const message = '_httpMessage' in socket ? socket._httpMessage : null

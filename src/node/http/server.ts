@@ -13,11 +13,11 @@ export type Listening = {
 
 const IDLE_CHECK_MS = 50
 
-/** Serves until closed. Rejects when the address can't be had. */
+/** Serves until closed. Rejects when it cannot listen on the address. */
 export async function listen(fetch: Fetch, port: number, hostname: string): Promise<Listening> {
   const handle: FetchCallback = (request, env) => (isHostless(env.incoming) ? refuseHostless() : fetch(request, env))
   const answer = getRequestListener(handle, { hostname, errorHandler: answerUnaddressable })
-  // Node's own refusal of a request without Host would be an answer of another shape.
+  // Node's own refusal of a request without Host has another format than our errors.
   const server = createServer({ requireHostHeader: false }, (request, response) => void answer(request, response))
   answerMalformed(server)
   await new Promise<void>((resolve, reject) => {
@@ -34,7 +34,7 @@ export async function listen(fetch: Fetch, port: number, hostname: string): Prom
 
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-  // A connection kept alive for more is idle only once its running request has ended.
+  // A kept-alive connection is idle only after its running request has ended.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   await new Promise<void>((resolve) => {
     server.close(() => resolve())

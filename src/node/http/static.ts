@@ -39,9 +39,9 @@ export function builtSite(): string {
 }
 
 /**
- * Serves the files below `directory` from memory, read once: no request path ever reaches the disk. A path without a
- * file gets the page of the application, with 404 unless the application has a page there. `publicUrl` may have a path,
- * under which a proxy serves the site.
+ * Serves the files below `directory` from memory, read once: no request path ever reaches the disk. Any other path gets
+ * the page of the application, with 404 unless the application has a page there. `publicUrl` may have a path, under
+ * which a proxy serves the site.
  */
 export function serveSite(directory: string, publicUrl: string | null): Pages {
   if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
@@ -52,7 +52,7 @@ export function serveSite(directory: string, publicUrl: string | null): Pages {
     if (file !== undefined) return answer(request, file)
     const page = isFileName(pathname) ? undefined : files.get('/index.html')
     if (page === undefined) return notFound('Not found\n')
-    // People still get the page, which says that nothing is here; programs see the status.
+    // People get the page, which says that nothing is here; programs see the status.
     return answer(request, page, isPagePath(pathname) ? 200 : 404)
   }
 }
@@ -90,7 +90,7 @@ async function answer(request: Request, file: File, status = 200): Promise<Respo
   const headers: Record<string, string> = {
     'Content-Type': file.type,
     'Cache-Control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
-    // Weak: the packed forms share it.
+    // Weak, because the compressed forms share it.
     ETag: `W/${file.etag}`,
     Vary: 'Accept-Encoding',
   }

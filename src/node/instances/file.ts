@@ -16,8 +16,8 @@ export type InstancesFile = {
   close(): void
 }
 
-// Rows are worthless once all instances have ended, so writes do not wait for the disk. The next instance that starts
-// alone replaces a file damaged by a power cut.
+// The rows are worthless once all instances have ended, so writes do not wait for the disk. If a power cut damages the
+// file, the next instance that starts alone replaces it.
 const TABLES = `
 create table if not exists lease (
   id integer primary key check (id = 1), owner text, token integer not null, expires_at integer not null,
@@ -31,7 +31,7 @@ create table if not exists requests (
   token integer, answer text) strict;
 `
 
-/** Deletes what ended instances left behind. Only while no other instance can be running. */
+/** Deletes what ended instances left behind. Call it only while no other instance can be running. */
 export function forgetInstances(dataDir: string): void {
   for (const part of ['', '-wal', '-shm']) rmSync(`${fileIn(dataDir)}${part}`, { force: true })
 }

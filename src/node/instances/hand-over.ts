@@ -7,11 +7,11 @@ import { addressedBy, peerAddress } from '../http/client-address.ts'
 import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'
 
-/** How long a request waits for an instance that takes it. */
+/** How long a request waits until an instance takes it. */
 const TAKE_MS = 5000
 /** How long a taken request waits for its answer. */
 const ANSWER_MS = 20_000
-/** Of one instance at a time. */
+/** Requests of one instance at a time. */
 const MAX_WAITING = 50
 /** An older request, or one from the future, is ignored. */
 const MAX_AGE_MS = 2 * TAKE_MS
@@ -23,11 +23,11 @@ export type HandOver = {
   ask(c: Context): Promise<Response | null>
   /** Whether any instance has the radios now. */
   hasTaker(): boolean
-  /** Whether a request came by another instance. */
+  /** Whether a request was passed on by another instance. */
   isHandedOver(c: Context): boolean
-  /** Takes the answers that have come. */
+  /** Hands out the answers that have arrived. */
   settle(): void
-  /** Takes the requests of others; only while this instance has the lease. */
+  /** Answers requests of other instances; call it only while this instance has the lease. */
   serve(fetch: Fetch): void
   /** Waits for the taken requests. */
   idle(): Promise<void>
@@ -50,7 +50,7 @@ type Waiting = { readonly settle: (sealed: string) => void; readonly fail: (erro
 
 /**
  * Passes requests to the instance with the radios. The rows are sealed, as they contain the users' credentials. A
- * request is taken once, by a single statement, so it sends its packets at most once.
+ * single statement takes a request, so it is taken once and its packets are sent at most once.
  */
 export function openHandOver(needs: {
   readonly file: InstancesFile
@@ -126,7 +126,8 @@ export function openHandOver(needs: {
     const env = addressedBy(peer, Object.fromEntries(headers))
     handedOver.add(env)
     const init = { method, headers, ...(body === '' ? {} : { body }) }
-    // Again, now that some time has passed: from here on it is as with any request of this instance.
+    // Checked again: the lease may be lost by now. After this check the request is treated like any other of this
+    // instance.
     if (!lease.isHeld()) {
       giveBack.run(id)
       return
@@ -134,7 +135,7 @@ export function openHandOver(needs: {
     const response = await fetch(new Request(url, init), env)
     const told = { status: response.status, headers: [...response.headers], body: await response.text() }
     store.run(await seal(secrets, ANSWER, JSON.stringify(told)), id)
-    // Its own: it asked before it had the radios.
+    // This instance may wait for an answer itself, to a request from before it had the radios.
     settle()
   }
   return {

@@ -3,17 +3,17 @@ import type { NodeRadio } from '../radio/radio.ts'
 import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'
 
-/** How often an instance says that it lives, or looks whether the one with the lease still does. */
+/** How often an instance reports that it is running, or checks whether the holder of the lease still is. */
 const BEAT_MS = 4000
 /** How often it checks for messages of others, by the change counter of a file. */
 const LOOK_MS = 200
 /** An instance that is silent for this long no longer counts. */
 const MEMBER_MS = 60_000
 
-/** The duties of one instance for all: the radios, the schedules, the upkeep. */
+/** The duties that one instance performs for all: the radios, the schedules, the upkeep. */
 export type Duties = {
   readonly radio: NodeRadio
-  /** Ends work in progress. `lost`: another instance has the duties already. */
+  /** Ends work in progress. `lost`: another instance already has the duties. */
   stop(why?: 'lost'): Promise<void>
 }
 
@@ -29,20 +29,20 @@ export type Standing = {
 export const hasOthers = ({ duties, waiting }: Standing): boolean => duties === null || waiting > 0
 
 type Tasks = {
-  /** Takes the duties up. */
+  /** Takes up the duties. */
   readonly begin: () => Duties
-  /** Others have written something, or the duties have come here. */
+  /** Other instances have written something, or this one got the duties. */
   readonly onNews: (duties: Duties | null) => void
-  /** Comes with each look. */
+  /** Called at each check. */
   readonly onLook: (duties: Duties | null) => void
 }
 
 export type Instance = {
   /** Takes the duties as soon as no instance has them. */
   start(tasks: Tasks): void
-  /** Gives the duties up, for another instance to take at once. */
+  /** Gives up the duties, so that another instance can take them at once. */
   leave(): Promise<void>
-  /** Stops looking for anything. */
+  /** Stops all checks. */
   close(): void
 }
 
@@ -51,11 +51,11 @@ type Needs = {
   readonly lease: Lease
   readonly log: Log
   readonly now: () => number
-  /** Kept up to date here. */
+  /** Updated here. */
   readonly standing: Standing
 }
 
-/** Takes the duties up with the lease, and lays them down when another instance has it. */
+/** Takes up the duties together with the lease, and gives them up when another instance has it. */
 export function joinInstances({ file, lease, log, now, standing }: Needs): Instance {
   const { sqlite, id } = file
   const join = sqlite.prepare('insert or replace into members (id, beat_at) values (?, ?)')
@@ -103,12 +103,12 @@ export function joinInstances({ file, lease, log, now, standing }: Needs): Insta
     if (file.hasNews()) {
       standing.waiting = count.get() ?? 0
       tasks.onNews(standing.duties)
-      // Somebody has just given it up.
+      // Another instance has just given it up.
       if (standing.duties === null && !isLeaving && lease.owner() === null) work(tasks)
     }
     tasks.onLook(standing.duties)
   }
-  /** The disk may be full for a while: the next time may be better. */
+  /** The disk may be full for a while; the next check tries again. */
   const trying = (run: () => void) => () => {
     try {
       run()

@@ -9,10 +9,13 @@ export type Lease = {
   acquire(): boolean
   /** Says that this instance lives; false when another one has the lease. */
   renew(): boolean
-  /** Reads the row: a process that was stopped for long learns here that it lost the lease. False when it can't be read. */
+  /**
+   * Reads the row, so that a process that was suspended for long notices that it lost the lease. False when the row
+   * can't be read.
+   */
   isHeld(): boolean
   release(): void
-  /** The number that this instance got with the lease: each owner gets a higher one. */
+  /** The number that this instance got with the lease. Each holder gets a higher one. */
   token(): number
   /** The holder and its number; null while no running instance holds it. */
   owner(): { readonly id: string; readonly token: number } | null
@@ -21,8 +24,8 @@ export type Lease = {
 type Row = { readonly owner: string | null; readonly token: number; readonly expires_at: number }
 
 /**
- * `hasRadios`: an instance with configured radios takes the lease from one without. `now` may jump: at worst the lease
- * changes its holder.
+ * `hasRadios`: an instance with configured radios takes the lease from one without. If `now` jumps, the worst result is
+ * that the lease changes its holder.
  */
 export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, now: () => number): Lease {
   const values = () => ({
@@ -56,7 +59,8 @@ export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, n
       try {
         return isOwn(read.get())
       } catch {
-        // Asked before each write to a radio, which must not end the process: without an answer nothing is written.
+        // Called before each write to a radio, and must not end the process. If the database does not answer, nothing
+        // is written.
         return false
       }
     },

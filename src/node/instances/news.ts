@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { createEvents } from '../../app/mesh/live/events.ts'
 import type { InstancesFile } from './file.ts'
 
-/** Notes kept for instances that were busy for a moment. */
+/** Messages kept for instances that were busy for a moment. */
 const KEPT_NOTES = 500
 /** Messages read at once. */
 const PAGE = 100
@@ -27,7 +27,7 @@ type Needs = {
   readonly file: InstancesFile
   /** The events of this instance's own streams. */
   readonly own: ReturnType<typeof createEvents>
-  /** Whether anybody would read it. */
+  /** Whether another instance would read a message. */
   readonly hasOthers: () => boolean
   readonly onForgetNode: (nodeNum: number) => void
   readonly onError: (error: unknown) => void

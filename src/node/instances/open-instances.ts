@@ -11,18 +11,18 @@ import { createLease } from './lease.ts'
 import { shareNews } from './news.ts'
 import { sharedRadio, shareState } from './shared-radio.ts'
 
-/** How often the state of the radios is written down for the others. */
+/** How often the state of the radios is stored for the other instances. */
 const STATE_MS = 1000
 
 /** This instance among all on the same DATA_DIR. */
 export type Instances = {
-  /** The radios, in whichever instance. */
+  /** The radios, whichever instance has them. */
   readonly radio: Radio
-  /** The live events of all. */
+  /** The live events of all instances. */
   readonly events: Events
   /** Whether this instance has the duties, read from the file. */
   isOnDuty(): boolean
-  /** Takes part from now on: `begin` starts the duties, `fetch` answers forwarded requests of other instances. */
+  /** Joins the other instances: `begin` starts the duties, `fetch` answers requests that they forward. */
   start(tasks: { readonly begin: () => Duties; readonly fetch: Fetch }): void
   leave(): Promise<void>
   close(): Promise<void>

@@ -31,7 +31,7 @@ export type RadioState = {
 }
 
 export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioState {
-  // Not by one that has lost the lease meanwhile.
+  // The statement stores nothing if this instance has lost the lease meanwhile.
   const save = sqlite.prepare(
     `insert into state (id, token, body) select 1, token, @body from lease where owner = @id and token = @token
     on conflict do update set token = excluded.token, body = excluded.body`,
@@ -71,7 +71,7 @@ export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioSt
 export function sharedRadio(needs: {
   /** Null while another instance has them. */
   readonly own: () => Radio | null
-  /** False, too, for a process that was stopped for long and does not know yet that it has lost them. */
+  /** Also false in a process that was suspended for long and has not noticed yet that it lost the radios. */
   readonly isOnDuty: () => boolean
   readonly state: RadioState
   readonly handOver: HandOver
@@ -105,7 +105,7 @@ export function sharedRadio(needs: {
     isHandedOver: handOver.isHandedOver,
     elsewhere: (c) => {
       if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null
-      // Reads are answered here too; sending waits until an instance takes over.
+      // Reading also works without them; sending waits until an instance takes over.
       if (c.req.method === 'GET' && !handOver.hasTaker()) return null
       return () => handOver.ask(c)
     },

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 
 const NS = 1e9
 
-/** Measures this process. The delay of the event loop is that since the last time it was asked for. */
+/** Measures this process. The delay of the event loop covers the time since the previous call. */
 export function createProcessMetrics(): () => readonly Family[] {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()

@@ -11,7 +11,7 @@ const BATCH_MS = 100
 const BATCH_EVENTS = 200
 /** Events held while the database refuses them: minutes of the busiest mesh, a few tens of MB. */
 const MAX_WAITING = 50_000
-/** Events held of a sender that can wait, while the database accepts them: seconds of a flood. */
+/** Events held of a sender that can wait, while the database accepts events: seconds of a flood. */
 const ROOM_EVENTS = 2000
 const RETRIES = { firstMs: 200, mostMs: 5000 }
 /** How long the last events may take when the service stops. */
@@ -154,11 +154,11 @@ function describe([heard]: readonly Heard[]): Record<string, unknown> {
   return { source: heard?.source.name, type: event?.type, ...packet }
 }
 
-/** Waiting that comes to an end when the service stops. */
+/** A wait that ends when the service stops. */
 type Patience = {
-  /** False if the time is up. */
+  /** Waits; false if the time is up. */
   wait(delayMs: number): Promise<boolean>
-  /** From now on, only for this long. */
+  /** Limits all waits, from now on, to this time. */
   end(limitMs: number): void
 }
 

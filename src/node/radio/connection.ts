@@ -9,7 +9,7 @@ export type Connection = {
 export type ConnectionEvents = {
   onOpen(): void
   onData(bytes: Uint8Array): void
-  /** Not opened, or closed by the other end. Comes once, and last. `reason` is for people. */
+  /** Not opened, or closed by the other end. Called once, as the last event. `reason` is for people. */
   onClose(reason: string): void
 }
 

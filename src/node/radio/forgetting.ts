@@ -5,7 +5,7 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
 import type { Link } from './link.ts'
 
-/** A radio rewrites its memory for each deletion; the remaining ones follow at the next connection. */
+/** A radio rewrites its memory for each deletion; the remaining nodes are deleted at the next connection. */
 const MOST_AT_ONCE = 20
 
 /** Deletes nodes from a radio's memory: when they are deleted here, and when a radio that still has them connects. */

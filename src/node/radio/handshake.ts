@@ -32,7 +32,7 @@ export function createHandshake(options: {
     nonces.add(nonce)
     options.send(encodeWantConfig(nonce))
   }
-  // A radio that starts over at each request and never ends gets only one more request.
+  // A radio that answers each request from the beginning and never finishes gets only one more request.
   const watch = () =>
     patience.start(isRetry ? timings.handshakeLimitMs - timings.handshakeRetryMs : timings.handshakeRetryMs, () => {
       if (isRetry) return options.onStalled()
@@ -59,7 +59,7 @@ export function createHandshake(options: {
   }
 }
 
-/** A big node database takes minutes, which is not a stall; unrelated messages are not progress. */
+/** Reading a large node database takes minutes, which is not a stall. Unrelated messages are not progress. */
 const PROGRESS: ReadonlySet<FromRadio['payloadVariant']['case']> = new Set([
   'myInfo',
   'nodeInfo',

@@ -1,11 +1,11 @@
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 
-/** Nodes that are remembered of one radio: more than radios themselves know. */
+/** Nodes remembered for one radio: more than a radio itself remembers. */
 const MAX_NODES = 5000
 
 type Heard = {
   readonly at: number
-  /** Null: not known, or by way of a broker. */
+  /** Null: unknown, or heard through a broker. */
   readonly hopsAway: number | null
 }
 
@@ -21,7 +21,7 @@ export function createHearings(): Hearings {
   const note = (nodeNum: number, heard: Heard) => {
     const known = byNode.get(nodeNum)
     if (nodeNum === own || (known !== undefined && known.at > heard.at)) return
-    // The node not heard for longest comes first.
+    // The node that has not been heard for the longest time comes first.
     byNode.delete(nodeNum)
     byNode.set(nodeNum, heard)
     const [oldest] = byNode.keys()

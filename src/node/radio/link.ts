@@ -9,7 +9,7 @@ import { backOff } from '../../shared/back-off.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 export type LinkListener = {
-  /** Gets each message whole, including secrets, before `onFrames`: it must not store or pass on any of it. */
+  /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any of it. */
   onMessage?(message: FromRadio): void
   /** Gets events in order, immediately; must not throw. Packets have their own `replayed` flag. */
   onFrames(batch: readonly ReceivedEvent[]): void
@@ -30,19 +30,19 @@ export type LinkOptions = LinkListener & {
 /** A radio that is kept connected until `stop`. */
 export type Link = {
   start(): void
-  /** Hangs up for good. */
+  /** Disconnects for good. */
   stop(): void
   info(): LinkInfo
-  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected. */
+  /** Sends an encoded ToRadio. Returns false and sends nothing unless the link is connected. */
   send(message: Uint8Array): boolean
   /** Announces that settings were saved: the radio will disconnect and restart, which is not a failure. */
   expectRestart(): void
-  /** Asks the radio for everything again, without hanging up; false unless the link is connected. */
+  /** Asks the radio for everything again, without disconnecting; false unless the link is connected. */
   readAgain(): boolean
 }
 
 export type RadioLink = Link & {
-  /** Adds a listener, called after the earlier ones: for objects that are built on the link. Only before `start`. */
+  /** Adds a listener, called after the earlier ones. Only before `start`; for objects that are built on the link. */
   listen(listener: LinkListener): void
 }
 
@@ -62,7 +62,7 @@ type Memory = {
   connectedAt: number | null
   failures: number
   lostAt: readonly number[]
-  /** Another client took the radio back, and we have not held it since. */
+  /** Another client took over the radio, and we have not had it since. */
   isContested: boolean
   restartUntil: number
 }
@@ -144,7 +144,7 @@ export function createLink(options: LinkOptions): RadioLink {
   }
 }
 
-/** States before `connected`, which a restart explains better. */
+/** States before `connected`. After an ordered restart they count as `restarting`. */
 const PASSING_STATES: ReadonlySet<State> = new Set<State>(['connecting', 'handshake', 'waiting'])
 
 function createMemory(now: number): Memory {

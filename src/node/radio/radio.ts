@@ -40,21 +40,21 @@ export type NodeRadio = Radio & {
   /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
   start(onHeard?: (batch: readonly Heard[]) => void): void
   /**
-   * Disconnects, and resolves when everything heard is stored. `lost`: another process has the radios already, and does
-   * not know what waits here.
+   * Disconnects, and resolves when everything heard is stored. `lost`: another process already has the radios and does
+   * not know which packets wait here.
    */
   close(why?: 'lost'): Promise<void>
 }
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
-  /** Where events are reported. */
+  /** The live events that it raises. */
   readonly events?: Ports['events']
   readonly meter?: Ports['meter']
   /** Whether this process may use the radios, asked before anything is written to one. */
   readonly mayWrite?: () => boolean
   readonly clock?: Clock
   readonly disk?: Disk
-  /** Told what other clocks say. */
+  /** Gets the times that other clocks report. */
   readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
@@ -83,7 +83,7 @@ export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
   const { mayWrite = () => true } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
-  // How a process that has lost the radios hangs up is no news: another one has them.
+  // When a process has lost the radios, its disconnection is not news: another one has them.
   const tellLink = (info: LinkInfo) => {
     if (mayWrite()) publish([linkEvent(info)])
   }
@@ -114,7 +114,8 @@ export function openRadio(needs: Needs): NodeRadio {
     },
   })
   const records = createRecordQueue(log, clock)
-  // The radio does not repeat what it was told to send: without this it would be missing at the target of a collector.
+  // The radio does not repeat what it was told to send, so it is recorded here. Otherwise the target of a collector
+  // would miss it.
   const onSent: Shared['onSent'] = (source, message, kind, nodeNum) => {
     const raw = collector === null || kind !== 'text' ? null : echoSent(message, nodeNum)
     if (raw === null) return
@@ -134,7 +135,7 @@ export function openRadio(needs: Needs): NodeRadio {
     : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
-  // Of several processes on one database, the one with the radios knows what is under way.
+  // Of several processes on one database, the one with the radios knows which packets are under way.
   const recover = () => {
     if (radios.length === 0) return
     records.add(() => loseUnfinished(store))
@@ -192,7 +193,7 @@ export function openRadio(needs: Needs): NodeRadio {
   }
 }
 
-/** A radio of ours has a clock of its own, by satellites or by its mesh; this service never sets it. */
+/** One of our radios has its own clock, set by satellites or by its mesh; this service never sets it. */
 function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
   for (const { source, event } of batch) {
     if (source.kind !== 'tcp' || event.type !== 'packet' || event.replayed || event.packet.rxTime === null) continue
@@ -224,7 +225,7 @@ function openLink(
     onFrames: (batch) => take(batcher, kind, name, batch),
     onState: tell,
   })
-  // A packet that may not be written was not sent either.
+  // A packet that may not be written counts as not sent.
   const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
   const transmitter = createTransmitter({
@@ -298,7 +299,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
     clock,
     random,
-    // A broker sends everything to each process: the process with the radios has heard what arrives late here.
+    // A broker sends everything to each process, so the process with the radios has heard what arrives late here.
     onFrames(batch) {
       if (mayWrite()) take(batcher, 'mqtt', name, batch)
       // A flood waits at the broker, not in memory.
@@ -311,7 +312,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
   })
 }
 
-/** For data from a radio; the other failures need somebody's attention. */
+/** For data from a radio; other failures need attention. */
 const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])
 
 function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {

@@ -22,10 +22,12 @@ export type SessionOptions = {
   readonly random: () => number
   readonly timings: LinkTimings
   onPhase(phase: 'handshake' | 'connected'): void
-  /** Each message whole, before the events of its batch. */
+  /** Each complete message, before the events of its batch. */
   readonly onMessage?: ((message: FromRadio) => void) | undefined
   onEvents(batch: readonly ReceivedEvent[]): void
-  /** Comes once, and last; not after `close`. `hungUp`: a radio that had talked to us closed the connection. */
+  /**
+   * Called once, as the last event; not after `close`. `hungUp`: a radio that had talked to us closed the connection.
+   */
   onEnd(reason: string, hungUp: boolean): void
 }
 

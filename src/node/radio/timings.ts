@@ -5,17 +5,17 @@ export const LINK_TIMINGS = {
   /** A handshake that stalls for this long is requested again, and abandoned after the limit. */
   handshakeRetryMs: 30_000,
   handshakeLimitMs: 60_000,
-  /** Radios close a connection after 900 s in which they heard nothing. */
+  /** Radios close a connection on which they received nothing for 900 s. */
   heartbeatMs: 60_000,
-  /** Each heartbeat is answered, so two and a half without any frame are a dead link. */
+  /** Each heartbeat is answered, so two and a half without any frame mean a dead link. */
   silenceMs: 150_000,
   backoffFirstMs: 1000,
   backoffMaxMs: 60_000,
   /** A connection that lasted this long resets the back-off. */
   stableMs: 60_000,
-  /** Two losses in this time are another client that takes the radio back. */
+  /** Two losses within this time mean that another client takes over the radio. */
   kickWindowMs: 30_000,
-  /** Then the next try comes this late. */
+  /** Then the next attempt comes this late. */
   busyRetryMs: 300_000,
   /** How long a radio may take to restart after its settings were saved. */
   restartMs: 180_000,

@@ -18,7 +18,7 @@ import {
   TAKE_PLACE,
 } from './scripts.ts'
 
-/** A server that does not answer within this time is as good as down. */
+/** A server that does not answer within this time counts as down. */
 const ANSWER_MS = 5000
 const PING_MS = 10_000
 const RECONNECTS = { firstMs: 100, mostMs: 3000 }
@@ -148,7 +148,7 @@ function redisBuckets(redis: Redis, prefix: string): Buckets {
   }
 }
 
-// Relative to the session's own times: the clocks of the two machines need not agree.
+// Computed from the session's own times, as the clocks of the two machines need not agree.
 function lifetime(from: number, to: number): number {
   return Math.max(1, to - from)
 }
@@ -170,7 +170,7 @@ const sessionFields = z.object({
   factors: integer.nullable().default(null),
 })
 
-/** Names and values in turn; null is a field that is not there. */
+/** Names and values in turn; a null value is a missing field. */
 function asFields(session: StoredSession): string[] {
   return Object.entries(session).flatMap(([name, value]) => (value === null ? [] : [name, String(value)]))
 }

@@ -9,10 +9,10 @@ export class StartRefused extends Error {
   override name = 'StartRefused'
 }
 
-/** With less room than this, a failure that has no other name is for want of it. */
+/** With less free space than this, a failure without an explanation of its own is put down to the full disk. */
 const LITTLE_BYTES = 1024 * 1024
 
-// A volume may contain files of others, such as lost+found.
+// A volume may contain entries of others, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
 
 /**
@@ -52,7 +52,7 @@ function ownerOf(path: string): string {
   return `; it belongs to user ${owner} and the service runs as user ${user}: chown -R ${user} ${JSON.stringify(directory)}`
 }
 
-// Not by `recursive: true`: that never ends in a directory that accepts no other one, such as /proc.
+// `recursive: true` never returns in a directory that refuses new ones, such as /proc.
 function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })

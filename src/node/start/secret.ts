@@ -12,13 +12,16 @@ import {
 import { join } from 'node:path'
 import { randomToken } from '../../app/auth/sessions/session-token.ts'
 
-/** The secret of this data directory: made at the first start, whole or not at all, readable by the service alone. */
+/**
+ * The secret of this data directory: created at the first start, completely or not at all, and readable by the service
+ * alone.
+ */
 export function keptSessionSecret(dataDir: string): string {
   const file = join(dataDir, 'session-secret')
   const known = readSecret(file)
   if (known !== null) return known
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  // A random name: in two containers on one volume the process ids are the same.
+  // A random name: two containers on one volume may have the same process id.
   const draft = `${file}.${randomToken()}`
   const fd = openSync(draft, 'wx', 0o600)
   writeSync(fd, `${randomToken()}\n`)
@@ -26,7 +29,7 @@ export function keptSessionSecret(dataDir: string): string {
   closeSync(fd)
   chmodSync(draft, 0o600)
   try {
-    // A link fails when another instance was first; then its secret counts.
+    // The link fails if another instance was first; then this one uses the secret of the other.
     linkSync(draft, file)
   } catch (error) {
     if (!isCode(error, 'EEXIST')) throw error

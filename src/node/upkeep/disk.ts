@@ -27,9 +27,12 @@ type Needs = {
 
 /** The disk of the data directory, and the file that keeps a part of it free. */
 export type DiskReserve = Disk & {
-  /** Counts in, once the database is open, the bytes inside of it that new rows can take without the file growing. */
+  /**
+   * Call it once the database is open. The free bytes inside the file, which new rows can use before the file grows,
+   * then count as free space.
+   */
   countIn(spareBytes: () => number): void
-  /** Makes the file again when there is room for it. Never throws. */
+  /** Creates the file again when there is room for it. Never throws. */
   keep(): Promise<void>
 }
 
@@ -59,7 +62,7 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
   const make = async (): Promise<void> => {
     const draft = `${file}.new`
     try {
-      // Not zeros, which some file systems store as nothing.
+      // Not zeros: some file systems allocate no space for them.
       const chunk = randomFillSync(Buffer.alloc(CHUNK_BYTES))
       const handle = await open(draft, 'w', 0o600)
       try {
@@ -95,7 +98,7 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
   }
 }
 
-/** Bytes that the service may still take on the disk of a directory. */
+/** Bytes that the service may still use on the disk of a directory. */
 export function freeBytes(dir: string): number {
   const { bavail, bsize } = statfsSync(dir)
   return bavail * bsize

@@ -6,7 +6,7 @@ import { systemClock } from '../clock.ts'
 export type Pace = { readonly pause: Pause; readonly share: Share }
 
 /**
- * Slices as large as this machine can do in a few milliseconds; requests are served between them. `clock` is in
+ * Makes slices that this machine completes in a few milliseconds; requests are served between them. `clock` is in
  * milliseconds.
  */
 export function createPace(goesOn: () => boolean, clock: () => number = systemClock.monotonic): Pace {

@@ -5,8 +5,8 @@ import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { SECOND_MS } from '../../shared/time.ts'
 
 /**
- * Seals new audit entries each second, beside the requests that wrote them: no request waits for it, and no disk.
- * `stop` seals the last ones.
+ * Seals new audit entries each second, apart from the requests that wrote them, so that no request waits for it or for
+ * the disk. `stop` seals the last ones.
  */
 export function startSealing(
   { store, log }: Pick<Ports, 'store' | 'log'>,
@@ -21,7 +21,7 @@ export function startSealing(
       await sealAudit(store, createPace(() => !isStopping).pause)
       hasFailed = false
     } catch (error) {
-      // Once, not each second: most likely the disk is full.
+      // Logged once, not each second: most likely the disk is full.
       if (!hasFailed) log.error('Sealing the audit log failed; retrying', { error })
       hasFailed = true
     }

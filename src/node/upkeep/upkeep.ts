@@ -12,8 +12,8 @@ type Watched = Needs & { readonly clockWatch: ClockWatch; readonly disk: DiskRes
 type Upkeep = { stop(): Promise<void> }
 
 /**
- * Updates derived data each minute, deletes what exceeds a limit every ten, and what the settings no longer keep each
- * hour.
+ * Updates derived data each minute, deletes what exceeds a limit every ten minutes, and applies the retention settings
+ * each hour.
  */
 export function startUpkeep(ports: Watched): Upkeep {
   const { clockWatch, disk } = ports

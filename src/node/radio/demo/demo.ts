@@ -10,7 +10,7 @@ export type DemoOptions = {
   /** The same seed makes the same mesh. */
   readonly seed?: number
   readonly clock?: Clock
-  /** Mean time between two packets out of the mesh. */
+  /** Mean time between two packets from the mesh. */
   readonly paceMs?: number
 }
 
@@ -36,7 +36,7 @@ export function connectDemo({ seed = 1, clock = systemClock, paceMs = 3000 }: De
     })
     return {
       write(bytes) {
-        // A stream never answers during the call.
+        // Stream events never come during the call.
         for (const { message } of decoder.push(bytes, clock.now()))
           stage.after(0, () => answer(message, radio, { stage, say, hangUp }))
       },
@@ -45,7 +45,7 @@ export function connectDemo({ seed = 1, clock = systemClock, paceMs = 3000 }: De
   }
 }
 
-/** Between its order to save and its hanging up. */
+/** Between its order to save and its disconnection. */
 const RESTART_MS = 2000
 
 /** The radio's end of one connection. */

@@ -15,7 +15,7 @@ export type DemoNode = {
   readonly hopsAway: number
   readonly isMoving: boolean
   readonly hasWeather: boolean
-  /** Runs on mains power. */
+  /** Has external power. */
   readonly isPowered: boolean
   readonly altitude: number
   /** When it was switched on, in milliseconds since the epoch. */

@@ -26,13 +26,13 @@ type DataInit = Exclude<MessageInitShape<typeof DataSchema>, Data>
 type TelemetryInit = MessageInitShape<typeof TelemetrySchema>
 type Variant = NonNullable<Exclude<MessageInitShape<typeof FromRadioSchema>, FromRadio>['payloadVariant']>
 
-/** An encoded FromRadio, and how long after its cause it comes, in milliseconds. */
+/** An encoded FromRadio, and its delay after its cause, in milliseconds. */
 export type DemoAnswer = { readonly afterMs: number; readonly payload: Uint8Array }
 
 /** The mesh's reaction to a packet of ours. `restarts`: the radio saves its settings, disconnects and restarts. */
 export type DemoReaction = { readonly answers: readonly DemoAnswer[]; readonly restarts: boolean }
 
-/** A made-up radio in a made-up mesh. Everything it says follows from the numbers of `random` and from `now`. */
+/** A simulated radio in a simulated mesh. Everything it reports follows from the numbers of `random` and from `now`. */
 export type DemoRadio = {
   /** Answer to `want_config_id`. */
   describe(nonce: number): Uint8Array[]
@@ -114,7 +114,7 @@ function seconds(now: number): number {
   return Math.floor(now / 1000)
 }
 
-/** Time does its work: batteries drain and fill, walkers walk. */
+/** What changes with time: batteries discharge and charge, walkers walk. */
 function age(node: DemoNode, random: () => number): void {
   node.battery = Math.min(100, Math.max(8, node.battery + Math.round((random() - 0.5) * 3)))
   if (!node.isMoving) return

@@ -16,8 +16,8 @@ export type DemoSettings = {
   describe(): Uint8Array[]
   startCount(): number
   /**
-   * Processes an admin packet to the radio itself. `ends`: it was ordered to save or to restart, and does. Null for any
-   * other packet.
+   * Processes an admin packet to the radio itself. `ends`: the packet made it save or restart. Null for any other
+   * packet.
    */
   take(packet: MeshPacket): { readonly ends: boolean } | null
 }

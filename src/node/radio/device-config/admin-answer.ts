@@ -1,6 +1,6 @@
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 
-/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
+/** The routing error for a packet that the radio accepted; its name means "you keep the buffer". */
 const TAKEN: ReadonlySet<number> = new Set([0, 35])
 
 /**

@@ -31,13 +31,13 @@ export type ConfiguratorOptions = {
   readonly random: () => number
   /** The radio reported its settings; without secrets. */
   onRead(sections: readonly LiveSection[]): void
-  /** `isFinal` false: that may still change. */
+  /** `isFinal` false: the outcome may still change. */
   onOutcome(change: BegunChange, outcome: ChangeOutcome, isFinal: boolean): void
 }
 
 type BegunChange = { readonly id: string; readonly section: string }
 
-/** The settings of one radio: it keeps them, secrets included, in memory, as long as the connection lasts. */
+/** The settings of one radio. It keeps them in memory, secrets included, as long as the connection lasts. */
 export type Configurator = {
   readonly device: RadioDevice
   /** Takes each message, whole. */
@@ -52,7 +52,7 @@ export type Configurator = {
   stop(): void
 }
 
-// Without it a revision would let one try out passwords.
+// Without this key, somebody could try out passwords against a revision.
 const revisionKey = randomBytes(32)
 
 export function createConfigurator(options: ConfiguratorOptions): Configurator {
@@ -104,7 +104,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
     const plan = check(section, change)
-    // Before anything is recorded: a change that can't be sent does not count.
+    // Before anything is recorded, because a change that can't be sent does not count.
     const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true
@@ -207,7 +207,9 @@ function check(section: RawSection, change: SectionChange): SectionPlan {
   return completeKeys(section, planned.plan)
 }
 
-/** Who may write settings must not learn a secret by having it sent elsewhere. Throws `secret_required`. */
+/**
+ * Somebody who may write settings must not learn a secret by sending it to another server. Throws `secret_required`.
+ */
 function demandSecrets(section: RawSection, plan: SectionPlan): void {
   const asked = findUnrenewed(section, plan.changes)
   if (asked.length === 0) return
@@ -218,7 +220,7 @@ function demandSecrets(section: RawSection, plan: SectionPlan): void {
   throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
-/** A radio believes the public key that it is given, even one that does not belong to the private one. */
+/** A radio accepts any public key, even one that does not belong to the private one. */
 function completeKeys(section: RawSection, plan: SectionPlan): SectionPlan {
   const key = plan.changes.find(({ leaf }) => section.section === 'security' && leaf.path === 'privateKey')?.value
   return key instanceof Uint8Array ? addDerived(section, plan, 'publicKey', derivePublicKey(key)) : plan

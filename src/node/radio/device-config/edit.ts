@@ -13,7 +13,7 @@ export const EDIT_TIMINGS = {
   freshMs: 30_000,
   /** For the radio's answer to each step. */
   answerMs: 15_000,
-  /** Firmware tries the broker before it answers. */
+  /** The firmware connects to the broker before it answers. */
   brokerMs: 60_000,
   /** For the whole edit, including a restart. After this time the outcome counts as unknown until the radio is back. */
   limitMs: 240_000,
@@ -21,12 +21,12 @@ export const EDIT_TIMINGS = {
 
 export type EditOptions = ExchangeNeeds & {
   readonly plan: SectionPlan
-  /** The encoded messages of it, from the beginning to the saving. */
+  /** Its encoded messages, from the first to the order to save. */
   readonly steps: readonly Uint8Array[]
   /** The settings on which the plan is based, and when they were read. */
   readonly config: RadioConfig
   readonly readAt: number
-  /** `isFinal` false: the radio did not come back in time, which may still change. */
+  /** `isFinal` false: the radio did not come back in time; the outcome may still change. */
   onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
 }
 
@@ -36,23 +36,23 @@ export type EditOptions = ExchangeNeeds & {
  */
 type Progress = {
   phase: 'checking' | 'sending' | 'waiting' | 'over'
-  /** The radio's settings as they were read last, before any step. */
+  /** The settings read last, before any step. */
   config: RadioConfig
   /** Steps sent. */
   sent: number
   packetId: number
   isCommitAnswered: boolean
   wasLost: boolean
-  /** Why it cannot continue, and the settings read last, once the link can record the failure. */
+  /** Why it cannot continue, and the settings read last. Called once the link can record the failure. */
   obstacle: { readonly reason: string; readonly read: RadioConfig } | null
-  /** Gives it up. */
+  /** Gives up the edit. */
   restart: Exchange | null
 }
 
 /**
- * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. A
- * change that was begun and cannot continue ends with a restart that saves nothing. `stop` ends it, with an outcome
- * only if the radio is not left in the middle of it.
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. If a
+ * change cannot continue after it was begun, the radio restarts without saving. `stop` ends the change, with an outcome
+ * only if the radio is not in the middle of it.
  */
 export function createEdit(options: EditOptions): Exchange {
   const { plan, steps, link, send, clock, nextId, onOutcome } = options
@@ -80,7 +80,7 @@ export function createEdit(options: EditOptions): Exchange {
     const payload = steps[at.sent]
     if (payload === undefined) return
     at.packetId = nextId()
-    // A radio may hang up before it has answered the last step.
+    // A radio may disconnect before it has answered the last step.
     if (at.sent + 1 === steps.length) link.expectRestart()
     if (!send(encodeAdminPacket(at.config.nodeNum, at.packetId, payload), at.config)) {
       if (at.sent === 0) settle(failed('the radio is not connected; nothing was sent'))
@@ -156,7 +156,7 @@ export function createEdit(options: EditOptions): Exchange {
       if (at.phase !== 'waiting') return
       const reason = isCommitting() ? 'the radio did not say that it saves' : BROKEN
       const hasRestarted = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
-      // Another radio in its place is not to be restarted.
+      // A different radio at this address must not be restarted.
       if (hasRestarted || read.nodeNum !== at.config.nodeNum) {
         const obstacle = at.isCommitAnswered ? null : reason
         settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
@@ -203,7 +203,7 @@ type Evidence = {
   readonly hasRestarted: boolean
 }
 
-/** The outcome of a change, according to the radio's settings after it. */
+/** The outcome of a change, judged by the radio's settings after it. */
 function compare({ plan, config, read, obstacle, hasRestarted }: Evidence): ChangeOutcome {
   if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
   const section = read.sections.get(plan.section.section)

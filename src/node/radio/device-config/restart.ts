@@ -6,13 +6,19 @@ import { readAnswer } from './admin-answer.ts'
 import { createTimer, type Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 
-/** A radio ordered to restart disconnects within seconds; if it has not by then, its settings are read as they are. */
+/**
+ * A radio that was ordered to restart disconnects within seconds. If it has not done so by then, its settings are read
+ * without a restart.
+ */
 export const HANG_UP_MS = 60_000
 
 /** What an exchange with a connected radio needs. */
 export type ExchangeNeeds = {
   readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
-  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
+  /**
+   * Sends an encoded ToRadio. Returns false and sends nothing unless the link is connected and `config` is its latest
+   * report.
+   */
   readonly send: (message: Uint8Array, config: RadioConfig) => boolean
   readonly clock: Clock
   readonly nextId: () => number
@@ -23,7 +29,7 @@ export type Exchange = {
   start(): void
   /** Processes the radio's events. */
   observe(event: RadioEvent): void
-  /** The link has another state. */
+  /** The state of the link changed. */
   onState(state: LinkInfo['state']): void
   /** The radio reported all its settings again. */
   onRead(config: RadioConfig): void
@@ -31,22 +37,22 @@ export type Exchange = {
 }
 
 type RestartOptions = ExchangeNeeds & {
-  /** The radio's latest report, on this connection. */
+  /** The radio's latest report on this connection. */
   readonly config: RadioConfig
-  /** Comes once, and last. */
+  /** Called once, as the last event. */
   onEnd(read: RadioConfig, hasRestarted: boolean): void
 }
 
 /**
- * Makes a connected radio restart and report its settings again. Only a restart ends an edit that was begun: firmware
- * changes its memory with each step, including other sections, saves only at the commit, and has no command to abandon.
- * The settings reported afterwards are the saved ones.
+ * Makes a connected radio restart and report its settings again. Only a restart ends an edit that was begun: the
+ * firmware changes its memory with each step, including other sections, saves only at the commit, and has no command to
+ * abandon an edit. The settings reported afterwards are the saved ones.
  */
 export function createRestart({ config, link, send, clock, nextId, onEnd }: RestartOptions): Exchange {
   const packetId = nextId()
   const patience = createTimer(clock)
   const at = { isOver: false, isAnswered: false, isReading: false, wasLost: false }
-  // Should the link be lost just now, it is read again anyway.
+  // If the link is lost just now, the settings are read again after the reconnection anyway.
   const readAgain = () => {
     patience.stop()
     at.isReading = true

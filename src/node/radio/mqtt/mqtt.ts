@@ -40,7 +40,7 @@ type Memory = {
   connectedAt: number | null
 }
 
-/** A subscription to a broker that is kept up until `stop`. It only listens. */
+/** A subscription to a broker that is renewed until `stop`. It only listens. */
 export function createMqttLink(options: MqttLinkOptions): Link {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
@@ -78,7 +78,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
       },
       onEnd(reason) {
         current = null
-        // A broker that lets us in and throws us out again is asked ever less often.
+        // A broker that accepts the connection and closes it again is asked less and less often.
         if (memory.connectedAt !== null && clock.now() - memory.connectedAt >= timings.stableMs) memory.failures = 0
         memory.connectedAt = null
         const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
@@ -140,13 +140,13 @@ type Subscription = { close(): void }
 
 type SubscriptionEvents = {
   onOpen(): void
-  /** Arrives for each message, even for one that is of no use here. */
+  /** Called for each message, even for one that is of no use here. */
   onEvents(batch: readonly ReceivedEvent[]): Promise<void>
-  /** Comes once, and last; not after `close`. */
+  /** Called once, as the last event; not after `close`. */
   onEnd(reason: string): void
 }
 
-/** One connection to the broker, from opening to its end. The library is loaded for the first one. */
+/** One connection to the broker, from opening to its end. The first one loads the library. */
 function subscribe(
   { url, topic, ca = null }: MqttLinkOptions,
   timings: LinkTimings,
@@ -158,7 +158,7 @@ function subscribe(
   let reason = 'the broker closed the connection'
   const close = () => {
     isOver = true
-    // A closed client may still emit a socket error; it must not go unhandled.
+    // A closed client may still emit a socket error, which must be handled.
     client?.removeAllListeners().on('error', () => {})
     client?.end(true)
   }
@@ -193,7 +193,8 @@ function subscribe(
       })
     })
     const watch = watchFlood(made, timings.heartbeatMs)
-    // The library takes no further message until it is called back: order is kept, and a flood waits in the socket.
+    // The library accepts the next message only after this call back. That keeps the order, and a flood waits in the
+    // socket.
     made.handleMessage = (message, proceed) => {
       watch()
       take(message).then(() => proceed(), failWith(end))
@@ -203,7 +204,7 @@ function subscribe(
   return { close }
 }
 
-/** The answer to a ping queues behind a flood of messages, so messages also prove that the broker is alive. */
+/** The answer to a ping waits behind a flood of messages, so messages also show that the broker is alive. */
 function watchFlood(client: MqttClient, heartbeatMs: number): () => void {
   let seenAt = systemClock.monotonic()
   return () => {
@@ -220,7 +221,7 @@ function failWith(end: (reason: string) => void) {
 
 const PROTOCOLS = ['mqtt', 'mqtts', 'ws', 'wss'] as const
 
-// The library splits the two at the last colon, and a password may have one.
+// The library separates user name and password at the last colon, but a password may contain one.
 function addressOf(url: string): IClientOptions {
   const { protocol, hostname, port, pathname, search, username, password } = new URL(url)
   const isWeb = protocol.startsWith('ws')
@@ -234,7 +235,7 @@ function addressOf(url: string): IClientOptions {
   }
 }
 
-/** Connecting again is the link's own business. */
+/** The link itself reconnects. */
 function settingsOf({ connectMs, heartbeatMs }: LinkTimings): IClientOptions {
   const keepalive = Math.max(1, Math.round(heartbeatMs / 1000))
   return { reconnectPeriod: 0, connectTimeout: connectMs, keepalive, resubscribe: false }

@@ -18,27 +18,27 @@ import type { ReceivedEvent } from '../session.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 
 export type MqttReaderOptions = {
-  /** Tried before the key that every radio knows. */
+  /** Tried before the default key, which every radio knows. */
   readonly keys: readonly ChannelKey[]
-  /** Opens direct messages to our own radios; without it they stay closed. */
+  /** Decrypts direct messages to our own radios; without it they stay encrypted. */
   readonly openDirect?: OpenDirect
 }
 
 export type MqttMessage = {
   readonly topic: string
   readonly payload: Uint8Array
-  /** The broker kept it: it is as old as it may be. */
+  /** The broker retained it, so its age is unknown. */
   readonly isRetained: boolean
 }
 
-/** The events of a message: none for a message from elsewhere; the name of a channel comes before its first packet. */
+/** The events of a message; none for a message from elsewhere. The name of a channel comes before its first packet. */
 export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
 
 export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
   const { clock, openDirect = async () => null } = options
   const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
   const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
-  // As many as the ingest keeps for one source, the most recently heard; forgotten ones are reported again when heard.
+  // The ingest keeps the same number for one source: those heard last. Forgotten ones are reported again when heard.
   const isToTell = (index: number, name: string, now: number): boolean => {
     const known = named.get(index)
     const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS

@@ -9,7 +9,7 @@ const EXTRA_NONCE_BYTES = 4
 export type DirectKeys = {
   /** Private keys of our own radios, 32 bytes each, by node number. */
   readonly privateKeys: ReadonlyMap<number, Uint8Array>
-  /** Base64 of the public key of a node, or null when it is not known. */
+  /** Base64 of the public key of a node; null if unknown. */
   readonly publicKeyOf: (nodeNum: number) => Promise<string | null>
 }
 
@@ -26,7 +26,7 @@ export function createDirectOpener({ privateKeys, publicKeyOf }: DirectKeys): Op
     try {
       return decipher(agree(privateKey, publicKey), { from, id }, Buffer.from(cipherText))
     } catch {
-      // The tag does not fit: another key, or a forged packet.
+      // The tag does not match: another key, or a forged packet.
       return null
     }
   }

@@ -10,14 +10,14 @@ import { createTimer, type Clock } from '../../clock.ts'
 const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
-/** Of these, for rules of automation: they never leave people without a place. */
+/** Of these, the places for automation rules, which never leave people without a place. */
 const MAX_OF_RULES = 20
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
-/** How long a packet waits for a link that broke. */
+/** How long a packet waits for a link that was lost. */
 const LINK_PATIENCE_MS = 120_000
 
-/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
+/** The routing error for a packet that the radio accepted; its name means "you keep the buffer". */
 const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
 
 export type SendQueueOptions = {
@@ -32,11 +32,11 @@ type Entry = {
   readonly packetId: number
   readonly kind: OutgoingKind
   readonly message: Uint8Array
-  /** Null: a person sends. */
+  /** Null: a person sends it. */
   readonly rule: RuleMark | null
 }
 
-/** Packets on their way to one radio, paced by kind; packets of users first, then in order of arrival. */
+/** Packets on their way to one radio, paced by kind: packets of users first, then in order of arrival. */
 export type SendQueue = {
   /** Reserves a place for a packet that comes soon; false if none is free. */
   reserve(rule: RuleMark | null): boolean
@@ -48,11 +48,11 @@ export type SendQueue = {
   readonly waiting: number
   /** Processes the radio's events. */
   observe(event: RadioEvent): void
-  /** Gives up all that waits. */
+  /** Gives up all waiting packets. */
   abandon(): void
-  /** Withdraws waiting packets of rules for which this is true. */
+  /** Withdraws waiting packets of the rules for which this returns true. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
-  /** Says that the link is up, or down. */
+  /** Reports that the link is up or down. */
   setConnected(isConnected: boolean): void
   stop(): void
 }

@@ -9,10 +9,10 @@ import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createSendQueue } from './queue.ts'
 
-/** For a radio that did not report its own. */
+/** For a radio that has not reported its own limit. */
 const DEFAULT_HOP_LIMIT = 3
 const MAX_HOP_LIMIT = 7
-/** A text goes every 2.2 s, and leaves its place to another. */
+/** A text is sent every 2.2 s, and frees its place for another. */
 const PLACE_FREE_AFTER_S = 3
 
 export type TransmitterOptions = {
@@ -21,7 +21,7 @@ export type TransmitterOptions = {
   readonly random: () => number
   /** An event of a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
-  /** Called with each encoded ToRadio that the radio `nodeNum` got. */
+  /** Called with each encoded ToRadio that was sent to the radio `nodeNum`. */
   readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
 
@@ -30,16 +30,16 @@ export type Transmitter = {
   canSend(): boolean
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
-  /** Withdraws packets of rules for which this is true, waiting or about to wait. */
+  /** Withdraws packets of the rules for which this returns true, whether they wait or are about to. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Null: the radio did not report it. */
   lora(): LoraSettings | null
   /** Processes the radio's events. */
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
-  /** Drops waiting packets, and reports that. */
+  /** Drops waiting packets, and reports each. */
   abandon(): void
-  /** Permanently: later packets are not sent. */
+  /** Ends it permanently: later packets are not sent. */
   stop(): void
 }
 
