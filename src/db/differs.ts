@@ -2,8 +2,8 @@ import { or, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 /**
- * Whether a row differs from one of these values. In an update's condition it turns a change into none if another
- * request has just made the same one.
+ * Whether a row differs from one of these values. As the condition of an update, it makes the update a no-op if another
+ * request has just made the same change.
  */
 export function differs<K extends string>(
   columns: Readonly<Record<K, SQLiteColumn>>,

@@ -7,7 +7,10 @@ export function field(name: string): SQL {
   return sql.raw(`r.j ->> '${name}'`)
 }
 
-/** A list of names as SQL, for `in (…)`: an index knows them, other than parameters. Names of ours alone. */
+/**
+ * A list of names as SQL, for `in (…)`. Unlike parameters, literals let SQLite choose a partial index. Only for names
+ * from the code.
+ */
 export function literals(names: readonly string[]): SQL {
   return sql.raw(names.map((name) => `'${name}'`).join(', '))
 }
@@ -28,7 +31,7 @@ export function prepareJsonInsert(
     if (value === undefined) throw new Error(`no value for column ${name}`)
     return value
   })
-  // As binary JSON, which needs SQLite 3.51, the array is parsed once, and no row for each of its fields.
+  // As binary JSON (since SQLite 3.51) the array is parsed once, and not once for each field of each row.
   const prepared = db
     .insert(table)
     .select(

@@ -19,7 +19,7 @@ export * from './schema/settings.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
-/** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
+/** Tables that a backup leaves out. After a restore they contain what the migrations put there. */
 export const EPHEMERAL_TABLES = [
   'sessions',
   'provider_sessions',

@@ -3,27 +3,27 @@ import type { BatchItem } from 'drizzle-orm/batch'
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
 import type * as schema from './schema.ts'
 
-/** Synchronous better-sqlite3 and asynchronous D1 behind one type: always `await` a query. */
+/** One type for synchronous better-sqlite3 and asynchronous D1: always `await` a query. */
 export type Db = BaseSQLiteDatabase<'sync' | 'async', unknown, typeof schema>
 
 /** A query that has been built but not run. */
 export type Statement = BatchItem<'sqlite'>
 
-/** Where everything is kept. */
+/** The database of the service. */
 export interface Store {
   readonly db: Db
   /**
    * Runs the statements in order as one transaction: all of them or none. A later statement may refer to an earlier
-   * insert by a sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. The
-   * end of the process loses nothing; a power cut may lose the last half minute.
+   * insert by a sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. If
+   * the process ends, nothing is lost; a power cut may lose the last half minute.
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /**
-   * Returns the rows of several selects at one moment. Absent where a query is not a round trip: there, one after the
-   * other is just as good. See `readTogether`.
+   * Returns the rows of several selects at one moment. Absent where a query is not a round trip, because there single
+   * queries are just as good. See `readTogether`.
    */
   batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
-  /** The size of the database on its disk, in bytes; null if unknown. */
+  /** The size of the database on disk in bytes; null if unknown. */
   sizeBytes(): Promise<number | null>
   /**
    * Changes with each commit, of this process or of another one; null if only a query could show it. A commit of
@@ -38,7 +38,7 @@ type Prepared = {
   getQuery(): { readonly sql: string; readonly params: unknown[] }
 }
 
-/** A prepared query with its values: a statement for `atomic` that costs no building. */
+/** A prepared query with its values: a statement for `atomic` that need not be built. */
 export function bind(prepared: Prepared, values: Record<string, unknown>): Statement {
   const filled = () => {
     const query = prepared.getQuery()
@@ -48,7 +48,7 @@ export function bind(prepared: Prepared, values: Record<string, unknown>): State
   return asStatement({ run: () => prepared.run(values), _prepare: () => bound })
 }
 
-// All that the drivers ask of a statement: better-sqlite3 runs it, `D1Session.batch` prepares it and reads its query.
+// The drivers need no more of a statement: better-sqlite3 runs it, `D1Session.batch` prepares it and reads its query.
 function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statement {
   const any: unknown = statement
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -59,8 +59,8 @@ function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statem
 type Select<T> = Prepared & { all(values?: Record<string, unknown>): T | Promise<T> }
 
 /**
- * The rows of prepared selects, all with the same values, in one journey to the database. No two fields of one select may
- * have the same name.
+ * The rows of prepared selects, all with the same values, in one round trip to the database. No two fields of one
+ * select may have the same name.
  */
 export async function readTogether<const T extends readonly unknown[]>(
   store: Store,
@@ -74,7 +74,7 @@ export async function readTogether<const T extends readonly unknown[]>(
   return rowsOf(selects, found)
 }
 
-/** Runs statements as `atomic` does, and then a prepared select, in one journey to the database. */
+/** Runs statements as `atomic` does, and then a prepared select, in one round trip to the database. */
 export async function changeAndRead<T>(
   store: Store,
   changes: readonly [Statement, ...Statement[]],
@@ -90,7 +90,7 @@ export async function changeAndRead<T>(
   return rows
 }
 
-// Both drivers map the rows of a statement as its select says, in a batch too.
+// Both drivers map the rows of a statement as its select says, also in a batch.
 function rowsOf<const T extends readonly unknown[]>(
   _selects: { readonly [K in keyof T]: Select<T[K]> },
   found: readonly unknown[],
@@ -112,7 +112,10 @@ export function prepareOnce<T>(build: (db: Db) => T): (store: Store) => T {
   }
 }
 
-/** As `prepareOnce`, for a query with several shapes, such as each choice of filters: each is prepared on first use. */
+/**
+ * Like `prepareOnce`, for a query with several shapes, such as each choice of filters. Each shape is prepared on first
+ * use.
+ */
 export function prepareShapes<T>(build: (db: Db, shape: string) => T): (store: Store, shape: string) => T {
   const prepared = prepareOnce((db) => ({ db, shapes: new Map<string, T>() }))
   return (store, shape) => {
@@ -125,12 +128,12 @@ export function prepareShapes<T>(build: (db: Db, shape: string) => T): (store: S
   }
 }
 
-/** A stored value as the drivers answer it: flags are 0 and 1, a mode such as JSON is not applied. */
+/** A stored value as the drivers return it: flags are 0 and 1, and a mode such as JSON is not applied. */
 export type Stored<T> = T extends boolean ? 0 | 1 : T
 
 /**
- * The rows of a prepared select as arrays, in the order of its fields: Drizzle's mapping costs more than reading them.
- * `Row` must have the type of each field, as `Stored` has it.
+ * The rows of a prepared select as arrays, in the order of its fields. Drizzle's mapping would cost more than reading
+ * them. `Row` must have the type of each field, as in `Stored`.
  */
 export async function rawRows<Row extends readonly unknown[]>(
   select: { values(values?: Record<string, unknown>): unknown },
@@ -152,7 +155,7 @@ export function rememberUnchanged<K, T>(
 ): (store: Store, key: K) => T | Promise<T> {
   const kept = new WeakMap<Db, { readonly version: number; readonly answers: Map<K, T> }>()
   return (store, key) => {
-    // Read before the rows: a cached result may be newer than its version, never older.
+    // Read before the rows, so that a cached result may be newer than its version but never older.
     const version = store.version()
     if (version === null) return load(store, key)
     const known = kept.get(store.db)

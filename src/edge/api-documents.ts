@@ -1,4 +1,5 @@
-// In place of src/app/http/openapi/routes.ts in the worker (scripts/edge.js): the same answers from files that its build made.
+// Replaces src/app/http/openapi/routes.ts in the worker (scripts/edge.js): the same answers, from files that the build
+// made.
 import { type Context, Hono } from 'hono'
 import type { AppEnv } from '../app/context.ts'
 import { anyone } from '../app/http/access.ts'

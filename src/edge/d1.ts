@@ -7,11 +7,11 @@ export function d1Store(database: D1Database): Store {
   const db = drizzle(noting(database, (bytes) => (size = bytes)))
   return {
     db: asDb(db),
-    // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit reaches its disks.
+    // D1 runs a batch as one transaction. It refuses BEGIN and decides itself when a commit reaches its disks.
     atomic: async (all) => {
       await db.batch(all)
     },
-    // D1 refuses the pragmas that count pages, and returns the size with the answer to each batch.
+    // D1 refuses the pragmas that count pages, but returns the size with the answer to each batch.
     batch: (all) => db.batch(all),
     sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
     version: () => null,

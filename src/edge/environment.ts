@@ -7,7 +7,7 @@ export type Environment =
   | {
       readonly ok: true
       readonly config: Config
-      /** Variables that are given and mean nothing here. */
+      /** Variables that are set but have no meaning here. */
       readonly ignored: readonly string[]
     }
   | { readonly ok: false; readonly problems: readonly string[] }

@@ -1,6 +1,6 @@
 import { AppError } from '../app/http/errors.ts'
 
-// In the place of `src/app/system/revived.ts`: a restore is done by the Node service alone, so nothing was revived here.
+// Replaces `src/app/system/revived.ts` in the worker: only the Node service restores backups.
 
 export const [revivedSchema, reapplicationSchema] = [undefined, undefined]
 

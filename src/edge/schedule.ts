@@ -10,7 +10,7 @@ import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 /**
- * Slices of one job in one run. A slice takes four queries, for nodes eight, and one run of a worker may make 1000
+ * Slices of one job in one run. A slice takes four queries (eight for nodes), and one run of a worker may make 1000
  * (developers.cloudflare.com/d1/platform/limits). The next run continues.
  */
 const SLICES = 75
@@ -33,7 +33,7 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
 
 /** Evaluates the alert rules and sends what is due. */
 export async function runAlerts(ports: AlertNeeds): Promise<void> {
-  // An isolate may start at any time, so its start does not show which nodes were silent.
+  // An isolate may start at any time, so its start says nothing about which nodes were silent.
   await evaluateRules({ ...ports, startedAt: null }, countSlices())
   await tidyOutbox(ports)
   const goesOn = countSlices()

@@ -94,7 +94,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     disk: null,
     startedAt: Date.now(),
     now: Date.now,
-    // Cloudflare sets this one itself; no other header about the client's address is trusted.
+    // Cloudflare sets this header itself; no other header with the client's address is trusted.
     clientIp: (c) => c.req.header('cf-connecting-ip') ?? null,
     // No proxy can be identified by its address here, so none is trusted.
     proxyUser: () => null,
@@ -102,7 +102,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
   }
 }
 
-/** The database is of a newer version: its message is one line for the log. */
+/** The database belongs to a newer version. The message is one line for the log. */
 class NewerDatabase extends Error {
   override name = 'NewerDatabase'
 }
@@ -115,8 +115,9 @@ async function refuseNewer({ store }: Ports): Promise<void> {
 }
 
 /**
- * Looks at the database and makes the first administrator before the isolate's first request. Requests at the same instant share no promise: it
- * would never settle if the runtime dropped the request that owns it. The database lets one of them win.
+ * Checks the database and creates the first administrator before the isolate's first request. Simultaneous requests
+ * share no promise: if the runtime dropped the request that owns it, it would never settle. The database lets one of
+ * them win.
  */
 function readyOnce(ports: Ports): () => Promise<void> {
   let done = false
@@ -178,7 +179,7 @@ export default {
       const { ports } = service
       return servePages(request, env, {
         config: ports.config,
-        // While the database does not answer, nothing is shown in frames.
+        // If the database does not answer, pages may not be shown in frames.
         mayEmbed: () => mayEmbed(ports).catch(() => false),
         tileOrigins: () => tileOrigins(ports),
       })
@@ -193,7 +194,7 @@ export default {
     if (takeTold(service.ports.store)) execution.waitUntil(seal(service.ports))
     return response
   },
-  /** The cron trigger of wrangler.toml: drops what has expired, and rolls up what collectors delivered. */
+  /** The cron trigger of wrangler.toml: deletes what has expired, and summarises what collectors delivered. */
   async scheduled({ scheduledTime, cron }, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
@@ -203,7 +204,7 @@ export default {
       await runAlerts(service.ports)
     } catch (error) {
       service.ports.log.error('The scheduled run failed', { error })
-      // The platform logs what is thrown with its cause, and a failed query ends with the values bound to it.
+      // The platform logs errors with their cause, and a failed query ends with its bound values.
       // oxlint-disable-next-line preserve-caught-error
       throw new Error('The scheduled run failed; the log says why')
     }

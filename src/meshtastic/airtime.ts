@@ -1,4 +1,4 @@
-/** How a radio modulates. */
+/** The modulation of a radio. */
 export type Modulation = {
   /** 7 to 12. */
   readonly spreadFactor: number
@@ -23,10 +23,10 @@ const PRESETS = {
 
 export const DEFAULT_PRESET = 'LONG_FAST'
 
-/** On 2.4 GHz the presets use wider channels: 250 kHz become 812.5. */
+/** On 2.4 GHz the presets use wider channels: 812.5 kHz instead of 250. */
 const WIDE_FACTOR = 3.25
 
-/** Bandwidths that the settings round to whole numbers, in kHz. */
+/** Bandwidths in kHz that the settings store rounded to whole numbers. */
 const ROUNDED_KHZ: Readonly<Record<number, number>> = {
   31: 31.25,
   62: 62.5,
@@ -46,7 +46,7 @@ export type LoraSettings = {
   readonly codingRate: number
 }
 
-/** Of the radio's section `lora`, as `SettingsSection` has its values. */
+/** From the values of the radio's section `lora`, as in `SettingsSection`. */
 export function readLora(values: Readonly<Record<string, unknown>>): LoraSettings {
   const number = (name: string) => (typeof values[name] === 'number' ? values[name] : 0)
   const text = (name: string) => (typeof values[name] === 'string' ? values[name] : '')
@@ -60,7 +60,7 @@ export function readLora(values: Readonly<Record<string, unknown>>): LoraSetting
   }
 }
 
-/** The name of the preset, or `custom`, and how it modulates; null for settings that are not known here. */
+/** The name of the preset, or `custom`, and its modulation; null for settings that are not known here. */
 export function modulationOf(lora: LoraSettings): { readonly preset: string; readonly modulation: Modulation } | null {
   if (lora.usePreset) {
     const found = Object.entries(PRESETS).find(([name]) => name === lora.modemPreset)
@@ -81,9 +81,9 @@ export function presetModulation(preset: keyof typeof PRESETS): Modulation {
   return PRESETS[preset]
 }
 
-/** Symbols before a packet. */
+/** Preamble, in symbols. */
 const PREAMBLE_SYMBOLS = 16
-/** The radio adjusts for drift of its clock when a symbol takes longer. */
+/** The radio uses low data rate optimization if a symbol takes longer. */
 const LOW_RATE_SYMBOL_MS = 16
 
 /**
@@ -109,10 +109,10 @@ export function textPacketBytes(
   { isReply, isReaction, isDirect }: { isReply: boolean; isReaction: boolean; isDirect: boolean },
 ): number {
   const payload = textBytes + (textBytes < 128 ? 2 : 3)
-  // The id that is answered, and the mark of a reaction, are fields of five bytes; a direct message carries a checksum
-  // and a nonce.
+  // The id of the message that is answered and the mark of a reaction are fields of five bytes. A direct message
+  // carries a checksum and a nonce.
   return HEADER_BYTES + DATA_BYTES + payload + (isReply ? 5 : 0) + (isReaction ? 5 : 0) + (isDirect ? 12 : 0)
 }
 
-/** Bytes of the question for a traceroute on the air; its copies on the way grow. */
+/** Bytes of a traceroute request on the air. It grows with each hop. */
 export const TRACEROUTE_BYTES = HEADER_BYTES + DATA_BYTES + 2

@@ -6,7 +6,10 @@ import type { FromRadio } from './gen/stream_pb.ts'
 /** Slots of a radio: 0 to 7. */
 export const SLOTS = 8
 
-/** Channels kept of one source, besides the slots of a radio: anybody can make up more. Those heard last stay. */
+/**
+ * Channels kept of one source, besides the slots of a radio. Anybody can make up more, so only the last ones heard
+ * stay.
+ */
 export const MAX_HEARD_CHANNELS = 200
 
 /** The first number of channels that are not in a slot of a radio. */
@@ -15,8 +18,8 @@ const NAMES = 4096
 export const MAX_NUMBER = FIRST_NUMBER + NAMES * 256 - 1
 
 /**
- * Identifies a channel across all radios and brokers: its hash, which each of its packets carries, and its name; other
- * channels may share one of the two. Not secret: the key cannot be derived from it.
+ * Identifies a channel across all radios and brokers: its hash, which each of its packets carries, and its name. Other
+ * channels may have the same hash or the same name, but hardly both. Not secret: the key cannot be derived from it.
  */
 export function identifyChannel(hash: number, name: string): string {
   return `${hash}:${name}`
@@ -44,7 +47,8 @@ export type ToldChannel = { readonly channel: Channel; readonly identity: string
 
 /**
  * Takes all messages of one connection in order and returns the channels that are complete with this one. In a
- * handshake they wait for the modem preset, which names those without a name, and for its end at most.
+ * handshake, channels without a name wait for the modem preset, which names them, but not beyond the end of the
+ * handshake.
  */
 export function createChannelReader(): (message: FromRadio) => readonly ToldChannel[] {
   const slots = new Map<number, Channel>()

@@ -10,13 +10,13 @@ import { PortNumSchema } from './gen/ports_pb.ts'
 import { decodePayload, mayHoldSecrets, type Payload } from './payload/payload.ts'
 import { encodePublicKey } from './payload/user.ts'
 
-/** A packet as the radio handed it over. Node numbers and ids are u32, times milliseconds, absent things null. */
+/** A packet as the radio reported it. Node numbers and ids are u32, times milliseconds; null is "absent". */
 export type Packet = {
-  /** 0: no sender is known. */
+  /** 0: unknown. */
   readonly from: number
   /** 0xFFFFFFFF: broadcast. */
   readonly to: number
-  /** Unique for one sender during some hours. 0: none. */
+  /** Unique for one sender for some hours. 0: none. */
   readonly id: number
   /** Slot of the radio's channel table, or `numberChannel`; for an encrypted packet the hash of an unknown channel. */
   readonly channel: number
@@ -28,9 +28,9 @@ export type Packet = {
   readonly hopStart: number
   readonly hopLimit: number
   readonly hopsAway: number | null
-  /** Passed the internet somewhere on its way. */
+  /** Passed through the internet somewhere on its way. */
   readonly viaMqtt: boolean
-  /** E.g. `TRANSPORT_LORA`; firmware before 2.7 always says `TRANSPORT_INTERNAL`. */
+  /** E.g. `TRANSPORT_LORA`; firmware before 2.7 always reports `TRANSPORT_INTERNAL`. */
   readonly transport: string
   readonly priority: string
   readonly wantAck: boolean
@@ -50,9 +50,9 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
-  /** XEdDSA signature with the sender's key, as received: not checked for validity or for its 64 bytes. */
+  /** XEdDSA signature by the sender's key, as received: neither its validity nor its length of 64 bytes is checked. */
   readonly signature: Uint8Array | null
-  /** The radio says that it verified the signature. Of worth only where the radio itself is heard. */
+  /** The radio reports that it verified the signature. Worthless if the report does not come from our own radio. */
   readonly isVerifiedByRadio: boolean
   /** Payload, or cipher text if encrypted. Empty for admin packets, which may hold secrets. */
   readonly bytes: Uint8Array
@@ -86,12 +86,12 @@ export function decodePacket(packet: MeshPacket, now: number): Packet {
   }
 }
 
-/** Hops travelled. A packet's own sender and old firmware leave `hopStart` 0: then it is not known. */
+/** Hops travelled. The sender itself and old firmware leave `hopStart` 0; then the number is unknown. */
 export function countHops(hopStart: number, hopLimit: number): number | null {
   return hopStart > 0 && hopStart >= hopLimit ? hopStart - hopLimit : null
 }
 
-/** The field does not distinguish 0 from absent: a 0 counts only beside a signal strength. */
+/** The field does not distinguish 0 from absent: 0 counts only together with a signal strength. */
 function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
   if (!Number.isFinite(rxSnr)) return null
   return rxSnr === 0 && rxRssi === undefined ? null : rxSnr

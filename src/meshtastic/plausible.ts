@@ -5,18 +5,18 @@ import type { Payload, Waypoint } from './payload/payload.ts'
 import type { PositionFix } from './payload/position.ts'
 import type { Metric } from './payload/telemetry.ts'
 
-/** Lengths in characters: the protocol has as many bytes. */
+/** Lengths in characters. The protocol allows as many bytes. */
 const MOST_LONG_NAME = 39
 const MOST_SHORT_NAME = 4
 export const MOST_CHANNEL_NAME = 11
 const MOST_WAYPOINT_NAME = 29
-/** The protocol has 18; forks have longer ones. */
+/** The protocol has room for 18; forks use more. */
 const MOST_VERSION = 40
 
 /** The protocol has three bits. */
 const MOST_HOPS = 7
 const MOST_PRECISION_BITS = 32
-/** dB: a byte of quarters. */
+/** dB: one byte in quarters. */
 const MOST_SNR = 32
 
 type Range = readonly [least: number, most: number]
@@ -25,7 +25,7 @@ type Range = readonly [least: number, most: number]
 const ALTITUDE: Range = [-1_000_000, 1_000_000]
 const RSSI: Range = [-200, 20]
 const PERCENT: Range = [0, 100]
-/** By the last part of a metric's name. 101: on external power. */
+/** By the last part of a metric's name. 101: external power. */
 const RANGES: Readonly<Record<string, Range>> = {
   batteryLevel: [0, 101],
   voltage: [0, 100],
@@ -40,10 +40,10 @@ const RANGES: Readonly<Record<string, Range>> = {
   spO2: PERCENT,
 }
 
-// Control characters, and marks that change the text direction: they make a name look like another one.
+// Control characters, and marks that change the direction of text: they make a name look like another one.
 const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
-// Invisible characters make two different names look the same. Joiners stay between characters that need them: emoji,
-// and letters of some scripts.
+// Invisible characters make two different names look the same. Joiners are allowed between characters that need them,
+// in emoji and in some scripts.
 const INVISIBLE =
   /\u034f|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|^[\u200c\u200d]|[\u200c\u200d]$|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}\u200c\u200d][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}]/u
 const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
@@ -54,8 +54,8 @@ export function isName(text: string, most: number): boolean {
 }
 
 /**
- * The fact without values that no radio can send, and their fields; the rest of it stays. A value that is left out is
- * absent: null, or 0 where that means absent on the wire.
+ * The fact without values that no radio can send, and the fields that contained them; the rest is unchanged. A removed
+ * value is absent: null, or 0 where 0 means absent in the protocol.
  */
 export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; readonly refused: readonly string[] } {
   const refused: string[] = []

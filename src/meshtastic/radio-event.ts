@@ -70,7 +70,7 @@ function toSettings(settings: SettingsSection | null, variant: string): RadioFac
   return settings === null ? { type: 'other', variant } : { type: 'settings', settings }
 }
 
-/** The protocol has room for 400 bytes. */
+/** The protocol allows 400 bytes. */
 const MAX_NOTICE = 400
 
 function decodeNotification({ level, message, replyId }: ClientNotification): RadioFact {

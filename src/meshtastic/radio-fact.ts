@@ -12,11 +12,11 @@ export type RadioFact =
   | { readonly type: 'metadata'; readonly metadata: Metadata }
   | { readonly type: 'channel'; readonly channel: ChannelInfo }
   | { readonly type: 'settings'; readonly settings: SettingsSection }
-  /** The handshake that asked with `nonce` is over. */
+  /** The handshake that was requested with `nonce` is complete. */
   | { readonly type: 'config-complete'; readonly nonce: number }
   /**
-   * `replayed`: out of the radio's memory, after a handshake. It updates state and raises nothing. `gateway`: the node
-   * that heard it, if that was not the radio which this event is of.
+   * `replayed`: from the radio's memory, after a handshake. It updates state and raises no event. `gateway`: the node
+   * that heard it, if that was not the radio of this event.
    */
   | { readonly type: 'packet'; readonly packet: Packet; readonly replayed: boolean; readonly gateway?: number }
   /** `result` 0: the packet `packetId` was accepted for sending; `packetId` null: an answer to a heartbeat. */
@@ -36,7 +36,7 @@ export type RadioFact =
       readonly packetId: number | null
     }
   | { readonly type: 'log'; readonly level: string; readonly source: string; readonly message: string }
-  /** Of no use here, e.g. `fileInfo`; null: newer than our table. */
+  /** Not used here, e.g. `fileInfo`; null: newer than our table. */
   | { readonly type: 'other'; readonly variant: string | null }
 
 /** An entry of the radio's node database. */
@@ -53,7 +53,7 @@ export type NodeFacts = {
   readonly viaMqtt: boolean
   readonly isFavorite: boolean
   readonly isIgnored: boolean
-  /** The radio says that it verified a signature of the node. */
+  /** The radio reports that it verified a signature of the node. */
   readonly hasSigned: boolean
 }
 

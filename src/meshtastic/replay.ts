@@ -12,7 +12,7 @@ const REPLAYED_PORTS: ReadonlySet<number> = new Set([
 ])
 
 export type ReplayDetector = {
-  /** Takes all messages of one connection in order; says whether this one is a replayed packet. */
+  /** Takes all messages of one connection in order. Returns whether this one is a replayed packet. */
   isReplayed(message: FromRadio, now: number): boolean
 }
 

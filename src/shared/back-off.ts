@@ -1,7 +1,7 @@
 type BackOff = {
   /** After the first failure. */
   readonly firstMs: number
-  /** Never longer, before jitter. */
+  /** The maximum, before jitter. */
   readonly mostMs: number
   /** The wait is multiplied by this, so that many clients do not retry at the same moment. */
   readonly jitter?: number

@@ -1,4 +1,7 @@
-/** A longer text is refused, in bytes of UTF-8. The radio's own limits are 232 broadcast, 227 reply, 220 direct. */
+/**
+ * A longer text is refused; in bytes of UTF-8. The radio's own limits are 232 for a broadcast, 227 for a reply, 220 for
+ * a direct message.
+ */
 export const MAX_TEXT_BYTES = 200
 
 /** Days that a kind of data can be kept. */
@@ -15,14 +18,14 @@ export const MAX_DISPLAY_NAME = 100
 export const MAX_EMAIL = 254
 /** Of a user at an OpenID provider: OpenID Connect Core 1.0, section 2. */
 export const MAX_SUBJECT = 255
-/** A user name in the sign-in form: longer than any valid one, so that a long one is simply wrong. */
+/** A user name in the sign-in form. It may be longer than any valid name, because an overlong one is simply wrong. */
 export const MAX_SIGN_IN_NAME = 1024
 /** A password in a form; the limit in bytes for new passwords is a separate rule. */
 export const MAX_TYPED_PASSWORD = 4096
 export const MAX_TOKEN_NAME = 100
 /** Notes about a node. */
 export const MAX_NOTES = 2000
-/** Of automation, and of alerts: the name of a rule, a text with its tokens, a reaction, and a message that is tried. */
+/** Of automation and alerts: the name of a rule, a text with its tokens, a reaction, and a message to try. */
 export const MAX_RULE_NAME = 64
 export const MAX_TEMPLATE = 400
 export const MAX_REACTION = 16

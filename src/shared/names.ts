@@ -1,6 +1,6 @@
 /** The names of a table, in its order. */
 export function namesOf<Name extends string>(table: Readonly<Record<Name, unknown>>): readonly [Name, ...Name[]] {
-  // The tables are literals that nothing widens, and none is empty: their own keys are all of their type's.
+  // The tables are literals, never widened and never empty, so their keys are those of their type.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.keys(table) as [Name, ...Name[]]
 }
@@ -15,7 +15,7 @@ export function forEachName<Name extends string, T>(
   table: Readonly<Record<Name, unknown>>,
   make: (name: Name) => T,
 ): Record<Name, T> {
-  // Each name is given a value.
+  // Every name gets a value.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(namesOf(table).map((name) => [name, make(name)])) as Record<Name, T>
 }

@@ -1,4 +1,4 @@
-/** The pages of the web application, and which paths below the site's own each of them has. */
+/** The pages of the web application, and the paths of each, relative to the site. */
 export const PAGES = {
   dashboard: /^\/$/,
   map: /^\/map$/,
@@ -32,7 +32,7 @@ export function isPagePath(path: string): boolean {
   return Object.values(PAGES).some((pattern) => pattern.test(plain))
 }
 
-/** Whether a path is of the pages that other sites may show in a frame. */
+/** Whether a path belongs to the pages that other sites may show in a frame. */
 export function isEmbedPath(path: string): boolean {
   return path === '/embed' || path.startsWith('/embed/')
 }

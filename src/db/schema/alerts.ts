@@ -27,7 +27,9 @@ export const alertRules = sqliteTable(
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),
     revision: integer('revision').notNull(),
-    /** Earlier events do not count: when the rule was created, switched on, or made to watch something else. */
+    /**
+     * Earlier events do not count. The time when the rule was created, switched on, or changed to watch something else.
+     */
     anchorAt: integer('anchor_at').notNull(),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
@@ -50,9 +52,9 @@ export const alerts = sqliteTable(
     /** Identifies one occurrence: the rule never gets a second alert for it. */
     key: text('key').notNull(),
     nodeNum: integer('node_num'),
-    /** Of a message: its channel; null: none. */
+    /** The channel of a message; null: none. */
     channel: integer('channel'),
-    /** Of a message: it was direct. */
+    /** Whether the alert is about a direct message. */
     direct: flag('direct').notNull().default(false),
     /** What happened, as a sentence. */
     what: text('what').notNull(),
@@ -66,9 +68,9 @@ export const alerts = sqliteTable(
      * When its owner was last notified; null: not yet, because the rule or the node is silenced or the alert is muted.
      */
     toldAt: integer('told_at'),
-    /** It fired too often: reported once, then muted. */
+    /** The rule fired too often: reported once, then muted. */
     held: flag('held').notNull().default(false),
-    /** Its radios are down, so nothing is heard of it. */
+    /** The radios that hear its node are disconnected. */
     inhibited: flag('inhibited').notNull().default(false),
     /** Identifies the step that last changed it, so that the same step finds it. */
     step: text('step').notNull(),
@@ -95,7 +97,7 @@ export const alertDestinations = sqliteTable(
     enabled: flag('enabled').notNull(),
     /** JSON, including secrets: never leaves the service except in a backup. */
     settings: text('settings').notNull(),
-    /** For an e-mail address: when its owner followed the link; others are confirmed on creation. */
+    /** When the owner followed the link in the e-mail; destinations of other kinds are confirmed on creation. */
     confirmedAt: integer('confirmed_at'),
     /** Failed attempts since the last success. */
     failures: integer('failures').notNull().default(0),
@@ -114,7 +116,7 @@ export const alertDeliveries = sqliteTable(
   'alert_deliveries',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
-    /** ID for the receiver: the same at each attempt. */
+    /** ID for the receiver, the same at each attempt. */
     uid: text('uid').notNull().unique(),
     destinationId: integer('destination_id')
       .notNull()

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { OUTCOMES, RULE_KINDS } from '../../shared/automation/rule-kinds.ts'
 
-// The tables of automation, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
+// The tables of automation. Every timestamp is an integer: milliseconds since the Unix epoch.
 
 export const automations = sqliteTable(
   'automations',
@@ -27,16 +27,16 @@ export const automations = sqliteTable(
   (t) => [uniqueIndex('automations_name').on(sql`lower(${t.name})`)],
 )
 
-/** What automations did or skipped. No foreign key: deleting a rule must not reset its count of answers. */
+/** What rules did or skipped. No foreign key, because deleting a rule must not reset its count of answers. */
 export const automationRuns = sqliteTable(
   'automation_runs',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     automationId: integer('automation_id').notNull(),
-    /** Unique for one automation: the time that was due, the packet that was answered, or a reason and its hour. */
+    /** Unique for one rule: the time when it was due, the packet that was answered, or a reason and its hour. */
     key: text('key').notNull(),
     t: integer('t').notNull(),
-    /** Equal skips of one hour are one row. */
+    /** The latest of `count` equal skips within an hour, which share this row. */
     lastT: integer('last_t').notNull(),
     count: integer('count').notNull().default(1),
     outcome: text('outcome', { enum: OUTCOMES }).notNull(),

@@ -7,7 +7,7 @@ export const settings = sqliteTable('settings', {
   updatedAt: integer('updated_at').notNull(),
 })
 
-/** Change counters kept by triggers: they tell a polling client, in one look-up, that nothing is new. */
+/** Change counters kept by triggers. One look-up tells a polling client that nothing is new. */
 export const revisions = sqliteTable('revisions', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),

@@ -1,5 +1,5 @@
-// In place of @peculiar/asn1-* in the worker (scripts/edge.js): these read certificates, which come with attestations alone,
-// and none is asked for. What is left of them is the signature of a key on an elliptic curve.
+// Replaces @peculiar/asn1-* in the worker (scripts/edge.js). These packages read certificates, which come only with
+// attestations, and the service asks for none. Only the signature of an elliptic-curve key remains to be read.
 
 /** RFC 3279, section 2.2.3: a SEQUENCE of two INTEGERs of less than 128 bytes. Throws for anything else. */
 export const AsnParser = {
@@ -13,7 +13,7 @@ export const AsnParser = {
   },
 }
 
-/** The structure that the package has the parser look for; there is no other one here. */
+/** The structure that the package asks the parser for; there is only this one. */
 export const ECDSASigValue = undefined
 
 function readInteger(bytes: readonly number[]): [Uint8Array, readonly number[]] {

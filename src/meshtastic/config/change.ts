@@ -12,7 +12,7 @@ export type SectionInput = {
 
 export type InputIssue = { readonly path: string; readonly message: string }
 
-/** One field to change. Of a secret `before` and `after` are for memory only. */
+/** One field to change. Of a secret, `before` and `after` must stay in memory. */
 type LeafChange = {
   readonly leaf: Leaf
   readonly before: JsonValue
@@ -23,7 +23,7 @@ type LeafChange = {
 /** The effect of a change on a section. */
 export type SectionPlan = {
   readonly changes: readonly LeafChange[]
-  /** The changed parts, whole: with everything else that the radio sent in them. */
+  /** The changed parts, complete: with everything else that the radio sent in them. */
   readonly section: RawSection
 }
 
@@ -31,7 +31,7 @@ export type Planned =
   | { readonly ok: true; readonly plan: SectionPlan }
   | { readonly ok: false; readonly issues: InputIssue[] }
 
-/** Merges a change into a section, which stays as it is. Issues never repeat a value. */
+/** Merges a change into a section, which itself is not modified. Issues never repeat a value. */
 export function planChange(section: RawSection, input: SectionInput): Planned {
   const leaves = new Map(listLeaves(section).map((leaf) => [leaf.path, leaf]))
   const issues: InputIssue[] = []
@@ -46,7 +46,7 @@ export function planChange(section: RawSection, input: SectionInput): Planned {
   return { ok: true, plan: { changes, section: merged } }
 }
 
-/** Without a primary channel a radio receives nothing; of two it keeps an arbitrary one. */
+/** Without a primary channel a radio receives nothing; of two it keeps one at random. */
 function checkPrimary(section: RawSection, merged: RawSection, issues: InputIssue[]): void {
   const changed = new Map(merged.parts.map((part) => [part.prefix, part]))
   const parts = section.parts.map((part) => changed.get(part.prefix) ?? part)
@@ -72,7 +72,7 @@ function takeValue({ path, value, leaf }: Given<unknown>, changes: LeafChange[],
   changes.push({ leaf, before, after, value: parsed.value })
 }
 
-/** A given secret always counts as a change: nobody may find out whether it was the same before. */
+/** Sending a secret always counts as a change, so that nobody can find out whether it was the same before. */
 function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafChange[], issues: InputIssue[]): void {
   const at = `secrets.${path}`
   if (leaf?.field.secret !== true) return void issues.push({ path: at, message: 'no secret of this section' })
@@ -81,7 +81,7 @@ function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafCh
   changes.push({ leaf, before: readLeaf(leaf), after: valueAfter(leaf, parsed.value), value: parsed.value })
 }
 
-/** The value as it will read once it is written. */
+/** The value as it will be read once it is written. */
 function valueAfter(leaf: Leaf, value: unknown): JsonValue {
   const { schema } = leaf.part
   const message = clone(schema, leaf.part.message)
@@ -89,7 +89,7 @@ function valueAfter(leaf: Leaf, value: unknown): JsonValue {
   return readLeaf({ ...leaf, part: { ...leaf.part, message } })
 }
 
-/** A plan that also sets a field derived from others; users cannot set it. */
+/** A plan that also sets a derived field, which users cannot set. */
 export function addDerived(section: RawSection, plan: SectionPlan, path: string, value: unknown): SectionPlan {
   const leaf = listLeaves(section).find((each) => each.path === path)
   if (leaf === undefined) throw new Error(`no field ${path}`)
@@ -164,12 +164,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Paths of the changed fields that a section, read again, has not taken over. */
+/** Paths of the changed fields that the section, read again, does not have. */
 export function findDiffering({ changes }: SectionPlan, readAgain: RawSection): string[] {
   return changes.flatMap(({ leaf: { path }, after }) => (isAt(readAgain, path, after) ? [] : [path]))
 }
 
-/** Whether a section, read again, is as it was before the change. */
+/** Whether the section, read again, is as it was before the change. */
 export function isAsBefore({ changes }: SectionPlan, readAgain: RawSection): boolean {
   return changes.every(({ leaf: { path }, before }) => isAt(readAgain, path, before))
 }

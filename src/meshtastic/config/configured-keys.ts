@@ -3,7 +3,7 @@ import { expandPsk } from '../crypto/channel.ts'
 import type { ChannelKey } from '../link/mqtt-envelope.ts'
 import { parseNodeId } from '../node-id.ts'
 
-/** The radio's limit is 11; a name of another service may be longer. */
+/** The radio's own limit is 11, but names of other services may be longer. */
 const MAX_NAME_BYTES = 64
 
 /** `name=base64`, as a radio shows its channel key; `AQ==` is the default key. Null for anything else. */
@@ -22,7 +22,7 @@ export function parsePrivateKey(text: string): { readonly nodeNum: number; reado
   return nodeNum === null || bytes?.length !== 32 ? null : { nodeNum, key: bytes }
 }
 
-/** At the first `=`: a key may end with more of them. */
+/** Splits at the first `=`, because a key may end with more of them. */
 function splitPair(text: string): readonly [string, string | null] {
   const at = text.indexOf('=')
   return at === -1 ? [text, null] : [text.slice(0, at).trim(), text.slice(at + 1).trim()]

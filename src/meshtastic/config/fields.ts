@@ -8,7 +8,7 @@ import {
 } from '../gen/config_pb.ts'
 
 export const FIELD_TYPES = ['boolean', 'enum', 'flags', 'integer', 'number', 'string', 'bytes', 'ipv4'] as const
-/** Why a change of a field must be confirmed; see `RISKS`. */
+/** Why a change of a field needs a confirmation; see `RISKS`. */
 export const RISKS = ['region', 'mesh', 'link', 'access'] as const
 
 /** Data about a field for an editor. */
@@ -16,7 +16,7 @@ export type ConfigField = {
   /** Protobuf JSON names below the section, with dots. In channels `*` stands for the index. */
   readonly path: string
   readonly type: (typeof FIELD_TYPES)[number]
-  /** A list of such values. Of flags the value is a list of names in itself. */
+  /** Whether it is a list of such values. The value of flags is a list of names anyway. */
   readonly list: boolean
   readonly options: readonly string[] | null
   /** Of numbers. */
@@ -27,7 +27,7 @@ export type ConfigField = {
   /** Of bytes: how many there may be. */
   readonly sizes: readonly number[] | null
   readonly maxItems: number | null
-  /** Written and never shown. */
+  /** Writable, but never shown. */
   readonly secret: boolean
   readonly readOnly: boolean
   readonly risk: (typeof RISKS)[number] | null
@@ -39,7 +39,7 @@ export type SectionField = ConfigField & { readonly way: readonly DescField[]; r
 type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
   /** The names of the bits of a number. */
   readonly flags?: DescEnum
-  /** Neither shown nor written; keeps its value. */
+  /** Neither shown nor written; it keeps its value. */
   readonly hidden?: true
 }
 
@@ -49,8 +49,8 @@ const MESH = { risk: 'mesh' } as const satisfies Note
 const BYTE = { max: 255 } as const satisfies Note
 const LINK = { risk: 'link' } as const satisfies Note
 
-// Lengths and numbers are those that the firmware has room for (its nanopb sizes, less the final NUL of a text): a message
-// with anything larger is lost.
+// Lengths and numbers are those that fit the firmware (its nanopb sizes, less the final NUL of a text). A message with
+// anything larger is lost.
 const NOTES: Readonly<Record<string, Note>> = {
   'owner.id': { hidden: true },
   'owner.macaddr': { hidden: true },
@@ -70,7 +70,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'device.role': MESH,
   'device.tzdef': { maxBytes: 64 },
   'position.positionFlags': { flags: Config_PositionConfig_PositionFlagsSchema },
-  // On some hardware it switches Wi-Fi off.
+  // Switches Wi-Fi off on some hardware.
   'power.isPowerSaving': LINK,
   'power.powermonEnables': { flags: Config_PowerConfig_PowerMonStateSchema },
   'network.wifiEnabled': LINK,
@@ -135,7 +135,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'statusmessage.nodeStatus': { maxBytes: 79 },
 }
 
-/** Of a text or of bytes that nothing more is known of: an admin message must fit in one packet. */
+/** For a text or bytes with no other known limit: an admin message must fit in one packet. */
 const MAX_BYTES = 200
 const MAX_ITEMS = 16
 const MAX_U32 = 0xffffffff

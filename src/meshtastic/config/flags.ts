@@ -18,8 +18,8 @@ export function readFlags(table: DescEnum, bits: number | bigint): string[] {
 }
 
 /**
- * The bits of these names, and the bits of `present` without a name here: a client cannot want to clear unknown bits.
- * Null for a name that is neither in the table nor such a bit.
+ * The bits of these names, together with the bits of `present` that have no name here: a client cannot mean to clear
+ * bits that it does not know. Null for a name that is neither in the table nor such a bit.
  */
 export function writeFlags(table: DescEnum, names: readonly string[], present: readonly string[]): bigint | null {
   const kept = present.filter((name) => UNKNOWN.test(name))

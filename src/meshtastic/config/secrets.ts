@@ -2,7 +2,7 @@ import type { JsonValue } from '@bufbuild/protobuf'
 import type { RawSection } from './sections.ts'
 import { viewSection } from './values.ts'
 
-/** A secret that a radio sends to a server which another field of the section selects. Paths as in fields. */
+/** A secret that a radio sends to the server which another field of the section names. Paths as in fields. */
 export type Renewal = {
   readonly path: string
   /** A change to this value counts; null: any change. */
@@ -11,17 +11,17 @@ export type Renewal = {
 }
 
 const RENEWALS: Readonly<Record<string, readonly Renewal[]>> = {
-  // Firmware sends it as it is, and takes any certificate for the broker's. How an address is read is up to firmware:
+  // The firmware sends the password unencrypted and accepts any certificate. It also decides how an address is read, so
   // any other spelling counts as another broker.
   mqtt: [
     { path: 'address', value: null, secret: 'password' },
     { path: 'tlsEnabled', value: false, secret: 'password' },
   ],
-  // An access point of that name learns enough from the first answer to try out passwords on its own.
+  // An access point with that name can try out passwords offline after the first answer.
   network: [{ path: 'wifiSsid', value: null, secret: 'wifiPsk' }],
 }
 
-/** Changes of a section that require a secret to be given again, or cleared, if it is set. */
+/** Changes of a section after which a secret that is set must be given again, or cleared. */
 export function listRenewals(section: string): readonly Renewal[] {
   return RENEWALS[section] ?? []
 }

@@ -11,7 +11,7 @@ export type SectionKind = (typeof SECTION_KINDS)[number]
 /** A message of a section: the only one, or one of eight channels. `prefix` precedes the paths of its fields. */
 export type ConfigPart = { readonly prefix: string; readonly schema: DescMessage; readonly message: Message }
 
-/** A section as the radio sent it, secrets and fields newer than our table included: for memory only. */
+/** A section as the radio sent it, including secrets and fields newer than our table. It must stay in memory. */
 export type RawSection = {
   readonly section: string
   readonly kind: SectionKind
@@ -21,12 +21,12 @@ export type RawSection = {
 /** All settings that a radio reports in one handshake. */
 export type RadioConfig = {
   readonly nodeNum: number
-  /** The number of its starts; 0: not reported. */
+  /** How often the radio has started; 0: not reported. */
   readonly rebootCount: number
   readonly sections: ReadonlyMap<string, RawSection>
 }
 
-// Sessions have no settings, and those of the screen contain a PIN that is not in our table.
+// Session keys are not settings, and those of the device UI contain a PIN that is not in our table.
 const LEFT_OUT: ReadonlySet<string> = new Set(['sessionkey', 'deviceUi'])
 
 const MAX_CHANNELS = 8
@@ -98,7 +98,7 @@ export function channelsSection(channels: readonly Channel[]): RawSection {
   return { section: 'channels', kind: 'channels', parts }
 }
 
-/** The section in a `Config` or `ModuleConfig`; null for one that is not in our table. */
+/** The section in a `Config` or `ModuleConfig`; null if it is not in our table. */
 export function sectionOf({ case: section, value }: { case?: string | undefined; value?: unknown }): RawSection | null {
   const known = section === undefined ? undefined : SECTION_SCHEMAS.get(section)
   if (section === undefined || known === undefined || !isMessageOf(known.schema, value)) return null
@@ -109,7 +109,7 @@ function isMessageOf(schema: DescMessage, value: unknown): value is Message {
   return typeof value === 'object' && value !== null && '$typeName' in value && value.$typeName === schema.typeName
 }
 
-/** Bytes that differ when anything in the section differs, secrets included. */
+/** Bytes that differ if anything in the section differs, including secrets. */
 export function sectionBytes({ parts }: RawSection): Uint8Array {
   const all = parts.map(({ schema, message }) => toBinary(schema, message))
   return Uint8Array.from(all.flatMap((bytes) => [bytes.length & 0xff, bytes.length >> 8, ...bytes]))

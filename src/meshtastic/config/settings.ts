@@ -23,16 +23,16 @@ export type ChannelInfo = {
   readonly index: number
   /** `DISABLED`, `PRIMARY`, `SECONDARY`. */
   readonly role: string
-  /** Empty: the channel is called after the modem preset. */
+  /** Empty: the channel has the name of the modem preset. */
   readonly name: string
-  /** Bytes: 0 no encryption, 1 a well-known key, 16 or 32 a key of one's own. */
+  /** Bytes: 0 no encryption, 1 a well-known key, 16 or 32 a private key. */
   readonly keySize: number
   readonly hasKey: boolean
   readonly uplinkEnabled: boolean
   readonly downlinkEnabled: boolean
-  /** Bits of positions shared on the channel: 0 none, 32 exact. */
+  /** Precision in bits of positions shared on the channel: 0 none, 32 exact. */
   readonly positionPrecision: number
-  /** As `identifyChannel` has it; null when the channel is off, or when that is not known. */
+  /** As from `identifyChannel`; null when the channel is off or not known yet. */
   readonly identity: string | null
 }
 

@@ -6,8 +6,7 @@ import { listFields, type SectionField } from './fields.ts'
 import { readFlags } from './flags.ts'
 import { enumName } from '../enum-name.ts'
 
-/** Whether a secret is set; of a channel key also whether everybody knows it. */
-/** The form of a channel's key. */
+/** The kind of a channel's key: none, one that everybody knows, or a private one. */
 export const KEY_KINDS = ['none', 'default', 'custom'] as const
 
 export type SecretState = { readonly isSet: boolean; readonly kind: (typeof KEY_KINDS)[number] | null }
@@ -81,7 +80,7 @@ function kindOfKey(psk: Uint8Array): SecretState['kind'] {
   return (psk[0] ?? 0) === 0 ? 'none' : 'default'
 }
 
-/** The value as JSON, a secret's too: not to be shown then. */
+/** The value as JSON, including a secret's, which must not be shown then. */
 export function readLeaf(leaf: Leaf): JsonValue {
   const { owner, last } = reach(leaf)
   const value = (owner ?? reflect(last.parent)).get(last)
@@ -89,7 +88,7 @@ export function readLeaf(leaf: Leaf): JsonValue {
   return toValue(leaf.field, last, value)
 }
 
-/** The message that a leaf is in, null where it is absent, and its field there. */
+/** The message that contains a field, null where it is absent, and the field in it. */
 function reach({ part, field }: Leaf): { readonly owner: ReflectMessage | null; readonly last: DescField } {
   let owner: ReflectMessage | null = reflect(part.schema, part.message)
   for (const step of field.way.slice(0, -1)) {
@@ -114,17 +113,17 @@ function toValue(field: SectionField, { scalar }: DescField, value: unknown): Js
   if (typeof value !== 'number') return null
   if (field.enum !== null) return enumName(field.enum, value)
   if (field.type === 'ipv4') return formatIpv4(value)
-  // A 32-bit float holds seven digits: 3.2 instead of 3.200000047683716.
+  // A 32-bit float has seven digits: 3.2 instead of 3.200000047683716.
   if (scalar === ScalarType.FLOAT) return Number.isFinite(value) ? Number(value.toPrecision(7)) : null
   return value
 }
 
-/** Radios keep an address with its first byte lowest. */
+/** Radios store an address with its first byte lowest. */
 function formatIpv4(value: number): string {
   return [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff).join('.')
 }
 
-/** Sets fields in a message, as protobuf values; a list as an array. Other fields of the message stay. */
+/** Sets fields of a message, as protobuf values, and a list as an array. The message keeps its other fields. */
 export function writeLeaves(
   schema: DescMessage,
   message: ConfigPart['message'],

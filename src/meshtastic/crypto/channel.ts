@@ -1,4 +1,4 @@
-/** The publicly known default key: everybody can decrypt packets "encrypted" with it. 1PG7OiApB1nwvP+rz05pAQ== */
+/** The public default key: everybody can decrypt packets "encrypted" with it. 1PG7OiApB1nwvP+rz05pAQ== */
 const DEFAULT_KEY: readonly number[] = [
   0xd4, 0xf1, 0xbb, 0x3a, 0x20, 0x29, 0x07, 0x59, 0xf0, 0xbc, 0xff, 0xab, 0xcf, 0x4e, 0x69, 0x01,
 ]
@@ -32,10 +32,10 @@ export function hashChannel(name: string, key: Uint8Array): number {
   return new TextEncoder().encode(name).reduce(xor, 0) ^ key.reduce(xor, 0)
 }
 
-/** Which packet a key stream belongs to. Both are u32. */
+/** The packet to which a key stream belongs. Both are u32. */
 export type PacketNonce = { readonly id: number; readonly from: number }
 
-/** Cached by the array of a key, which never changes: there are few keys, and each is tried for many packets. */
+/** Cached by the array of a key, which never changes: there are few keys, and each is tried on many packets. */
 const imported = new WeakMap<Bytes, CryptoKey>()
 
 /**

@@ -1,8 +1,8 @@
 import { base64Decode } from '@bufbuild/protobuf/wire'
 
 /**
- * SHA-256 of public keys that firmware once made with too little entropy, so that others have them too: Meshtastic
- * publishes them and its firmware refuses them.
+ * SHA-256 of public keys that firmware once made with too little entropy, so that several radios have the same ones.
+ * Meshtastic publishes the list, and its firmware refuses these keys.
  */
 const WEAK_KEYS: ReadonlySet<string> = new Set([
   'f47ecc17e6b4a322eceed9084f3963ea8075e124ce05366963b2cbc028d3348b',
@@ -37,7 +37,10 @@ export async function isWeakKey(publicKey: string): Promise<boolean> {
   return WEAK_KEYS.has([...digest].map((byte) => byte.toString(16).padStart(2, '0')).join(''))
 }
 
-/** Firmware 2.8 derives a node's number from its public key, in base64: by CRC-32. 32 bits can be searched for. */
+/**
+ * The node number that firmware 2.8 derives from a public key in base64: its CRC-32. 32 bits are few enough to search
+ * for a key with the same number.
+ */
 export function fitsNodeNum(publicKey: string, nodeNum: number): boolean {
   return crc32(base64Decode(publicKey)) === nodeNum
 }

@@ -1,7 +1,7 @@
 /** Bytes of a signature. */
 export const SIGNATURE_BYTES = 64
 
-/** Keys whose Edwards form is kept: some meshes' worth. */
+/** Keys whose Edwards form is cached: those of several meshes. */
 const KEPT_KEYS = 2000
 const KEY_BYTES = 32
 
@@ -27,7 +27,7 @@ export function createVerifier(): VerifySignature {
   const keyOf = (publicKey: Uint8Array, sign: number) => {
     const name = `${sign} ${publicKey.join()}`
     const key = kept.get(name) ?? importKey(publicKey, sign)
-    // The latest used is the last to go.
+    // Moves the key to the end: the least recently used one is dropped first.
     kept.delete(name)
     kept.set(name, key)
     for (const oldest of kept.keys()) {
@@ -38,7 +38,8 @@ export function createVerifier(): VerifySignature {
   }
   return async (publicKey, signature, content) => {
     if (publicKey.length !== KEY_BYTES || signature.length !== SIGNATURE_BYTES) return false
-    // The sign bit is 0 in the specification; its older form, which libraries still write, has it in the last byte.
+    // The sign bit is 0 in the specification. Its older form, which some libraries still write, has it in the last
+    // byte.
     const plain = Uint8Array.from(signature)
     const last = plain[SIGNATURE_BYTES - 1] ?? 0
     plain[SIGNATURE_BYTES - 1] = last & 0x7f
@@ -71,7 +72,7 @@ async function importKey(publicKey: Uint8Array, sign: number): Promise<CryptoKey
 
 const P = 2n ** 255n - 19n
 
-/** Points of low order (Curve25519's own list): signatures that match them can be forged without the private key. */
+/** Points of low order (Curve25519's own list). Signatures that match them can be forged without the private key. */
 const LOW_ORDER: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -80,7 +81,10 @@ const LOW_ORDER: ReadonlySet<bigint> = new Set([
   39382357235489614581723060781553021112529911719440698176882885853963445705823n,
 ])
 
-/** The Edwards form of an X25519 key: y = (u − 1) / (u + 1). Null for an invalid key, or one that proves nothing. */
+/**
+ * The Edwards form of an X25519 key: y = (u − 1) / (u + 1). Null for an invalid key, or for one whose signatures prove
+ * nothing.
+ */
 function toEdwards(publicKey: Uint8Array, sign: number): Bytes | null {
   const u = publicKey.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
   if (u >= P || LOW_ORDER.has(u)) return null

@@ -103,7 +103,7 @@ function readFrame<T>(
   return message === null ? 'invalid' : { payload, message }
 }
 
-/** Always a copy: a platform may give chunks that are views of memory it uses again. */
+/** Always a copy: a platform may reuse the memory of its chunks. */
 function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
   const both = new Uint8Array(first.length + second.length)
   both.set(first)

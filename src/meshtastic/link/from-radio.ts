@@ -4,7 +4,7 @@ import { ChannelSchema } from '../gen/channel_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../gen/stream_pb.ts'
 import { mayHoldSecrets } from '../payload/payload.ts'
 
-/** The protocol is at field 20 in 2026; a number far above it is debug text that was taken for a message. */
+/** In 2026 the protocol is at field 20. A much higher number means that debug text was taken for a message. */
 const MAX_FIELD_NUMBER = 255
 
 /** Variants that are a plain number: configCompleteId and rebooted. All others of ours have a length. */
@@ -21,7 +21,7 @@ export function decodeFromRadio(payload: Uint8Array): FromRadio | null {
   }
 }
 
-/** An id at most, and one variant. The library takes any wire type for any field, and text often fits that. */
+/** At most an id and one variant. The library accepts any wire type for any field, and text often fits that. */
 function isShapedLikeFromRadio(payload: Uint8Array): boolean {
   const reader = new BinaryReader(payload)
   let variants = 0

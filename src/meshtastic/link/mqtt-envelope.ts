@@ -7,10 +7,10 @@ import { type Data, type MeshPacket, MeshPacketSchema } from '../gen/packet_pb.t
 import { BROADCAST, parseNodeId } from '../node-id.ts'
 import { decodeStrictly } from './wire-shape.ts'
 
-/** A packet is at most 256 bytes on the air; names around it are short. */
+/** A packet has at most 256 bytes on the air, and the names around it are short. */
 const MAX_ENVELOPE_BYTES = 1024
 
-/** The name that gateways use for direct messages that only the two ends can read. */
+/** The channel name that gateways use for direct messages that only the two ends can read. */
 const PKI_CHANNEL = 'PKI'
 
 /** Where a message was published. */
@@ -22,7 +22,7 @@ export type MqttTopic = {
   readonly gateway: number | null
 }
 
-/** `ROOT/2/e/CHANNEL/!gateway` or `ROOT/2/map/`; `c` is the name of `e` before 2.4. Null for all other topics. */
+/** `ROOT/2/e/CHANNEL/!gateway` or `ROOT/2/map/`; before 2.4, `c` stood for `e`. Null for all other topics. */
 export function parseMqttTopic(topic: string): MqttTopic | null {
   const match = /(?:^|\/)2\/(?:(map)\/?|[ec]\/(.+)\/([^/]*))$/.exec(topic)
   if (match === null) return null
@@ -57,12 +57,12 @@ export type ChannelKey = { readonly name: string; readonly key: Uint8Array<Array
 
 export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8Array.of(1)) }
 
-/** Opens a direct message: its `Data`, encoded, or null without the right key. */
+/** Decrypts a direct message: its encoded `Data`, or null without the right key. */
 export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise<Uint8Array | null>
 
 /**
- * The packet as a radio with these keys would report it: decrypted if one of them fits, else unchanged. A readable
- * packet has the number of its channel, even if the gateway sent its own slot.
+ * The packet as a radio with these keys would report it: decrypted if one of the keys fits, else unchanged. A readable
+ * packet gets the number of its channel, even if the gateway sent its own slot.
  */
 export async function openEnvelope(
   { packet, channelName }: Envelope,
@@ -86,7 +86,7 @@ export async function openEnvelope(
   return packet
 }
 
-/** The number of the channel of this name: with the key that is known for it, else with the one that every radio knows. */
+/** The number of the channel of this name, with the key configured for it, else with the default key. */
 function channelOf(channelName: string, keys: readonly ChannelKey[]): number {
   const { key } = keys.find(({ name }) => name === channelName) ?? DEFAULT_CHANNEL_KEY
   return numberChannel(identifyChannel(hashChannel(channelName, key), channelName))

@@ -11,7 +11,7 @@ export type Destination = {
   readonly channel: number
   /** From `createPacketIds`, never 0. */
   readonly id: number
-  /** 0 to 7. The radio does not clamp it to its own setting: the caller does. */
+  /** 0 to 7. The radio does not reduce it to its own setting; the caller does. */
   readonly hopLimit: number
   readonly wantAck: boolean
 }
@@ -31,7 +31,7 @@ export type DataPacket = Destination & {
   readonly isEmoji?: boolean
 }
 
-/** Asks the radio for everything it knows; `nonce` (u32, not 0) comes back in `config-complete`. */
+/** Asks the radio for everything it knows. `nonce` (u32, not 0) comes back in `config-complete`. */
 export function encodeWantConfig(nonce: number): Uint8Array {
   return encode({ case: 'wantConfigId', value: nonce })
 }
@@ -73,8 +73,8 @@ export function encodeData(packet: DataPacket): Uint8Array {
 }
 
 /**
- * Packet ids as the firmware makes them: a 10-bit counter below 22 random bits, never 0. `random` answers numbers
- * from 0 to below 1.
+ * Packet ids as the firmware makes them: a 10-bit counter below 22 random bits, never 0. `random` returns numbers from
+ * 0 to below 1.
  */
 export function createPacketIds(random: () => number): () => number {
   let counter = Math.floor(random() * 1024)

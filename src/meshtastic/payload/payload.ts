@@ -18,7 +18,7 @@ import { decodeUser, type NodeUser } from './user.ts'
 export type Payload =
   /** `origin` distinguishes a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
-  /** `fix` null: no coordinates in it, or impossible ones (`isOffGlobe`); that never clears a known place. */
+  /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
   | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
   | { readonly kind: 'nodeinfo'; readonly user: NodeUser }
   | {
@@ -29,7 +29,7 @@ export type Payload =
     }
   /** Answer to the packet `requestId`: `NONE` is an acknowledgement, other names are failures. */
   | { readonly kind: 'routing'; readonly error: string; readonly errorCode: number }
-  /** Without `requestId` it is a request passing by, not a result. */
+  /** Without `requestId` it is an overheard request, not a result. */
   | { readonly kind: 'traceroute'; readonly isReply: boolean; readonly route: Route }
   | { readonly kind: 'neighborinfo'; readonly nodeNum: number; readonly neighbors: readonly Neighbor[] }
   | { readonly kind: 'waypoint'; readonly waypoint: Waypoint }
@@ -42,7 +42,7 @@ export type Payload =
   /** The radio had no key for it. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'unknown' }
-  /** A port that we know, with bytes that do not decode. */
+  /** The bytes do not decode as the message of this known port. */
   | { readonly kind: 'malformed' }
 
 /** `snr` in dB. */
@@ -63,7 +63,7 @@ export type Waypoint = {
 }
 
 /**
- * Administration packets contain keys and passwords, and a remote shell the keys typed into it: their bytes are not
+ * Administration packets contain keys and passwords, and a remote shell contains what is typed. Their bytes are not
  * stored.
  */
 export function mayHoldSecrets(port: PortNum): boolean {
@@ -129,7 +129,7 @@ function decodeText(data: Data, origin: 'message' | 'detection' | 'alert'): Payl
   return { kind: 'text', text: new TextDecoder().decode(data.payload), origin }
 }
 
-/** An acknowledgement arrives as error 0 or as an empty message; a route inside Routing says nothing about delivery. */
+/** An acknowledgement is either error 0 or an empty message. A route inside Routing says nothing about delivery. */
 function decodeRouting({ variant }: wire.Routing): Payload {
   if (variant.case === 'routeRequest' || variant.case === 'routeReply') return { kind: 'unknown' }
   const errorCode = variant.value ?? wire.Routing_Error.NONE

@@ -7,9 +7,9 @@ export type PositionFix = {
   readonly longitude: number
   /** Metres above mean sea level. */
   readonly altitude: number | null
-  /** 10 to 31: the sender hid the place in a cell of this many bits; 32: exact; null: unknown. */
+  /** 10 to 31: the sender reduced the position to a cell of this many bits; 32: exact; null: unknown. */
   readonly precisionBits: number | null
-  /** When the device measured it, in milliseconds; null when its clock is not to be believed. */
+  /** When the device measured it, in milliseconds; null if its clock is wrong. */
   readonly time: number | null
   readonly satsInView: number | null
 }
@@ -27,13 +27,13 @@ export function decodePosition(position: Position, now: number): PositionFix | n
   }
 }
 
-/** Whether it has coordinates that are nowhere on Earth. */
+/** Whether it has coordinates outside the globe. */
 export function isOffGlobe({ latitudeI, longitudeI }: Position): boolean {
   if (latitudeI === undefined || longitudeI === undefined) return false
   return Math.abs(latitudeI) > 90e7 || Math.abs(longitudeI) > 180e7
 }
 
-/** Degrees from the wire's degrees × 10⁷; null under the same rules as `decodePosition`. */
+/** Degrees from the message's degrees × 10⁷; null under the same rules as `decodePosition`. */
 export function decodeCoordinates(
   latitudeI: number | undefined,
   longitudeI: number | undefined,

@@ -29,7 +29,7 @@ function listFields(variant: string, schema: DescMessage, message: Message): Met
     const values: unknown[] = isReflectList(value) ? [...value] : [value]
     return values.flatMap((each, index) => {
       const number = typeof each === 'bigint' ? Number(each) : each
-      // A broken sensor reports NaN, which is neither a measurement nor valid JSON.
+      // A broken sensor reports NaN, which is no measurement and no valid JSON.
       if (typeof number !== 'number' || !Number.isFinite(number)) return []
       return [[`${variant}.${field.jsonName}${index === 0 ? '' : index + 1}`, number] satisfies Metric]
     })

@@ -5,7 +5,7 @@ import { Config_DeviceConfig_RoleSchema } from '../gen/config_pb.ts'
 import { HardwareModel, HardwareModelSchema } from '../gen/hardware_pb.ts'
 import { type User, UserSchema } from '../gen/payloads_pb.ts'
 
-/** A node's identity. Null is "not reported": it never clears known values. */
+/** A node's identity. Null means "not reported" and never clears a known value. */
 export type NodeUser = {
   readonly longName: string | null
   readonly shortName: string | null
@@ -36,7 +36,7 @@ export function encodePublicKey(key: Uint8Array): string | null {
   return key.length === 32 ? base64Encode(key) : null
 }
 
-/** Firmware pads names with NUL and cuts them inside a character, which leaves replacement characters at the end. */
+/** Firmware pads names with NUL and may cut them inside a character, which leaves replacement characters at the end. */
 function cleanName(name: string): string | null {
   return (
     name

@@ -1,4 +1,4 @@
-/** Everything that is recorded, and the resource it belongs to. */
+/** All recorded actions, each with the resource it belongs to. */
 export const AUDIT_ACTIONS = {
   login_success: 'auth',
   login_failed: 'auth',
@@ -50,6 +50,6 @@ export const AUDIT_ACTIONS = {
 export type AuditAction = keyof typeof AUDIT_ACTIONS
 export type AuditResource = (typeof AUDIT_ACTIONS)[AuditAction]
 
-/** Of an export of the audit log. */
+/** The formats of an export of the audit log. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]

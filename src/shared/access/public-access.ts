@@ -1,4 +1,4 @@
-/** The areas that anonymous callers may be shown, and no others. */
+/** The areas that anonymous callers may see. */
 export const PUBLIC_RESOURCES = ['dashboard', 'nodes', 'messages', 'info'] as const
 export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
 
@@ -17,14 +17,14 @@ export type PublicAccess = {
   readonly channels: readonly number[]
   /** Null: positions are shown as sent. */
   readonly positionPrecisionBits: number | null
-  /** Nodes that were silent for longer are hidden; null: none are. */
+  /** Hides nodes that were silent for longer; null: none. */
   readonly hideSilentAfterDays: number | null
 }
 
 const READ: Shown = { read: true, write: false }
 const NOTHING: Shown = { read: false, write: false }
 
-/** The default: off, and a coarse map once it is switched on. */
+/** The default: off, with a coarse map once it is switched on. */
 export const DEFAULT_PUBLIC_ACCESS: PublicAccess = {
   enabled: false,
   permissions: { dashboard: NOTHING, nodes: READ, messages: NOTHING, info: NOTHING },

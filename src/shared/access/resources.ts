@@ -27,15 +27,15 @@ export function isResource(name: string): name is Resource {
   return isNameOf(RESOURCES, name)
 }
 
-/** Always all resources. */
+/** Always contains all resources. */
 export type Permissions = Readonly<Record<Resource, Grant>>
 
-/** Something for each resource. */
+/** A value for each resource. */
 export function forEachResource<T>(make: (resource: Resource) => T): Readonly<Record<Resource, T>> {
   return forEachName(RESOURCES, make)
 }
 
-/** Permissions built resource by resource. */
+/** Builds permissions, resource by resource. */
 export function permissionsFrom(grant: (resource: Resource) => Grant): Permissions {
   return forEachResource(grant)
 }

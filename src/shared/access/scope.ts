@@ -19,7 +19,7 @@ export const NEW_SCOPE: Scope = { channels: 'all', direct: NONE }
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }
 
 /**
- * Whether the contents of a channel may be read; null: what one of our radios reported of itself, which has no channel.
+ * Whether the contents of a channel may be read; null: what one of our radios reported about itself, without a channel.
  */
 export function canReadChannel({ channels }: Scope, channel: number | null): boolean {
   return channels === 'all' || channel === null || channels.read.includes(channel)

@@ -3,7 +3,7 @@ import { type Action, ACTIONS, ALL_PERMISSIONS, type Permissions, type Resource,
 
 /** Scopes that are not permissions, and the requirement on the owner of a token for each. */
 export const SPECIAL_SCOPES = {
-  /** Delivers in the name of any node, including texts: only for users who may change the radios. */
+  /** Delivers packets in the name of any node, including texts, so its owner must be allowed to change the radios. */
   ingest: { resource: 'configuration', action: 'write' },
   backup: 'admin',
   metrics: { resource: 'info', action: 'read' },
@@ -27,7 +27,7 @@ export function isSpecialScope(scope: string): scope is SpecialScope {
   return isNameOf(SPECIAL_SCOPES, scope)
 }
 
-/** Of a token. */
+/** The owner of a token. */
 export type ScopeOwner = { readonly isAdmin: boolean; readonly permissions: Permissions }
 
 /** Whether a token of this owner could use a scope that is not a permission. */

@@ -18,17 +18,17 @@ export const ALERT_KINDS = {
 export type AlertKind = keyof typeof ALERT_KINDS
 export const ALERT_KIND_NAMES = namesOf(ALERT_KINDS)
 
-/** `pending`: the condition holds, but not for long enough. */
+/** `pending`: the condition holds, but not long enough yet. */
 export const ALERT_STATES = ['pending', 'firing', 'resolved'] as const
 export type AlertState = (typeof ALERT_STATES)[number]
 
 /** The events of an area that a rule can watch. */
 export const AREA_EVENTS = ['enters', 'leaves', 'moves'] as const
 
-/** Of one user. */
+/** The maximum number of rules of one user. */
 export const MAX_ALERT_RULES = 50
 export const MAX_DESTINATIONS = 20
-/** Of the list of one rule. */
+/** The maximum length of a rule's list. */
 export const MAX_WATCHED = 200
 /** Minutes. */
 export const SILENT_MINUTES = { min: 15, max: 43_200 } as const

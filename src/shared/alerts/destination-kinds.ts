@@ -1,7 +1,7 @@
 import { namesOf } from '../names.ts'
 
 type Field = {
-  /** Never returned again. */
+  /** Fields that are never returned. */
   readonly secret?: true
   readonly optional?: true
   readonly example?: string
@@ -49,11 +49,11 @@ export function fieldsOf(kind: DestinationKind): readonly (readonly [name: strin
 }
 
 /**
- * The result of a message. `merged`: too many within an hour, it is counted in a summary. `dropped`: nobody may see it
- * any more.
+ * The result of a message. `merged`: there were too many within an hour, so it is counted in a summary. `dropped`: its
+ * owner may no longer see it.
  */
 export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
 
-/** The occasion of a message. */
+/** Why a message is sent. */
 export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm'] as const
 export type AlertTold = (typeof ALERT_TOLD)[number]

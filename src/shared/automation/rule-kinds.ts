@@ -2,7 +2,7 @@
 export const RULE_KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
 export type RuleKind = (typeof RULE_KINDS)[number]
 
-/** How `words` are looked for in a text; letters count without regard to case. */
+/** How `words` are searched in a text, regardless of case. */
 export const MATCH_MODES = ['exact', 'prefix', 'word', 'contains', 'wildcard'] as const
 export type MatchMode = (typeof MATCH_MODES)[number]
 

@@ -2,7 +2,7 @@ import { isNameOf, namesOf } from '../names.ts'
 
 type Token = { readonly meaning: string; readonly widest: string }
 
-/** Tokens of every text: their meaning, and the widest value that they get. */
+/** Tokens of every text, with their meaning and the widest value that they can get. */
 export const TOKENS = {
   longName: { meaning: 'Long name of the radio', widest: 'm'.repeat(39) },
   shortName: { meaning: 'Short name of the radio', widest: 'mmmm' },
@@ -14,7 +14,7 @@ export const TOKENS = {
   version: { meaning: "Version of the radio's firmware", widest: 'm'.repeat(20) },
 } as const satisfies Record<string, Token>
 
-/** Tokens of an answer, in addition to those of every text. */
+/** Tokens of answers, in addition to those of every text. */
 export const ANSWER_TOKENS = {
   senderLongName: { meaning: 'Long name of who is answered', widest: 'm'.repeat(39) },
   senderShortName: { meaning: 'Short name of who is answered', widest: 'mmmm' },

@@ -4,5 +4,5 @@
  */
 export const UNKNOWN_CHANNEL = -1
 
-/** Of a channel, as Meshtastic names them. */
+/** The roles of a channel, as Meshtastic names them. */
 export const CHANNEL_ROLES = ['DISABLED', 'PRIMARY', 'SECONDARY'] as const

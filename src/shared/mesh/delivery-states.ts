@@ -1,6 +1,6 @@
-/** How far a packet of ours got. */
+/** How far one of our packets got. */
 export const DELIVERY_STATES = ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
-/** Of a message: heard by a radio of ours, or sent by one. */
+/** Whether one of our radios heard a message or sent it. */
 export const DIRECTIONS = ['in', 'out'] as const

@@ -3,7 +3,7 @@ import { type AnySQLiteColumn, index, integer, sqliteTable, text, uniqueIndex } 
 import { flag } from '../flag.ts'
 import { AUTH_PROVIDERS } from '../../../shared/access/auth-providers.ts'
 
-// The tables of accounts, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
+// The tables of accounts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
 export const users = sqliteTable(
   'users',
@@ -19,7 +19,7 @@ export const users = sqliteTable(
     mustChangePassword: flag('must_change_password').notNull().default(false),
     isAdmin: flag('is_admin').notNull().default(false),
     isActive: flag('is_active').notNull().default(true),
-    /** Sessions of another epoch are dead, whichever store still holds them. */
+    /** Sessions of another epoch are invalid, whichever store still contains them. */
     sessionEpoch: integer('session_epoch').notNull().default(0),
     createdAt: integer('created_at').notNull(),
     lastLoginAt: integer('last_login_at'),
@@ -47,7 +47,7 @@ export const userPermissions = sqliteTable(
     canWrite: flag('can_write').notNull(),
     /** When it was last changed. */
     grantedAt: integer('granted_at').notNull(),
-    /** Null: the service itself, somebody at its console, or not known. */
+    /** Null: the service itself, somebody at its console, or unknown. */
     grantedBy: integer('granted_by').references(() => users.id),
   },
   (t) => [uniqueIndex('user_permissions_resource').on(t.userId, t.resource)],
@@ -61,7 +61,7 @@ export const apiTokens = sqliteTable(
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
     name: text('name').notNull(),
-    /** The first characters of the token, to recognise it by. */
+    /** The first characters of the token, to recognise it. */
     prefix: text('prefix').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
     scopes: text('scopes', { mode: 'json' }).$type<string[]>().notNull(),
@@ -94,7 +94,7 @@ export const sessions = sqliteTable(
   (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
 )
 
-/** Attempts at passwords, and used-up sign-ins, in their windows. Never in a backup. */
+/** Counters of failed passwords and used sign-ins, each with the end of its window. Never in a backup. */
 export const rateLimits = sqliteTable(
   'rate_limits',
   {
@@ -132,7 +132,9 @@ export const auditLog = sqliteTable(
   ],
 )
 
-/** How far the audit log is sealed and trimmed: one row, or none before the first seal. Triggers let both only grow. */
+/**
+ * How far the audit log is sealed and trimmed: one row, or none before the first seal. Triggers let both only increase.
+ */
 export const auditChain = sqliteTable('audit_chain', {
   id: integer('id').primaryKey(),
   /** Entries up to this id were trimmed; 0: none. */

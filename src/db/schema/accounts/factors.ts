@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqli
 import { users } from './accounts.ts'
 import { flag } from '../flag.ts'
 
-// Second factors of users, as a part of schema.ts.
+// Second factors of users.
 
 /** One authenticator app for each user. */
 export const totpFactors = sqliteTable('totp_factors', {
@@ -11,9 +11,9 @@ export const totpFactors = sqliteTable('totp_factors', {
     .references(() => users.id, { onDelete: 'cascade' }),
   /** Sealed under SESSION_SECRET. */
   seed: text('seed').notNull(),
-  /** The latest time step whose code was accepted: no code works twice. RFC 6238, 5.2. */
+  /** The latest time step whose code was accepted. No code works twice (RFC 6238, 5.2). */
   lastStep: integer('last_step').notNull(),
-  /** Random, from the use that set `lastStep`: of two at one instant it shows which one won. */
+  /** Random, from the use that set `lastStep`: it shows which of two simultaneous uses won. */
   lastUse: text('last_use'),
   createdAt: integer('created_at').notNull(),
   lastUsedAt: integer('last_used_at'),
@@ -28,7 +28,7 @@ export const recoveryCodes = sqliteTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     /** SHA-256, hexadecimal. */
     codeHash: text('code_hash').notNull(),
-    /** Null while the code is unused; random, from the use that took it. */
+    /** Null while the code is unused, then random, from the use that took it. */
     usedBy: text('used_by'),
   },
   (t) => [uniqueIndex('recovery_codes_code').on(t.userId, t.codeHash)],
@@ -54,7 +54,7 @@ export const passkeys = sqliteTable(
     transports: text('transports', { mode: 'json' }).$type<string[]>().notNull(),
     /** The domain that it belongs to. */
     rpId: text('rp_id').notNull(),
-    /** Random, from the latest use: of two at one instant it shows which one won. */
+    /** Random, from the latest use: it shows which of two simultaneous uses won. */
     lastUse: text('last_use'),
     createdAt: integer('created_at').notNull(),
     lastUsedAt: integer('last_used_at'),

@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
 import { flag } from '../flag.ts'
 
-// What OpenID providers report about users, as a part of schema.ts.
+// What OpenID providers report about users.
 
 /** A single-use link by which somebody takes over a prepared account. */
 export const invitations = sqliteTable('invitations', {
@@ -49,7 +49,7 @@ export const providerSessions = sqliteTable(
 )
 
 /**
- * What logout tokens ended recently: a sign-in that was under way meanwhile must not outlive it. Never in a backup.
+ * What logout tokens ended recently. A sign-in that was under way at that time must not survive it. Never in a backup.
  */
 export const providerLogouts = sqliteTable(
   'provider_logouts',
@@ -58,7 +58,7 @@ export const providerLogouts = sqliteTable(
     issuer: text('issuer').notNull(),
     /** Null: all sessions of the user. */
     sid: text('sid'),
-    /** Null: of any user. */
+    /** Null: sessions of any user. */
     subject: text('subject'),
     createdAt: integer('created_at').notNull(),
   },

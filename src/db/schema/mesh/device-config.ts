@@ -31,7 +31,7 @@ export const deviceConfigChanges = sqliteTable(
     state: text('state', { enum: CHANGE_STATES }).notNull(),
     /** JSON: paths of the requested fields, including secrets. */
     fields: text('fields').notNull(),
-    /** JSON: those that the radio did not apply. */
+    /** JSON: the fields that the radio did not apply. */
     differing: text('differing').notNull(),
     reason: text('reason'),
     /** The radio's notification during the change. */

@@ -58,7 +58,7 @@ export const messages = sqliteTable(
   ],
 )
 
-/** Each path by which a message arrived: another radio of ours, or another gateway that published it. */
+/** Each path by which a message arrived: one of our other radios, or another gateway that published it. */
 export const receptions = sqliteTable(
   'receptions',
   {

@@ -22,9 +22,9 @@ export const nodes = sqliteTable(
     /** The latest key that was announced in the node's name and not accepted. */
     refusedPublicKey: text('refused_public_key'),
     spoofSuspected: flag('spoof_suspected').notNull().default(false),
-    /** What raised the suspicion, so that the node can lift it by sending the same itself; `*`: more than one thing. */
+    /** What raised the suspicion. The node lifts it by sending the same itself. `*`: more than one thing. */
     spoofClaim: text('spoof_claim'),
-    /** When the latest packet with a verified signature by `publicKey` came. */
+    /** When the latest packet arrived whose signature `publicKey` verified. */
     signedAt: integer('signed_at'),
     /** Which data was signed: only signed data, or our own radio, replaces it. */
     keySigned: flag('key_signed').notNull().default(false),
@@ -41,7 +41,7 @@ export const nodes = sqliteTable(
     airUtilTx: real('air_util_tx'),
     uptimeSeconds: integer('uptime_seconds'),
     deviceMetricsTime: integer('device_metrics_time'),
-    /** dB and dBm of the node's own transmitter: only from packets heard directly. */
+    /** dB and dBm of the node's own transmitter, so only from packets heard directly. */
     snr: real('snr'),
     rssi: integer('rssi'),
     hopsAway: integer('hops_away'),
@@ -55,7 +55,7 @@ export const nodes = sqliteTable(
     notes: text('notes').notNull().default(''),
     /** Distinct days, UTC, on which it was heard; null: not counted yet, see `evidence.ts`. */
     daysHeard: integer('days_heard'),
-    /** The latest of them, in days since the epoch. */
+    /** The latest of these days, in days since the epoch. */
     lastHeardDay: integer('last_heard_day'),
     /** Heard by one of our radios, not only reported by a broker. */
     heardByRadio: flag('heard_by_radio').notNull().default(false),
@@ -65,11 +65,11 @@ export const nodes = sqliteTable(
     positionChannel: integer('position_channel').default(UNKNOWN_CHANNEL),
     /** The one channel of the device metrics. */
     metricsChannel: integer('metrics_channel').default(UNKNOWN_CHANNEL),
-    /** Only users who may change nodes see it, and what it sends. */
+    /** Only users who may change nodes see the node and what it sends. */
     isHidden: flag('is_hidden').notNull().default(false),
-    /** The revision of the nodes at the latest change of this one; set by triggers. */
+    /** The revision of the nodes at the latest change of this one, set by triggers. */
     revision: integer('revision').notNull().default(0),
-    /** As it reported it to its own radio connection, or on the map. */
+    /** As the node reported it over its own connection, or for maps. */
     firmwareVersion: text('firmware_version'),
   },
   (t) => [
@@ -84,14 +84,14 @@ export const nodes = sqliteTable(
 )
 
 /**
- * The latest position of a node on a channel, as long as `nodes` has one of another channel. A trigger on `nodes` keeps
- * it.
+ * The latest position of a node on a channel, as long as `nodes` has one from another channel. A trigger on `nodes`
+ * keeps it.
  */
 export const channelPositions = sqliteTable(
   'channel_positions',
   {
     nodeId: integer('node_id').notNull(),
-    /** As GET /api/channels numbers it. */
+    /** Numbered as in GET /api/channels. */
     channel: integer('channel').notNull(),
     latitude: real('latitude').notNull(),
     longitude: real('longitude').notNull(),
@@ -102,7 +102,7 @@ export const channelPositions = sqliteTable(
   (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
 )
 
-/** The latest device metrics of a node on a channel, as `channelPositions`. */
+/** The latest device metrics of a node on a channel, like `channelPositions`. */
 export const channelMetrics = sqliteTable(
   'channel_metrics',
   {
@@ -118,7 +118,10 @@ export const channelMetrics = sqliteTable(
   (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
 )
 
-/** WITHOUT ROWID in its migration. Rows of a node that is gone wait for their turn, as those of `telemetry` do. */
+/**
+ * WITHOUT ROWID in its migration. Rows of a deleted node wait until they are removed in slices, like those of
+ * `telemetry`.
+ */
 export const positions = sqliteTable(
   'positions',
   {
@@ -141,10 +144,10 @@ export const renumberings = sqliteTable(
     id: integer('id').primaryKey({ autoIncrement: true }),
     fromNodeNum: integer('from_node_num').notNull(),
     toNodeNum: integer('to_node_num').notNull(),
-    /** When the new number was first heard: later data is its own. */
+    /** When the new number was first heard. Later data belongs to it. */
     since: integer('since').notNull(),
     followedAt: integer('followed_at').notNull(),
-    /** When the old number was heard again; null: it was not. */
+    /** When the old number was heard again; null: never. */
     undoneAt: integer('undone_at'),
   },
   (t) => [index('renumberings_to').on(t.toNodeNum), index('renumberings_from').on(t.fromNodeNum)],
@@ -156,13 +159,13 @@ export const renumberings = sqliteTable(
  */
 export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })
 
-/** Nodes that a user deleted and that have not been heard since: a trigger on `nodes` removes the others. */
+/** Nodes that a user deleted and that have not been heard since; a trigger on `nodes` removes the others. */
 export const deletedNodes = sqliteTable(
   'deleted_nodes',
   {
     nodeNum: integer('node_num').primaryKey(),
     deletedAt: integer('deleted_at').notNull(),
-    /** It was hidden: its messages still are, and so is the node as soon as it is heard again. */
+    /** It was hidden. Its messages still are, and so is the node as soon as it is heard again. */
     isHidden: flag('is_hidden').notNull().default(false),
   },
   (t) => [

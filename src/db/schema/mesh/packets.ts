@@ -3,7 +3,7 @@ import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core
 import { flag } from '../flag.ts'
 import { STANDINGS } from '../../../shared/mesh/packets.ts'
 
-/** The latest packets: a ring, emptied from its old end. */
+/** The latest packets. When the log is full, the oldest are deleted. */
 export const packets = sqliteTable(
   'packets',
   {
@@ -24,11 +24,11 @@ export const packets = sqliteTable(
     pkiEncrypted: flag('pki_encrypted').notNull(),
     replayed: flag('replayed').notNull(),
     /**
-     * `own`: a radio of ours reported it about itself; `signed`: the sender's signature was verified; `spoofed`:
+     * `own`: one of our radios reported it about itself; `signed`: the sender's signature was verified; `spoofed`:
      * somebody else seems to have sent it in the sender's name.
      */
     standing: text('standing', { enum: STANDINGS }),
-    /** JSON: decoded, without possible keys and passwords. */
+    /** JSON: the decoded packet, without fields that may contain keys and passwords. */
     payload: text('payload').notNull(),
   },
   (t) => [

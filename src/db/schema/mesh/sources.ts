@@ -17,15 +17,15 @@ export const sources = sqliteTable('sources', {
   tokenId: integer('token_id').references(() => apiTokens.id, { onDelete: 'set null' }),
 })
 
-/** Node numbers that this source was the first to bring. */
+/** How many unknown node numbers each source reported first, within the limit and beyond it. */
 export const newcomers = sqliteTable('newcomers', {
   sourceId: integer('source_id')
     .primaryKey()
     .references(() => sources.id, { onDelete: 'cascade' }),
   /** The latest hour with any, in hours since the epoch. */
   hour: integer('hour').notNull(),
-  /** In that hour. */
+  /** Unknown node numbers of that hour. */
   asked: integer('asked').notNull(),
-  /** Beyond the limit, over all hours. */
+  /** Refused beyond the limit, over all hours. */
   refused: integer('refused').notNull(),
 })

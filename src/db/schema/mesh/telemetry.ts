@@ -35,7 +35,7 @@ const rollUpColumns = () => ({
   channel: integer('channel').default(UNKNOWN_CHANNEL),
 })
 
-/** WITHOUT ROWID in their migration, as `telemetry`. */
+/** WITHOUT ROWID in their migration, like `telemetry`. */
 export const telemetryHourly = sqliteTable('telemetry_hourly', rollUpColumns(), (t) => [
   primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
 ])
@@ -43,7 +43,7 @@ export const telemetryDaily = sqliteTable('telemetry_daily', rollUpColumns(), (t
   primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
 ])
 
-/** Hours with measurements that are not rolled up yet. WITHOUT ROWID in its migration. */
+/** Hours with measurements that are not summarised yet. WITHOUT ROWID in its migration. */
 export const telemetryDirty = sqliteTable(
   'telemetry_dirty',
   {

@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
-/** Traceroutes: requested by us, or overheard answers to others. */
+/** Traceroutes: requested by this service, or overheard. */
 export const traceroutes = sqliteTable(
   'traceroutes',
   {
@@ -40,7 +40,7 @@ export const neighbors = sqliteTable(
     neighborNum: integer('neighbor_num').notNull(),
     snr: real('snr').notNull(),
     t: integer('t').notNull(),
-    /** The channel it came on, as that of `traceroutes`. */
+    /** The channel of the report, like that of `traceroutes`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
@@ -59,7 +59,7 @@ export const waypoints = sqliteTable(
     longitude: real('longitude').notNull(),
     expiresAt: integer('expires_at'),
     lockedTo: integer('locked_to'),
-    /** The channel it came on, as that of `traceroutes`. */
+    /** The channel of the waypoint, like that of `traceroutes`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [index('waypoints_sender').on(t.fromNodeNum)],
