@@ -127,6 +127,8 @@ describe('migrations', () => {
       ).toStrictEqual(old)
     })
     expect(store.sqlite.prepare('select count(*) from telemetry').pluck().get()).toBe(5000)
+    const counted = "select row_count from revisions where name = 'nodes'"
+    expect(store.sqlite.prepare(counted).pluck().get()).toBe(2)
   })
 
   test('and the service runs on it at once', async () => {

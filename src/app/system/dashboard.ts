@@ -2,7 +2,7 @@ import { backupSchema } from './backup.ts'
 import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
 import { desc, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { nodes, rowCounts } from '../../db/schema.ts'
+import { nodes, revisions } from '../../db/schema.ts'
 import { type Db, prepareOnce, readTogether, type Store } from '../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { canReadChannel } from '../../shared/access/scope.ts'
@@ -51,7 +51,7 @@ export type Dashboard = z.infer<typeof dashboardSchema>
 const countNodesSince = (db: Db, since: SQL) =>
   db
     .select({
-      nodes: sql<number>`coalesce((select n from ${rowCounts} where table_name = 'nodes'), 0)
+      nodes: sql<number>`(select row_count from ${revisions} where name = 'nodes')
         - (select count(*) from ${nodes} where ${ofHiddenNode(nodes.nodeNum)})`,
       activeNodes: sql<number>`(select count(*) from ${nodes} where last_heard >= ${since})
         - (select count(*) from ${nodes} where ${ofHiddenNode(nodes.nodeNum)} and +last_heard >= ${since})`,

@@ -11,6 +11,8 @@ export const settings = sqliteTable('settings', {
 export const revisions = sqliteTable('revisions', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),
+  /** How many rows the table has, counted for the nodes alone; null: not counted. */
+  rowCount: integer('row_count'),
 })
 
 /** How accurate the clock of this machine is, as far as known. */

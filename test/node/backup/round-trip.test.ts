@@ -63,6 +63,17 @@ test('every table comes back unchanged, and a backup of it is identical byte for
   }
 })
 
+test('the number of nodes is counted again', async () => {
+  seedDatabase(here.database)
+  await tryRestore(here.dataDir, await makeBackup(here.dataDir))
+  const store = openDatabase(here.database)
+  const counted = store.sqlite.prepare("select row_count from revisions where name = 'nodes'").pluck()
+  expect(counted.get()).toBe(1)
+  store.sqlite.exec('insert into nodes (node_num, first_heard) values (77, 1), (78, 1); delete from nodes where id = 1')
+  expect(counted.get()).toBe(2)
+  store.close()
+})
+
 test('ids of deleted rows are not reused', async () => {
   seedDatabase(here.database)
   const name = await makeBackup(here.dataDir)
@@ -261,7 +272,7 @@ test('the fixture of the first version restores into this one', async () => {
       .all(),
   )
   expect(counted.length).toBeGreaterThan(0)
-  expect(one("select n from row_counts where table_name = 'nodes'")).toStrictEqual(one('select count(*) from nodes'))
+  expect(one("select row_count from revisions where name = 'nodes'")).toStrictEqual(one('select count(*) from nodes'))
   expect(
     one('select long_name, voltage, channel_utilization, battery_level, notes from nodes where id = 1'),
   ).toStrictEqual([

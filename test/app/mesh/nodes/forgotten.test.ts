@@ -58,7 +58,7 @@ async function deleteNode(nodeNum = FAR): Promise<number> {
 }
 
 describe('a node disappears in one step of few rows, whatever it has', () => {
-  /** Its own rows, and those of the text indexes of nodes and of the audit log. */
+  /** Rows that change when the node is deleted. */
   const changesOfDeletion = async () => {
     const admin = await app.admin()
     const changes = app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
@@ -67,17 +67,17 @@ describe('a node disappears in one step of few rows, whatever it has', () => {
     return (changes.get() ?? 0) - before
   }
 
-  test('its history is deleted in slices of at most 1000 rows × %d, and no other node’s', async () => {
+  test('its own rows alone while no text index has it', async () => {
     app.store.sqlite.exec('update text_indexes set indexed_from = 1000000')
     expect(await changesOfDeletion()).toBeLessThan(10)
   })
 
-  test('Each deleted row also lowers the row count of its owner.', async () => {
-    expect(await changesOfDeletion()).toBe(18)
+  test('and ten of the text indexes of nodes and of the audit log', async () => {
+    expect(await changesOfDeletion()).toBe(17)
   })
 })
 
-test("a deletion that the service's stop interrupts is continued by the next start", async () => {
+test('a deleted node is nowhere to be found', async () => {
   const admin = await app.admin()
   expect(await deleteNode()).toBe(204)
   for (const path of [`/api/nodes/${FAR}`, `/api/nodes/${FAR}/positions`, `/api/telemetry?nodeId=${FAR}&metric=a.a`]) {
@@ -89,7 +89,7 @@ test("a deletion that the service's stop interrupts is continued by the next sta
 })
 
 test.each([1, 0.1])(
-  'a node heard again during its deletion keeps its new rows and loses the old ones',
+  'its history is deleted in slices of at most 1000 rows × %d, and no other node’s',
   async (share) => {
     const [id, other] = [idOf(FAR), idOf(7)]
     await deleteNode()
@@ -103,14 +103,14 @@ test.each([1, 0.1])(
       return true
     }
     expect(await sweepForgotten(app.store, pause, () => share)).toBe(TABLES.length * ROWS)
-    // hours that are rolled up at the same time leave nothing behind
+    // Each deleted row also lowers the row count of its owner.
     expect(Math.max(...changes)).toBe(2 * 1000 * share)
     expect([rowsOf(id), rowsOf(other), forgotten()]).toStrictEqual([all(0), all(ROWS), []])
     expect(await sweepForgotten(app.store, pause)).toBe(0)
   },
 )
 
-test('As the other job of the service may do, also with hours that it read before the deletion.', async () => {
+test("a deletion that the service's stop interrupts is continued by the next start", async () => {
   const id = idOf(FAR)
   const left = () => rowsOf(id).reduce((sum: number, rows) => sum + Number(rows), 0)
   await deleteNode()
@@ -131,7 +131,7 @@ test('As the other job of the service may do, also with hours that it read befor
   expect(await deleteNode()).toBe(404)
 })
 
-test('a node that a forged backup lists as forgotten keeps its history', async () => {
+test('a node heard again during its deletion keeps its new rows and loses the old ones', async () => {
   const id = idOf(FAR)
   await deleteNode()
   let heardAt = 0
@@ -171,7 +171,7 @@ test('hours that are rolled up at the same time leave nothing behind', async () 
   let slices = 0
   await sweepForgotten(app.store, async () => {
     slices += 1
-    // As the other job of the service may do, also with hours that it read before they went.
+    // As the other job of the service may do, also with hours that it read before the deletion.
     app.store.sqlite
       .exec(`insert into telemetry_dirty select node_id, metric, t from telemetry where node_id = ${String(id)}
       and t % ${7 * HOUR} = 0 on conflict do nothing`)
@@ -181,7 +181,7 @@ test('hours that are rolled up at the same time leave nothing behind', async () 
   expect([rowsOf(id), forgotten()]).toStrictEqual([all(0), []])
 })
 
-test('a node that a made-up backup calls forgotten keeps its history', async () => {
+test('a node that a forged backup lists as forgotten keeps its history', async () => {
   const id = idOf(7)
   app.store.sqlite.prepare('insert into forgotten_nodes values (?), (12345)').run(id)
   expect(await sweepForgotten(app.store, onward)).toBe(0)
