@@ -58,6 +58,9 @@ function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statem
 /** A prepared select of many rows. */
 type Select<T> = Prepared & { all(values?: Record<string, unknown>): T | Promise<T> }
 
+/** A prepared select and its values. */
+export type Reading<T> = { readonly select: Select<T>; readonly values: Record<string, unknown> }
+
 /**
  * The rows of prepared selects, all with the same values, in one round trip to the database. No two fields of one
  * select may have the same name.
@@ -85,9 +88,18 @@ export async function changeAndRead<T>(
     await store.atomic(changes)
     return select.all(values)
   }
-  const answers = await store.batch([...changes, bind(select, values)])
-  const [rows] = rowsOf([select], answers.slice(-1))
-  return rows
+  return (await batchWith(store.batch, changes, { select, values })).rows
+}
+
+/** Runs statements and then a select in one batch: the answers of the statements, and the rows. */
+export async function batchWith<T>(
+  batch: NonNullable<Store['batch']>,
+  changes: readonly [Statement, ...Statement[]],
+  { select, values }: Reading<T>,
+): Promise<{ readonly answers: readonly unknown[]; readonly rows: T }> {
+  const all = await batch([...changes, bind(select, values)])
+  const [rows] = rowsOf([select], all.slice(-1))
+  return { answers: all.slice(0, -1), rows }
 }
 
 // Both drivers map the rows of a statement as its select says, also in a batch.

@@ -160,7 +160,7 @@ function sessionContract(make: Make): void {
       { key: 'address', most: 2 },
       { key: 'account', most: 1 },
     ]
-    const counts = async () => (await hits(limits, HOUR, NOW)).map(({ count }) => count)
+    const counts = async () => (await hits(limits, { ms: HOUR, now: NOW }, null)).counts.map(({ count }) => count)
     expect([await counts(), await counts(), await counts()]).toStrictEqual([[1, 1], [2, 2], [3]])
     await forgives([
       { key: 'address', how: 'one' },

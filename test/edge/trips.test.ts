@@ -99,8 +99,27 @@ test('a cold dashboard reads 100 rows at most, however many messages there are',
   }
 })
 
-test('a sign-in takes five journeys to D1', async () => {
+test('a sign-in takes four journeys to D1', async () => {
   const credentials = { username: 'admin', password: ADMIN_PASSWORD }
   app.ip = '192.0.2.1'
-  expect(await tripsOf(() => app.client().send('POST', '/api/auth/login', credentials))).toBe(5)
+  expect(await tripsOf(() => app.client().send('POST', '/api/auth/login', credentials))).toBe(4)
+})
+
+test('anonymous requests read the settings every five seconds', async () => {
+  expect((await admin.send('PUT', '/api/public-access', { enabled: true })).status).toBe(200)
+  const ask = () => app.client().send('GET', '/api/nodes')
+  await tripsOf(ask)
+  expect(await tripsOf(ask)).toBe(0)
+  // Another isolate switches it off: this one learns it when its copy is five seconds old.
+  await workerd.sql(
+    "update settings set value = json_set(value, '$.enabled', json('false')) where key = 'publicAccess'",
+  )
+  app.clock.advance(4999)
+  expect((await ask()).status).toBe(200)
+  app.clock.advance(1)
+  expect((await ask()).status).toBe(401)
+  expect((await admin.send('PUT', '/api/public-access', { enabled: true })).status).toBe(200)
+  expect((await ask()).status).toBe(200)
+  expect((await admin.send('PUT', '/api/public-access', { enabled: false })).status).toBe(200)
+  expect((await ask()).status).toBe(401)
 })

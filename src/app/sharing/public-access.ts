@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
-import { prepareOnce, rememberUnchanged, type Store } from '../../db/store.ts'
+import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../db/store.ts'
 import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
 import {
   DEFAULT_PUBLIC_ACCESS,
@@ -48,6 +48,9 @@ export const publicAccessSchema = z
 /** Missing fields stay as they are. */
 export const publicAccessChangesSchema = publicAccessSchema.partial()
 
+/** For how long caches in front of the service keep what anonymous callers see. */
+export const FRESH_SECONDS = 5
+
 /** Of `settings`. */
 export const PUBLIC_ACCESS_KEY = 'publicAccess'
 
@@ -75,13 +78,23 @@ const readEnabled: (store: Store, key: 'view') => PublicView | null | Promise<Pu
   },
 )
 
-/** The scope of anonymous callers now; null while public access is off. */
-export async function readPublicView({ store }: Pick<Ctx, 'store'>): Promise<PublicView | null> {
-  return readEnabled(store, 'view')
+/** How long the settings count where only a query could show that they changed, in milliseconds: as in caches. */
+const LASTS_MS = FRESH_SECONDS * 1000
+const lately = new WeakMap<Db, { readonly at: number; readonly view: PublicView | null }>()
+
+/** The scope of anonymous callers now; null while public access is off. Another process on D1 may learn it 5 s later. */
+export async function readPublicView({ store, now }: Pick<Ctx, 'store' | 'now'>): Promise<PublicView | null> {
+  if (store.version() !== null) return readEnabled(store, 'view')
+  const at = now()
+  const known = lately.get(store.db)
+  if (known !== undefined && at >= known.at && at - known.at < LASTS_MS) return known.view
+  const view = await readEnabled(store, 'view')
+  lately.set(store.db, { at, view })
+  return view
 }
 
 /** Whether other sites may show nodes in a frame. */
-export async function mayEmbed(ctx: Pick<Ctx, 'store'>): Promise<boolean> {
+export async function mayEmbed(ctx: Pick<Ctx, 'store' | 'now'>): Promise<boolean> {
   return (await readPublicView(ctx))?.permissions.nodes.read === true
 }
 
@@ -117,5 +130,6 @@ export async function updatePublicAccess(
       .onConflictDoUpdate({ target: settings.key, set: { value, updatedAt: ctx.now() } }),
     ...stillAdmin(ctx),
   ])
+  lately.delete(ctx.store.db)
   return after
 }

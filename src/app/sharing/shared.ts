@@ -9,13 +9,10 @@ import { describe, descriptionOf } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { type Buckets, type BucketSize, memoryBuckets } from '../http/limits/buckets.ts'
 import { invalidRequest } from '../http/validate.ts'
-import { readPublicView } from './public-access.ts'
+import { FRESH_SECONDS, readPublicView } from './public-access.ts'
 import type { PublicView } from './public-view.ts'
 
-/**
- * How long caches in front of the service may keep a body, and the service itself if it cannot see changes of the data.
- */
-const FRESH_SECONDS = 5
+/** How long the service itself keeps a body if it cannot see changes of the data. */
 const FRESH_MS = FRESH_SECONDS * 1000
 /** On a busy mesh, bodies are built for at most this share of the time. */
 const MAKING_SHARE = 1 / 20

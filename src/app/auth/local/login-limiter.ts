@@ -1,7 +1,7 @@
 import type { SessionStore } from '../sessions/store.ts'
 import { eq, or, sql, type SQL } from 'drizzle-orm'
 import { rateLimits } from '../../../db/schema.ts'
-import type { Statement, Store } from '../../../db/store.ts'
+import type { Reading, Statement, Store } from '../../../db/store.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 
@@ -39,28 +39,30 @@ const refusedKey = (key: string) => `refused:${key}`
 export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
 
 /**
- * Runs `check` as a password attempt, which returns null if the password was wrong. The attempt is counted before the
- * check, so that simultaneous attempts cannot pass together: a known browser's against the browser, so that no stranger
+ * Runs `check` as a password attempt, which returns null if the password was wrong: it gets the rows of `reading`. The
+ * attempt is counted before the check, so that simultaneous attempts cannot pass together: a known browser's against the browser, so that no stranger
  * keeps it out; any other against the account and its address. A success clears the count of the browser or account and
  * takes this attempt off the others; an attempt that throws does not count. Throws `rate_limited` with the seconds to
  * wait; `onRefused` is called at the first such refusal of a window.
  */
-export async function attemptLogin<T>(
+export async function attemptLogin<R, T>(
   ctx: Ctx,
-  { username, browser }: { readonly username: string; readonly browser: KnownBrowser | null },
-  check: () => Promise<T | null>,
+  attempt: { readonly username: string; readonly browser: KnownBrowser | null; readonly reading: Reading<R> },
+  check: (rows: R) => Promise<T | null>,
   onRefused: (limit: RefusedLimit) => Promise<void>,
 ): Promise<T | null> {
+  const { username, browser, reading } = attempt
   const { LOGIN_MAX_FAILURES: most } = ctx.config
+  const readAndCheck = async (rows: R | null) => check(rows ?? (await reading.select.all(reading.values)))
   const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven'], factor = 1): Limit => {
     return { key, most: most * factor, forgiven, onRefused: () => onRefused(name) }
   }
   if (browser !== null) {
     const browsers = limit('browsers', keys.browsers(browser.userId), 'one', BROWSERS_FACTOR)
-    return counted(ctx, [browsers, limit('browser', keys.browser(browser), 'all')], check)
+    return counted(ctx, [browsers, limit('browser', keys.browser(browser), 'all')], readAndCheck, reading)
   }
   const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
-  return counted(ctx, [...address, limit('account', keys.account(username), 'all')], check)
+  return counted(ctx, [...address, limit('account', keys.account(username), 'all')], readAndCheck, reading)
 }
 
 /** As `attemptLogin`, for the password of a signed-in user: failed sign-ins do not count here, nor the reverse. */
@@ -149,10 +151,16 @@ type Limit = {
   readonly onRefused: () => Promise<void>
 }
 
-async function counted<T>(ctx: Ctx, limits: readonly Limit[], check: () => Promise<T | null>): Promise<T | null> {
-  const end = await take(ctx, limits)
+/** `check` gets the rows of `reading`, or null if counting brought none. */
+async function counted<R, T>(
+  ctx: Ctx,
+  limits: readonly Limit[],
+  check: (rows: R | null) => Promise<T | null>,
+  reading: Reading<R> | null = null,
+): Promise<T | null> {
+  const { end, rows } = await take(ctx, limits, reading)
   try {
-    const found = await check().catch(async (error: unknown) => {
+    const found = await check(rows).catch(async (error: unknown) => {
       await takeBack(ctx, limits)
       throw error
     })
@@ -184,30 +192,30 @@ async function forgive(
 }
 
 /** Counts an attempt against each limit in turn, until one is full: that one is the last answer. */
-async function hitInTurn(ctx: Ctx, limits: readonly Limit[], now: number) {
-  const windowMs = ctx.config.LOGIN_WINDOW_SECONDS * 1000
-  if (ctx.sessions.hits !== undefined) return ctx.sessions.hits(limits, windowMs, now)
+async function hitInTurn<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null, now: number) {
+  const ms = ctx.config.LOGIN_WINDOW_SECONDS * 1000
+  if (ctx.sessions.hits !== undefined) return ctx.sessions.hits(limits, { ms, now }, reading)
   const counts: { count: number; resetAt: number }[] = []
   for (const { key, most } of limits) {
-    const counted = await ctx.sessions.hit(key, windowMs, now)
+    const counted = await ctx.sessions.hit(key, ms, now)
     counts.push(counted)
     if (counted.count > most) break
   }
-  return counts
+  return { counts, rows: null }
 }
 
 /**
- * Counts an attempt; the returned function ends its check. If the count is full of attempts that are being checked
+ * Counts an attempt; the returned `end` ends its check. If the count is full of attempts that are being checked
  * right now, it waits for one of them: their passwords may be right.
  */
-async function take(ctx: Ctx, limits: readonly Limit[]): Promise<() => void> {
+async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null) {
   for (;;) {
     const before = new Map(checksOf.get(ctx.sessions))
     const now = ctx.now()
-    const counts = await hitInTurn(ctx, limits, now)
+    const { counts, rows } = await hitInTurn(ctx, limits, reading, now)
     const full = limits.findIndex(({ most }, i) => (counts[i]?.count ?? 0) > most)
     const [refused, resetAt] = [limits[full], counts[full]?.resetAt ?? now]
-    if (refused === undefined) return begin(ctx, limits)
+    if (refused === undefined) return { end: begin(ctx, limits), rows }
     // A refused request was not an attempt at a password.
     await takeBack(ctx, limits.slice(0, full + 1))
     const { key, onRefused } = refused

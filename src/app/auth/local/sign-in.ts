@@ -1,6 +1,7 @@
 import { and, eq, not, sql } from 'drizzle-orm'
 import type * as z from 'zod'
 import { apiTokens, users } from '../../../db/schema.ts'
+import { prepareOnce } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -23,6 +24,28 @@ export type SignIn =
   | { readonly kind: 'half'; readonly userId: number; readonly epoch: number; readonly factors: SecondFactor[] }
   | { readonly kind: 'refused' }
 
+const queries = prepareOnce((db) => ({
+  /** The active local user of this name. */
+  localByName: db
+    .select({
+      id: users.id,
+      username: users.username,
+      hash: users.passwordHash,
+      epoch: users.sessionEpoch,
+      isAdmin: users.isAdmin,
+      hasFactor: hasSecondFactor,
+    })
+    .from(users)
+    .where(
+      and(
+        sql`lower(${users.username}) = lower(${sql.placeholder('username')})`,
+        eq(users.isActive, true),
+        eq(users.authProvider, 'local'),
+      ),
+    )
+    .prepare(),
+}))
+
 /**
  * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
  * time and get the same answer as a wrong password. Throws `rate_limited`.
@@ -33,8 +56,13 @@ export async function signIn(
   browser: KnownBrowser | null,
 ): Promise<SignIn> {
   const turn = browser === null ? 'stranger' : 'known'
-  const check = () => findByPassword(ctx, username, { password, turn })
-  const user = await attemptLogin(ctx, { username, browser }, check, (limit) => recordRefusal(ctx, username, limit))
+  const reading = { select: queries(ctx.store).localByName, values: { username } }
+  const user = await attemptLogin(
+    ctx,
+    { username, browser, reading },
+    ([found]) => checkPassword(ctx, found, { password, turn }),
+    (limit) => recordRefusal(ctx, username, limit),
+  )
   if (user === null) return refuse(ctx, username)
   if (user.isAdmin) ctx.disk?.makeRoom()
   const renewed = await renewHash(ctx.passwords, password, user.hash)
@@ -61,30 +89,14 @@ export async function signIn(
   return answer === null ? refuse(ctx, username) : { kind: 'signed-in', userId: user.id, epoch: user.epoch, answer }
 }
 
-/** The active local user with this name and password; null when there is none. Always costs one hash. */
-async function findByPassword(
+type LocalUser = Awaited<ReturnType<ReturnType<typeof queries>['localByName']['all']>>[number]
+
+/** The user, if the password is theirs; null when it is not, or there is no user. Always costs one hash. */
+async function checkPassword(
   ctx: Ctx,
-  username: string,
+  user: LocalUser | undefined,
   attempt: { readonly password: string; readonly turn: 'known' | 'stranger' },
 ) {
-  const user = await ctx.store.db
-    .select({
-      id: users.id,
-      username: users.username,
-      hash: users.passwordHash,
-      epoch: users.sessionEpoch,
-      isAdmin: users.isAdmin,
-      hasFactor: hasSecondFactor,
-    })
-    .from(users)
-    .where(
-      and(
-        sql`lower(${users.username}) = lower(${username})`,
-        eq(users.isActive, true),
-        eq(users.authProvider, 'local'),
-      ),
-    )
-    .get()
   const hash = user?.hash ?? null
   const matches = await verifyPassword(ctx.passwords, attempt, hash)
   return user !== undefined && hash !== null && matches ? { ...user, hash, hasFactor: user.hasFactor === 1 } : null

@@ -2,7 +2,14 @@ import type { Counters, SessionStore } from './store.ts'
 import { and, desc, eq, gt, gte, inArray, lt, lte, ne, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { rateLimits, sessions } from '../../../db/schema.ts'
-import { changeAndRead, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
+import {
+  batchWith,
+  changeAndRead,
+  prepareOnce,
+  type Reading,
+  rememberUnchanged,
+  type Store,
+} from '../../../db/store.ts'
 import { eachTurn, inSlices } from '../../upkeep/slices.ts'
 
 const queries = prepareOnce((db) => ({
@@ -101,13 +108,17 @@ export function databaseCounters({ db, batch }: Pick<Store, 'db' | 'batch'>): Co
     return how === 'all' ? db.delete(rateLimits).where(one) : db.update(rateLimits).set({ count }).where(one)
   }
   const together = batch && {
-    hits: async (limits: readonly Most[], windowMs: number, now: number) => {
-      const [first, ...others] = limits.map(({ key }, i) => hit(key, limits.slice(0, i), windowMs, now))
-      if (first === undefined) return []
-      return z
-        .array(z.array(countSchema))
-        .parse(await batch([first, ...others]))
-        .flat()
+    hits: async <T>(
+      limits: readonly Most[],
+      window: { readonly ms: number; readonly now: number },
+      reading: Reading<T> | null,
+    ) => {
+      const [first, ...others] = limits.map(({ key }, i) => hit(key, limits.slice(0, i), window.ms, window.now))
+      if (first === undefined) return { counts: [], rows: null }
+      const hits = [first, ...others] as const
+      const { answers, rows } =
+        reading === null ? { answers: await batch(hits), rows: null } : await batchWith(batch, hits, reading)
+      return { counts: z.array(z.array(countSchema)).parse(answers).flat(), rows }
     },
     forgives: async (all: readonly { readonly key: string; readonly how: 'all' | 'one' }[]) => {
       const [first, ...others] = all.map(({ key, how }) => forgive(key, how))

@@ -1,3 +1,5 @@
+import type { Reading } from '../../../db/store.ts'
+
 export type StoredSession = {
   /** Public number of the session, unique in the store. */
   readonly id: number
@@ -47,14 +49,14 @@ export interface Counters {
    */
   hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
   /**
-   * As `hit` of each key in turn, until a count is above its `most`: that one is the last answer. One journey; absent
-   * where each `hit` is none.
+   * As `hit` of each key in turn, until a count is above its `most`: that one is the last answer. The rows of `reading`
+   * come in the same journey. Absent where each `hit` is none.
    */
-  hits?(
+  hits?<T>(
     limits: readonly { readonly key: string; readonly most: number }[],
-    windowMs: number,
-    now: number,
-  ): Promise<{ count: number; resetAt: number }[]>
+    window: { readonly ms: number; readonly now: number },
+    reading: Reading<T> | null,
+  ): Promise<{ readonly counts: readonly { count: number; resetAt: number }[]; readonly rows: T | null }>
   /** Takes attempts back: `all` of them, or the latest one. */
   forgive(key: string, how: 'all' | 'one'): Promise<void>
   /** As `forgive` of each, in one journey; absent as `hits`. */
