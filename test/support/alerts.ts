@@ -3,6 +3,7 @@ import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
 import type { Mail, Outbound, OutboundRequest } from '../../src/app/alerts/outbox/ports.ts'
 import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
+import type { SqliteStore } from '../../src/node/database.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
 import { RADIO } from './mesh/mesh.ts'
 
@@ -62,7 +63,13 @@ export async function createTestAlerts({
   outbound: other,
   mail = null,
   env = {},
-}: { outbound?: Outbound; mail?: Mail | null; env?: Record<string, string> } = {}): Promise<TestAlerts> {
+  store,
+}: {
+  outbound?: Outbound
+  mail?: Mail | null
+  env?: Record<string, string>
+  store?: SqliteStore
+} = {}): Promise<TestAlerts> {
   const links: TestLink[] = [{ name: RADIO.name, state: 'connected', since: START - DAY }]
   const sent: OutboundRequest[] = []
   const outbound: Outbound = {
@@ -71,7 +78,11 @@ export async function createTestAlerts({
       return test.answer(request)
     },
   }
-  const app = await createTestApp({ env, ports: { outbound: other ?? outbound, mail, radio: radioOf(links) } })
+  const app = await createTestApp({
+    env,
+    ports: { outbound: other ?? outbound, mail, radio: radioOf(links) },
+    ...(store !== undefined && { store }),
+  })
   const admin = await app.admin()
   const look = async () => {
     await evaluateRules({ ...app.ports, startedAt: test.startedAt }, async () => true)

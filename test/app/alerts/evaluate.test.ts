@@ -302,6 +302,68 @@ test('entering an area fires an alert, and leaving it resolves the alert', async
   expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
 })
 
+/** Silent nodes 1 to 5: a favourite, an ignored router, a router, our own radio, and one of the list. */
+test.each([
+  { nodes: { kind: 'all' }, watched: [1, 3, 4, 5] },
+  { nodes: { kind: 'favorites' }, watched: [1] },
+  { nodes: { kind: 'own' }, watched: [4] },
+  { nodes: { kind: 'role', roles: ['ROUTER'] }, watched: [3] },
+  { nodes: { kind: 'list', nodes: ['!00000002', 5] }, watched: [2, 5] },
+])('a rule on $nodes watches these nodes only', async ({ nodes, watched }) => {
+  const at = alerts.app.clock.now
+  await alerts.ingest.store([1, 2, 3, 4, 5].map((from) => heard(packet(text('hi'), { from, id: ++id }), { at })))
+  alerts.app.store.sqlite.exec(`
+    update nodes set is_favorite = 1 where node_num = 1;
+    update nodes set is_ignored = 1 where node_num = 2;
+    update nodes set role = 2 where node_num in (2, 3);
+    update nodes set is_local = 1 where node_num = 4`)
+  await alerts.rule({ kind: 'node_silent', name: 'Silent', nodes, afterMinutes: 15 })
+  await alerts.pass(20 * MINUTE)
+  const found = (await alerts.alerts()).map(({ nodeNum }) => Number(nodeNum))
+  expect(found.toSorted((a, b) => a - b)).toStrictEqual(watched)
+})
+
+/** Latitudes on the meridian 10, one after the other, and the messages about them. A degree is 111 km. */
+const WALKS = [
+  {
+    of: 'leaving a polygon',
+    rule: {
+      when: 'leaves',
+      shape: {
+        kind: 'polygon',
+        points: [
+          [49, 9],
+          [49, 11],
+          [51, 11],
+          [51, 9],
+        ],
+      },
+    },
+    walk: [50, 50.9, 51.1, 52, 50.9],
+    types: ['alert.fired', 'alert.resolved'],
+  },
+  {
+    of: 'moving away from the first position, also in small steps',
+    rule: { when: 'moves', metres: 1000 },
+    walk: [50, 50.004, 50.008, 50.012, 50.02, 50.004],
+    types: ['alert.fired', 'alert.resolved'],
+  },
+  { of: 'moving less than that', rule: { when: 'moves', metres: 1000 }, walk: [50, 50.008, 49.992, 50], types: [] },
+]
+
+test.each(WALKS)('$of is reported $types', async ({ rule, walk, types }) => {
+  const destinations = [await alerts.webhook()]
+  await alerts.rule({ kind: 'area', name: 'Area', nodes: { kind: 'all' }, ...rule, destinations })
+  await hear(FAR)
+  for (const latitude of walk) {
+    alerts.app.store.sqlite
+      .prepare('update nodes set latitude = ?, longitude = 10 where node_num = ?')
+      .run(latitude, FAR)
+    await alerts.pass(2 * MINUTE)
+  }
+  expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(types)
+})
+
 test('a doubtful key is reported once, and acknowledging it is final', async () => {
   await hear(FAR)
   await alerts.rule({ kind: 'key', name: 'Keys', nodes: { kind: 'all' }, destinations: [await alerts.webhook()] })

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { readNames } from '../node-names.ts'
@@ -28,26 +27,30 @@ export const nodeNew = defineKind(nodeNewSchema, {
 const sentence = (name: string) => `${name} was heard for the first time`
 
 const queries = prepareOnce((db) => ({
-  first: db
-    .select({ at: sql<number | null>`min(first_heard)` })
-    .from(nodes)
+  facts: db
+    .select({
+      isFilled: sql<0 | 1>`exists (select 1 from nodes where first_heard <= ${sql.placeholder('before')})`,
+      isRestored: sql<0 | 1>`exists
+        (select 1 from audit_log where action = 'system_restored' and timestamp > ${sql.placeholder('before')})`,
+    })
+    .from(sql`(select 1)`)
     .prepare(),
 }))
 
-/** For this long after the first node was heard, all nodes are new. */
+/** For this long after the first node was heard, and after a restore, all nodes are new. */
 const FILL_MS = HOUR_MS
 
-/** Whether an unknown node is news. `firstHeard`: of the node known longest; null: there is none. */
-function isNewsworthy(firstHeard: number | null, now: number): boolean {
-  return firstHeard !== null && now - firstHeard >= FILL_MS
+async function isFilling(store: Store, now: number): Promise<boolean> {
+  const facts = await queries(store).facts.get({ before: now - FILL_MS })
+  return facts?.isFilled !== 1 || facts.isRestored === 1
 }
 
-/** Unknown nodes that were heard just now; none while all nodes are new. */
+/** Unknown nodes that were heard just now; none while the database fills. */
 async function findNew(store: Store, rules: readonly Watching[], batch: Batch): Promise<Event[]> {
   const { plan, newNodes, now } = batch
   if (rules.length === 0 || newNodes.size === 0) return []
   const heard = new Set(plan.news.map(({ packet }) => packet.from).filter((nodeNum) => newNodes.has(nodeNum)))
-  if (heard.size === 0 || !isNewsworthy((await queries(store).first.get())?.at ?? null, now)) return []
+  if (heard.size === 0 || (await isFilling(store, now))) return []
   const nameOf = await readNames(store, plan, [...heard])
   return [...heard].flatMap((nodeNum) =>
     rules.map((watching) => ({
