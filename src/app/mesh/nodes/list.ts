@@ -1,9 +1,9 @@
 import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
-import type { Db, Store } from '../../../db/store.ts'
+import type { Store } from '../../../db/store.ts'
 import type { Ctx, Reader } from '../../context.ts'
-import { ofNodesSeenBy, seesAllContents, viewKey, viewTag } from '../../sharing/visible.ts'
+import { ofNodesSeenBy, seesAllContents, type View, viewKey, viewTag } from '../../sharing/visible.ts'
 import { type Body, bodyOf } from '../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
@@ -122,12 +122,45 @@ async function filterNodes(
     signed === undefined ? undefined : signed ? isNotNull(nodes.signedAt) : isNull(nodes.signedAt),
     view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, nodes.nodeNum),
   ]
-  const rows = await select(store.db, and(...conditions))
-    .limit(limit)
-    .all()
+  const where = and(...conditions)
   const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), signed ?? ''].join('-')
   const tag = seesAllContents(view) ? '' : `-${viewTag(view)}`
-  return bodyOf(JSON.stringify(await nodesSeenBy(store, view, rows)), `"${revision}-${asked}-${rows.length}${tag}"`)
+  const found =
+    store.batch === undefined
+      ? await pickSerialised(store, view, { revision, where, limit })
+      : await readSerialised(store, view, { where, limit })
+  return bodyOf(`[${found.join(',')}]`, `"${revision}-${asked}-${found.length}${tag}"`)
+}
+
+/** Out of the nodes that are kept as JSON, because serialising thousands at once would stop everybody else. */
+async function pickSerialised(
+  store: Store,
+  view: View,
+  { revision, where, limit }: { revision: number; where: SQL | undefined; limit: number },
+): Promise<string[]> {
+  const all = seesAllContents(view) ? await serialiseNodes(store, revision) : await serialiseSeen(store, view, revision)
+  const found = await store.db.select({ id: nodes.id }).from(nodes).where(where).all()
+  const ids = new Set(found.map(({ id }) => id))
+  return all.list
+    .filter(({ id }) => ids.has(id))
+    .slice(0, limit)
+    .map(({ json }) => json)
+}
+
+/** On D1, which charges for each row that it reads: only the rows that were asked for. */
+async function readSerialised(
+  store: Store,
+  view: View,
+  { where, limit }: { where: SQL | undefined; limit: number },
+): Promise<string[]> {
+  const rows = await store.db
+    .select()
+    .from(nodes)
+    .where(where)
+    .orderBy(desc(nodes.lastHeard), asc(nodes.nodeNum))
+    .limit(limit)
+    .all()
+  return (await nodesSeenBy(store, view, rows)).map((node) => JSON.stringify(node))
 }
 
 /** Undefined while the index is being built, and for a `q` that is too short for it. */
@@ -140,8 +173,4 @@ async function indexFinds(store: Store, q: string): Promise<SQL | undefined> {
 function matches(q: string): SQL | undefined {
   const nodeId = sql`instr(printf('!%08x', ${nodes.nodeNum}), lower(${q})) > 0`
   return or(contains(nodes.longName, q), contains(nodes.shortName, q), nodeId)
-}
-
-function select(db: Db, where: SQL | undefined) {
-  return db.select().from(nodes).where(where).orderBy(desc(nodes.lastHeard), asc(nodes.nodeNum)).$dynamic()
 }
