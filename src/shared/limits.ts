@@ -45,3 +45,7 @@ export const MAX_PASSKEY_NAME = 64
 /** Characters of the address of map tiles, and of their attribution. */
 export const MAX_TILE_URL = 2048
 export const MAX_ATTRIBUTION = 300
+
+/** Event streams of anonymous callers that one process keeps open, of all and of one address. */
+export const MAX_PUBLIC_STREAMS = 1000
+export const MAX_PUBLIC_STREAMS_OF_ADDRESS = 10

@@ -33,8 +33,8 @@ export type Description = {
   /** Headers of answers to this route only, and their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
-  /** Also answers anonymous callers while public access shows them this. */
-  readonly shared?: PublicResource
+  /** Also answers anonymous callers while public access shows them this, or anything. */
+  readonly shared?: PublicResource | 'any'
   /** GET by this handler changes something, so HEAD is refused. */
   readonly getOnly?: true
 }

@@ -1,11 +1,11 @@
 import { computed, effect, signal } from '@preact/signals'
 import { backOff } from '../../shared/back-off.ts'
 import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/mesh/event-kinds.ts'
-import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects, seeingAs } from '../api.ts'
-import { can, has, refreshStatus, status } from './session.ts'
+import { ApiError, BASE, isEmbedded, isRecord, noteHeard, readProblem, reconnects, seeingAs } from '../api.ts'
+import { can, has, isStranger, refreshStatus, status } from './session.ts'
 
 /**
- * - `off`: nobody is signed in, or the page is hidden
+ * - `off`: nobody is there who may see anything, or the page is hidden
  * - `connecting`: opening for the first time
  * - `live`: events arrive at once
  * - `cut`: was open, and is being reopened
@@ -49,9 +49,9 @@ const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 const PATIENCE = 3
 
 /**
- * Keeps one stream of events open while a user is signed in and the tab is visible; a hidden tab closes its connection
- * and resumes where it was. Uses `fetch`, since an EventSource hides statuses and heartbeats, and cannot resume after
- * it gave up. Runs until the returned function is called.
+ * Keeps one stream of events open while the tab is visible, for a user or for a stranger who is shown something; a
+ * hidden tab closes its connection and resumes where it was. Uses `fetch`, since an EventSource hides statuses and
+ * heartbeats, and cannot resume after it gave up. Runs until the returned function is called.
  */
 export function keepLive(): () => void {
   const isVisible = signal(document.visibilityState === 'visible')
@@ -63,6 +63,7 @@ export function keepLive(): () => void {
     const known = status.value
     // The events depend on who is signed in.
     if (seeingAs !== null) return null
+    if (isStranger.value) return STRANGER
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })
   const stopReading = effect(() => {
@@ -81,8 +82,11 @@ export function keepLive(): () => void {
   }
 }
 
+/** The id of no user. */
+const STRANGER = 0
+
 /** Where the stream was when it ended, and whose it was. */
-let resumeAt = { userId: 0, id: '' }
+let resumeAt = { userId: STRANGER, id: '' }
 
 function createStream(userId: number) {
   if (resumeAt.userId !== userId) resumeAt = { userId, id: '' }
@@ -132,7 +136,8 @@ async function readStream(controller: AbortController): Promise<Ending> {
   let silence = setTimeout(() => controller.abort(), SILENCE_MS)
   try {
     const headers: Record<string, string> = resumeAt.id === '' ? {} : { 'Last-Event-ID': resumeAt.id }
-    const response = await fetch(`${BASE}api/events`, { headers, signal: controller.signal })
+    const credentials = isEmbedded ? 'omit' : 'same-origin'
+    const response = await fetch(`${BASE}api/events`, { headers, credentials, signal: controller.signal })
     if (!response.ok || response.body === null) return { wasOpen, refusal: await refusalOf(response) }
     const parse = createParser()
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

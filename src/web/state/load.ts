@@ -2,6 +2,7 @@ import { effect, signal, useSignal, useSignalEffect, type Signal } from '@preact
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
+import { isStranger } from './session.ts'
 import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
 import type { EventKind } from '../../shared/mesh/event-kinds.ts'
 
@@ -59,7 +60,9 @@ export function useFresh(
   useEffect(() => {
     if (everyMs === undefined) return
     return effect(() => {
-      const pauseMs = isTold(on) ? Math.max(everyMs, take === null ? TOLD_MS : KEPT_MS) : everyMs
+      // Lists for strangers may come from a cache, and lack what was told just before.
+      const isKept = take !== null && !isStranger.value
+      const pauseMs = isTold(on) ? Math.max(everyMs, isKept ? KEPT_MS : TOLD_MS) : everyMs
       const tick = () => {
         if (document.visibilityState !== 'visible' || !online.peek()) return
         if (Date.now() - at.current >= pauseMs - GAP_MS) void run()

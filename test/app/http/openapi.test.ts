@@ -30,7 +30,7 @@ const operation = z.strictObject({
   summary: z.string().min(3).max(120),
   description: z.string().min(3).optional(),
   'x-access': z.object({ kind: z.string() }),
-  'x-public': z.enum(['dashboard', 'nodes', 'messages', 'info']).optional(),
+  'x-public': z.enum(['dashboard', 'nodes', 'messages', 'info', 'any']).optional(),
   security: z.array(z.partialRecord(z.enum(['session', 'token']), z.array(z.never()))).optional(),
   parameters: z.array(parameter),
   requestBody: z.strictObject({ required: z.boolean(), content }).optional(),

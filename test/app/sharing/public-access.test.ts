@@ -188,6 +188,7 @@ describe('an anonymous caller', () => {
     expect(shared.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
       'GET /api/channels',
       'GET /api/dashboard',
+      'GET /api/events',
       'GET /api/info',
       'GET /api/map',
       'GET /api/map/archive',

@@ -99,14 +99,21 @@ test('nothing of an unreadable channel is in any byte, and all that is readable 
 })
 
 test('a stranger sees just the chosen channels, of each value the latest on them', async () => {
-  await mesh.play(MESH, HIDDEN)
+  const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0], null)
-  const answers = await mesh.everythingPublic()
+  const answers = await mesh.everythingPublic(since)
   expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
   expect(naming(answers, HIDDEN)).toEqual([])
   // The node told its latest position on channel 2.
   const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
   expect(answers.get('/api/nodes')).toContain(MESH.map(markOf)[onFirst])
+  // The stream has the messages, and the latest values of nodes as they came.
+  const texts = MESH.flatMap((said, index) => (said.kind === 'text' ? [markOf(said, index)] : []))
+  const heard = marksIn(new Map([['/api/events', answers.get('/api/events') ?? '']]), MESH)
+  expect(heard.filter((mark) => texts.includes(mark))).toEqual(
+    marksForStrangers([0], MESH, HIDDEN).filter((mark) => texts.includes(mark)),
+  )
+  expect(heard).toContain(MESH.map(markOf)[onFirst])
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts).toEqual({
     nodes: 2,
     activeNodes: 2,
@@ -116,9 +123,9 @@ test('a stranger sees just the chosen channels, of each value the latest on them
 })
 
 test('a stranger gets rounded places alone, and nothing from which our radios can be told', async () => {
-  await mesh.play(MESH, HIDDEN)
+  const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0, 1, 2], 12)
-  const answers = await mesh.everythingPublic()
+  const answers = await mesh.everythingPublic(since)
   const places = MESH.flatMap((said, index) => (said.kind === 'position' ? [markOf(said, index)] : []))
   const others = marksForStrangers([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
   expect(marksIn(answers, MESH)).toEqual(others)
@@ -132,11 +139,11 @@ test('nothing that is not shared is in any byte that a stranger gets', async () 
   const some = fc.tuple(meshesOn(4), channelsAmong(4), someNodes, someNodes)
   await fc.assert(
     fc.asyncProperty(some, async ([all, channels, hidden, ignored]) => {
-      await mesh.play(all, hidden)
+      const since = await mesh.play(all, hidden)
       mesh.ignore(ignored)
       mesh.share(channels, null)
       const unseen = new Set([...hidden, ...ignored])
-      const answers = await mesh.everythingPublic()
+      const answers = await mesh.everythingPublic(since)
       expect(marksIn(answers, all)).toEqual(marksForStrangers(channels, all, unseen))
       expect(naming(answers, unseen)).toEqual([])
     }),

@@ -24,7 +24,7 @@ export type SeenMesh = {
   /** Every byte that the client gets, by what it asked for. */
   everything(client: Client, since: string): Promise<Map<string, string>>
   /** The same for a stranger. */
-  everythingPublic(): Promise<Map<string, string>>
+  everythingPublic(since: string): Promise<Map<string, string>>
 }
 
 /** An app with a mesh whose every item has a mark, and a user of any scope. */
@@ -71,7 +71,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
     ignore(nodeNums) {
       exec(`update nodes set is_ignored = node_num in (${[...nodeNums].join()})`)
     },
-    async everythingPublic() {
+    async everythingPublic(since) {
       // The limits for anonymous callers are full again.
       clock.advance(30_000)
       const found = new Map<string, string>()
@@ -80,6 +80,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       for (const path of pathsOf(REQUESTS, START)) {
         if (!found.has(path)) found.set(path, await (await stranger.send('GET', path)).text())
       }
+      found.set('/api/events', await eventsForStranger(since))
       return found
     },
     async everything(client, since) {
@@ -88,6 +89,21 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       found.set('/api/events', await eventsSince(client, since))
       return found
     },
+  }
+
+  /** The events as somebody without an account gets them who listens while they happen. */
+  async function eventsForStranger(since: string): Promise<string> {
+    const stream = await openEventStream(stranger)
+    const happened = events.since(Number(since.split('-')[1]), Number.MAX_SAFE_INTEGER)
+    events.publish([...(happened ?? []), { kind: 'node', data: { nodeId: 'the last one' } }])
+    clock.advance(1000)
+    let all = ''
+    for (let block = await stream.next(); block !== null; block = await stream.next()) {
+      all += JSON.stringify(block)
+      if (all.includes('the last one')) break
+    }
+    await stream.end()
+    return all
   }
 
   /** The events up to one that everybody gets. */

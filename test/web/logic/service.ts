@@ -29,6 +29,12 @@ export function signInAs(id: number | null): void {
   status.value = id === null ? null : Object(statusOf(id))
 }
 
+/** Nobody is signed in, and public access shows the mesh, or nothing. */
+export function showToStrangers(isShown: boolean): void {
+  const permissions = Object.fromEntries(RESOURCE_NAMES.map((name) => [name, { read: isShown, write: false }]))
+  status.value = Object({ authenticated: false, user: null, permissions })
+}
+
 /** The value of a hook, in a component that draws nothing. */
 export function mountHook<T>(hook: () => T): { readonly current: () => T; unmount(): void } {
   const drawn: T[] = []

@@ -1,5 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { createStream, eventText as event, pass, serve, signInAs, statusOf, type Stream } from './service.ts'
+import {
+  createStream,
+  eventText as event,
+  pass,
+  serve,
+  showToStrangers,
+  signInAs,
+  statusOf,
+  type Stream,
+} from './service.ts'
 import { keepLive, type LiveEvent, liveState, watchLive } from '../../../src/web/state/live.ts'
 
 const document: EventTarget & { visibilityState: string } = Object(globalThis).document
@@ -176,4 +185,24 @@ test('reset marks all data as outdated; access requests the status', async () =>
   expect([heard, asked]).toStrictEqual([[null, null], 0])
   await stream.say('event: access\ndata: {}\n\n')
   expect(asked).toBe(1)
+})
+
+test('a stranger gets a stream where something is shown, without the position of a user, and polls without a place', async () => {
+  const stream = await open()
+  await stream.say(event('7', 'node', { nodeNum: 7 }))
+  showToStrangers(true)
+  const own = await last()
+  expect([streams.length, own.after]).toStrictEqual([2, null])
+  await own.say(event('x-1', 'node', { nodeNum: 8 }))
+  expect([liveState.value, heard.at(-1)]).toStrictEqual(['live', { kind: 'node', data: { nodeNum: 8 } }])
+  document.visibilityState = 'hidden'
+  document.dispatchEvent(new Event('visibilitychange'))
+  expect([liveState.value, own.signal.aborted]).toStrictEqual(['off', true])
+  refusal = () => Response.json({ code: 'rate_limited' }, { status: 429, headers: { 'retry-after': '60' } })
+  document.visibilityState = 'visible'
+  document.dispatchEvent(new Event('visibilitychange'))
+  await pass(0)
+  expect(liveState.value).toBe('polling')
+  showToStrangers(false)
+  expect(liveState.value).toBe('off')
 })

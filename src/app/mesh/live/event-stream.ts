@@ -1,24 +1,18 @@
 import type { Events, LiveEvent } from './event.ts'
 import { refreshViewer } from '../../auth/viewer.ts'
-import type { SignedInCtx, Viewer } from '../../context.ts'
+import type { Ctx, SignedInCtx, Viewer } from '../../context.ts'
 import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { canReadMessage, seesAllContents, seesNodes, type View, viewKey } from '../../sharing/visible.ts'
-import { canReadChannel } from '../../../shared/access/scope.ts'
-import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
+import { seesAllContents, type View, viewKey } from '../../sharing/visible.ts'
+import { contentsSeen, mayGet } from './seen.ts'
+import { type Bell, createBell, opening, type Reader, RESET, streamOf } from './stream.ts'
 
-/** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
-const BEAT_MS = 15_000
-/** Beats for which a reader may read nothing. */
-const MAX_STALLED_BEATS = 2
 /** Events in one chunk. */
 const MAX_CHUNK = 100
-/** How long a browser waits before it connects again. */
-const RETRY_MS = 3000
 
 /** Throws `unsupported_on_this_runtime`. */
-export function demandEvents({ events }: SignedInCtx): Events {
+export function demandEvents({ events }: Pick<Ctx, 'events'>): Events {
   if (events === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no live events')
   return events
 }
@@ -35,62 +29,14 @@ export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefine
   const release = events.subscribe(ctx.viewer.user.id, bell.ring)
   if (release === null) throw new AppError('rate_limited', 'Too many event streams of this user', { retryAfter: 15 })
   const reader = createReader(ctx, events, lastEventId, bell)
-  let cancelBeat = () => {}
-  const stop = () => {
-    cancelBeat()
-    release()
-    bell.ring()
-  }
-  let isAsking = false
-  let stalled = 0
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      const beat = () => {
-        stalled = isAsking ? 0 : stalled + 1
-        if (stalled >= MAX_STALLED_BEATS) {
-          stop()
-          controller.close()
-          return
-        }
-        reader.beat()
-        cancelBeat = events.after(BEAT_MS, beat)
-      }
-      cancelBeat = events.after(BEAT_MS, beat)
-    },
-    async pull(controller) {
-      isAsking = true
-      try {
-        const bytes = await reader.next()
-        if (bytes !== null) return controller.enqueue(bytes)
-        stop()
-        controller.close()
-      } catch (error) {
-        stop()
-        throw error
-      } finally {
-        isAsking = false
-      }
-    },
-    cancel() {
-      reader.end()
-      stop()
-    },
-  })
-}
-
-type Reader = {
-  /** The next chunk, as soon as there is one; null at the end. */
-  next(): Promise<Uint8Array | null>
-  /** Something is due, at least a comment. */
-  beat(): void
-  end(): void
+  return streamOf(events, reader, bell, release)
 }
 
 function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | undefined, bell: Bell): Reader {
   const resumed = lastEventId === undefined || lastEventId === '' ? events.last() : placeOf(events, lastEventId)
   let place = resumed ?? events.last()
   const id = () => `id: ${events.epoch}-${place}\n`
-  let opening = `${resumed === null ? RESET : ': open\n'}retry: ${RETRY_MS}\n${id()}\n`
+  let first = `${opening(resumed !== null)}${id()}\n`
   let isBeatDue = false
   let isEnded = false
   let isBehind = false
@@ -123,11 +69,11 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         isBehind = false
         const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
-        const before = opening + noteRights(viewer)
+        const before = first + noteRights(viewer)
         const chunk = take(viewer)
         // With the number of the last event, even if that was not for this viewer: it is where to resume.
         const after = isBeatDue ? `: beat\n${id()}\n` : ''
-        opening = ''
+        first = ''
         isBeatDue = false
         if (before !== '' || after !== '') return utf8.encode(before + chunk.text + after)
         if (chunk.text !== '') return chunk.bytes
@@ -159,7 +105,7 @@ const kept = new WeakMap<Events, Map<string, Chunk>>()
 function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]): Chunk {
   const chunks = kept.get(events) ?? new Map<string, Chunk>()
   kept.set(events, chunks)
-  const seen = found.filter((event) => mayGet(viewer, event))
+  const seen = found.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
   const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${seesAllContents(viewer.view) ? '' : viewKey(viewer.view)}`
   const known = chunks.get(key)
@@ -171,7 +117,6 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   return chunk
 }
 
-const RESET = 'event: reset\ndata: {}\n'
 const ACCESS = 'event: access\ndata: {}\n\n'
 
 function rightsOf({ user, permissions, scope }: Viewer): string {
@@ -184,51 +129,9 @@ function block({ epoch }: Events, event: LiveEvent, view: View): string {
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contentsSeen(event, view) })}\n\n`
 }
 
-/** Without the changes that came on a channel which the view does not have: to it, nothing has changed there. */
-function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
-  const changes = contents?.['changes']
-  if (channels === undefined || typeof changes !== 'object' || changes === null || seesAllContents(view)) {
-    return contents
-  }
-  const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))
-  if (unseen.length === 0) return contents
-  // A node that is told whole: with a part of it missing, pages read it from the list.
-  if ('nodeNum' in changes) return undefined
-  return { changes: Object.fromEntries(Object.entries(changes).filter(([name]) => !unseen.includes(name))) }
-}
-
-function mayGet({ user, permissions, view }: Viewer, { kind, place, nodes, userId }: LiveEvent): boolean {
-  const needs = EVENT_KINDS[kind]
-  if (needs === 'own') return userId === user.id
-  if (!permissions[needs].read || (nodes !== undefined && !seesNodes(view, nodes))) return false
-  return place === undefined || canReadMessage(view, place)
-}
-
 /** The position of an id; null for one that is no longer kept, is of another process, or is invalid. */
 function placeOf(events: Events, lastEventId: string): number | null {
   const [epoch, digits = ''] = lastEventId.split('-')
   const place = /^\d{1,15}$/.test(digits) ? Number(digits) : null
   return epoch === events.epoch && place !== null && events.since(place, 0) !== null ? place : null
-}
-
-type Bell = {
-  readonly ring: () => void
-  /** Resolves when it has rung since the last time. */
-  heard(): Promise<void>
-}
-
-function createBell(): Bell {
-  let hasRung = false
-  let answer: (() => void) | null = null
-  return {
-    ring() {
-      hasRung = true
-      answer?.()
-    },
-    async heard() {
-      if (!hasRung) await new Promise<void>((resolve) => (answer = resolve))
-      hasRung = false
-      answer = null
-    },
-  }
 }

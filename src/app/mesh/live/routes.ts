@@ -1,27 +1,24 @@
 import { Hono } from 'hono'
 import { requireAuth } from '../../http/access.ts'
+import { sharedEvents } from '../../sharing/strangers/shared-events.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { demandEvents, openEventStream } from './event-stream.ts'
-
-const HEADERS = {
-  'Content-Type': 'text/event-stream',
-  // nginx would hold events back until its buffer is full.
-  'X-Accel-Buffering': 'no',
-}
+import { STREAM_HEADERS } from './stream.ts'
 
 export const eventRoutes = new Hono<AppEnv>().get(
   '/',
+  sharedEvents,
   requireAuth,
   answers(
-    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. A node event has the changed fields of the node in `changes`, or `isDeleted`, or neither when you should load it; a message event has the message in `message`; a delivery event has `deliveryState`, `routingError` and `notice`. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream',
+    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. A node event has the changed fields of the node in `changes`, or `isDeleted`, or neither when you should load it; a message event has the message in `message`; a delivery event has `deliveryState`, `routingError` and `notice`. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream. While public access is on, anonymous callers get what it shows of node and message; their stream ends when public access changes',
     { 200: { mediaType: 'text/event-stream' } },
     ['unsupported_on_this_runtime', 'rate_limited'],
   ),
   (c) => {
     const { ctx } = c.var
     demandEvents(ctx)
-    if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)
-    return c.body(openEventStream(ctx, c.req.header('last-event-id')), 200, HEADERS)
+    if (c.req.method === 'HEAD') return c.body(null, 200, STREAM_HEADERS)
+    return c.body(openEventStream(ctx, c.req.header('last-event-id')), 200, STREAM_HEADERS)
   },
 )

@@ -7,37 +7,69 @@ import type { PublicView } from '../public-view.ts'
 
 // The part of a row for anonymous callers: each field is listed here, or it is not shown.
 
-/** A node without notes, marks and firmware, without its signal at our radios, and without which nodes are our own. */
+/** What is never told of a node: notes, marks and firmware, its signal at our radios, and which nodes are our own. */
+const WITHHELD = {
+  firmwareVersion: null,
+  publicKey: null,
+  snr: null,
+  rssi: null,
+  isFavorite: false,
+  isIgnored: false,
+  isLocal: false,
+  hidden: false,
+  keyMismatch: false,
+  spoofSuspected: false,
+  notes: '',
+} as const satisfies Partial<Node>
+
+/** A node as anonymous callers see it. */
 export function nodeForStrangers(node: Node, view: PublicView): Node {
   const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
   return {
+    ...WITHHELD,
     nodeNum,
     nodeId,
     longName,
     shortName,
     hwModel,
-    firmwareVersion: null,
     role,
     isLicensed,
-    publicKey: null,
     position: position === null ? null : placeForStrangers(position, view),
     deviceMetrics,
-    snr: null,
-    rssi: null,
     hopsAway,
     lastHeard,
     firstHeard,
     viaMqtt,
     channel,
-    isFavorite: false,
-    isIgnored: false,
-    isLocal: false,
-    hidden: false,
-    keyMismatch: false,
     signed,
-    spoofSuspected: false,
-    notes: '',
+  }
+}
+
+const SHOWN = [
+  'nodeNum',
+  'nodeId',
+  'longName',
+  'shortName',
+  'hwModel',
+  'role',
+  'isLicensed',
+  'deviceMetrics',
+  'hopsAway',
+  'lastHeard',
+  'firstHeard',
+  'viaMqtt',
+  'channel',
+  'signed',
+] as const satisfies readonly (keyof Node)[]
+
+/** The same of changes of a node; a node that is told whole stays whole. */
+export function changesForStrangers(changes: Partial<Node>, view: PublicView): Partial<Node> {
+  const { nodeNum, position } = changes
+  return {
+    ...(nodeNum !== undefined && WITHHELD),
+    ...Object.fromEntries(SHOWN.flatMap((name) => (name in changes ? [[name, changes[name]]] : []))),
+    ...(position !== undefined && { position: position === null ? null : placeForStrangers(position, view) }),
   }
 }
 

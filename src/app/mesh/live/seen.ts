@@ -1,0 +1,31 @@
+import type { Viewer } from '../../context.ts'
+import { canReadMessage, seesAllContents, seesNodes, type View } from '../../sharing/visible.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
+import type { LiveEvent } from './event.ts'
+
+// Which live events somebody gets, and what of them.
+
+/** Whether somebody may get the event. `userId`: null for anonymous callers. */
+export function mayGet(
+  { permissions, view, userId }: Pick<Viewer, 'permissions' | 'view'> & { readonly userId: number | null },
+  event: LiveEvent,
+): boolean {
+  const needs = EVENT_KINDS[event.kind]
+  if (needs === 'own') return userId !== null && event.userId === userId
+  if (!permissions[needs].read || (event.nodes !== undefined && !seesNodes(view, event.nodes))) return false
+  return event.place === undefined || canReadMessage(view, event.place)
+}
+
+/** Without the changes that came on a channel which the view does not have: to it, nothing has changed there. */
+export function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
+  const changes = contents?.['changes']
+  if (channels === undefined || typeof changes !== 'object' || changes === null || seesAllContents(view)) {
+    return contents
+  }
+  const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))
+  if (unseen.length === 0) return contents
+  // A node that is told whole: with a part of it missing, pages read it from the list.
+  if ('nodeNum' in changes) return undefined
+  return { changes: Object.fromEntries(Object.entries(changes).filter(([name]) => !unseen.includes(name))) }
+}

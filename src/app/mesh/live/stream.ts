@@ -1,0 +1,97 @@
+import type { Events } from './event.ts'
+
+/** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
+const BEAT_MS = 15_000
+/** Beats for which a reader may read nothing. */
+const MAX_STALLED_BEATS = 2
+
+export const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream',
+  // nginx would hold events back until its buffer is full.
+  'X-Accel-Buffering': 'no',
+}
+
+export const RESET = 'event: reset\ndata: {}\n'
+/** How a stream begins: with how long a browser waits before it connects again. `isWhole`: no event is missing. */
+export const opening = (isWhole: boolean) => `${isWhole ? ': open\n' : RESET}retry: 3000\n`
+
+export type Reader = {
+  /** The next chunk, as soon as there is one; null at the end. */
+  next(): Promise<Uint8Array | null>
+  /** Something is due, at least a comment. */
+  beat(): void
+  end(): void
+}
+
+/** The body of a stream: what `reader` has, as fast as the client reads it. A client that reads nothing is dropped. */
+export function streamOf(
+  events: Pick<Events, 'after'>,
+  reader: Reader,
+  bell: Bell,
+  release: () => void,
+): ReadableStream<Uint8Array> {
+  let cancelBeat = () => {}
+  const stop = () => {
+    cancelBeat()
+    release()
+    bell.ring()
+  }
+  let isAsking = false
+  let stalled = 0
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const beat = () => {
+        stalled = isAsking ? 0 : stalled + 1
+        if (stalled >= MAX_STALLED_BEATS) {
+          stop()
+          controller.close()
+          return
+        }
+        reader.beat()
+        cancelBeat = events.after(BEAT_MS, beat)
+      }
+      cancelBeat = events.after(BEAT_MS, beat)
+    },
+    async pull(controller) {
+      isAsking = true
+      try {
+        const bytes = await reader.next()
+        if (bytes !== null) return controller.enqueue(bytes)
+        stop()
+        controller.close()
+      } catch (error) {
+        stop()
+        throw error
+      } finally {
+        isAsking = false
+      }
+    },
+    cancel() {
+      reader.end()
+      stop()
+    },
+  })
+}
+
+export type Bell = {
+  readonly ring: () => void
+  /** Resolves when it has rung since the last time. */
+  heard(): Promise<void>
+}
+
+/** Wakes a reader that waits. */
+export function createBell(): Bell {
+  let hasRung = false
+  let answer: (() => void) | null = null
+  return {
+    ring() {
+      hasRung = true
+      answer?.()
+    },
+    async heard() {
+      if (!hasRung) await new Promise<void>((resolve) => (answer = resolve))
+      hasRung = false
+      answer = null
+    },
+  }
+}

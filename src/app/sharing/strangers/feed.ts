@@ -1,0 +1,103 @@
+import type { Ctx } from '../../context.ts'
+import type { Events } from '../../mesh/live/event.ts'
+import { RESET } from '../../mesh/live/stream.ts'
+import { readPublicView } from '../public-access.ts'
+import type { PublicView } from '../public-view.ts'
+import { eventForStrangers } from './events.ts'
+import { readerFor } from './reader.ts'
+
+/** Events that are told at once. Of more, pages load the lists, which costs less than to send them all to everybody. */
+const MOST_AT_ONCE = 100
+/** Events kept for readers that were briefly disconnected. */
+const KEPT = 500
+
+type Needs = Pick<Ctx, 'store' | 'now'>
+
+/** The live events for all anonymous callers: chosen and written once, whoever reads them. */
+export type Feed = {
+  /** Tells what has happened since the last time. False: it has ended, as its readers may see less, or other things. */
+  renew(ctx: Needs): Promise<boolean>
+  hasEnded(): boolean
+  end(): void
+  /** The number of the latest event. It counts only what was told. */
+  last(): number
+  /** The line that names an event to resume after. */
+  idOf(seq: number): string
+  /** The number in such an id; null for one that is no longer kept, or of another feed. */
+  placeOf(id: string): number | null
+  /** The bytes of all events after this number; null: some of them are no longer kept. */
+  after(seq: number): Uint8Array | null
+}
+
+const utf8 = new TextEncoder()
+
+/** Null while public access is off. Begins with what happens next. */
+export async function beginFeed(ctx: Needs, events: Events): Promise<Feed | null> {
+  const shown = await readPublicView(ctx)
+  if (shown === null) return null
+  // Random: the number of another process or feed means nothing here.
+  const epoch = crypto.randomUUID().slice(0, 8)
+  const view = (await readerFor(ctx, shown)).viewer.view
+  return createFeed({ epoch, shown, hidden: view.hidden, events })
+}
+
+function createFeed(given: {
+  readonly epoch: string
+  readonly shown: PublicView
+  readonly hidden: ReadonlySet<number>
+  readonly events: Events
+}): Feed {
+  const { epoch, shown, events } = given
+  let { hidden } = given
+  let place = events.last()
+  let last = 0
+  let hasEnded = false
+  const kept: { readonly seq: number; readonly text: string }[] = []
+  /** By the number after which they begin. */
+  const bytes = new Map<number, Uint8Array>()
+  const idOf = (seq: number) => `id: ${epoch}-${seq}\n`
+  const tell = (lines: string) => {
+    last += 1
+    kept.push({ seq: last, text: `${idOf(last)}${lines}\n` })
+    kept.splice(0, kept.length - KEPT)
+    bytes.clear()
+  }
+  return {
+    last: () => last,
+    hasEnded: () => hasEnded,
+    idOf,
+    end() {
+      hasEnded = true
+    },
+    async renew(ctx) {
+      const now = events.isClosed() || hasEnded ? null : await readPublicView(ctx)
+      const view = now?.key === shown.key ? (await readerFor(ctx, now)).viewer.view : null
+      const isLess = view !== null && [...view.hidden].some((nodeNum) => !hidden.has(nodeNum))
+      if (view === null || isLess) hasEnded = true
+      if (view === null || hasEnded) return false
+      const found = events.since(place, Number.MAX_SAFE_INTEGER)
+      place = events.last()
+      // Not told by its number: before, it may have been one that nobody saw.
+      const isGone = found?.some(({ contents }) => contents?.['isDeleted'] === true) === true
+      const isMore = view.hidden.size < hidden.size
+      hidden = view.hidden
+      const told = found?.flatMap((event) => eventForStrangers(event, shown, view) ?? []) ?? []
+      if (found === null || isGone || isMore || told.length > MOST_AT_ONCE) tell(RESET)
+      else for (const { kind, data } of told) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
+      return true
+    },
+    placeOf(id) {
+      const [named, digits = ''] = id.split('-')
+      const seq = named === epoch && /^\d{1,15}$/.test(digits) ? Number(digits) : null
+      return seq !== null && seq <= last && seq >= last - kept.length ? seq : null
+    },
+    after(seq) {
+      if (seq < last - kept.length) return null
+      const known = bytes.get(seq)
+      if (known !== undefined) return known
+      const written = utf8.encode(kept.flatMap((each) => (each.seq > seq ? [each.text] : [])).join(''))
+      bytes.set(seq, written)
+      return written
+    },
+  }
+}
