@@ -65,7 +65,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
 
   const routes = app
-    // Before anybody is looked up: with a cookie, too, it answers while the database does not.
+    // Before the viewer is looked up: it must also answer a request with a cookie while the database does not.
     .route('/api/health', healthRoutes)
     // In one step: a middleware that only unsafe requests need would cost a polled route another promise.
     .use((c, next) => optionalAuth(c, SAFE_METHODS.has(c.req.method) ? next : () => limitWrites(c, next)))
@@ -110,7 +110,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   return routes
 }
 
-/** The pages in frames are there only while public access shows nodes. */
+/** Pages in frames exist only while public access shows nodes. */
 async function embed(c: Context<AppEnv>, pages: Pages): Promise<Response> {
   const ctx = c.get('ctx')
   const isOn = await mayEmbed(ctx)
@@ -129,10 +129,10 @@ function countRequest(c: Context<AppEnv>, route: string, status: number, began: 
   if (meter !== null) meter.countRequest(c.req.method, route, status, meter.now() - began)
 }
 
-/** Lets an unsafe request pass when it is of this origin and its body is what the API takes. */
+/** Lets an unsafe request pass if it comes from this origin and its body has the type that the API accepts. */
 function admitUnsafe(c: Context<AppEnv>, next: Next) {
   refuseForeign(c)
-  // Whatever the body is: a form that signs in by password learns that this is no way in here.
+  // Whatever the body is: a form that signs in by password must learn that it cannot.
   if (c.req.path === '/api/auth/login') refuseClosedWay(c.get('ctx'))
   return limitBody(c, next)
 }

@@ -68,7 +68,7 @@ export interface Ctx extends Ports {
   /** The header that names the caller's browser. */
   readonly userAgent?: string | undefined
   readonly viewer: Viewer | null
-  /** Revision of the nodes, where it was read together with the viewer. */
+  /** Revision of the nodes, if it was read together with the viewer. */
   readonly nodesRevision?: number
   /** The answer is a page that other sites may show in a frame. */
   readonly isEmbedded?: true
@@ -118,5 +118,5 @@ export type Viewer = {
       }
 }
 
-/** What it takes to read the contents of the mesh as somebody. */
+/** What is needed to read the contents of the mesh on somebody's behalf. */
 export type Reader = Pick<Ports, 'store'> & { readonly viewer: Pick<Viewer, 'permissions' | 'view'> }

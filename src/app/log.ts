@@ -5,7 +5,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['pretty', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** Fields cannot replace the entry's own keys: they may hold text from outsiders. */
+/** Fields cannot replace the entry's own keys, because they may contain text from outsiders. */
 type Fields = Record<string, unknown> & { readonly time?: never; readonly level?: never; readonly message?: never }
 
 /** Structured log: a fixed message and fields. Never a password, token, code, verifier, secret, cookie or e-mail. */

@@ -72,12 +72,12 @@ function tellsOf(row: NodeRow, { fields }: Changes): boolean {
   return fields.some((name) => row[name] !== undefined && row[name] !== null)
 }
 
-/** In milliseconds: a flood of packets is looked at no more often. */
+/** In milliseconds. During a flood of packets, rules are evaluated no more often than this. */
 const EVERY_MS = 1000
 
 type Look = { at: number; readonly waiting: Map<AlertKind, Set<number>> }
 
-/** When it was looked last, and which nodes have changed since. */
+/** The time of the latest evaluation, and the nodes that changed since. */
 const looks = new WeakMap<Store['db'], Look>()
 
 /**

@@ -15,21 +15,21 @@ export type Actor = { readonly id: number | SQL | null; readonly username: strin
 /** The service itself, or somebody at its console. */
 export const SYSTEM: Actor = { id: null, username: 'system' }
 
-/** What `audit` needs of a request; outside of one, `ip` and `requestId` are null. */
+/** What `audit` needs from a request. Outside of one, `ip` and `requestId` are null. */
 export type AuditContext = Pick<Ctx, 'store' | 'ip'> & {
   now(): number
   readonly requestId: string | null
   readonly viewer: Viewer | null
 }
 
-/** A value that the same atomic step will only then know, such as the id of a row it inserts. */
+/** A value that is only known within the same atomic step, such as the id of an inserted row. */
 type Details = Record<string, unknown>
 
 /**
- * The statement that records an action: run it in the same atomic step as the change. `onlyIfChanged` records nothing
- * when the statement just before it changed no row; `onlyIf` when this condition is false. Details never contain a
- * password, hash, token, secret or cookie. They are cut at a limit unless they are marked `whole`, which is for lists
- * by the service itself.
+ * The statement that records an action. Run it in the same atomic step as the change. `onlyIfChanged`: records nothing
+ * if the statement just before it changed no row; `onlyIf`: records nothing if this condition is false. Details never
+ * contain a password, hash, token, secret or cookie. They are cut at a limit unless they are marked `whole`, which is
+ * for lists by the service itself.
  */
 export function audit(
   ctx: Omit<AuditContext, 'now'> & { now(): number | SQL },
@@ -59,12 +59,12 @@ export function audit(
 
 const told = new WeakSet<Db>()
 
-/** Whether this process has told the log something since the last call. */
+/** Whether this process has written to the log since the last call. */
 export function takeTold({ db }: Store): boolean {
   return told.delete(db)
 }
 
-// Details are JSON; a sub-select among them is put in by SQLite's own json_set.
+// Details are JSON; SQLite's json_set inserts the values of sub-selects.
 function detailsJson(details: Details, write: (plain: Details) => string): SQL {
   const plain = Object.entries(details).filter(([, value]) => !(value instanceof Object && 'queryChunks' in value))
   const text = write(Object.fromEntries(plain))
@@ -85,14 +85,14 @@ export type AuditFilters = {
 }
 
 /**
- * Up to this number, entries of a time range are read and then sorted; more are found faster by going back from the
+ * Up to this number, entries of a time range are read and then sorted. More are found faster by going back from the
  * newest.
  */
 const FEW = 2000
 
 /**
- * Newest first: the entries with an id below `cursor`, and where to continue, null at the end. Other requests run
- * between the slices of a search.
+ * Newest first: the entries with an id below `cursor`, and the next cursor, null at the end. Other requests run between
+ * the slices of a search.
  */
 export async function listAudit(
   store: Store,
@@ -115,7 +115,7 @@ export async function listRows(
   return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
 }
 
-// Two actions at once are found by no index in the order of ids.
+// No index finds two actions at once in the order of ids.
 function isIndexed({ action, resource, from, to, q }: AuditFilters): boolean {
   return action !== 'login_failed' && [resource, from, to, q].every((filter) => filter === undefined)
 }
@@ -154,7 +154,7 @@ const PAGE_CONDITIONS = {
 } as const
 const PAGE_FILTERS = namesOf(PAGE_CONDITIONS)
 
-/** A shape is the set of filters of a page. */
+/** A query for each set of filters. */
 const pages = prepareShapes((db, shape) => {
   const asked = shape.split(' ')
   const conditions = PAGE_FILTERS.filter((name) => asked.includes(name)).map((name) => PAGE_CONDITIONS[name])
@@ -167,7 +167,7 @@ const pages = prepareShapes((db, shape) => {
     .prepare()
 })
 
-/** A page that an index has in the order of ids. */
+/** A page in the order of an index. */
 async function readPage(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
   const values = { before, userId: filters.userId, action: filters.action }
   const shape = PAGE_FILTERS.filter((name) => values[name] !== undefined).join(' ')
@@ -189,7 +189,7 @@ async function readRows(
     before === undefined ? undefined : lt(auditLog.id, before),
     from === undefined ? undefined : gte(auditLog.id, from),
   ]
-  // Rows as the driver has them: mapping each would cost an export of a long log more than reading it.
+  // Rows as the driver returns them: mapping each would cost more than reading it in an export of a long log.
   const where = and(sql`true`, ...conditions(filters), ...range)
   return store.db.all<StoredRow>(
     sql`select ${COLUMNS} from ${table} where ${where} order by ${auditLog.id} desc limit ${limit}`,
@@ -217,7 +217,7 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
   return [...indexed, ...found]
 }
 
-/** Through the entries that the text index has found: a JSON array of ids. */
+/** From the entries that the text index has found: a JSON array of ids. */
 async function findRows({ db }: Store, filters: AuditFilters, ids: string, limit: number): Promise<StoredRow[]> {
   const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(filters))
   return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log where ${where} order by id desc limit ${limit}`)
@@ -240,7 +240,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** However somebody tried to sign in: a failed one is found as such. */
+/** A search for failed sign-ins finds those of every way to sign in. */
 function isAction(action: string): SQL {
   const { action: column } = auditLog
   return action === 'login_failed' ? inArray(column, ['login_failed', 'oidc_login_failed']) : eq(column, action)

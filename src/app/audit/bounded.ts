@@ -3,22 +3,28 @@ const MOST_VALUE = 500
 /** Bytes of the details of an entry, as JSON in UTF-8. */
 const MOST_DETAILS = 8192
 
-/** Characters of the largest values where values of `MOST_VALUE` are too much together: fewer until it fits. */
+/**
+ * Characters of the largest values, if all values of `MOST_VALUE` are too large together. The first number with which
+ * they fit is used.
+ */
 const FEWER = [MOST_VALUE, 50, 0]
 
 type Json = Record<string, unknown>
 
 /**
- * Details as JSON of at most `MOST_DETAILS` bytes: the log keeps them forever. A text that is too long ends with
- * `… (cut, N characters)`, where N is how long it was. If that is not enough, the largest fields become the beginning of
- * their JSON, cut in the same way.
+ * Details as JSON of at most `MOST_DETAILS` bytes, because the log keeps them forever. A text that is too long ends
+ * with `… (cut, N characters)`, where N is its original length. If that is not enough, the largest fields become the
+ * beginning of their JSON, cut in the same way.
  */
 export function boundedJson(details: Json): string {
   const shown = mapFields(details, (value) => mapTexts(value, (text) => cut(text, MOST_VALUE)))
   return JSON.stringify(FEWER.reduce((shorter, most) => shorten(details, shorter, most), shown))
 }
 
-/** Shortens the largest fields of `shown`, and those of `before` and `after` one by one, until it is small enough. */
+/**
+ * Shortens the largest fields of `shown`, and those of `before` and `after` one by one, until the details are small
+ * enough.
+ */
 function shorten(details: Json, shown: Json, most: number): Json {
   let size = bytesOf(shown)
   if (size <= MOST_DETAILS) return shown
@@ -50,7 +56,7 @@ function replace(details: Json, [name = '', inner]: readonly string[], by: strin
 
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
-  // Not in the middle of a character of two units.
+  // Not between the two halves of a surrogate pair.
   const end = /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most
   return `${text.slice(0, end)}… (cut, ${text.length} characters)`
 }
@@ -70,7 +76,7 @@ function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Of its JSON. */
+/** The length of its JSON. */
 function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value) ?? '').length
 }

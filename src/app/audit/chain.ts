@@ -9,7 +9,7 @@ import { nextTurn } from '../http/limits/next-turn.ts'
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an
 // entry without changing all later hashes. SQLite has no SHA-256, so entries are sealed shortly after they are written.
 
-/** The hash before the first entry of all. */
+/** The hash before the very first entry. */
 export const GENESIS = '0'.repeat(64)
 
 /** Entries that are hashed in one turn of the event loop: a few milliseconds, also on a Raspberry Pi. */
@@ -19,19 +19,19 @@ const RECENT_SLICES = 40
 /** The sealed fields of an entry. Its details are JSON text, or the value that the text contains. */
 export type Sealed = Omit<AuditRow, 'details' | 'hash' | 'previousHash'> & { readonly details: unknown }
 
-/** Hexadecimal SHA-256 of the hash before, a line feed, and the JSON array of the fields. */
+/** Hexadecimal SHA-256 of the previous hash, a line feed, and the JSON array of the fields. */
 export function hashEntry(previous: string, entry: Sealed): string {
   const { id, timestamp, userId, username, action, resource, details, ip, requestId } = entry
   const fields = [id, timestamp, userId, username, action, resource, details, ip, requestId]
   return sha256Hex(`${previous}\n${JSON.stringify(fields)}`)
 }
 
-/** As `hashEntry`, of an entry as it is stored. */
+/** As `hashEntry`, for an entry as it is stored. */
 export function hashRow(previous: string, row: StoredRow): string {
   return hashEntry(previous, { ...row, details: parseStored(row.details) })
 }
 
-// Details from elsewhere may be invalid JSON; they are sealed as they are.
+// Details from a restored backup may be invalid JSON; they are sealed as they are.
 function parseStored(details: string): unknown {
   try {
     return JSON.parse(details)
@@ -89,8 +89,8 @@ export async function rowsAfter(store: Store, after: number, rows: number): Prom
 }
 
 /**
- * With the hash from which each one's own is computed; null: the previous entry is not sealed yet, or is missing. `next`
- * was read with them, and may be the one before.
+ * Entries, each with the previous hash, from which its own is computed; null: the previous entry is not sealed yet, or
+ * is missing. `next` was read with them and may be the previous one.
  */
 export async function withPreviousHashes(
   store: Store,
@@ -153,7 +153,7 @@ type Seal = {
   readonly hash: string
 }
 
-// Nothing of it happens when another instance was faster.
+// Changes nothing if another instance was faster.
 function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...Statement[]] {
   const isOurTurn = sql`(select ${auditChain.sealedId} from ${auditChain}) = ${before}`
   const isFirst = sql`not exists (select 1 from ${auditChain})`

@@ -23,13 +23,13 @@ export const EXPORT_COLUMNS = [
 /** Rows of a full page. */
 const PAGE = 500
 
-/** A page of an export as text; the first one begins with the header of a table. */
+/** A page of an export as text. The first one begins with the header of a CSV table. */
 export function exportPage(rows: readonly AuditRow[], format: ExportFormat, isFirst: boolean): string {
   const heading = isFirst && format === 'csv' ? `${EXPORT_COLUMNS.join(',')}\r\n` : ''
   return heading + rows.map(format === 'csv' ? csvLine : jsonLine).join('')
 }
 
-/** All matching entries, newest first, a page of rows in memory at a time: on a slow disk a small one. */
+/** All matching entries, newest first. One page at a time is in memory; on a slow disk a page is small. */
 export function exportAudit(
   { store, now }: Pick<Ctx, 'store' | 'now'>,
   filters: AuditFilters,
@@ -60,7 +60,7 @@ export function exportAudit(
   })
 }
 
-// The details go in as they are stored: parsing them only to write them again would double the cost of a line.
+// The details are copied as stored: parsing and writing them again would double the cost of a line.
 function jsonLine(row: AuditRow): string {
   const { details, ip, requestId, previousHash, hash, ...rest } = row
   const head = JSON.stringify(rest).slice(0, -1)
@@ -68,7 +68,7 @@ function jsonLine(row: AuditRow): string {
   return `${head},"details":${oneLine(details)},${tail}\n`
 }
 
-// JSON may have line breaks between its parts; the service writes it without.
+// JSON may contain line breaks between its parts; the service itself writes none.
 function oneLine(json: string): string {
   return /[\r\n]/.test(json) ? JSON.stringify(JSON.parse(json)) : json
 }

@@ -41,11 +41,11 @@ export type ChainPart = z.infer<typeof chainPartSchema>
 type Until = NonNullable<ChainPart['until']>
 type Broken = NonNullable<ChainPart['broken']>
 
-/** Where the check is. `previous` is null once entries are not sealed yet. */
+/** The position of the check. `previous` is null once entries are not sealed yet. */
 type Walk = { expected: number; previous: string | null; entries: number; unsealed: number; until: Until | null }
 
 /**
- * Checks at most `limit` entries after the id `after`, which an earlier part ended with; 0: from the first one that was
+ * Checks at most `limit` entries after the id `after`, where an earlier part ended; 0: from the first entry that was
  * not trimmed. Other requests run in between.
  */
 export async function verifyChain(

@@ -1,4 +1,4 @@
-/** In the order in which they must be looked for: Edge calls itself Chrome as well, and Chrome calls itself Safari. */
+/** In the order in which they must be searched: Edge also calls itself Chrome, and Chrome also calls itself Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['EdgA', 'Edge'],
@@ -12,7 +12,7 @@ const BROWSERS = [
   ['Safari', 'Safari'],
 ] as const
 
-/** Android calls itself Linux as well, and an iPhone Mac OS X. */
+/** Android also calls itself Linux, and an iPhone Mac OS X. */
 const SYSTEMS = [
   ['Windows', 'Windows'],
   ['Android', 'Android'],
@@ -24,8 +24,8 @@ const SYSTEMS = [
 ] as const
 
 /**
- * The browser and the system in a User-Agent header, without their versions, such as `Firefox on Linux`. Null: it names
- * no browser, as programs do.
+ * The browser and the system in a User-Agent header, without their versions, such as `Firefox on Linux`. Null if it
+ * names no browser, as with programs.
  */
 export function browserOf(userAgent: string | undefined): string | null {
   if (userAgent === undefined) return null

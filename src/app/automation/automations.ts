@@ -11,10 +11,10 @@ import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
 import { type Automation, readAutomation, toUnreadable, type Unreadable } from './stored-rule.ts'
 
-/** Each text that is heard is held against all of them. */
+/** The maximum number of rules, because each text that is heard is compared with all of them. */
 export const MAX_AUTOMATIONS = 50
 
-/** A time further ahead was recorded by a wrong clock. */
+/** A time further ahead than this was recorded by a wrong clock. */
 const MAX_AHEAD_MS = MINUTE_MS
 
 type Row = typeof automations.$inferSelect
@@ -47,7 +47,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** In the order in which they were made: the order in which they get to answer. */
+/** In the order of creation, in which they also get to answer. */
 export async function listAutomations(
   needs: Needs,
   which: 'all' | 'enabled' = 'all',
@@ -71,7 +71,7 @@ export async function requireAutomation(store: Store, id: number): Promise<void>
   await getRow(store, id)
 }
 
-/** Whether a rule is on and still as it was. */
+/** Whether a rule is on and unchanged. */
 export async function isCurrent(store: Store, rule: RuleMark): Promise<boolean> {
   return (await queries(store).current.get(rule)) !== undefined
 }
@@ -174,7 +174,7 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted
   return after
 }
 
-/** Whether it is still the version that was read matters only to who asked for one. */
+/** Whether it is still the version that was read matters only if the caller asked for that version. */
 function isWanted({ id, revision }: Pick<Row, 'id' | 'revision'>, wanted: Precondition): SQL | undefined {
   return and(eq(automations.id, id), wanted === null ? undefined : eq(automations.revision, revision))
 }
@@ -206,7 +206,7 @@ export async function deleteAutomation(ctx: Ctx, id: number, wanted: Preconditio
   ctx.radio?.withdraw(({ automationId }) => automationId === id)
 }
 
-/** Forgets times that a clock noted when it was ahead: rules would wait for them. */
+/** Forgets times recorded by a clock that was ahead: rules would wait for them. */
 export async function forgetFutureAnchors(store: Store, now: number): Promise<void> {
   await queries(store).distrust.run({ now, limit: now + MAX_AHEAD_MS })
 }

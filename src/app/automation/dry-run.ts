@@ -26,11 +26,11 @@ import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { MAX_SAMPLE } from '../../shared/limits.ts'
 
 const SHOWN_RUNS = 5
-/** Runs are counted over a week, so that patterns for some days of it are fair. */
+/** Runs are counted over a week, because a pattern may apply to some days only. */
 const COUNTED_DAYS = 7
 const MAX_COUNTED = DAY_MS / (5 * MINUTE_MS)
 
-/** An example of a message, to see how a rule of kind `acknowledge` would answer it. */
+/** An example of a message, to show how a rule of kind `acknowledge` would answer it. */
 export const sampleSchema = z.strictObject({
   text: z.string().max(MAX_SAMPLE),
   from: bodyNodeNum
@@ -197,7 +197,7 @@ function rounded(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-/** Runs a day, outside quiet hours: of a week, or of the shorter time that this many runs take. */
+/** Runs per day outside quiet hours, counted over a week or over the shorter time that this many runs take. */
 function runsPerDay(rule: TimedRule, now: number): number {
   const isQuiet = quietAt(rule)
   const end = now + COUNTED_DAYS * DAY_MS

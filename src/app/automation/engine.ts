@@ -30,7 +30,7 @@ import type { Automation } from './stored-rule.ts'
 
 type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { readonly meter?: Ports['meter'] }
 
-/** Messages that are remembered as considered. */
+/** The number of messages that are remembered as considered. */
 const MAX_CONSIDERED = 2000
 
 /** Executes the rules. Calls run one after the other. */
@@ -44,7 +44,7 @@ export type Engine = {
 export function createEngine(needs: Needs): Engine {
   const ctx: SendCtx = { ...needs, ip: null, requestId: null, viewer: null }
   const considered = createMemory()
-  // Messages that an earlier process heard have been considered.
+  // Messages heard by an earlier process count as considered.
   const heardBefore = recallPackets(needs.store)
   return {
     async runDue() {
@@ -91,7 +91,7 @@ function withdrawStale({ radio }: Needs, automations: readonly Automation[]): vo
   radio?.withdraw(({ automationId, revision }) => revisions.get(automationId) !== revision)
 }
 
-/** A rule that fails keeps no other from its work. */
+/** A failing rule does not keep others from running. */
 async function guarded({ log }: Needs, { id, rule }: Automation, run: () => Promise<void>): Promise<void> {
   try {
     await run()
@@ -140,17 +140,17 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
   if (refusal !== null) await skip(refusal)
 }
 
-/** A message as compared with rules, its packet, and the radio that heard it. */
+/** A message in the form that rules compare, its packet, and the radio that heard it. */
 type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
-/** Empty: it was not heard by a radio that could answer. */
+/** Empty: no radio that could answer heard it. */
 function toText({ source, event, isLate = false }: Heard, own: number | null): Text[] {
   if (own === null || event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
   const { packet, receivedAt, replayed } = event
   const isDirect = packet.to === own
   if (!isDirect && packet.to !== BROADCAST) return []
   const { from, replyId, rxTime } = packet
-  // Node 0 does not exist, and an answer to the broadcast number would go to all.
+  // Node 0 does not exist, and an answer to the broadcast number would go to everybody.
   if (from === 0 || from === BROADCAST) return []
   const said = {
     from,
@@ -185,9 +185,9 @@ async function consider(
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  // A forgery does not replace the sender's own packet with the same ID.
+  // A forgery does not take the place of the sender's own packet with the same ID.
   const firstRadio = said.isSuspected ? null : considered.add(`${automation.id} ${key}`, radio)
-  // Radios of ours that hear the same mesh: one of them is enough.
+  // Our radios hear the same mesh, so one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return
   const isKnown = firstRadio !== null || (await heardBefore(packet))
   const speaker = await readSpeaker(store, said.from)
@@ -214,11 +214,11 @@ type Sending = {
   readonly slot: number | null
   readonly key: string
   readonly planned: readonly Planned[]
-  /** Why other packets of the run are not sent. */
+  /** Why the remaining packets of the run are not sent. */
   readonly held: readonly Reason[]
 }
 
-/** Why nothing was started; null: it was started, and its run has the result. */
+/** Why the run was not started; null: it was started and has its result. */
 async function claimAndSend(
   ctx: SendCtx,
   needs: Needs,
@@ -285,9 +285,9 @@ function reasonOf(error: unknown, { kind }: Planned): Reason {
   }
 }
 
-/** A bounded map that forgets its oldest. */
+/** A map of limited size that forgets its oldest entries. */
 type Memory = {
-  /** Returns the value that the key has already; null: it had none, and now has `value`. */
+  /** Returns the existing value of the key. Null: there was none, and `value` is now stored. */
   add(key: string, value: string): string | null
 }
 

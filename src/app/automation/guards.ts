@@ -6,16 +6,16 @@ import { type HeardRule, type Rule, type TimedRule, timingOf } from './rules.ts'
 import type { Reason } from './runs.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../shared/time.ts'
 
-/** Percent of the time that others already use; above it nothing more is sent. */
+/** Percent of the airtime that others already use. Above it nothing more is sent. */
 const MAX_CHANNEL_UTILIZATION = 25
 const MAX_AGE_MS = 5 * MINUTE_MS
 const SENDER_COOLDOWN_MS = 60 * SECOND_MS
 const COOLDOWN_MS = 10 * SECOND_MS
 export const MAX_ANSWERS_PER_HOUR = 20
-/** A shorter text of ours is an echo only if it is the whole message. */
+/** A shorter text of ours counts as an echo only if it is the whole message. */
 const MIN_ECHO_LENGTH = 4
 
-/** Why nothing can be sent at all at the moment. */
+/** Why nothing can be sent at the moment; null: something can. */
 export function sendingBlock(rule: Rule, facts: Facts, now: number): Reason | null {
   const { sender, channelUtilization } = facts
   if (quietAt(rule)(now)) return 'quiet_hours'
@@ -33,15 +33,15 @@ export function blockEverywhere(rule: Rule, all: readonly Facts[], now: number):
 
 /** Earlier answers and messages. */
 export type Past = {
-  /** It was considered for this rule before. */
+  /** It was already considered for this rule. */
   readonly isKnown: boolean
-  /** Answers of the last hour, of all rules. */
+  /** The number of answers within the last hour, of all rules. */
   readonly answers: readonly { readonly t: number; readonly nodeNum: number | null }[]
-  /** Messages that automations sent in the last hour. */
+  /** The number of messages that automations sent within the last hour. */
   readonly ownTexts: readonly string[]
 }
 
-/** Why something that a rule listens to is not answered. */
+/** Why something that a rule listens to gets no answer. */
 export function answerBlock(
   rule: HeardRule,
   said: Said,
@@ -63,7 +63,7 @@ function originBlock(said: Said, speaker: SpeakerFacts, past: Past, now: number)
 }
 
 function rateBlock({ from }: Said, { answers }: Past, now: number): Reason | null {
-  // An answer from the future is by a clock that was wrong.
+  // An answer in the future was recorded by a wrong clock.
   const recent = answers.filter(({ t }) => t <= now && now - t < HOUR_MS)
   const isWithin = (ms: number) => (answer: (typeof recent)[number]) => now - answer.t < ms
   if (recent.filter(({ nodeNum }) => nodeNum === from).some(isWithin(SENDER_COOLDOWN_MS))) return 'cooldown_sender'
@@ -71,7 +71,7 @@ function rateBlock({ from }: Said, { answers }: Past, now: number): Reason | nul
   return recent.length >= MAX_ANSWERS_PER_HOUR ? 'hourly_limit' : null
 }
 
-/** Roles of devices that usually run unattended; people carry or own the others. */
+/** Roles of devices that usually run unattended. Devices with other roles belong to people who carry them. */
 const DEVICE_ROLES: ReadonlySet<number> = new Set([
   Config_DeviceConfig_Role.ROUTER,
   Config_DeviceConfig_Role.ROUTER_LATE,
@@ -86,7 +86,7 @@ function isDevice(role: number | null): boolean {
   return role !== null && DEVICE_ROLES.has(role)
 }
 
-/** How answers of programs begin. */
+/** How answers of other programs begin. */
 const BOT_BEGINNINGS = [
   '🤖',
   '[bot]',
@@ -110,7 +110,7 @@ function isEcho(said: string, own: string): boolean {
   return heard === sent || (sent.length >= MIN_ECHO_LENGTH && heard.includes(sent))
 }
 
-/** Why a run that is due is not done. */
+/** Why a due run is skipped. */
 export function slotBlock(
   rule: TimedRule,
   { slot, lastFiredAt, facts, now }: { slot: number; lastFiredAt: number | null; facts: Facts; now: number },
@@ -119,7 +119,10 @@ export function slotBlock(
   return sendingBlock(rule, facts, now)
 }
 
-/** No two runs come closer together, also when a pattern is dense on rare days, or a clock was wrong for a while. */
+/**
+ * Two runs never come closer together than this, even if a pattern is dense on rare days or a clock was wrong for a
+ * while.
+ */
 function leastGap(rule: TimedRule): number {
   const timing = timingOf(rule)
   return 'cron' in timing ? timing.leastGapMs : timing.everyMs - GRACE_MS

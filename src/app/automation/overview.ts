@@ -68,7 +68,7 @@ type Around = {
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
   const { id, rule, revision, anchorAt, createdAt, updatedAt, updatedBy } = automation
-  // It may have been saved where more time zones are known.
+  // The rule may have been saved where more time zones are known.
   const hasTimes = isTimeZone(rule.timeZone)
   const block = hasTimes ? blockEverywhere(rule, facts, now) : 'error'
   const blockedBy = rule.enabled ? block : null

@@ -29,12 +29,12 @@ export type Rule = z.infer<typeof ruleSchema>
 type RuleBy<How> = {
   [Name in keyof Kinds]: Kinds[Name] extends How ? z.infer<Kinds[Name]['schema']> : never
 }[keyof Kinds]
-/** Rules that run by the clock. */
+/** Rules that run on a schedule. */
 export type TimedRule = RuleBy<{ runs: 'timed' }>
 /** Rules that run when a message arrives. */
 export type HeardRule = RuleBy<{ runs: 'heard' }>
 
-// A kind's methods may take narrower parameters: they only get rules of their kind, as the kind finds them.
+// A kind's methods may take narrower parameters: they only get rules and messages of their own kind.
 function kindOf({ kind }: Rule): Kind<Rule> {
   return KINDS[kind]
 }
@@ -51,7 +51,7 @@ export function isTimed(rule: Rule): rule is TimedRule {
   return kindOf(rule).runs === 'timed'
 }
 
-/** When a rule by the clock runs. */
+/** When a scheduled rule runs. */
 export function timingOf(rule: TimedRule): Timing {
   return timedKindOf(rule).timingOf(rule)
 }
@@ -69,7 +69,7 @@ export const newRuleSchema = ruleSchema.superRefine((rule, issues) => {
   for (const { path, message } of problemsOf(rule)) issues.addIssue({ code: 'custom', path: [...path], message })
 })
 
-/** A fixed moment will do: patterns come round again. */
+/** Any fixed moment will do, because patterns repeat. */
 const SOME_TIME = Date.UTC(2026, 0, 1)
 
 function problemsOf(rule: Rule): Problem[] {

@@ -11,13 +11,13 @@ import { nodeNumField, timeField } from '../http/fields.ts'
 import type { Reader } from '../context.ts'
 import { canReadMessage, placeOfMessage, seesAllMessages, seesNodes, type View } from '../sharing/visible.ts'
 
-/** How long runs are kept, and how many of one automation. */
+/** How long runs are kept, and how many per automation. */
 const KEPT_MS = 90 * DAY_MS
 const MAX_RUNS = 10_000
 /** Rows deleted in one transaction. */
 const SLICE_ROWS = 1000
 
-/** Why something was not sent, or not all of it. */
+/** Why something was not sent, or only a part of it. */
 export const REASONS = {
   missed: 'The service was not running when it was due',
   quiet_hours: 'It falls into the quiet hours',
@@ -86,21 +86,21 @@ export type LastRun = z.infer<typeof lastRunSchema>
 
 type RunRow = typeof automationRuns.$inferSelect
 
-/** Without a text, and packets, that the view does not let read. */
+/** Without a text and packets that the viewer may not read. */
 function publicRun(row: RunRow, view: View): Run {
   const { id, t: at, lastT: lastAt, count, outcome } = row
   const sent = readPackets(row.packets)
   const packets = sent.filter(
     ({ channel, toNodeNum: to }) => canReadMessage(view, placeOfMessage({ channel, to })) && seesNodes(view, [to]),
   )
-  // Of a text that was not sent it is not known where it would have gone.
+  // For a text that was not sent, it is unknown where it would have gone.
   const isRead = sent.length === 0 ? seesAllMessages(view) : packets.length === sent.length
   const triggeredBy = seesNodes(view, [row.triggeredBy]) ? row.triggeredBy : null
   const text = isRead ? row.text : null
   return { id, at, lastAt, count, outcome, reason: readReason(row.reason), triggeredBy, text, packets }
 }
 
-/** A newer version may have had other reasons. */
+/** A newer version may have written other reasons. */
 function readReason(reason: string | null): Reason | null {
   return reasonSchema.safeParse(reason).data ?? null
 }
@@ -109,7 +109,7 @@ function readPackets(json: string): RunPacket[] {
   try {
     return z.array(packetSchema).safeParse(JSON.parse(json)).data ?? []
   } catch {
-    // No JSON at all.
+    // Not JSON.
     return []
   }
 }
@@ -205,12 +205,12 @@ export async function readLastRuns(store: Store): Promise<Map<number, LastRun>> 
   )
 }
 
-/** Who was answered when, in the last hour, by any automation. */
+/** Who was answered within the last hour, and when, by any automation. */
 export async function readAnswers(store: Store, now: number): Promise<{ t: number; nodeNum: number | null }[]> {
   return queries(store).answers.all({ since: now - HOUR_MS })
 }
 
-/** Messages that automations sent in the last hour. */
+/** Messages that automations sent within the last hour. */
 export async function readSaid(store: Store, now: number): Promise<string[]> {
   const rows = await queries(store).said.all({ since: now - HOUR_MS })
   return rows.flatMap(({ text }) => text ?? [])
@@ -224,7 +224,7 @@ export type Claim = {
   readonly now: number
   readonly triggeredBy: number | null
   readonly text: string | null
-  /** The run by the clock that is done with this. */
+  /** The time of the scheduled run that this finishes; null: none. */
   readonly slot: number | null
 }
 
@@ -254,7 +254,7 @@ export async function claimRun(store: Store, claim: Claim): Promise<Claimed> {
   return run === undefined ? { kind: 'refused', reason: 'changed' } : { kind: 'claimed', id: run.id }
 }
 
-/** How a run that was claimed ended. */
+/** The result of a claimed run. */
 export async function settleRun(
   store: Store,
   id: number,
@@ -279,11 +279,11 @@ export type Skip = {
   readonly reason: Reason
   readonly now: number
   readonly triggeredBy: number | null
-  /** The scheduled run that ends with this. */
+  /** The scheduled run that this finishes. */
   readonly slot: number | null
 }
 
-/** Notes that nothing was sent, and why; equal ones of one hour are counted in one row. */
+/** Records that nothing was sent, and why. Equal skips within one hour are counted in one row. */
 export async function recordSkip(store: Store, skip: Skip): Promise<void> {
   const { automationId, reason, now, triggeredBy, slot } = skip
   const hour = now - (now % HOUR_MS)
@@ -301,7 +301,7 @@ export async function recordSkip(store: Store, skip: Skip): Promise<void> {
   await store.atomic(slot === null ? [insert] : [insert, over])
 }
 
-/** After a start: messages that an earlier process was sending. */
+/** Settles, after a start, the messages that an earlier process was sending. */
 export async function settleInterrupted(store: Store): Promise<void> {
   await store.db
     .update(automationRuns)
@@ -330,12 +330,12 @@ export async function deleteOldRuns(store: Store, now: number, pause: Pause): Pr
   return deleted
 }
 
-/** Nothing waits for a radio for longer. */
+/** No packet waits longer than this for a radio. */
 const WAITING_MS = DAY_MS
 
 const isWithdrawn = sql`routing_error = ${sql.raw(`'${WITHDRAWN}'`)}`
 
-/** Of the packets of a run those that no radio got. */
+/** The packets of a run that no radio got. */
 const TAKEN_BACK = sql`(select count(*) from json_each(${automationRuns.packets}) p
   where exists (select 1 from messages where from_node_num = p.value ->> 'fromNodeNum'
       and packet_id = p.value ->> 'packetId' and ${isWithdrawn})
@@ -367,7 +367,7 @@ const withdrawnQueries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Marks the run of a withdrawn packet; the packet itself is marked already. */
+/** Marks the run of a withdrawn packet; the packet itself is already marked. */
 export async function noteWithdrawn(store: Store, key: PacketKey, now: number): Promise<void> {
   await store.atomic([bind(withdrawnQueries(store).byPacket, { ...key, since: now - WAITING_MS })])
 }

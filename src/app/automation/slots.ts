@@ -8,7 +8,7 @@ import { HOUR_MS } from '../../shared/time.ts'
 const SEARCHED_SLOTS = 50
 const SEARCHED_MS = 48 * HOUR_MS
 
-/** Whether nothing changes of when two rules run. */
+/** Whether two rules run at the same times. */
 export function hasSameTiming(a: Rule, b: Rule): boolean {
   return timesOf(a) === timesOf(b)
 }
@@ -25,7 +25,7 @@ function intervalOf(rule: TimedRule): number | null {
   return 'everyMs' in timing ? timing.everyMs : null
 }
 
-/** The run after one that is over; intervals count from there. */
+/** The run after a finished one; intervals count from its time. */
 function slotsOf(rule: TimedRule): Slots {
   const timing = timingOf(rule)
   return 'cron' in timing ? cronSlots(timing.cron, rule.timeZone) : (after) => after + timing.everyMs
@@ -38,26 +38,26 @@ export function followingSlot(rule: TimedRule, slot: number): number | null {
 
 export type Due =
   | { readonly kind: 'due'; readonly slot: number }
-  /** It was due too long ago; runs until `slot` are over with that. */
+  /** The run was due too long ago: all runs until `slot` are over. */
   | { readonly kind: 'missed'; readonly slot: number }
   /** Null: never again. */
   | { readonly kind: 'later'; readonly at: number | null }
 
-/** The action of a rule at `now`, if runs until `anchorAt` are over. */
+/** What the rule has to do at `now`, if runs until `anchorAt` are over. */
 export function dueSlot(rule: TimedRule, anchorAt: number, now: number): Due {
   const slot = slotsOf(rule)(anchorAt)
   if (slot === null || slot > now) return { kind: 'later', at: slot }
   return slot >= now - GRACE_MS ? { kind: 'due', slot } : { kind: 'missed', slot: lastMissed(rule, anchorAt, now) }
 }
 
-/** The latest moment until which all runs were missed. An interval keeps its pace. */
+/** The latest moment until which all runs were missed. An interval keeps its rhythm. */
 function lastMissed(rule: TimedRule, anchorAt: number, now: number): number {
   const interval = intervalOf(rule)
   const end = now - GRACE_MS - 1
   return interval === null ? end : anchorAt + Math.floor((end - anchorAt) / interval) * interval
 }
 
-/** The runs after `now`, in quiet hours or not, one after the other: each costs a look at the calendar. */
+/** The runs after `now`, including those in quiet hours, one after the other. Each costs a calendar look-up. */
 export function* upcomingSlots(rule: TimedRule, anchorAt: number, now: number): Generator<number, void> {
   const slots = slotsOf(rule)
   const anchor = anchorAt < now ? lastMissed(rule, anchorAt, now + GRACE_MS + 1) : anchorAt
@@ -72,7 +72,7 @@ export function nextRunAt(rule: Rule, anchorAt: number, now: number): number | n
   for (const slot of upcomingSlots(rule, anchorAt, now)) {
     if (!isQuiet(slot)) return slot
     seen += 1
-    // The times of a day come again: when they are all quiet, they always are.
+    // The times of a day repeat: if all of them are in quiet hours, they always are.
     if (seen > SEARCHED_SLOTS && slot > now + SEARCHED_MS) return null
   }
   return null

@@ -5,7 +5,7 @@ import { isUnderstood, type Rule, ruleSchema } from './rules.ts'
 
 type Row = typeof automations.$inferSelect
 
-/** An automation as the engine sees it. */
+/** An automation as the engine uses it. */
 export type Automation = Pick<
   Row,
   'id' | 'revision' | 'anchorAt' | 'lastFiredAt' | 'createdAt' | 'updatedAt' | 'updatedBy'
@@ -13,16 +13,16 @@ export type Automation = Pick<
   readonly rule: Rule
 }
 
-/** An automation whose rule this version does not understand: a newer one made it, or it is damaged. */
+/** An automation whose rule this version cannot read: a newer version wrote it, or it is damaged. */
 export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'updatedAt' | 'updatedBy'> & {
   readonly kind: string
 }
 
-/** The problems reported for each database, so that each is reported once. */
+/** The problems already logged for each database, so that each is logged once. */
 const told = new WeakMap<Db, Set<string>>()
 const MOST_TOLD = 1000
 
-/** The rule of a row; null, and a line in the log, when it cannot be read. */
+/** The rule of a row. If it cannot be read, null and a line in the log. */
 export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row: Row): Automation | null {
   const { id, name, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
   const rule = parseRule(row.rule)
@@ -47,7 +47,7 @@ function parseRule(text: string): Rule | null {
     const rule = ruleSchema.safeParse(JSON.parse(text)).data
     return rule !== undefined && isUnderstood(rule) ? rule : null
   } catch {
-    // No JSON at all.
+    // Not JSON.
     return null
   }
 }

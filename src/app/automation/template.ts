@@ -1,10 +1,10 @@
 import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import { TOKEN, type TokenName, widestOf } from '../../shared/automation/tokens.ts'
 
-/** Replaces an unknown value. */
+/** Stands for an unknown value. */
 const UNKNOWN = '?'
 
-/** Values by token; null: not known. */
+/** Values by token; null: unknown. */
 export type TokenValues = { readonly [Name in TokenName]?: string | number | null }
 
 /** The unknown tokens in a text, as written. */
@@ -14,7 +14,7 @@ export function unknownTokens(template: string, known: readonly string[]): strin
   return [...new Set(unknown)]
 }
 
-/** The text to send. No value is wider than the widest expected one: longer names are cut. */
+/** The text to send. Values wider than the widest expected one, such as long names, are cut. */
 export function render(template: string, values: TokenValues): string {
   const known = new Map(Object.entries(values))
   return template.replace(TOKEN, (written, name: string) => {
@@ -24,7 +24,7 @@ export function render(template: string, values: TokenValues): string {
   })
 }
 
-/** Without control characters, and cut after whole characters at this number of bytes. */
+/** Without control characters, and cut at this number of bytes, after a whole character. */
 function fit(value: string, maxBytes: number): string {
   let fitted = ''
   let bytes = 0

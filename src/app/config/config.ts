@@ -12,7 +12,7 @@ import { isCollectorTarget, isOrigin, isSecureUrl, isTileUrl } from './secure-ur
 type Variable = {
   readonly schema: z.ZodType
   readonly meaning: string
-  /** The expected value, for the line that stops the start. */
+  /** The expected value, for the error line that ends the start. */
   readonly expected: string
   readonly secret?: true
 }
@@ -472,7 +472,9 @@ export function secretsOf(env: Environment): readonly string[] {
 
 type Parsed = { [K in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[K]['schema']> }
 
-/** The settings of a process, named as their variables. OIDC_PROVIDERS holds all providers, the default one first. */
+/**
+ * The settings of a process, named like their variables. OIDC_PROVIDERS contains all providers, the default one first.
+ */
 export type Config = Readonly<Omit<Parsed, 'OIDC_PROVIDERS'>> & { readonly OIDC_PROVIDERS: readonly ProviderSettings[] }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] }
@@ -496,7 +498,7 @@ export function parseConfig(env: Environment): ConfigResult {
   return { ok: true, config: { ...asParsed(result.data), OIDC_PROVIDERS: readProviders(given, namedProviders(env)) } }
 }
 
-// The shape was built from VARIABLES itself, one schema a name, so its output is Parsed.
+// The shape was built from VARIABLES itself, one schema per name, so its output is Parsed.
 function asParsed(data: unknown): Parsed {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return data as Parsed
@@ -534,7 +536,7 @@ function contradictions(given: Given): string[] {
   return problems
 }
 
-/** Without an issuer there is no default provider where others are named. */
+/** Where other providers are named, there is no default one without an issuer. */
 function providerNames(given: Given, named: readonly string[]): readonly string[] {
   return named.length === 0 || given['OIDC_ISSUER'] !== undefined ? [DEFAULT_PROVIDER, ...named] : named
 }
@@ -556,7 +558,7 @@ const providerSchema = z.object({
   OIDC_AUTO_CREATE_USERS: VARIABLES.OIDC_AUTO_CREATE_USERS.schema,
 })
 
-/** The providers of variables that were checked, the default one first; none while OIDC_ENABLED is not true. */
+/** The providers from checked variables, the default one first; none unless OIDC_ENABLED is true. */
 function readProviders(given: Given, named: readonly string[]): ProviderSettings[] {
   if (given['OIDC_ENABLED'] !== 'true') return []
   return providerNames(given, named).flatMap((id) => {
@@ -588,10 +590,13 @@ function readProviders(given: Given, named: readonly string[]): ProviderSettings
   })
 }
 
-/** Values for every provider that has none of its own. Groups and names of one provider mean nothing at another. */
+/**
+ * Variables that apply to every provider without a value of its own. Groups and names of one provider mean nothing at
+ * another.
+ */
 const SHARED: ReadonlySet<string> = new Set(['OIDC_REDIRECT_URI', 'OIDC_AUTO_CREATE_USERS'])
 
-/** What no provider can do without, and what several must not share. */
+/** What every provider needs, and what two must not share. */
 function contradictionsOfProviders(given: Given, named: readonly string[]): string[] {
   const problems: string[] = []
   const isEnabled = given['OIDC_ENABLED'] === 'true'

@@ -8,7 +8,7 @@ import {
   RESOURCE_NAMES,
 } from '../../shared/access/resources.ts'
 
-/** What members of a group at the provider may do. */
+/** The permissions of a group's members at the provider. */
 export type GroupPermissions = { readonly group: string; readonly permissions: Permissions }
 
 /** Reads `group=preset`, or `group=nodes:rw+messages:r`; null for anything else. */
@@ -32,7 +32,7 @@ export function parseGroupPermissions(text: string): GroupPermissions | null {
   return { group, permissions }
 }
 
-/** Whatever one of these allows. */
+/** Everything that one of these allows. */
 export function unionOf(all: readonly Permissions[]): Permissions {
   return permissionsFrom((resource) => ({
     read: all.some((one) => one[resource].read),
@@ -40,7 +40,7 @@ export function unionOf(all: readonly Permissions[]): Permissions {
   }))
 }
 
-/** Whether two allow the same. */
+/** Whether two sets allow the same. */
 export function isSame(one: Permissions, other: Permissions): boolean {
   return RESOURCE_NAMES.every((name) => one[name].read === other[name].read && one[name].write === other[name].write)
 }

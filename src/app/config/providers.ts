@@ -2,14 +2,14 @@ import type { GroupPermissions } from './group-permissions.ts'
 
 /** An OpenID provider as the variables describe it. */
 export type ProviderSettings = {
-  /** `default`, or as OIDC_PROVIDERS names it. */
+  /** `default`, or its name in OIDC_PROVIDERS. */
   readonly id: string
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
   readonly redirectUri: string
   readonly scopes: readonly string[]
-  /** What people call it; null: nothing in particular. */
+  /** Its name for people; null: none. */
   readonly name: string | null
   readonly icon: string | null
   readonly usernameClaim: string | null
@@ -23,7 +23,7 @@ export type ProviderSettings = {
 
 export const DEFAULT_PROVIDER = 'default'
 
-/** What each provider has a variable of its own for. */
+/** The parts that each provider has its own variable for. */
 const OF_EACH = [
   'OIDC_ISSUER',
   'OIDC_CLIENT_ID',
@@ -44,12 +44,12 @@ const OF_EACH = [
 
 type OfEach = (typeof OF_EACH)[number]
 
-/** The variables of a provider that OIDC_PROVIDERS names, each with the plain one that it is like. */
+/** The variables of a provider that OIDC_PROVIDERS names, each with the plain variable that it corresponds to. */
 export function namedVariables(provider: string): readonly { readonly name: string; readonly like: OfEach }[] {
   return OF_EACH.map((like) => ({ name: variableName(provider, like), like }))
 }
 
-/** The variable that says for a provider what `like` says for the default one. */
+/** The variable with which a provider sets what `like` sets for the default one. */
 export function variableName(provider: string, like: `OIDC_${string}`): string {
   return provider === DEFAULT_PROVIDER ? like : `OIDC_${provider.toUpperCase()}_${like.slice('OIDC_'.length)}`
 }

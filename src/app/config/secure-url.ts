@@ -1,4 +1,4 @@
-/** Whether this is a URL to which a secret may be sent: https, or http to this very machine; without credentials. */
+/** Whether a secret may be sent to this URL: https, or http to this machine itself; without credentials. */
 export function isSecureUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const { protocol, hostname, username, password } = new URL(value)
@@ -7,8 +7,8 @@ export function isSecureUrl(value: string): boolean {
 }
 
 /**
- * Whether this is a tile address, with {z}, {x} and {y} once each and {r} at most once, none of them in the host: a URL
- * as above, or a path of this site.
+ * Whether this is a valid tile address: a URL as above, or a path of this site, with {z}, {x} and {y} once each and {r}
+ * at most once, none of them in the host.
  */
 export function isTileUrl(value: string): boolean {
   const names = [...value.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name)
@@ -20,20 +20,20 @@ export function isTileUrl(value: string): boolean {
   return isSecureUrl(filled) && /^https?:\/\/[a-zA-Z\d.:[\]-]+\//.test(value)
 }
 
-/** Scheme, host and port of the host that tiles come from; null when that is this site itself. */
+/** Scheme, host and port of the tile server; null if that is this site. */
 export function tileOrigin(template: string): string | null {
   return template.startsWith('/') ? null : new URL(template.replaceAll(/[{}]/g, '')).origin
 }
 
 /**
- * Whether a collector may deliver to this URL, or a provider be there: https, or http to this machine or a private network, by address (RFC
- * 1918, 4193) or by a name outside the public DNS; without credentials, query and fragment.
+ * Whether a collector may deliver to this URL, or a provider may be there: https, or http to this machine or a private
+ * network, by address (RFC 1918, 4193) or by a name outside the public DNS; without credentials, query and fragment.
  */
 export function isCollectorTarget(value: string): boolean {
   return isPrivateUrl(value) && !/[?#\s]/.test(value)
 }
 
-/** As `isSecureUrl`, and http on a private network. */
+/** As `isSecureUrl`; http is also allowed on a private network. */
 export function isPrivateUrl(value: string): boolean {
   if (isSecureUrl(value)) return true
   if (!URL.canParse(value)) return false
@@ -44,7 +44,9 @@ export function isPrivateUrl(value: string): boolean {
 const PRIVATE_HOST =
   /^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[f[cd][\da-f]{2}:.*\]|[a-z][\w-]*|[\w.-]+\.(?:local|lan|internal|home\.arpa))$/
 
-/** Whether this is an origin in the form of browsers: https, or http to this machine; nothing after the host. */
+/**
+ * Whether this is an origin in the form that browsers use: https, or http to this machine, and nothing after the host.
+ */
 export function isOrigin(value: string): boolean {
   // A host of other characters could end a source of the Content-Security-Policy.
   return isSecureUrl(value) && /^https?:\/\/[a-z\d.:[\]-]+$/.test(value) && new URL(value).origin === value

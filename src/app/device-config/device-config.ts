@@ -11,10 +11,10 @@ import { writeSources } from '../mesh/ingest/sources.ts'
 import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
 
-/** A radio: connected to this process, or remembered. */
+/** A radio: connected to this process, or known from earlier. */
 type KnownRadio = { readonly source: string; readonly nodeNum: number | null; readonly device: RadioDevice | null }
 
-/** The known settings of a radio; of the first one without `source`. Throws `source_not_found`. */
+/** The known settings of a radio, or of the first one without `source`. Throws `source_not_found`. */
 export async function readOverview(ctx: Ctx, source: string | undefined): Promise<z.infer<typeof overviewSchema>> {
   const all = await listRadios(ctx)
   const sources = all.map((each) => each.source)
@@ -117,7 +117,7 @@ export async function changeSection(
   }
 }
 
-/** The radios of this process first, then those that were once read. */
+/** The radios of this process first, then others that were read earlier. */
 async function listRadios(ctx: Ctx): Promise<KnownRadio[]> {
   const devices = ctx.radio?.devices() ?? []
   const stored = await readConfiguredSources(ctx.store)

@@ -9,7 +9,7 @@ export type LiveSection = SectionView & {
   readonly section: string
   readonly kind: SectionKind
   readonly readAt: number
-  /** Changes with every change, also of a secret. Means nothing to another process. */
+  /** Changes with every change, including one of a secret. It has no meaning in another process. */
   readonly revision: string
 }
 
@@ -21,7 +21,7 @@ export type SectionChange = SectionInput & {
   readonly revision: string | null
 }
 
-/** A change that was checked: no other one of the radio begins until it has ended or is released. */
+/** A checked change: no other change of the radio begins until this one has ended or is released. */
 export type PreparedChange = {
   /** Paths; empty if nothing changes. */
   readonly fields: readonly string[]
@@ -31,7 +31,7 @@ export type PreparedChange = {
   readonly after: JsonObject
   /** Begins to send; the outcome is stored in the row with this id. */
   start(id: string): void
-  /** Gives it up, unless it was started. */
+  /** Gives up the change, unless it was started. */
   release(): void
 }
 

@@ -14,7 +14,7 @@ export type StoredSection = SectionView & { readonly section: string; readonly r
 export type ChangeOutcome = {
   readonly state: Exclude<Change['state'], 'applying'>
   readonly differing: readonly string[]
-  /** In words; null when it was applied. */
+  /** In words; null if it was applied. */
   readonly reason: string | null
 }
 
@@ -153,10 +153,10 @@ export async function noteDuringChange(store: Store, source: string, notice: str
     .run()
 }
 
-/** A change with unknown outcome. */
+/** A change with an unknown outcome. */
 type LostChange = { readonly source: string; readonly id: string; readonly section: string }
 
-/** Changes that an earlier process began and did not finish: their outcome is unknown until they are settled. */
+/** Changes that an earlier process began and did not finish. Their outcome is unknown until they are settled. */
 export async function loseChanges(store: Store): Promise<LostChange[]> {
   const lost = await store.db
     .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })

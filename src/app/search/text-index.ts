@@ -9,8 +9,8 @@ import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
 import type { Range } from './walk.ts'
 
 /**
- * The searchable text of a row, as the triggers of the migration put it into the index. FTS5 stops at a NUL: a text
- * with one begins with `MARK`, which every search looks for too.
+ * The searchable text of a row, as the triggers of the migration put it into the index. FTS5 stops at a NUL, so a text
+ * with one begins with `MARK`, which every search includes.
  */
 const TEXTS = {
   messages: 'text',
@@ -23,10 +23,10 @@ const TEXT_TABLES: readonly TextTable[] = ['messages', 'nodes', 'audit_log']
 
 const MARK = '\u{e000}\u{e001}\u{e002}'
 
-/** Rows of a full slice, and pages that are merged with it: as many as it leaves, a few milliseconds in total. */
+/** Rows of a full slice, and pages merged in the same slice: a few milliseconds in total. */
 const SLICE = 250
 const MERGED_PAGES = 16
-/** Merges of each index in one run, besides new rows. */
+/** Merges per index in one run, in addition to new rows. */
 const MERGES = 10
 
 const queries = prepareOnce((db) => ({
@@ -45,21 +45,22 @@ export async function readIndexedFrom(store: Store, table: TextTable): Promise<n
 }
 
 /**
- * The query to the index that finds all texts containing `part`, and some more. Null for one of fewer than three
- * characters, which the index does not find.
+ * The query to the index that finds all texts containing `part`, and possibly more. Null for fewer than three
+ * characters, which the index cannot find.
  */
 export function matching(part: string): string | null {
   const characters = [...part]
   if (characters.length < 3) return null
   const last = characters.length - 3
-  // Quoted text is not syntax. Overlapping trigrams find little more, and each costs a look-up for every row.
+  // Quoted text is not syntax. Overlapping trigrams would hardly narrow the result, and each costs a look-up for every
+  // row.
   const starts = Array.from({ length: Math.ceil(last / 3) }, (_, run) => run * 3)
   const runs = [...starts, last].map((at) => characters.slice(at, at + 3).join(''))
   const known = runs.filter((run) => !run.includes('\0')).map((run) => `"${run.replaceAll('"', '""')}"`)
   return known.length === 0 ? `"${MARK}"` : `(${known.join(' AND ')}) OR "${MARK}"`
 }
 
-/** The index of each table. Virtual tables are not in the schema, from which backups and migrations are made. */
+/** The index of each table. Virtual tables are not in the schema, because backups and migrations are made from it. */
 function textRowsOf<Name extends string>(name: Name) {
   return sqliteTable(name, { rowid: integer('rowid'), text: textColumn('text') })
 }
@@ -69,7 +70,7 @@ const TEXT_ROWS = {
   audit_log: textRowsOf('audit_log_text'),
 } as const satisfies Record<TextTable, unknown>
 
-/** FTS5 takes its commands as rows, in a column of the table's own name. */
+/** FTS5 takes its commands as rows, in a column named after the table. */
 function commandsOf<Name extends string>(name: Name) {
   return sqliteTable(name, { command: textColumn(name), rank: integer('rank') })
 }
@@ -84,9 +85,9 @@ const FIRST_IDS = 250
 const MOST_IDS = 4000
 
 /**
- * Searches the rows of a range that the index finds, from the highest id, until there are enough. `keep` returns those
- * of some ids, up to a number, that match, the highest id first. Other requests run between two queries. No query has a
- * lower bound except the range's: FTS5 does not use it before it has found something.
+ * Searches the rows of a range that the index finds, from the highest id, until there are enough. `keep` returns the
+ * matching ones of some ids, up to a number, the highest id first. Other requests run between two queries. Only the
+ * range itself gives a lower bound: FTS5 does not use one before it has found something.
  */
 export async function walkMatches<Row>(
   { db, batch }: Store,
@@ -97,8 +98,8 @@ export async function walkMatches<Row>(
   const index = sql.raw(`${table}_text`)
   const found: Row[] = []
   let end = before
-  // What many rows have is in the newest ones, and opening the long lists of the index takes more than reading them. D1
-  // takes longer for the additional query.
+  // A frequent text is in the newest rows, and opening the long lists of the index takes more time than reading these
+  // rows. D1 takes longer for the additional query.
   if (batch === undefined) {
     end = Math.max(from, before - FIRST_IDS)
     const newest = Array.from({ length: before - end }, (_, n) => before - 1 - n)
@@ -118,7 +119,7 @@ export async function walkMatches<Row>(
 }
 
 /**
- * Indexes what an older version or a backup has left, the newest rows first, and merges the parts that new rows have
+ * Indexes rows that an older version or a backup has left, the newest first, and merges the parts that new rows have
  * left in the indexes.
  */
 export async function buildTextIndexes(
@@ -145,14 +146,14 @@ function merge({ db }: Store, table: TextTable, share: number): Statement {
   return db.insert(MERGED[table]).values({ command: 'merge', rank: partOf(MERGED_PAGES, share) })
 }
 
-/** Indexes this share of a slice of rows below `from`, and returns where the next one continues. */
+/** Indexes this share of a slice of rows below `from`. Returns where the next slice continues. */
 async function buildSlice(store: Store, table: TextTable, from: number, share: number): Promise<number> {
   const { db } = store
   const name = sql.raw(table)
   const text = sql.raw(TEXTS[table])
   const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${partOf(SLICE, share) - 1}`
   const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
-  // Nothing of it happens if another instance was faster.
+  // Changes nothing if another instance was faster.
   const isOurTurn = and(eq(textIndexes.table, table), eq(textIndexes.indexedFrom, from))
   await store.atomic(
     [

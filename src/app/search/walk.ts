@@ -2,20 +2,21 @@ import { sql } from 'drizzle-orm'
 import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
-/** Ids from `from` on and below `before`. */
+/** Ids from `from` up to, but not including, `before`. */
 export type Range = { readonly from: number; readonly before: number }
 
 /** How long one query of a search should hold the event loop, in milliseconds. */
 const AIM_MS = 6
 /**
- * Ids that the first query covers, and each later one at least, so that D1, which is slow to answer, gets few queries.
+ * Ids covered by the first query, and at least by each later one, so that D1, which is slow to answer, gets few
+ * queries.
  */
 const LEAST_IDS = 10_000
 /** The next query covers at most this many times as many ids. */
 const MOST_GROWTH = 8
 
 type Walk<Row> = Range & {
-  /** Enough rows. */
+  /** How many rows are enough. */
   readonly limit: number
   /** The maximum number of ids to cover. */
   readonly most?: number | undefined
@@ -58,7 +59,7 @@ export async function rangeOf(
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<Range> {
   const name = sql.raw(table)
-  // Two sub-selects: one with both would read every row.
+  // Two sub-selects, because one with both would read every row.
   const [row] = await db.all<{ first: number | null; last: number | null }>(
     sql`select (select min(id) from ${name}) as first, (select max(id) from ${name}) as last`,
   )

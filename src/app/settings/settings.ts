@@ -11,7 +11,7 @@ import { forEachName, namesOf } from '../../shared/names.ts'
 
 const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
-/** Every setting that is a number: its schema, its default and its description. */
+/** All numeric settings, with schema, default and description. */
 const NUMBERS = {
   telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Days for which measurements are kept' },
   telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Days for which hourly values are kept' },
@@ -40,7 +40,7 @@ export type Settings = z.infer<typeof settingsSchema>
 
 export const settingsChangesSchema = settingsSchema.partial()
 
-/** The setting nodeActiveSeconds where a query needs it. */
+/** The setting nodeActiveSeconds as SQL. */
 export const ACTIVE_SECONDS = sql`coalesce((select cast(value as integer) from settings where key = 'nodeActiveSeconds'),
   ${sql.raw(String(NUMBERS.nodeActiveSeconds.fallback))})`
 
@@ -48,12 +48,12 @@ export const settingQueries = prepareOnce((db) => ({
   all: db.select({ key: settings.key, value: settings.value }).from(settings).prepare(),
 }))
 
-/** All settings as they are now, by `settingsOf`. */
+/** All current settings, from `settingsOf`. */
 export async function readSettings(store: Store): Promise<Settings> {
   return settingsOf(await settingQueries(store).all.all())
 }
 
-/** The stored values; those that this version does not know, or cannot read, count as not set. */
+/** The stored values. Values that this version does not know or cannot read count as not set. */
 export function settingsOf(rows: readonly { readonly key: string; readonly value: string }[]): Settings {
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
   const read = <T>(key: string, schema: z.ZodType<T>, fallback: T): T => {
@@ -67,7 +67,7 @@ export function settingsOf(rows: readonly { readonly key: string; readonly value
   }
 }
 
-/** Sets the named settings and leaves the others. Throws `invalid_request` for a map file where there is none. */
+/** Sets the named settings and leaves the others. Throws `invalid_request` for a map file if there is none. */
 export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsChangesSchema>): Promise<Settings> {
   const before = await readSettings(ctx.store)
   if (changes.mapTiles?.kind === 'file' && ctx.mapArchive === null) {

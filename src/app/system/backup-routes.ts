@@ -12,13 +12,13 @@ import { readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
 import { createBackup, deleteBackup, demandBackups, downloadBackup } from './backups.ts'
 import { timeField } from '../http/fields.ts'
 
-// Any name passes here: an impossible one is answered like an unknown one.
+// Any name is accepted here: an impossible one gets the same answer as an unknown one.
 const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
 
 const told = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
 const settingsAnswer = backupSettingsSchema.extend(told)
 
-/** Also a body in the form of GET's answer. */
+/** GET's answer is accepted as a body too. */
 const settingsBody = backupSettingsChangesSchema.extend(z.object(told).partial().shape)
 
 export const backupRoutes = new Hono<AppEnv>()

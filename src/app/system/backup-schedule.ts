@@ -28,13 +28,16 @@ export type BackupSettings = z.infer<typeof backupSettingsSchema>
 
 const { keepWeekly, keepMonthly } = backupSettingsSchema.shape
 
-/** A client that does not know weeks and months leaves them unchanged: resetting them would delete backups. */
+/**
+ * A client that does not know weekly and monthly backups leaves their numbers unchanged, because resetting them would
+ * delete backups.
+ */
 export const backupSettingsChangesSchema = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.optional(),
   keepMonthly: keepMonthly.optional(),
 })
 
-/** The latest run of the schedule. `error` beside `ok: true`: the backup was made, something after it failed. */
+/** The latest run of the schedule. `error` with `ok: true`: the backup was made, but something after it failed. */
 export const lastRunSchema = z
   .object({ at: timeField, ok: z.boolean(), error: z.string().nullable() })
   .nullable()

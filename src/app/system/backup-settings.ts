@@ -70,7 +70,7 @@ function changes(before: BackupSettings, after: BackupSettings): Record<'before'
   return { before: changed(before), after: changed(after) }
 }
 
-/** Records how a run of the schedule that began at `at` ended; a failure is audited too. */
+/** Records the result of a run of the schedule that began at `at`; a failure also gets an audit entry. */
 export async function recordScheduledRun(
   ctx: AuditContext,
   run: { readonly at: number; readonly ok: boolean; readonly error: string | null },

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { timeField } from '../http/fields.ts'
 import type { BackupSchedule } from './backup-schedule.ts'
 
-/** Backups in the data directory. An impossible name is `backup_not_found`, without a look at the disk. */
+/** Backups in the data directory. An impossible name is `backup_not_found`, without reading the disk. */
 export interface Backups {
   /** Newest first. */
   list(): Promise<Backup[]>
@@ -13,13 +13,13 @@ export interface Backups {
   create(kind: BackupKind, record: (backup: Backup) => Promise<void>): Promise<Backup>
   /** `record` runs when the backup is hidden; if it throws, the backup reappears. Throws `backup_not_found`. */
   remove(name: string, record: () => Promise<void>): Promise<void>
-  /** Reads everything. Throws `backup_not_found`. */
+  /** Verifies a backup by reading all of it. Throws `backup_not_found`. */
   verify(name: string): Promise<Verification>
   /** A gzipped tar archive, made while it is read. Throws `backup_not_found`. */
   download(name: string): Promise<ReadableStream<Uint8Array>>
   /** When the schedule runs next: now when a run is due, null when it is off. */
   nextRun(schedule: BackupSchedule): number | null
-  /** The stored schedule has changed. */
+  /** Reports that the stored schedule has changed. */
   reschedule(): void
 }
 
@@ -43,7 +43,7 @@ export const backupSchema = z
 
 export type Backup = z.infer<typeof backupSchema>
 
-/** How far a backup under way has come: whole tables, and rows of all of them. */
+/** The progress of a running backup: finished tables, and rows of all tables. */
 export const progressSchema = z
   .object({ name: z.string(), tables: z.int(), rows: z.int() })
   .meta({ id: 'BackupProgress', description: 'A backup under way: whole tables, and rows of all of them' })

@@ -76,7 +76,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The data of the start page. Costs the same however much is stored. */
+/** The data of the start page. The cost does not depend on the amount of stored data. */
 export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   const { store } = ctx
   const { view } = ctx.viewer
@@ -101,11 +101,11 @@ export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
 const KEPT_MS = MINUTE_MS
 
 type Facts = Awaited<ReturnType<typeof countAll>>
-/** Of so many views. */
+/** The number of views whose counts are cached. */
 const KEPT_VIEWS = 16
 const kept = new WeakMap<Db, Map<string, { readonly at: number; readonly facts: Facts }>>()
 
-/** Counts of what the view shows; where a query is a round trip they may be a minute old. */
+/** Counts of what the view shows. Where a query is a round trip they may be a minute old. */
 export async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
   if (store.batch === undefined) return countAll(store, view, now)
   const views = kept.get(store.db) ?? new Map<string, { readonly at: number; readonly facts: Facts }>()
@@ -139,7 +139,7 @@ async function countAll(store: Store, view: View, now: number) {
   return { activeSeconds, counts, hours: trafficHours(start, view, { messages, begun, leftOut }), air: measured }
 }
 
-/** Nodes known, and those heard at or after `since`: of those that the view does not hide. */
+/** The number of nodes, and of those heard at or after `since`, without those that the view hides. */
 export async function countNodes(
   store: Store,
   view: View,

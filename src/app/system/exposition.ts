@@ -5,7 +5,7 @@ export type Sample = {
   readonly value: number
 }
 
-/** One metric in base units: seconds, bytes. Each set of labels comes once. */
+/** One metric in base units: seconds, bytes. Each set of labels occurs once. */
 export type Family = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -16,7 +16,7 @@ export type Family = {
 /** Media type of the text format (prometheus.io/docs/instrumenting/exposition_formats). */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Families without a sample are left out. */
+/** Families without samples are left out. */
 export function formatMetrics(families: readonly Family[]): string {
   return families
     .filter(({ samples }) => samples.length > 0)
@@ -43,7 +43,7 @@ function format(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
 }
 
-/** A metric with one value, left out when that is null. */
+/** A metric with one value, left out if the value is null. */
 export function single(name: string, type: 'counter' | 'gauge', help: string, value: number | null): Family {
   return { name, type, help, samples: value === null ? [] : [{ value }] }
 }

@@ -7,12 +7,12 @@ import type { Family, Sample } from './exposition.ts'
 export interface Meter {
   /** Monotonic, in milliseconds. */
   now(): number
-  /** `route` is a pattern of the app's own. Runs on each request: it must cost next to nothing. */
+  /** `route` is a pattern of the app's own. Runs on each request, so it must cost next to nothing. */
   countRequest(method: string, route: string, status: number, durationMs: number): void
   /** `portName` as in `Packet`; null: could not be decrypted here. */
   countPacket(portName: string | null): void
   countBatch(counts: BatchCounts): void
-  /** A finished run of a rule of automation. */
+  /** A finished run of an automation rule. */
   countAutomation(kind: RuleKind, result: RunEnd): void
   /** An attempt to send an alert message. */
   countAlertDelivery(kind: DestinationKind, result: 'delivered' | 'failed'): void
@@ -36,7 +36,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DEL
 type Traffic = {
   readonly labels: { readonly method: string; readonly route: string }
   readonly statuses: Map<number, number>
-  /** Requests by the bucket they fell in; the last ones took longer than all bounds. */
+  /** Requests by bucket of duration; the last bucket is for those that took longer than all bounds. */
   readonly buckets: number[]
   sum: number
 }
@@ -46,7 +46,7 @@ type Traffic = {
  * knows. Labels come from fixed sets, so clients and radios cannot increase their number.
  */
 export function createMeter({ now, process }: { now(): number; process(): readonly Family[] }): Meter {
-  // By route, then by method: a joined key would be built, and hashed, for each request.
+  // By route, then by method: a joined key would have to be built and hashed for each request.
   const traffic = new Map<string, Map<string, Traffic>>()
   const all = () => [...traffic.values()].flatMap((methods) => [...methods.values()])
   const packets = new Map<string, number>()

@@ -19,7 +19,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** All measured values at this moment. Costs the same however many measurements are stored. */
+/** All current values. The cost does not depend on the number of stored measurements. */
 export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
   const { store } = ctx
   const now = ctx.now()
@@ -51,7 +51,7 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
   ]
 }
 
-/** Null where sessions are kept outside of the database. */
+/** Null if sessions are stored outside the database. */
 async function countSessions({ config, store }: Ctx, now: number): Promise<number | null> {
   if (config.SESSION_STORE !== 'database') return null
   return (await queries(store).sessions.get({ now }))?.n ?? null

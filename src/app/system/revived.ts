@@ -20,7 +20,10 @@ import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
 import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
 import { timeField } from '../http/fields.ts'
 
-/** What can be revoked, from a user or from all, and comes back with an older backup, named as in the audit log. */
+/**
+ * What a restore can bring back although it was revoked since the backup, for one user or for all; named as in the
+ * audit log.
+ */
 export const REVIVABLE = [
   'user_deleted',
   'admin_status_changed',
@@ -55,7 +58,7 @@ export const revivedSchema = z
   .meta({ id: 'Revived', description: 'What the latest restore gave back to a user' })
 export type Revived = z.infer<typeof revivedSchema>
 
-/** As stored until somebody decides: with the name of the backup, and the password that the restore undid. */
+/** As stored until somebody decides: with the name of the backup, and the password change that the restore undid. */
 const storedSchema = revivedSchema.omit({ id: true }).extend({
   scope: revivedSchema.shape.scope.default(null),
   publicAccess: revivedSchema.shape.publicAccess.default(null),
@@ -91,7 +94,7 @@ export function parseRevived(value: string): StoredRevived {
 
 type Pending = { readonly id: number; readonly stored: StoredRevived }
 
-/** What the latest restore revived and nobody has decided about, in the order of users. */
+/** What the latest restore revived and nobody has decided about yet, in the order of users. */
 async function readPending(store: Store): Promise<Pending[]> {
   const { db } = store
   const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
@@ -144,8 +147,8 @@ function publicRevived({ id, stored }: Pending): Revived {
 }
 
 /**
- * Revokes again what the restore undid, item by item; an item that cannot be revoked stays in the list, such as the
- * last administrator. Throws `not_found` for an id that is not in the list.
+ * Revokes again what the restore revived, item by item. An item that cannot be revoked, such as the last administrator,
+ * stays in the list. Throws `not_found` for an id that is not in the list.
  */
 export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
   const pending = await readPending(ctx.store)
@@ -187,7 +190,7 @@ function settle(
 
 type Named = Pick<StoredRevived, 'action' | 'username' | 'token' | 'hiddenNode'>
 
-/** For logs: who, what, and for a token or a node which one. */
+/** For logs: user and action, and for a token or a node also its name. */
 export function nameRevived({ action, username, token, hiddenNode }: Named): Record<string, string> {
   return {
     action,
@@ -224,7 +227,7 @@ async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
       return takeBackPassword(ctx, stored)
     case 'token_revoked':
       return revokeAgain(ctx, stored)
-    // Not of a user.
+    // Does not belong to a user.
     case 'public_access_updated':
     case 'node_updated':
       return

@@ -16,7 +16,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Anybody may ask, so the database is queried at most this often; a failure is never cached. */
+/** Anybody may ask, so the database is queried at most this often. A failure is never cached. */
 const PROBE_INTERVAL_MS = 1000
 const answeredAt = new WeakMap<Store, number>()
 

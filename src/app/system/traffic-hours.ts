@@ -7,17 +7,17 @@ import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
 import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../sharing/visible.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
-/** Reported hours; the last one is the current hour. */
+/** The number of reported hours; the last one is the current hour. */
 const HOURS = 24
 
-/** Packets heard in the hour from `t` on. */
+/** Packets heard in the hour that starts at `t`. */
 export type TrafficHour = { readonly t: number; readonly messages: number; readonly packets: number }
 
-// Drivers may bind a number as a REAL, and then nothing is an hour.
+// Drivers may bind a number as a REAL, which would match no hour.
 const start = sql`cast(${sql.placeholder('start')} as integer)`
 const hour = sql.raw(String(HOUR_MS))
 
-/** Both with the same rows: the start of the hour, and messages as in `messageHours`. */
+/** Both return the same rows: the start of the hour, and messages as in `messageHours`. */
 const messageQueries = (db: Db) => ({
   counted: db.select().from(messageHours).where(gte(messageHours.t, start)).prepare(),
   ofVisibleNodes: db
@@ -32,7 +32,7 @@ const messageQueries = (db: Db) => ({
     .prepare(),
 })
 
-// In the hour that began last before it. An index covers the IDs of replayed packets, which were heard before.
+// In the latest hour that began before it. An index covers the IDs of replayed packets, which were heard earlier.
 const FIRST = sql`(select first_id from packet_hours where t >= ${start} order by t limit 1)`
 const LEFT_OUT = sql`(
   select (select t from packet_hours where first_id <= p.id and t <= ${sql.placeholder('now')} order by t desc limit 1) as t
@@ -65,15 +65,15 @@ const packetQueries = (db: Db) => ({
 const queries = prepareOnce((db) => ({ ...messageQueries(db), ...packetQueries(db) }))
 
 /**
- * The queries for a view, to be run with `start`, `now` and `visibleValues`. Where nodes are hidden, messages are counted
- * from their rows: the counters do not tell whose they are.
+ * The queries for a view, to be run with `start`, `now` and `visibleValues`. If nodes are hidden, messages are counted
+ * from their rows, because the counters do not contain senders.
  */
 export function trafficQueries(store: Store, { hidden }: View) {
   const { counted, ofVisibleNodes: seen, begun, leftOut } = queries(store)
   return { messages: hidden.size === 0 ? counted : seen, begun, leftOut }
 }
 
-/** Begin of the first hour that is told at `now`: `start` of the queries. */
+/** Start of the first hour that is reported at `now`: `start` of the queries. */
 export function firstHour(now: number): number {
   return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
 }
@@ -86,8 +86,8 @@ type Begun = {
 }
 
 /**
- * The last 24 hours of the clock (UTC), oldest first, from the results of the queries: messages that the scope includes,
- * and packets that are still in the log.
+ * The last 24 hours by the clock (UTC), oldest first, from the results of the queries: messages that the scope
+ * includes, and packets that are still in the log.
  */
 export function trafficHours(
   start: number,

@@ -6,9 +6,9 @@ import { MAX_AHEAD_MS } from '../../meshtastic/device-time.ts'
 import type { Ports } from '../context.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 
-/** A clock that differs by up to this much from where it stopped is trusted: the machine was off meanwhile. */
+/** A clock that differs from its last known time by at most this is trusted: the machine was off meanwhile. */
 const PAUSE_MS = DAY_MS
-/** Two right clocks differ by no more. */
+/** Two correct clocks differ by no more than this. */
 const AGREE_MS = MAX_AHEAD_MS
 
 const value = sql.placeholder
@@ -18,7 +18,7 @@ const noLater = (column: SQL) => sql`min(${column}, ${value('now')})`
 
 const queries = prepareOnce((db) => ({
   marks: db.select().from(clockMarks).prepare(),
-  // Rows that a start itself writes prove nothing about the time: only received ones count.
+  // Rows written by a start prove nothing about the time; only received ones count.
   newest: db
     .select({
       t: sql<number | null>`max((select max(last_heard) from nodes),
@@ -55,13 +55,13 @@ const queries = prepareOnce((db) => ({
 }))
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'> & {
-  /** Milliseconds since any moment; never set back or forth. */
+  /** Milliseconds since an arbitrary moment; never set back or forward. */
   readonly monotonic: () => number
 }
 
 /**
- * Watches the clock of a machine that may have no battery-backed clock. Deletion by age uses a time that runs on from
- * the last confirmed time; a jump ahead only moves it once another clock confirms it. Must be created before new data
+ * Watches the clock of a machine that may have no battery-backed clock. Deletion by age uses a time that continues from
+ * the last confirmed time. A jump ahead changes it only once another clock confirms it. Must be created before new data
  * is stored: the newest stored row is the first evidence.
  */
 export async function watchClock({ store, log, now, monotonic }: Needs): Promise<ClockWatch> {
@@ -147,7 +147,10 @@ function endFuture(store: Store, now: number): Statement[] {
   return [bind(tokens, { now }), bind(known, { now })]
 }
 
-/** An administrator at the console confirms the clock of this machine: a running service notices within a minute. */
+/**
+ * Records that an administrator at the console confirms the clock of this machine. A running service notices within a
+ * minute.
+ */
 export async function confirmClock(store: Store, now: number): Promise<void> {
   const { mark } = queries(store)
   await store.atomic([bind(mark, { name: 'confirmed', t: now }), bind(mark, { name: 'agreed', t: now })])

@@ -1,12 +1,12 @@
 export const CLOCK_STATES = ['confirmed', 'ahead', 'behind'] as const
 
-/** A clock that may be wrong, beside the time that is certain to have come. */
+/** A clock that may be wrong, and the time that has certainly passed. */
 export interface ClockWatch {
-  /** The time from which ages count when data is deleted: never later than the clock, nor than the confirmed time. */
+  /** The time from which ages count when data is deleted: never later than the clock or the confirmed time. */
   trusted(): number
   /** `confirmed`: the time up to which the clock is confirmed. */
   state(): { readonly state: (typeof CLOCK_STATES)[number]; readonly confirmed: number }
-  /** Another clock's current time, and which clock it is: the clock is confirmed once both agree. */
+  /** Reports another clock's current time, and which clock it is: the clock is confirmed once both agree. */
   agree(by: string, theirs: number): void
   /** Saves the known time for the next start, and corrects rows written while the clock was ahead. */
   keep(): Promise<void>

@@ -1,7 +1,7 @@
 /** A disk with a reserve for administrators, who need some space to be able to free more. */
 export interface Disk {
-  /** Whether nothing that is heard has room. */
+  /** Whether there is no room for received data. */
   isFull(): boolean
-  /** Frees the reserve of a disk that is full: called before administrators change anything, and before old data goes. */
+  /** Frees the reserve of a full disk: called before changes by administrators, and before old data is deleted. */
   makeRoom(): void
 }

@@ -1,6 +1,7 @@
 /**
- * The number of rows that each owner may keep so that all keep at most `total`: owners with fewer keep all, the others
- * keep the same number. `owners`: how many owners have a given number of rows. Rounded down, so slightly more may fit.
+ * The number of rows that each owner may keep so that all together keep at most `total`: owners with fewer rows keep
+ * all, the others keep the same number. `owners`: how many owners have a given number of rows. Rounded down, so a few
+ * more would fit.
  */
 export function capTo(owners: ReadonlyMap<number, number>, total: number): number {
   let left = Math.max(0, total)

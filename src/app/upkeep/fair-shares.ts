@@ -43,8 +43,8 @@ const SLICE_ROWS = 2000
 /** Messages walked through in one slice. */
 const WALKED_ROWS = 5000
 
-// A node heard on 32 days counts by itself. Nodes heard on fewer days share five buckets, from 1, 2, 4, 8 and 16 days
-// on; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many there are.
+// A node heard on 32 days has a share of its own. Nodes heard on fewer days share five buckets, from 1, 2, 4, 8 and 16
+// days; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many they are.
 const OWN_BUCKET = 5
 const BUCKET = sql.raw(`case when n.id is null then 0
   when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${OWN_BUCKET}
@@ -52,7 +52,7 @@ const BUCKET = sql.raw(`case when n.id is null then 0
   else 0 end`)
 
 type Owner = { readonly owner: number; readonly n: number; readonly bucket: number }
-/** Owners of a bucket that have as many rows as each other; `last` is the one of the largest number. */
+/** Owners in a bucket with the same number of rows; `last` is the owner with the largest number. */
 type Size = { readonly n: number; readonly bucket: number; readonly howMany: number; readonly last: number }
 
 const value: (name: string) => Placeholder = sql.placeholder
@@ -60,16 +60,16 @@ const { raw } = sql
 
 type Rows = {
   readonly rows: SQLiteTable
-  /** Of a row, in SQL. */
+  /** The key of a row, in SQL. */
   readonly key: string
-  /** The rows of `x`, and whose they are. */
+  /** The rows as `x`, with their owner. */
   readonly from?: string
   readonly owner: string
-  /** The first ones stay. */
+  /** These rows stay first. */
   readonly order: string
-  /** Rows made by nobody else. */
+  /** The condition of the rows that are limited; absent: all. */
   readonly only?: string
-  /** How the rows of an owner that has very many are found: by the ids of messages, or thinned out in spans of time. */
+  /** How the rows of an owner with very many are found: by the ids of messages, or thinned out over time. */
   readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
 }
 
@@ -77,7 +77,7 @@ const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
 const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
 const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
 
-/** The latest rows of an owner above its share are deleted; of the packet log, which is a ring, the oldest. */
+/** Of an owner above its share, the latest rows are deleted, except in the packet log, which loses its oldest. */
 const TABLES: Record<Table, Rows> = {
   packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
   messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
@@ -86,7 +86,7 @@ const TABLES: Record<Table, Rows> = {
     key: 'message_id, source_id, gateway',
     from: 'messages m cross join receptions x on x.message_id = m.id',
     owner: 'm.from_node_num',
-    // Packets that our own radios heard stay longest.
+    // Packets heard by our own radios are kept longest.
     order: 'x.gateway <> 0, x.message_id, x.t',
     large: { messageId: 'm.id' },
   },
@@ -148,7 +148,7 @@ function prepareTable(db: Db, table: Table) {
       sql`select ${raw(keys)} from ${raw(from)} where ${raw(owner)} = ${value('owner')} and ${raw(only)}
         order by ${raw(reversed(order))} limit ${value('rows')}`,
     ),
-    // The plus keeps SQLite from the index of senders: the ids come first.
+    // The plus keeps SQLite from using the index of senders, so that the ids come first.
     walked:
       large !== undefined && 'messageId' in large
         ? remove(
@@ -161,7 +161,7 @@ function prepareTable(db: Db, table: Table) {
   }
 }
 
-/** The order of deletion: rows to keep longest come last. */
+/** The order of deletion: rows to be kept longest come last. */
 function reversed(order: string): string {
   return order.endsWith(' desc') ? order.replace(/ desc$/, '') : `${order} desc`
 }
@@ -205,14 +205,14 @@ export async function keepFairShares(
   return deleted
 }
 
-/** How many rows of each owner a bucket may keep, and how many rows it is above its limit. */
+/** How many rows of each owner a bucket may keep, and by how many rows it exceeds its limit. */
 type Bucket = { readonly keep: number; excess: number }
 
-/** Null: there are not too many rows, or the run is over. */
+/** Null: there are not too many rows, or the run has ended. */
 async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
   const counts = Array.from({ length: OWN_BUCKET + 1 }, () => new Map<number, number>())
   for (let after: number | undefined = -1; after !== undefined;) {
-    // Counted in SQL: of a flood there are as many owners as senders, and few sizes.
+    // Counted in SQL: in a flood there are many owners, but few different numbers of rows.
     const sizes: Size[] = await prepared.sizes.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
     for (const { n, bucket, howMany } of sizes) {
       const tallied = counts[bucket]
@@ -238,7 +238,7 @@ async function measure({ pause, share }: Run, prepared: Prepared, bound: number)
   })
 }
 
-/** Limits are whole numbers: the remaining excess is deleted row by row, owners with a single row last. */
+/** Limits are whole numbers, so the remaining excess is deleted row by row, owners with a single row last. */
 async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
   const raised = buckets.map(({ keep, excess }) => ({ keep: keep + 1, excess }))
   const deleted = await trimTo(run, prepared, raised)
@@ -246,7 +246,7 @@ async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): P
   return deleted + (rest.some(({ excess }) => excess > 0) ? await trimTo(run, prepared, rest) : 0)
 }
 
-/** Each run starts from another number, so that no owner is always first. */
+/** Each run starts at another number, so that no owner is always first. */
 async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
   const start = (Math.floor(run.now / 1000) * 2_654_435_761) % 2 ** 32
   let deleted = 0
@@ -298,7 +298,7 @@ async function trimOwners(
   return deleted
 }
 
-/** Owners that have some rows together, at least one owner. */
+/** As many owners as have this number of rows together, but at least one. */
 function takeSlice(over: Owner[], rows: number): Owner[] {
   let sum = 0
   const end = over.findIndex(({ n }, index) => (sum += n) > rows && index > 0)
@@ -319,7 +319,7 @@ async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part):
   return excess - left
 }
 
-/** From the latest message on: the excess of an owner is recent. */
+/** Searched from the latest message on, because the excess of an owner is recent. */
 async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, excess }: Part): Promise<number> {
   let left = excess
   let high = (await queries(run.store).newest.get())?.id ?? 0

@@ -6,7 +6,9 @@ import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 import { inSlices, type Pause } from './slices.ts'
 
-/** Rows deleted in one transaction, at most. A message counts as more: its text leaves an index with it. */
+/**
+ * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.
+ */
 const SLICE_ROWS = { telemetry: 1000, positions: 1000, messages: 590 } as const
 /** Nodes whose telemetry one look-up searches, at most. */
 const SLICE_NODES = 50
@@ -27,7 +29,7 @@ export type Deleted = { readonly [Table in keyof Cutoffs]: number }
 const placeholder = (name: string): SQL => sql`${sql.placeholder(name)}`
 const slice = sql`limit ${placeholder('rows')}`
 
-// Neither history has an index on time alone; with the node, and the metric, first it is the head of the primary key.
+// Neither history has an index on time alone; the node (and the metric) come first in the primary key.
 const queries = prepareOnce((db) => ({
   nodesAfter: db
     .select({ id: nodes.id })

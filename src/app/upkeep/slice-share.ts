@@ -1,10 +1,10 @@
-/** Which part of a full slice the next one may be: above 0, at most 1. */
+/** How large the next slice may be, as a share of a full one: above 0, at most 1. */
 export type Share = () => number
 
-/** Always a full slice: for a database with several concurrent writers. */
+/** Always full slices: for a database with several concurrent writers. */
 export const wholeSlices: Share = () => 1
 
-/** How long a slice should hold the one writer, in milliseconds: ingest and requests wait for it. */
+/** How long a slice should hold the only writer, in milliseconds: ingest and requests wait for it. */
 const AIM_MS = 15
 const LEAST = 0.01
 

@@ -13,7 +13,7 @@ export const eachTurn: Pause = async () => {
 type Slices = {
   /** Rows of a full slice. */
   readonly full: number
-  /** No more rows in all. */
+  /** The maximum number of rows in total. */
   readonly atMost?: number | undefined
   /** Awaited between two slices. */
   readonly pause: Pause

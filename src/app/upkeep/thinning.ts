@@ -5,10 +5,10 @@ import { partOf, type Share } from './slice-share.ts'
 
 /** Rows that one slice looks at. */
 const SLICE_ROWS = 2000
-/** One row stays of each span: the first span by these. */
+/** The lengths of spans, as multiples of the first one. Only one row of each span stays. */
 const SPANS = [1, 10, 60, 300, 3600] as const
 
-/** How many rows of an owner are too many. */
+/** By how many rows an owner exceeds its share. */
 export type Part = { readonly owner: number; readonly excess: number }
 
 type Run = { readonly pause: () => Promise<boolean>; readonly share: Share }
@@ -16,7 +16,7 @@ type Run = { readonly pause: () => Promise<boolean>; readonly share: Share }
 const value: (name: string) => Placeholder = sql.placeholder
 const { raw } = sql
 
-/** Queries on a history of nodes by `node_id`, `t` and perhaps `metric`; `firstSpan` in milliseconds. */
+/** Queries on a history of nodes by `node_id`, `t` and possibly `metric`; `firstSpan` in milliseconds. */
 export function prepareThinning(db: Db, table: SQLiteTable, firstSpan: number) {
   const name = raw(getTableName(table))
   const isByMetric = Object.hasOwn(getTableColumns(table), 'metric')

@@ -93,7 +93,7 @@ export async function deleteOldTraffic(
   const cutoff = (days: number) => now - days * DAY_MS
   const packetCutoff = cutoff(settings.packetRetentionDays)
   const log = await clear(async (rows) => {
-    // The log is in the order of arrival: when its oldest one stays, all stay.
+    // The log is in the order of arrival: if its oldest row stays, all stay.
     const oldest = await prepared.oldest.get()
     const isOld = oldest !== undefined && oldest.t < packetCutoff
     return isOld ? await prepared.packets.all({ cutoff: packetCutoff, rows }) : []
@@ -102,7 +102,7 @@ export async function deleteOldTraffic(
   const routeCutoff = cutoff(settings.messageRetentionDays)
   const routes = await clear((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
   const unused = await clear((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
-  // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
+  // Last, because a large mesh needs the most slices for it, even when there is nothing to delete.
   let hours = 0
   for await (const charts of listCharts(store, share)) {
     const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }

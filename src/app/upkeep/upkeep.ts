@@ -16,8 +16,8 @@ import { readSettings } from '../settings/settings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /**
- * Updates derived data: hours and days of measurements, nodes that continue under another number, and the remains of
- * deleted nodes.
+ * Updates derived data: hourly and daily summaries of measurements, nodes that continue under another number, and the
+ * remains of deleted nodes.
  */
 export async function keepUp(
   ports: Pick<Ports, 'store' | 'log' | 'now'>,
@@ -37,8 +37,8 @@ export async function keepUp(
 }
 
 /**
- * Deletes data that the settings no longer keep. Measurements are rolled up before they are deleted: if `pause` ends
- * the roll-up, nothing is deleted this time.
+ * Deletes data that the settings no longer keep. Measurements are summarised before they are deleted: if `pause` ends
+ * the summary, nothing is deleted this time.
  */
 export async function deleteOld(
   { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
@@ -56,7 +56,7 @@ export async function deleteOld(
     share,
   )
   if (!goesOn) return
-  // For a collector that is no longer configured; a running one does this itself, and sooner.
+  // For a collector that is no longer configured. A running one does this itself, and earlier.
   const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, pause)
   const deleted = {
     undelivered,

@@ -77,7 +77,7 @@ export async function replacePermissions(
   if (changed.length === 0 && scope === null) return { permissions: before, scope: seen, grants }
   if (user.isAdmin) throw adminHoldsAll()
   const pick = (from: PermissionChanges) => Object.fromEntries(changed.map((resource) => [resource, from[resource]]))
-  // A promotion at the same instant wins: nobody narrows an administrator.
+  // A simultaneous promotion wins: nobody narrows an administrator.
   const regular = and(eq(users.id, userId), eq(users.isAdmin, false))
   await ctx.store.atomic([
     audit(

@@ -13,7 +13,7 @@ import {
 } from '../../shared/access/resources.ts'
 import { timeField } from '../http/fields.ts'
 
-/** Some resources; those that are missing or undefined stay as they are. */
+/** Some resources; missing or undefined ones stay as they are. */
 export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
 
 export const grantSchema = z
@@ -25,13 +25,13 @@ export const permissionsSchema = z
   .strictObject(forEachResource(() => grantSchema))
   .meta({ id: 'Permissions', description: 'The permissions of a user by resource' })
 
-/** Whether nothing that is named here is withheld. */
+/** Whether every named resource is fully granted. */
 export function isEverything(permissions: PermissionChanges): boolean {
   return RESOURCE_NAMES.every((resource) => permissions[resource]?.write !== false)
 }
 
 /**
- * Permissions packed by an SQL look-up: `{"nodes":3}` with bit 0 for read and bit 1 for write; null if there are none.
+ * Permissions packed by an SQL query: `{"nodes":3}` with bit 0 for read and bit 1 for write; null if there are none.
  */
 export function unpackPermissions(packed: string | null): Permissions {
   const bits: Partial<Record<string, number>> = packed === null ? {} : JSON.parse(packed)
@@ -57,7 +57,7 @@ export type StoredGrant = z.infer<typeof storedGrantSchema>
 
 const ALL_NAMES = JSON.stringify(RESOURCE_NAMES)
 
-/** The permissions of a regular user as JSON, in the shape of `Permissions`, by the time the statement runs. */
+/** The permissions of a regular user as JSON, in the shape of `Permissions`, evaluated when the statement runs. */
 export function storedPermissionsJson(userId: number | SQL): SQL {
   const { resource, canRead, canWrite } = userPermissions
   const flag = (column: SQLiteColumn) => sql`json(iif(coalesce(${column}, 0), 'true', 'false'))`

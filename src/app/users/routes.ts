@@ -40,7 +40,7 @@ const permissionsAnswer = z.object({
 const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('ID of the session') })
 const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('ID of the token') })
 
-/** Also a body in the form of GET's answer. */
+/** GET's answer is accepted as a body too. */
 const changesBody = userChangesSchema
   .extend({ user: userChangesSchema.optional().describe('The same fields as in the response of GET') })
   .refine(({ user, ...beside }) => user === undefined || Object.keys(beside).length === 0, {
@@ -48,7 +48,7 @@ const changesBody = userChangesSchema
     message: 'the fields may be here or beside it, but not in both places',
   })
 
-/** Also a body in the form of GET's answer: of two fields with the same content, `permissions` is the one to change. */
+/** GET's answer is accepted as a body too. Of its two fields with the same content, change `permissions`. */
 const permissionsBody = z.strictObject({
   permissions: permissionsSchema.partial(),
   scope: scopeSchema.optional().describe('Which contents the user sees; unchanged if missing'),

@@ -23,7 +23,7 @@ import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../sha
 import { isSameScope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
 
-/** The columns of a `User`: nothing else of the row ever leaves the database by this way. */
+/** The columns of a `User`: only these leave the database here. */
 export const userColumns = {
   id: users.id,
   username: users.username,
@@ -63,7 +63,7 @@ const printable = (max: number) =>
     // No control characters and no lone surrogates.
     .regex(/^[^\p{Cc}\p{Cs}]*$/u)
 
-/** ASCII on purpose: two usernames that look alike are alike. */
+/** ASCII only, so that two different usernames never look the same. */
 export const usernameSchema = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9._@-]{1,${MAX_USERNAME}}$`), `1–${MAX_USERNAME} letters, digits and . _ - @`)
@@ -97,7 +97,7 @@ export const newUserSchema = z
   })
 
 const { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
-/** What a body may repeat and not change. */
+/** Fields that a body may repeat but not change. */
 const readOnly = { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy }
 const READ_ONLY = ['id', 'authProvider', 'oidcSubject', 'isAdmin', 'createdAt', 'lastLoginAt', 'createdBy'] as const
 
@@ -114,7 +114,7 @@ export function userIdByName(username: string): SQL {
   return sql`(select ${users.id} from ${users} where ${isNamed(username)})`
 }
 
-/** A condition on `users`: the name, without regard to case. */
+/** A condition on `users`: the name, regardless of case. */
 export function isNamed(username: string): SQL {
   return sql`lower(${users.username}) = lower(${username})`
 }
@@ -126,7 +126,7 @@ export async function getUser(store: Store, id: number): Promise<User> {
   return user
 }
 
-/** Whose something is, for an entry of the audit log; nothing when it is the viewer's own. Throws `user_not_found`. */
+/** Whose something is, for an entry of the audit log; nothing if it is the viewer's own. Throws `user_not_found`. */
 export async function otherOwner(ctx: SignedInCtx, userId: number): Promise<{ userId?: number; username?: string }> {
   return userId === ctx.viewer.user.id ? {} : { userId, username: (await getUser(ctx.store, userId)).username }
 }
@@ -159,8 +159,8 @@ export async function listUsers(
 }
 
 /**
- * Makes a local account. Without a password it gets a random one, which is answered here and must be changed at the first
- * sign-in. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
+ * Creates a local account. Without a password it gets a random one, which is returned here and must be changed at the
+ * first sign-in. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
  */
 export async function createUser(
   ctx: Ctx,
@@ -208,7 +208,7 @@ function granting(ctx: Ctx): Granting {
   return { at: ctx.now(), by: viewerId(ctx) }
 }
 
-/** By name, without regard to case. */
+/** By name, regardless of case. */
 export async function findUserByName(store: Store, username: string): Promise<User | null> {
   const found = await store.db.select(userColumns).from(users).where(isNamed(username)).get()
   return found ?? null
@@ -251,7 +251,7 @@ function profileStatements(
   const { id, username } = before
   const pick = (from: Profile) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   return [
-    // Only what changes: the rest may have been changed by somebody else since it was read.
+    // Only the changed fields, because somebody else may have changed the others since they were read.
     ctx.store.db
       .update(users)
       .set(pick(after))
@@ -282,8 +282,8 @@ const WHY_FIXED: Partial<Record<keyof User, string>> = {
 }
 
 /**
- * Ends an account: sessions and tokens die at once and for good. Deactivating twice is no error.
- * Throws `user_not_found`, `self_change_forbidden`, `last_admin`.
+ * Deactivates an account: sessions and tokens end at once and for good. Deactivating twice is no error. Throws
+ * `user_not_found`, `self_change_forbidden`, `last_admin`.
  */
 export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)
@@ -313,12 +313,12 @@ function deactivation(ctx: Ctx, user: User): [Statement, ...Statement[]] {
   ]
 }
 
-/** Every session of the user is of an older epoch from here on. */
+/** From here on, every session of the user has an older epoch. */
 export const nextEpoch = sql`${users.sessionEpoch} + 1`
 
 /**
- * Makes a user, active or not, an administrator or a regular user, with the permissions that go with it; without
- * `isAdmin` it toggles. The entry holds the permissions before and after. Throws `user_not_found`,
+ * Makes a user, active or not, an administrator or a regular user, with the corresponding permissions; without
+ * `isAdmin` it toggles. The audit entry contains the permissions before and after. Throws `user_not_found`,
  * `self_change_forbidden`, `last_admin`.
  */
 export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefined): Promise<User> {
@@ -326,7 +326,7 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
   const wanted = isAdmin ?? !user.isAdmin
   if (wanted !== user.isAdmin) refuseSelf(ctx, id)
   if (wanted === user.isAdmin) return user
-  // Of two changes at one instant the second one finds nothing to change: it leaves permissions and log alone.
+  // Of two simultaneous changes the second one finds nothing to change, and leaves permissions and log alone.
   const still = and(eq(users.id, id), eq(users.isAdmin, !wanted))
   const permissions = wanted ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS
   const held = wanted ? storedPermissionsJson(id) : sql`${JSON.stringify(ALL_PERMISSIONS)}`
@@ -349,9 +349,9 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
 }
 
 /**
- * Gives a local user a random, temporary password, ends sessions and API tokens and forgets failed attempts at the old
- * one. Answers the password in clear, once.
- * Throws `local_auth_disabled`, `user_not_found`, `not_a_local_user`, `user_inactive`.
+ * Gives a local user a random, temporary password, ends sessions and API tokens and clears failed attempts at the old
+ * one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`, `not_a_local_user`,
+ * `user_inactive`.
  */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')

@@ -7,7 +7,7 @@ import { storedPermissionsJson, writePermissions } from './permissions.ts'
 import { nextEpoch, userIdByName } from './users.ts'
 import { ALL_PERMISSIONS } from '../../shared/access/resources.ts'
 
-/** The time by the database's own clock, ms. */
+/** The time of the database's own clock, in ms. */
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
 
 /**
@@ -25,7 +25,7 @@ export function statementsForWayBack(
   const userId = userIdByName(username)
   const named = eq(users.id, userId)
   const isUser = (...also: Parameters<typeof and>) => sql`exists (select 1 from ${users} where ${and(named, ...also)})`
-  // The last statement but those that delete raises the epoch: so only a user made by this run is known.
+  // The last statement before the deletions raises the epoch. Until then, epoch 0 shows that this run created the user.
   const isNew = and(eq(users.passwordHash, passwordHash), eq(users.sessionEpoch, 0))
   const isOld = or(
     isNull(users.passwordHash),

@@ -3,7 +3,7 @@ import { totpFactors, users } from '../../db/schema.ts'
 import { isSeedReadable } from '../auth/factors/totp.ts'
 import type { Ports } from '../context.ts'
 
-/** Says in the log, in one line, when the configuration and the users there are let nobody ever sign in. */
+/** Logs one line if nobody can ever sign in with this configuration and these users. */
 export async function warnIfNobodyEnters(ports: Ports): Promise<void> {
   const local = await whyNotLocally(ports)
   const oidc = local === null ? null : await whyNotByOidc(ports)
@@ -11,7 +11,7 @@ export async function warnIfNobodyEnters(ports: Ports): Promise<void> {
   await warnIfSealedElsewhere(ports)
 }
 
-/** After a restore on another machine, say: then users need their recovery codes, or somebody at the console. */
+/** For example after a restore on another machine: users then need their recovery codes, or somebody at the console. */
 async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
   const { userId, seed } = totpFactors
   const rows = await ports.store.db.select({ userId, seed }).from(totpFactors).limit(MOST_LOOKED_AT).all()
@@ -24,7 +24,7 @@ async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
   )
 }
 
-/** Each opens with a derived key: a start need not look at thousands. */
+/** Each decryption derives a key, so a start does not check thousands. */
 const MOST_LOOKED_AT = 20
 
 async function whyNotLocally({ config, store }: Ports): Promise<string | null> {

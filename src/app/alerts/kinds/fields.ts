@@ -5,7 +5,7 @@ import { timeField } from '../../http/fields.ts'
 import { plainName } from '../names.ts'
 import { watchedNode } from '../rules/watched.ts'
 
-/** The fields of rules of every kind: what they are called, and how they are told. */
+/** The fields of rules of every kind. */
 export const common = {
   name: plainName,
   enabled: z.boolean().default(true),

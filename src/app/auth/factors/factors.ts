@@ -72,7 +72,7 @@ export function hasFactor(userId: number): SQL {
   return sql`exists (select 1 from ${users} where ${and(eq(users.id, userId), hasSecondFactor)})`
 }
 
-/** How this user can prove a second time who they are; empty without a second factor. */
+/** How this user can prove who they are in a second step; empty without a second factor. */
 export async function listSecondFactors(ctx: Ctx, userId: number): Promise<SecondFactor[]> {
   const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId)
   if (totp === null && keys.length === 0) return []
@@ -84,7 +84,7 @@ export async function listSecondFactors(ctx: Ctx, userId: number): Promise<Secon
     [keys.length > 0, 'passkey'],
     [recoveryCodesLeft > 0, 'recovery'],
   ]
-  // A user with an unreadable factor and no codes left must not sign in without: the console helps.
+  // A user with an unreadable factor and no codes left must not sign in without one; the console helps.
   const factors = offered.flatMap(([isOffered, factor]) => (isOffered ? [factor] : []))
   return factors.length === 0 ? ['recovery'] : factors
 }

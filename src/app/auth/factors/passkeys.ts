@@ -30,7 +30,7 @@ const COOKIE = 'mesh_passkey'
 const LABEL = 'passkey-challenge'
 const LIFETIME_MS = 5 * MINUTE_MS
 
-/** Of one user. */
+/** The maximum number per user. */
 const MOST_PASSKEYS = 20
 
 /** ES256, EdDSA and RS256: every authenticator supports one of them. */
@@ -201,7 +201,7 @@ export async function askForPasskey(
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     allowCredentials: own.map(asDescriptor),
-    // Alone it replaces the password, so it must have been unlocked.
+    // Without a password, the passkey must have been unlocked.
     userVerification: purpose === 'enter' ? 'required' : 'preferred',
   })
   await handOut(c, ctx, purpose, userId, options.challenge)

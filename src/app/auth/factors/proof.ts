@@ -3,8 +3,8 @@ import type { Statement } from '../../../db/store.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 
 /**
- * Something valid that was shown once. `claim` takes it in an atomic step, where `unchanged` is true by then; of two at
- * one instant `isClaimed` is true for the one that won.
+ * Something valid that was shown once. `claim` uses it up in an atomic step, where `unchanged` must be true. Of two
+ * simultaneous uses, `isClaimed` is true for the one that won.
  */
 export type Proof = {
   readonly factor: SecondFactor

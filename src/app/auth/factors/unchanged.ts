@@ -2,7 +2,7 @@ import { and, eq, exists, type SQL, sql } from 'drizzle-orm'
 import { users } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 
-/** A user's state when a check began. */
+/** The state of a user when a check began. */
 export type CheckedUser = { readonly userId: number; readonly epoch: number }
 
 /** True while the user is active and nothing has ended their sessions since. */

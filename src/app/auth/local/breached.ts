@@ -1,19 +1,19 @@
 import type { Ctx } from '../../context.ts'
 import { askWithin } from '../oidc/protocol/http.ts'
 
-/** Nobody waits longer for it to set a password. */
+/** Setting a password waits no longer than this for the answer. */
 const TIMEOUT_MS = 3000
 
 /**
- * Whether a password is known from breaches, by a look-up of the first five digits of its SHA-1: the service at
- * BREACHED_PASSWORDS_URL learns no more. False without one, and while it does not answer as it should.
+ * Whether a password is known from breaches. Looks up the first five digits of its SHA-1; the service at
+ * BREACHED_PASSWORDS_URL learns no more. False if there is no such service, or it does not answer properly.
  */
 export async function isBreached({ config, log }: Pick<Ctx, 'config' | 'log'>, password: string): Promise<boolean> {
   const url = config.BREACHED_PASSWORDS_URL
   if (url === null) return false
   const hash = await sha1(password)
   const [prefix, suffix] = [hash.slice(0, 5), hash.slice(5)]
-  // Padding hides by the length of the answer how many there are; padded lines have the count 0.
+  // Padding hides the number of results in the length of the answer; padded lines have the count 0.
   const headers = { accept: 'text/plain', 'add-padding': 'true', 'user-agent': 'mesh-monitoring-service' }
   const answer = await askWithin(TIMEOUT_MS)(`${url}/${prefix}`, { headers }, TIMEOUT_MS)
   if (answer.kind === 'none' || answer.status !== 200) {

@@ -8,7 +8,7 @@ import { AppError } from '../../http/errors.ts'
 /** Logins of one account or address that may wait for earlier ones. */
 const MOST_WAITING = 64
 
-/** Passwords that this process is checking for one account or address. */
+/** Simultaneous password checks for one account or address in this process. */
 type Checks = { running: number; readonly waiting: (() => void)[] }
 
 const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
@@ -17,7 +17,8 @@ const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
 export type KnownBrowser = { readonly userId: number; readonly nonce: string }
 
 /**
- * All known browsers of an account together may fail this many times as often as one: somebody may have created many.
+ * All known browsers of an account together may fail this many times as often as one, because somebody may have created
+ * many.
  */
 const BROWSERS_FACTOR = 10
 
@@ -39,11 +40,12 @@ const refusedKey = (key: string) => `refused:${key}`
 export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
 
 /**
- * Runs `check` as a password attempt, which returns null if the password was wrong: it gets the rows of `reading`. The
- * attempt is counted before the check, so that simultaneous attempts cannot pass together: a known browser's against the browser, so that no stranger
- * keeps it out; any other against the account and its address. A success clears the count of the browser or account and
- * takes this attempt off the others; an attempt that throws does not count. Throws `rate_limited` with the seconds to
- * wait; `onRefused` is called at the first such refusal of a window.
+ * Runs `check` as a password attempt, with the rows of `reading`; it returns null if the password was wrong. The attempt
+ * is counted before the check, so that simultaneous attempts cannot pass together. An attempt from a known browser
+ * counts against that browser, so that no stranger locks it out; any other counts against the account and its address.
+ * A success clears the count of the browser or account and takes this attempt off the others. An attempt that throws
+ * does not count. Throws `rate_limited` with the seconds to wait; `onRefused` is called at the first such refusal of a
+ * window.
  */
 export async function attemptLogin<R, T>(
   ctx: Ctx,
@@ -65,7 +67,10 @@ export async function attemptLogin<R, T>(
   return counted(ctx, [...address, limit('account', keys.account(username), 'all')], readAndCheck, reading)
 }
 
-/** As `attemptLogin`, for the password of a signed-in user: failed sign-ins do not count here, nor the reverse. */
+/**
+ * As `attemptLogin`, for the password of a signed-in user. Failed sign-ins do not count here, and these failures do not
+ * count there.
+ */
 export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
   return counted(ctx, [{ key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }], check)
@@ -191,7 +196,7 @@ async function forgive(
   for (const { key, how } of all) await sessions.forgive(key, how)
 }
 
-/** Counts an attempt against each limit in turn, until one is full: that one is the last answer. */
+/** Counts an attempt against each limit in turn, until one is full; returns the results so far. */
 async function hitInTurn<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null, now: number) {
   const ms = ctx.config.LOGIN_WINDOW_SECONDS * 1000
   if (ctx.sessions.hits !== undefined) return ctx.sessions.hits(limits, { ms, now }, reading)
@@ -205,8 +210,8 @@ async function hitInTurn<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading
 }
 
 /**
- * Counts an attempt; the returned `end` ends its check. If the count is full of attempts that are being checked
- * right now, it waits for one of them: their passwords may be right.
+ * Counts an attempt; the returned `end` ends its check. If the count is full of running checks, it waits for one of
+ * them, because their passwords may be right.
  */
 async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null) {
   for (;;) {
@@ -216,7 +221,7 @@ async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> |
     const full = limits.findIndex(({ most }, i) => (counts[i]?.count ?? 0) > most)
     const [refused, resetAt] = [limits[full], counts[full]?.resetAt ?? now]
     if (refused === undefined) return { end: begin(ctx, limits), rows }
-    // A refused request was not an attempt at a password.
+    // A refused request does not count as an attempt.
     await takeBack(ctx, limits.slice(0, full + 1))
     const { key, onRefused } = refused
     const checks = checksOf.get(ctx.sessions)?.get(key)
@@ -238,7 +243,7 @@ async function ended({ waiting }: Checks): Promise<void> {
   await new Promise<void>((resolve) => waiting.push(resolve))
 }
 
-/** Begins a check; the returned function ends it, and lets waiting ones try again. */
+/** Begins a check. The returned function ends it and lets waiting attempts try again. */
 function begin({ sessions }: Ctx, limits: readonly Limit[]): () => void {
   const all = checksOf.get(sessions) ?? new Map<string, Checks>()
   checksOf.set(sessions, all)

@@ -16,7 +16,7 @@ export function randomPassword(): string {
   return generateRandomString(20, alphabet('a-z', 'A-Z', '0-9'))
 }
 
-/** The form in which a password is hashed: the same characters typed on another keyboard give the same bytes. */
+/** The form in which a password is hashed: the same characters give the same bytes, whichever keyboard typed them. */
 function normalise(password: string): string {
   return password.normalize('NFC')
 }
@@ -33,9 +33,7 @@ function isHashable(normalised: string): boolean {
   )
 }
 
-/**
- * Why a new password is refused; empty when it is accepted. Lengths in characters, as NIST SP 800-63B-4 counts them.
- */
+/** Why a new password is refused; empty if it is accepted. Lengths are in characters, as in NIST SP 800-63B-4. */
 export function passwordIssues(password: string, username: string, minLength: number): Issue[] {
   const normalised = normalise(password)
   const plain = normalised.toLowerCase()
@@ -49,7 +47,7 @@ export function passwordIssues(password: string, username: string, minLength: nu
   return rules.filter(([broken]) => broken).map(([, message]) => ({ path: 'password', message }))
 }
 
-/** Hashes a password that meets the rules. Throws `weak_password` naming the rules it breaks, `rate_limited`. */
+/** Hashes a password that meets the rules. Throws `weak_password` with the broken rules, `rate_limited`. */
 export async function hashNewPassword(
   ctx: Pick<Ctx, 'config' | 'log' | 'passwords'>,
   password: string,
@@ -64,11 +62,11 @@ export async function hashNewPassword(
   return ctx.passwords.hash(normalise(password))
 }
 
-/** A cost-12 hash of 32 discarded random bytes. */
+/** A hash with cost 12 of 32 random bytes that were thrown away. */
 const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.AD6'
 
 /**
- * Whether this is the password of the hash. Takes the same time without a hash, so that timing does not reveal which
+ * Whether this is the password of the hash. Without a hash it takes the same time, so that timing does not reveal which
  * users exist. Throws `rate_limited` if too many are waiting.
  */
 export async function verifyPassword(
@@ -82,7 +80,7 @@ export async function verifyPassword(
   return possible && matches
 }
 
-/** Renews a hash of lower cost than today's; null if it is up to date, or the queue is full. */
+/** A new hash in place of one with a lower cost; null if the hash is up to date or the queue is full. */
 export async function renewHash(passwords: PasswordHasher, password: string, hash: string): Promise<string | null> {
   const cost = Number(/^\$2[aby]\$(\d\d)\$/.exec(hash)?.[1] ?? 0)
   if (cost >= BCRYPT_COST) return null

@@ -103,13 +103,13 @@ async function checkPassword(
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
-  // A sign-in without a password on this service does not wait for the disk.
+  // The entry does not wait for the disk if this service checked no password.
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')
   return { kind: 'refused' }
 }
 
-/** Once per window: refusals for their number alone must not fill the disk. */
+/** Once per window, so that refusals cannot fill the disk. */
 async function recordRefusal(ctx: Ctx, username: string, limit: RefusedLimit): Promise<void> {
   ctx.log.warn('Sign-ins are refused: too many have failed', { requestId: ctx.requestId, limit, ip: ctx.ip })
   const details = { ...failedDetails(username), reason: 'rate_limited', limit }
@@ -160,7 +160,7 @@ export async function changePassword(
     throw new AppError('weak_password', undefined, { issues })
   }
   const passwordHash = await hashNewPassword(ctx, input.newPassword, username)
-  // A simultaneous reset wins: then the hash is not ours, and neither is the new epoch.
+  // A simultaneous reset wins. Then the hash is not this one, and neither is the new epoch.
   const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
   const owned = eq(apiTokens.userId, id)
   const revoked = { tokensRevoked: sql`(select count(*) from ${apiTokens} where ${owned})` }

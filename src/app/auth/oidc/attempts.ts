@@ -23,7 +23,7 @@ const MOST_BYTES_IN_BROWSER = 6000
 
 const utf8 = new TextEncoder()
 
-/** A sign-in under way: what is sent to the provider and must come back. */
+/** A sign-in in progress: what is sent to the provider and must come back. */
 export type Attempt = AttemptSecrets & {
   readonly issuer: string
   readonly returnTo: string
@@ -38,7 +38,7 @@ const sealedSchema = z.strictObject({
   seed: z.string(),
   issuer: z.string(),
   returnTo: z.string(),
-  /** The user must have been asked there since this time, ms; null: any time. */
+  /** The provider must have asked the user since this time, in ms; null: at any time. */
   askedSince: z.number().nullable().default(null),
   link: z.number().nullable().default(null),
   invitation: z.string().nullable().default(null),
@@ -62,8 +62,8 @@ export function newAttempt(): NewAttempt {
 }
 
 /**
- * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here: endless attempts
- * cost the database nothing and displace no one else's.
+ * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here, so endless
+ * attempts cost the database nothing and displace nobody else's.
  */
 export async function handOutAttempt(
   c: Context,

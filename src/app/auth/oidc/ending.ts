@@ -11,7 +11,7 @@ import { issuerIn } from './protocol/logout-token.ts'
 import type { EndedSession, Identity } from './provider.ts'
 import { findAccount } from './users.ts'
 
-/** A longer ID token would make an address that servers refuse. */
+/** A longer ID token would make a URL that servers refuse. */
 const MAX_HINT_LENGTH = 4000
 
 /** A logout token is valid for less than this. */
@@ -38,7 +38,7 @@ export async function noteProviderSession(
   await ctx.store.db.insert(providerSessions).values(values).onConflictDoNothing().run()
 }
 
-/** The number of the latest logout: a sign-in asks for it before the provider tells who signs in. */
+/** The number of the latest logout. A sign-in reads it before the provider says who signs in. */
 export async function latestLogout({ store }: Ctx): Promise<number> {
   const row = await store.db
     .select({ id: max(providerLogouts.id) })
@@ -48,8 +48,8 @@ export async function latestLogout({ store }: Ctx): Promise<number> {
 }
 
 /**
- * Ends the session that has just begun if the provider ended it while it began, after the logout number `since`. The
- * session must be noted already: a later logout finds it then. Throws an `OidcFailure`.
+ * Ends the session that has just begun if the provider ended it in the meantime, after the logout number `since`. Store
+ * the session's data before, so that later logouts find it. Throws an `OidcFailure`.
  */
 export async function refuseEndedSession(
   ctx: Ctx,
@@ -96,7 +96,7 @@ async function takeHint({ store, config, log }: Ctx, tokenHash: string): Promise
     await store.db.delete(providerSessions).where(mine).run()
     return row.sealed === null ? null : await unseal(config.SESSION_SECRET, labelOf(tokenHash), row.sealed)
   } catch (error) {
-    // A database that cannot be written to keeps nobody signed in.
+    // If the database is read-only, the user is signed out nevertheless.
     log.warn('The stored data of a session at the provider cannot be read', { error })
     return null
   }
@@ -129,7 +129,7 @@ function refused(): AppError {
 
 async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSession): Promise<void> {
   const { db } = ctx.store
-  // Before looking for sessions: one that is noted later finds this.
+  // Before looking for sessions, so that one which is stored later finds this.
   await db.insert(providerLogouts).values({ issuer, sid, subject, createdAt: ctx.now() }).run()
   const owner = subject === null ? null : await findAccount(ctx.store, { issuer, subject })
   if (subject !== null && owner === null) return
@@ -140,7 +140,7 @@ async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSess
   )
   const { tokenHash, userId } = providerSessions
   const rows = await db.select({ tokenHash, userId }).from(providerSessions).where(named).all()
-  // A user's sessions that began before this data was stored end too.
+  // A user's sessions that began before this data existed end too.
   const unnoted =
     sid === null && owner !== null
       ? (await ctx.sessions.list(owner.id, ctx.now())).filter(({ oidcIssuer }) => oidcIssuer === issuer)

@@ -45,7 +45,7 @@ function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {
   }
 }
 
-/** Whether groups at this provider have any effect here. */
+/** Whether groups at this provider have any effect. */
 export function hasRoles({ adminGroups, groupPermissions }: ProviderSettings): boolean {
   return adminGroups.length > 0 || groupPermissions.length > 0
 }

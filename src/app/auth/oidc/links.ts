@@ -44,7 +44,7 @@ export function refuseSecondLink({ viewer }: SignedInCtx): void {
 }
 
 /**
- * Links the account of the viewer, who began this as the user `userId`, to an account at a provider. Throws an
+ * Links the account of the viewer to an account at a provider. `userId` is the user who began this. Throws an
  * `OidcFailure`, also for an identity of another account.
  */
 export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity): Promise<void> {

@@ -20,16 +20,16 @@ export const CALLBACK_PATH = '/api/auth/oidc/callback'
 /** The type in the header of a logout token: section 2.4. */
 const LOGOUT_TYPE = 'LOGOUT+JWT'
 
-/** A sign-out does not wait for a provider that does not answer. */
+/** A sign-out does not wait longer for a provider. */
 const LOGOUT_TIMEOUT_MS = 3000
 
-/** The time for all requests of a callback to the provider; the rest of its 25 s is for the service itself. */
+/** The time for all requests of one callback to the provider. The rest of its 25 s is for the service itself. */
 const CALLBACK_TIMEOUT_MS = 24_000
 const BEGIN_TIMEOUT_MS = 8000
 
 type Needs = Pick<Ports, 'log' | 'now'> &
   Partial<Pick<Ports, 'clockWatch'>> & {
-    /** Of a callback, for tests. */
+    /** The time limit of a callback, for tests. */
     readonly callbackTimeoutMs?: number
   }
 
@@ -53,7 +53,7 @@ function createProvider(
     now,
     onDate: (date) => clockWatch?.agree('the OpenID provider', date),
   })
-  // Anybody can send a logout token, and must not fill the log.
+  // Anybody can send a logout token, but must not be able to fill the log.
   const complaints = createAllowance(10, 60_000, now)
   const redeem = createRedemption(client)
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
@@ -135,7 +135,7 @@ async function againIf<T>(hasMoved: () => Promise<boolean>, step: () => Promise<
   })
 }
 
-/** Not a failure that a forged code causes. */
+/** Whether an endpoint of the provider may be the cause: not a failure that a forged code can produce. */
 function isEndpointFailure({ reason, details }: OidcFailure): boolean {
   switch (reason) {
     case 'token_unreachable':

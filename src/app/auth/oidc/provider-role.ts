@@ -20,7 +20,7 @@ export const providerRoleSchema = z
     description: 'What the groups at the OpenID provider made of a user at the latest sign-in',
   })
 
-/** What the groups at the provider made of a user; null: nothing. Throws `user_not_found`. */
+/** The role and permissions that a user has because of groups at the provider; null: none. Throws `user_not_found`. */
 export async function readProviderRole(ctx: Ctx, userId: number): Promise<z.infer<typeof providerRoleSchema> | null> {
   await getUser(ctx.store, userId)
   const row = await ctx.store.db.select().from(providerRoles).where(eq(providerRoles.userId, userId)).get()

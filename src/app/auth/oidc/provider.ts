@@ -37,7 +37,7 @@ export type EndedSession = {
 export interface Provider {
   readonly issuer: string
   readonly settings: ProviderSettings
-  /** Where the browser goes to sign in; `anew`: even users who are already signed in there are asked. */
+  /** Where the browser goes to sign in. `anew`: asks even users who are already signed in there. */
   authorizationUrl(secrets: AttemptSecrets, how: 'as-usual' | 'anew'): Promise<string>
   /** Redeems the code of a callback and checks the whole result. */
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
@@ -49,7 +49,7 @@ export interface Provider {
 
 /** Display data of a user from the provider; never a permission. */
 export type Profile = {
-  /** Has the form of a username; may be taken or reserved. */
+  /** A valid username, which may be taken or reserved. */
   readonly username: string
   readonly displayName: string | null
   readonly email: string | null

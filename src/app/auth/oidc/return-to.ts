@@ -17,7 +17,7 @@ export function sitePath(wanted: string | undefined): string | null {
   }
   const { pathname, search, hash } = new URL(wanted, 'http://site.invalid')
   const path = `${pathname}${search}${hash}`
-  // Each character may have become nine by its encoding, and a cookie has 4 KB.
+  // By encoding, each character may have become nine, and a cookie has 4 KB.
   return path.length > MAX_LENGTH ? null : path
 }
 

@@ -47,13 +47,13 @@ export async function beginSignIn(
     return { ok: true, location }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
-    // Nobody has tried to sign in as anybody yet: this is the provider's failure, only for the log.
+    // Nobody has tried to sign in yet, so this failure of the provider is only logged.
     logFailure(ctx, error)
     return { ok: false, error: OIDC_FAILURES[error.reason], page: pageOf(link) }
   }
 }
 
-/** Where the user is told of a failure: a user who links an account is signed in. */
+/** Where the user sees a failure: a user who links an account is already signed in. */
 function pageOf(link: number | null): '/login' | '/account' {
   return link === null ? '/login' : '/account'
 }
@@ -102,16 +102,16 @@ export async function finishSignIn(
 /** The allowed difference between the clocks of provider and service. */
 const LEEWAY_MS = 60_000
 
-/** A user who removes `prompt=login` from the address of the provider proves nothing. */
+/** A user who removes `prompt=login` from the provider's address has proved nothing. */
 function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null): void {
   if (askedSince === null) return
   if (authenticatedAt === null || authenticatedAt < askedSince - LEEWAY_MS) throw new OidcFailure('claim_auth_time')
 }
 
-// The service never asks silently: a user without consent was asked, and refused.
+// The service never signs in silently, so a user without consent was asked and refused.
 const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
 
-/** The code is only sent to the provider of the attempt, whichever one the browser comes from. */
+/** The code is sent only to the provider of the attempt, whichever provider the browser comes from. */
 async function identify(
   provider: Provider,
   attempt: Attempt,
@@ -135,16 +135,18 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
   'parameter_repeated',
 ])
 
-/** The number of failures recorded for each login that may fail: one failed sign-in may leave several. */
+/** Failures recorded per sign-in that may fail, because one failed sign-in may leave several. */
 const STRAY_FACTOR = 5
 const BEGUN_FACTOR = 20
 
-/** All addresses together get this many times the allowance of one: an IPv6 network has thousands of addresses. */
+/**
+ * All addresses together get this many times the allowance of one, because an IPv6 network has thousands of addresses.
+ */
 const ADDRESSES_FACTOR = 20
 
 /**
- * Logs and audits a failed sign-in. Beyond a number per address, and for all addresses, it does neither until the
- * window ends: the disk is finite. The limit refuses nobody.
+ * Logs and audits a failed sign-in. Beyond a number of failures per address, and for all addresses, it does neither
+ * until the window ends, because the disk is finite. The limit refuses nobody.
  */
 export async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { reason, details, stranger } = failure

@@ -48,7 +48,7 @@ const acknowledgeSchema = z
   })
   .meta({ id: 'AcknowledgeRule', description: 'Answers certain words' })
 
-/** Answers certain words. */
+/** Answers messages that contain certain words. */
 export const acknowledge = heardKind(acknowledgeSchema, {
   tokens: ALL_TOKEN_NAMES,
   textOf: ({ answer }) => (answer.kind === 'text' ? { path: ['answer', 'text'], text: answer.text } : null),

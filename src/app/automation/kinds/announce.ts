@@ -6,7 +6,7 @@ import { channelsSchema, common, cronSchema, templateSchema } from './fields.ts'
 import { timedKind } from './kind.ts'
 import { planText, type Planned } from './planned.ts'
 
-/** Least time between two announcements, in hours. */
+/** The minimum time between two announcements, in hours. */
 const MIN_HOURS = 3
 
 const timingSchema = z.discriminatedUnion('kind', [
@@ -24,7 +24,7 @@ const announceSchema = z
   })
   .meta({ id: 'AnnounceRule', description: 'Sends a text to channels at intervals' })
 
-/** Says something on channels again and again. */
+/** Sends a text to channels again and again. */
 export const announce = timedKind(announceSchema, {
   tokens: TOKEN_NAMES,
   textOf: ({ text }) => ({ path: ['text'], text }),

@@ -4,7 +4,7 @@ import { bodyNodeNum } from '../../mesh/messages/send.ts'
 import { CRON_PATTERN } from '../cron.ts'
 import { MAX_RULE_NAME, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
-/** Least time between two runs of a traceroute or a schedule, in minutes. */
+/** The minimum time between two runs of a traceroute or a schedule, in minutes. */
 export const MIN_RUN_MINUTES = 5
 
 export const printable = (max: number) =>

@@ -4,7 +4,9 @@ import type { TokenName } from '../../../shared/automation/tokens.ts'
 import type { SpeakerFacts } from '../facts.ts'
 import type { Needs, Planned } from './planned.ts'
 
-/** Later runs are skipped: the service does not make up for runs due while it was stopped. */
+/**
+ * Runs that are later than this are skipped: the service does not catch up on runs that were due while it was stopped.
+ */
 export const GRACE_MS = 2 * MINUTE_MS
 
 /** The path of a value in a rule. */
@@ -17,9 +19,9 @@ export type Timing =
   | {
       readonly cron: string
       readonly path: Path
-      /** By the clock on the wall, runs of a pattern that is saved are so far apart. */
+      /** The minimum distance between runs of a saved pattern, in local time. */
       readonly minGapMs: number
-      /** Two runs never come closer together than this, also when the clock jumps. */
+      /** The minimum distance between two actual runs, even if the clock jumps. */
       readonly leastGapMs: number
     }
 
@@ -31,13 +33,13 @@ export type Said = {
   readonly channel: number
   readonly text: string
   readonly isReply: boolean
-  /** The alarm of a detection sensor. */
+  /** Whether it is the alarm of a detection sensor. */
   readonly isSensor: boolean
-  /** By the radio's clock; null: it has none. */
+  /** According to the radio's clock; null: it has none. */
   readonly rxTime: number | null
   readonly receivedAt: number
   readonly isReplayed: boolean
-  /** The sender seems to be forged. */
+  /** Whether the sender seems to be forged. */
   readonly isSuspected: boolean
 }
 
@@ -59,19 +61,19 @@ export type Question = {
   readonly radio: string | null
 }
 
-/** Each kind of rule is one file in this folder, which exports one of these. They are summed in `../rules.ts`. */
+/** Each kind of rule is one file in this folder, which exports one of these. `../rules.ts` lists them. */
 export type Kind<Rule> = TimedKind<Rule> | HeardKind<Rule>
 
 type EveryKind<Rule> = {
-  /** Tokens that its text may hold. */
+  /** Tokens that its text may contain. */
   readonly tokens: readonly TokenName[]
-  /** Its text with its tokens, and where the text is; null: it sends none. */
+  /** Its text with its tokens, and the path of the text; null: it sends none. */
   textOf(rule: Rule): { readonly path: Path; readonly text: string } | null
   /** Errors in a rule that the schema can't find, besides its text and its times. */
   problemsOf(rule: Rule): readonly Problem[]
 }
 
-/** Runs by the clock. */
+/** Runs on a schedule. */
 export type TimedKind<Rule> = EveryKind<Rule> & {
   readonly runs: 'timed'
   timingOf(rule: Rule): Timing
@@ -82,7 +84,7 @@ export type TimedKind<Rule> = EveryKind<Rule> & {
 /** Runs when a message arrives. */
 export type HeardKind<Rule> = EveryKind<Rule> & {
   readonly runs: 'heard'
-  /** Whether a rule listens to this at all. */
+  /** Whether a rule listens to this message at all. */
   listensTo(rule: Rule, said: Said): boolean
   answer(needs: Needs, rule: Rule, question: Question): Promise<Planned>
 }

@@ -1,20 +1,23 @@
 import type { MatchMode } from '../../../shared/automation/rule-kinds.ts'
 
-/** Some words, and how they are looked for. */
+/** Some words, and how they are searched for. */
 type Match = { readonly mode: MatchMode; readonly words: readonly string[] }
 
-/** Characters of a text that are compared: more than a packet holds. */
+/** The number of compared characters of a text: more than a packet holds. */
 const MAX_CHARACTERS = 256
 
-/** Whether a text contains one of the words, in the mode of the rule. No regular expressions: time is bounded. */
+/**
+ * Whether a text contains one of the words, in the mode of the rule. There are no regular expressions, so the time is
+ * bounded.
+ */
 export function matches(match: Match, text: string): boolean {
   return matchesFolded(match, foldText(text))
 }
 
-/** Words of rules, folded once: many rules are held against each text. */
+/** Words of rules in folded form, cached because many rules are compared with each text. */
 const folded = new WeakMap<Match, readonly string[]>()
 
-/** As `matches`, of a text that was folded before. */
+/** As `matches`, for a text that is already folded. */
 export function matchesFolded(match: Match, said: string): boolean {
   let words = folded.get(match)
   if (words === undefined) {
@@ -25,7 +28,7 @@ export function matchesFolded(match: Match, said: string): boolean {
   return false
 }
 
-/** Of equal letters the same ones, without spaces at the ends. */
+/** A form in which equal letters are the same, without spaces at both ends. */
 export function foldText(text: string): string {
   return Array.from(text.normalize('NFKC').toLowerCase().trim()).slice(0, MAX_CHARACTERS).join('')
 }
@@ -62,8 +65,8 @@ function isInsideWord(said: string, at: number): boolean {
 }
 
 /**
- * Whether `*` (any characters) and `?` (one) make the pattern the whole text. It goes back to the latest `*` alone, so
- * the steps are at most the product of both lengths.
+ * Whether the whole text matches the pattern, in which `*` stands for any characters and `?` for one. It only ever goes
+ * back to the latest `*`, so the number of steps is at most the product of both lengths.
  */
 export function matchesWildcards(pattern: readonly string[], text: readonly string[]): boolean {
   let p = 0

@@ -13,13 +13,13 @@ export type Planned = { readonly radio: string | null } & (
       readonly text: string
       readonly to: number
       readonly channel: number
-      /** ID of the packet that is answered; null: none. */
+      /** ID of the packet that it answers; null: none. */
       readonly replyId: number | null
     }
   | { readonly kind: 'traceroute'; readonly to: number }
 )
 
-/** A text with its tokens filled in, as the radio would send it that is the right one for where it goes. */
+/** A text with its tokens replaced, as the best radio for its destination would send it. */
 export async function planText(
   needs: Needs,
   rule: { readonly timeZone: string },

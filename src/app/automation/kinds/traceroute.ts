@@ -84,7 +84,7 @@ const queries = prepareOnce((db) => ({
   local: db.select({ nodeNum: nodes.nodeNum }).from(nodes).where(eq(nodes.isLocal, true)).limit(1).prepare(),
 }))
 
-/** The node that was asked the longest ago, or never. */
+/** The node whose last traceroute is longest ago, or that was never traced. */
 async function findTarget({ store, radio }: Needs, { targets }: TracerouteRule, now: number): Promise<number | null> {
   const own = findSender(radio)?.nodeNum ?? (await queries(store).local.get())?.nodeNum ?? 0
   if (targets.kind === 'list') return oldestOf(store, targets.nodes, own)

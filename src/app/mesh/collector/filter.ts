@@ -24,11 +24,11 @@ const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
 
 const SAMPLED: ReadonlySet<Payload['kind']> = new Set<Payload['kind']>(['position', 'telemetry', 'nodeinfo'])
 
-/** Senders and kinds that are remembered; for a forgotten one, another packet passes. */
+/** The number of remembered senders and kinds. For a forgotten one, another packet passes. */
 const MOST_REMEMBERED = 100_000
 
 type Selection = {
-  /** In their order. */
+  /** In the order of the batch. */
   readonly passed: readonly Heard[]
   /** The number of events that could be delivered but are left out. */
   readonly filtered: number
@@ -76,7 +76,7 @@ export function createCollectorFilter({
       filtered: deliverable.length - passed.length,
       commit() {
         for (const [key, at] of pending) {
-          // The most recently passed one moves to the end.
+          // The key that passed last moves to the end.
           passedAt.delete(key)
           passedAt.set(key, at)
         }
@@ -89,7 +89,7 @@ export function createCollectorFilter({
   }
 }
 
-/** Null: it concerns a radio of our own. */
+/** Null: it concerns one of our own radios. */
 function kindOf({ event }: Heard, own: ReadonlySet<number>): CollectedKind | null {
   if (event.type === 'node-info') return own.has(event.node.nodeNum) ? null : 'nodes'
   if (event.type !== 'packet') return null

@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .select({ n: sql<number>`count(*)` })
     .from(collectorOutbox)
     .prepare(),
-  // Of one source, as each delivery is: the one that has waited longest.
+  // From the source with the packet that has waited longest, because each delivery has one source.
   next: db
     .select()
     .from(collectorOutbox)
@@ -100,7 +100,7 @@ export function writeOutbox(store: Store, rows: readonly Omit<Waiting, 'id'>[]):
   return rows.length === 0 ? [] : [queries(store).add(rows)]
 }
 
-/** Adds something that was not heard. */
+/** Queues something that was not heard by a radio. */
 export async function addToOutbox(
   store: Store,
   { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },

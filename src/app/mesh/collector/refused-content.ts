@@ -2,7 +2,7 @@ import { failedQuery } from '../../http/query-error.ts'
 
 const REFUSED = /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** The content itself cannot be understood: a fault of this program, which occurs each time with the same content. */
+/** The content itself cannot be read. Repeating it would fail each time. */
 class UnreadableContent extends Error {
   override name = 'UnreadableContent'
 }

@@ -11,7 +11,10 @@ export type CollectorInfo = {
   readonly lastDeliveredAt: number | null
   /** Since the start. */
   readonly delivered: number
-  /** Dropped since the start: too many waited, for too long, or the other service did not understand them. */
+  /**
+   * Dropped since the start: too many packets waited, they waited too long, or the other service did not understand
+   * them.
+   */
   readonly dropped: number
   /** Left out since the start because of COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS. */
   readonly filtered: number

@@ -7,7 +7,7 @@ import type { Crowd } from './trust/newcomers.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 
-/** Numbers of ports that the log has named, for each database. */
+/** Port numbers that were already logged, for each database. */
 const named = new WeakMap<Db, Set<number>>()
 
 /** Reports a stored batch: to live readers, to the metrics, and to the log what the service does not understand. */
@@ -25,12 +25,12 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
   events.publish(detailed)
 }
 
-/** Hourly for each source: the number is in the metrics. */
+/** Logged hourly for each source; the metrics have the number. */
 export function logCrowd(log: Needs['log'], { source, newNodes }: Crowd): void {
   log.warn('A source delivers too many new nodes: no more are stored until the next hour', { source, newNodes })
 }
 
-/** Each port once: the metrics have the kinds of traffic, and the packet log has the packets. */
+/** Each port is logged once; the metrics have the kinds of traffic, and the packet log has the packets. */
 function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): void {
   const known = named.get(db) ?? new Set()
   named.set(db, known)
@@ -50,5 +50,5 @@ function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): voi
   }
 }
 
-/** The protocol has 512 ports; numbers beyond it are invented. */
+/** The protocol has 512 ports; higher numbers are made up. */
 const MOST_NAMED = 512

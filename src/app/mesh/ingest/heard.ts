@@ -15,7 +15,7 @@ export type News = {
 export type Heard = {
   readonly source: Source
   readonly event: RadioEvent
-  /** Delivered long after it was heard: newer data may be known by now. */
+  /** It was delivered long after it was heard, so newer data may exist by now. */
   readonly isLate?: boolean
   /** The bytes of its FromRadio to pass on; null if they may contain secrets. */
   readonly raw?: Uint8Array | null

@@ -83,7 +83,7 @@ export function writePositions(store: Store, rows: readonly PositionRow[]): Stat
 
 /**
  * Statements that insert measurements of nodes, and metrics missing from `knownMetrics`. They also mark the affected
- * hours for a new roll-up.
+ * hours for a new summary.
  */
 export function writeTelemetry(
   store: Store,

@@ -41,7 +41,7 @@ export type Ingest = {
 /** What a writer needs from the collector that delivers the stored packets. */
 export type Collecting = {
   readonly filter: CollectorFilter
-  /** `rows` wait for their delivery; the filter left out this many others. */
+  /** `rows` wait for their delivery; the filter left out `filtered` others. */
   onKept(rows: number, filtered: number): void
 }
 
@@ -53,13 +53,13 @@ type Memory = {
   readonly metrics: Set<string>
 }
 
-/** The outcome of a batch of one of several writers. */
+/** The outcome of a batch, where several writers exist. */
 export type Stored = {
   readonly news: readonly News[]
   readonly crowds: readonly Crowd[]
   /** The owners of the alerts that it caused. */
   readonly alerted: readonly number[]
-  /** Packets that were known already. */
+  /** Packets that were already known. */
   readonly duplicates: number
   readonly counts: BatchCounts
 }

@@ -1,9 +1,8 @@
 import type { NodeRow } from './node-row.ts'
 
 /**
- * One row for each node instead of one for each of its packets, with the same outcome: rows are merged as the database
- * would merge them one by one. Where the outcome depends on the database's content, a node keeps several rows, in
- * order.
+ * One row per node instead of one per packet, with the same outcome as if the database merged them one by one. Where
+ * the outcome depends on the content of the database, a node keeps several rows, in order.
  */
 export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   const merged: NodeRow[] = []
@@ -19,14 +18,15 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   return merged
 }
 
-/** Fields that only one of the two rows has may be newer or older than the database's. */
+/** Fields in only one of the two rows may be newer or older than those of the database. */
 function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later)) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
-  // Signed rows are kept apart from unsigned ones, whichever is older: the database decides.
+  // Signed rows are kept apart from unsigned ones, whichever is older, because the database decides.
   if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
-  // Who reads only one of the two channels sees the latest of that one: the database keeps both.
+  // A viewer who may read only one of the two channels sees the latest value of that channel, so the database needs
+  // both.
   if (hasPlace(first) && hasPlace(last) && first.positionChannel !== last.positionChannel) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
@@ -91,7 +91,7 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   }
 }
 
-/** Each suspicion comes with a claim; `*` stands for several claims. */
+/** Each suspicion has a claim; `*` stands for several claims. */
 function mergeClaims({ spoofClaim: earlier }: NodeRow, { spoofClaim: later }: NodeRow): Partial<NodeRow> {
   const spoofClaim = earlier !== undefined && later !== undefined && earlier !== later ? '*' : (later ?? earlier)
   return spoofClaim === undefined ? {} : { spoofClaim }

@@ -51,8 +51,8 @@ const VALUES = {
   notice: sql`null`,
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
-// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is. A
-// signed text replaces an unsigned one.
+// A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
+// message stays unchanged. A signed text replaces an unsigned one.
 const FEWER_HOPS = `excluded.hops_away < coalesce(hops_away, 256)`
 const PROVEN = `excluded.signed and not signed`
 const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set

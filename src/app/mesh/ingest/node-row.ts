@@ -10,7 +10,7 @@ export type NodeRow = {
   readonly seenAt: number
   /** When the node was last heard. */
   readonly lastHeard?: number | null
-  /** For a new node; otherwise when it was last heard, or seen. */
+  /** For a new node. Absent: when it was last heard, or when its row was written. */
   readonly firstHeard?: number
   readonly longName?: string | null
   readonly shortName?: string | null
@@ -23,7 +23,7 @@ export type NodeRow = {
   readonly spoofSuspected?: boolean
   /** Comes with `spoofSuspected`: see `claimOf`. */
   readonly spoofClaim?: string
-  /** Announced, but not accepted. */
+  /** Announced but not accepted. */
   readonly refusedPublicKey?: string | null
   /** When a signature of the node was verified, and which fields of this row were signed. */
   readonly signedAt?: number
@@ -51,7 +51,7 @@ export type NodeRow = {
   readonly hopsAway?: number | null
   readonly viaMqtt?: boolean
   readonly channel?: number | null
-  /** Copied from our own radio for a new node; from then on the administrator sets them. */
+  /** Copied from our own radio for a new node; afterwards only the administrator changes it. */
   readonly isFavorite?: boolean
   readonly isIgnored?: boolean
 }

@@ -27,7 +27,7 @@ const VALUES = {
   isLicensed: flag('isLicensed'),
   publicKey: field('publicKey'),
   previousPublicKey: sql`null`,
-  // The key of a radio of ours is certain, regardless of announcements by others.
+  // The key of one of our radios is certain, whatever others announce.
   keyMismatch: sql`(${field('refusedPublicKey')} is not null and not ${isLocalNode(field('nodeNum'))})`,
   refusedPublicKey: field('refusedPublicKey'),
   spoofSuspected: flag('spoofSuspected'),
@@ -79,7 +79,7 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
-/** Signed data is only replaced by signed data; a radio of ours is only changed by its own reports. */
+/** Only signed data replaces signed data, and only a radio's own reports change one of our radios. */
 const outranks = (column: string) => `(excluded.is_local or excluded.${column} >= ${column})`
 
 /** Data with its own time, which may be older than known data, regardless of when it arrives. */

@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../../../shared/time.ts'
 import type { Voice } from '../../../shared/mesh/packets.ts'
 
-/** How long, and for how many packets, a packet is recognised. */
+/** How long a packet is recognised, and how many packets. */
 export const WINDOW_MS = 6 * HOUR_MS
 export const WINDOW_SIZE = 50_000
 
@@ -13,7 +13,7 @@ export type Arrival = {
   readonly hopsAway: number | null
   /** False if nothing in it could be decoded. */
   readonly isReadable: boolean
-  /** How certain its sender is. */
+  /** How certain the sender is. */
   readonly standing?: Voice
 }
 
@@ -23,7 +23,7 @@ export type Arrival = {
  */
 type Sighting = 'first' | 'copy' | 'shorter' | 'surer'
 
-/** Packets seen in one batch: they count for others only after `commit`. */
+/** Packets of one batch. They count for others only after `commit`. */
 export type Sightings = {
   see(arrival: Arrival): Sighting
   /** Whether a packet was seen, in this batch or before. */
@@ -76,7 +76,7 @@ function compare(known: Entry | undefined, { hopsAway, isReadable, standing = 'p
   return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
 }
 
-/** The window is counted from the first arrival. */
+/** The time counts from the first arrival. */
 function merge(known: Entry | undefined, { at, hopsAway, isReadable, standing = 'plain' }: Arrival): Entry {
   const fewest = [known?.hopsAway, hopsAway].filter((hops) => hops !== null && hops !== undefined)
   return {

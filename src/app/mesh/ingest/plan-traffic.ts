@@ -58,7 +58,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
   if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
-  // Without a request that it answers, a route is an overheard request.
+  // A route that answers no request is an overheard request.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
     const route = JSON.stringify(payload.route)
     traffic.routes.push({
@@ -71,7 +71,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
       channel,
     })
   }
-  // A radio of ours reports these itself; others could send them in its name.
+  // One of our radios reports these itself; others could send them in its name.
   if (judgement.isOwn && judgement.voice === 'plain') return
   // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
@@ -81,7 +81,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     traffic.waypoints.push(...listWaypoint(payload.waypoint, from, { t: heardAt, channel }))
 }
 
-/** The channel of what a packet says; unknown if it was encrypted for one node. */
+/** The channel of a packet's content; unknown if it was encrypted for one node. */
 export function channelOnAir(packet: Packet): number {
   return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
 }
@@ -104,7 +104,10 @@ function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel }: T
   return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel }]
 }
 
-/** JSON of a decoded packet, or the bytes of one that could not be decoded. Without ciphertext and possible secrets. */
+/**
+ * A decoded packet as JSON, or the bytes of one that could not be decoded. Contains no ciphertext and no possible
+ * secrets.
+ */
 function describePayload({ payload, bytes }: Packet): string {
   switch (payload.kind) {
     case 'unknown':

@@ -24,15 +24,15 @@ import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 /** If the clocks of two radios differ by more than this, the order of arrival is not the order of reception. */
 const CLOCK_SLACK_MS = 60_000
 
-/** Claims contain names that others invented. */
+/** The maximum length of a claim, which contains names that others made up. */
 const MAX_CLAIM = 400
 
 /** The changes that a batch of events makes. */
 export type Plan = {
   readonly sources: Map<string, SourceRow>
-  /** Node numbers of the sources themselves, as they are after this batch. */
+  /** The node numbers of the sources, after this batch. */
   readonly localNodes: Map<string, number>
-  /** As it is after this batch. */
+  /** The state after this batch. */
   readonly table: ChannelTable
   readonly channels: KnownChannel[]
   /** Nodes in a radio's memory, or heard while their packet waited in a radio. */
@@ -174,7 +174,7 @@ function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial
   plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
 }
 
-/** What a radio says of itself when it is connected. */
+/** What a connected radio reports about itself. */
 function addMetadata(plan: Plan, source: Source, { firmwareVersion }: Metadata, seenAt: number): void {
   noteSource(plan, source, seenAt, { firmwareVersion })
   const nodeNum = plan.localNodes.get(source.name)
@@ -194,7 +194,7 @@ function addNode(
   }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[]; judgement: Judgement },
 ): void {
   const { nodeNum, viaMqtt, channel, isFavorite, isIgnored } = node
-  // One radio's memory of another of our radios may be older than that radio's own report.
+  // A radio's memory of another of our radios may be older than that radio's own report.
   if (!isNode(nodeNum) || judgement.fate !== 'taken') return
   const user = judgement.keepsUser ? null : node.user
   const fix = judgement.keepsPosition ? null : node.fix
@@ -212,7 +212,7 @@ function addNode(
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
     viaMqtt,
     channel,
-    // A radio's favourites are its owner's choice; otherwise a delivery could make any node a favourite.
+    // Only the favourites of a connected radio count; otherwise a delivery could make any node a favourite.
     ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
@@ -238,7 +238,7 @@ function addPosition(
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const { source, packet, receivedAt, heardAt, isReplayed, isLate, judgement } = arrival
   const { from: nodeNum, id, payload } = packet
-  // Simulated radios wrap the packets of their air in other packets.
+  // Simulated radios wrap the packets of their mesh in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { fate, voice, suspicion } = judgement
   if (suspicion !== null) plan.heard.push(describeSuspicion(arrival, suspicion))
@@ -253,7 +253,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (sighting === 'copy') return
   const isNew = sighting === 'first' || sighting === 'surer'
   if (isNew) addTraffic(plan.traffic, arrival, voice)
-  // Reports by others about a stored text of our own change nothing.
+  // Reports by others about a stored text of ours change nothing.
   if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
   const proven = signedFields(judgement, receivedAt, { isNamed: false, isPlaced: false })
   const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
@@ -297,7 +297,8 @@ function signedFields(
 function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gateway }: Arrival): Partial<NodeRow> {
   const { rxTime, hopsAway, viaMqtt, snr, rssi } = packet
   const lastHeard = rxTime === null ? (isReplayed ? null : receivedAt) : Math.min(rxTime, receivedAt)
-  // A publisher can write anything into a packet, and a broker may retain it: it proves at most the day of its receipt.
+  // A publisher can write anything into a packet, and a broker may retain it, so it proves at most the day of its
+  // receipt.
   const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
   const evidence = {
     lastHeardDay: isReplayed ? remembered : dayOf(receivedAt),
@@ -328,7 +329,7 @@ function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
   const { source, packet, receivedAt, isReplayed, judgement } = arrival
   const channel = arrival.isOwn ? null : channelOnAir(packet)
   const { from: nodeNum, payload, rxTime } = packet
-  // Something remembered without a time has no place in a history.
+  // Remembered data without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
   switch (payload.kind) {
     case 'nodeinfo':

@@ -6,7 +6,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 
-// A forged packet that uses the ID first does not keep out the sender's own packet.
+// A forged packet that uses the ID first does not block the sender's own packet.
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
 

@@ -19,12 +19,12 @@ export type SourceRow = Source & {
 /** A source that is in the database. */
 export type KnownSource = Source & { readonly localNodeNum: number | null }
 
-/** Of one token: a site has a few radios and one or two brokers. */
+/** The maximum for one token: a site has a few radios and one or two brokers. */
 const MAX_TOKEN_SOURCES = 20
-/** Of all tokens. */
+/** The maximum for all tokens. */
 const MAX_CLAIMED_SOURCES = 200
 
-/** Claims of a collector's source are deleted with its token. */
+/** The claims of a collector's source are deleted together with its token. */
 export const IS_CLAIMED = sql.raw(`(sources.kind <> 'ingest' or sources.token_id is not null)`)
 
 const SOURCE_VALUES = {
@@ -129,7 +129,7 @@ export function writeSources(store: Store, rows: readonly SourceRow[]): Statemen
   return rows.length === 0 ? [] : [queries(store).sources(rows)]
 }
 
-/** Statements that know channels: of each source all slots, and of those that it heard the latest. */
+/** Statements that store channels: all slots of each source, and the latest ones that it heard. */
 export function writeChannels(store: Store, rows: readonly KnownChannel[]): Statement[] {
   const { channels: write, trimChannels } = queries(store)
   const heard = [...new Set(rows.filter(({ lastHeard }) => lastHeard !== null).map(({ source }) => source))]

@@ -21,7 +21,7 @@ export type ReceptionRow = {
   readonly hopsAway: number | null
 }
 
-/** An answer to a traceroute; `fromNodeNum` asked. `route` is a `Route` as JSON. */
+/** An answer to a traceroute that `fromNodeNum` requested. `route` is a `Route` as JSON. */
 export type RouteRow = {
   readonly source: string
   readonly requestId: number
@@ -29,7 +29,7 @@ export type RouteRow = {
   readonly toNodeNum: number
   readonly answeredAt: number
   readonly route: string
-  /** The channel it came on; see `UNKNOWN_CHANNEL`. So for the others. */
+  /** The channel of the packet; see `UNKNOWN_CHANNEL`. The same applies below. */
   readonly channel: number | null
 }
 
@@ -145,10 +145,10 @@ const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
   or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MOST_RECEPTIONS))})`
 
-/** A sender beyond the limit of new nodes per hour gets no row, and leaves nothing on the map. */
+/** A sender beyond the limit of new nodes per hour gets no row and no place on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
 
-// Our radios hear the outcome of their own requests; on a broker anybody can make one up.
+// Our radios hear the outcome of their own requests, whereas anybody can make one up on a broker.
 const OF_ANSWER = sql`${OF_SOURCE} and (s.local_node_num is not null or not ${isLocalNode(field('fromNodeNum'))})`
 
 const queries = prepareOnce((db) => ({
@@ -161,7 +161,7 @@ const queries = prepareOnce((db) => ({
   routes: prepareJsonInsert(db, traceroutes, {
     values: ROUTE_VALUES,
     from: OF_ANSWER,
-    // A node answers once: a different later answer, or one in another node's name, is forged.
+    // A node answers once, so a different later answer, or one in another node's name, is forged.
     onConflict: sql`on conflict (from_node_num, request_id) do update set
       route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null,
       channel = excluded.channel
@@ -192,7 +192,7 @@ const queries = prepareOnce((db) => ({
       where excluded.t >= t
         and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),
-  // A waypoint is deleted by giving it an end in the past.
+  // To delete a waypoint, its sender sets an end in the past.
   expireWaypoints: db
     .delete(waypoints)
     .where(sql`expires_at <= ${sql.placeholder('now')}`)

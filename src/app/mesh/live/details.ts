@@ -15,9 +15,9 @@ import { deliveryEvent } from './events.ts'
 
 // Events carry enough data for pages to update their lists without a request.
 
-/** When more nodes change at once, pages load the list, which costs less than a flood of events to every reader. */
+/** When more nodes change at once, pages reload the list, which costs less than a flood of events to every reader. */
 const MOST_NODES = 50
-/** Nodes that are read at a time. */
+/** Nodes read at a time. */
 const ROWS = 250
 /** The number of nodes whose last reported state is stored. */
 const MOST_KNOWN = 5000
@@ -81,7 +81,7 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
   return row === undefined ? null : publicMessage(row)
 }
 
-/** The state of a message or traceroute of ours may have changed; for a message, the new state. */
+/** The state of one of our messages or traceroutes may have changed; for a message, with the new state. */
 export async function readDelivery(store: Store, key: { nodeNum: number; packetId: number }): Promise<NewEvent> {
   const event = deliveryEvent(key)
   const message = await readMessage(store, key)
@@ -115,7 +115,7 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
   )
 }
 
-/** What an event says of the changes of a node, and on which channels they came. */
+/** What an event says about the changes of a node, and on which channels they came. */
 type Told = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
 
 type Known = { readonly node: Node; readonly channels: NodeChannels }
@@ -181,7 +181,7 @@ function noteChanges(store: Store, row: NodeRow): Told {
   const [oldest] = told.size > MOST_KNOWN ? told.keys() : []
   if (oldest !== undefined) told.delete(oldest)
   if (before === undefined) return { contents: { changes: node }, channels }
-  // The same value on another channel is new to those who read only that one.
+  // The same value on another channel is new to viewers who may read only that channel.
   const changed = Object.entries(node).filter(
     ([name, value]) =>
       JSON.stringify(value) !== JSON.stringify(Reflect.get(before.node, name)) ||

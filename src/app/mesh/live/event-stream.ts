@@ -46,7 +46,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
     const [before, seen] = [rights, view]
     rights = rightsOf(viewer)
     view = viewKey(viewer.view)
-    // What a page holds may be more, or less, than it may show now.
+    // The page may contain more or less than it may show now.
     return `${rights === before ? '' : ACCESS}${view === seen ? '' : `${RESET}\n`}`
   }
   const take = (viewer: Viewer): Chunk => {
@@ -71,7 +71,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
         const before = first + noteRights(viewer)
         const chunk = take(viewer)
-        // With the number of the last event, even if that was not for this viewer: it is where to resume.
+        // With the number of the last event, even if that was not for this viewer, because the stream resumes there.
         const after = isBeatDue ? `: beat\n${id()}\n` : ''
         first = ''
         isBeatDue = false
@@ -125,7 +125,7 @@ function rightsOf({ user, permissions, scope }: Viewer): string {
 
 function block({ epoch }: Events, event: LiveEvent, view: View): string {
   const { seq, kind, data } = event
-  // JSON has no line break: one line of data.
+  // JSON has no line breaks, so it is one line of data.
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contentsSeen(event, view) })}\n\n`
 }
 

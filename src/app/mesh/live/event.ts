@@ -15,7 +15,7 @@ export interface Events {
   /** Runs something later; returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void
   isClosed(): boolean
-  /** Ends all streams: the service stops. */
+  /** Ends all streams, because the service stops. */
   close(): void
 }
 
@@ -25,9 +25,9 @@ export type NewEvent = {
   readonly data: Readonly<Record<string, unknown>>
   /** Optional details: what they say about the node is in the list as well. */
   readonly contents?: Readonly<Record<string, unknown>>
-  /** For a message: where it was sent, which decides who receives the event. */
+  /** For a message: where it was sent. This decides who receives the event. */
   readonly place?: Place
-  /** Nodes in the event: a viewer from whom one of them is hidden does not receive it. */
+  /** Nodes in the event. Viewers from whom one of them is hidden do not receive it. */
   readonly nodes?: readonly number[]
   /** For the changes of a node: the channels on which the values came. */
   readonly channels?: NodeChannels

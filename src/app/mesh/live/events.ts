@@ -6,22 +6,22 @@ import type { Change } from '../../device-config/schemas.ts'
 import { readText } from '../ingest/plan.ts'
 import { placeOfMessage } from '../../sharing/visible.ts'
 
-/** Events kept for readers that were briefly disconnected. */
+/** Events kept for readers that were disconnected for a short time. */
 const KEPT_EVENTS = 1000
-/** Streams that one user may hold open. */
+/** The maximum number of open streams per user. */
 const STREAMS_PER_USER = 10
 
 type Clock = { now(): number; after(delayMs: number, run: () => void): () => void }
 
 /**
  * The live events of one process. Numbers of another process mean nothing here: `epoch` identifies the process. `name`:
- * letters and digits that distinguish it from one that was started at the same instant.
+ * letters and digits that distinguish it from one started at the same instant.
  */
 export function createEvents(
   clock: Clock,
   name = '',
 ): Events & {
-  /** Some events never arrived here, and readers are told so. */
+  /** Some events never arrived here; readers are informed. */
   skip(): void
 } {
   const ring: LiveEvent[] = []
@@ -94,12 +94,12 @@ function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   return [{ kind: 'message', data, place: placeOfMessage({ channel, to }), nodes: [from, to] }]
 }
 
-/** A link has another state. */
+/** The state of a link has changed. */
 export function linkEvent({ name, kind, state, since, reason }: LinkInfo): NewEvent {
   return { kind: 'link', data: { name, kind, state, since, reason } }
 }
 
-/** The state of a message or traceroute of ours may have changed. */
+/** The state of one of our messages or traceroutes may have changed. */
 export function deliveryEvent({ nodeNum, packetId }: { nodeNum: number; packetId: number }): NewEvent {
   return { kind: 'delivery', data: { fromNodeNum: nodeNum, packetId } }
 }

@@ -1,7 +1,7 @@
 import type { ByteRange } from './byte-range.ts'
 import type { PmtilesHeader } from './pmtiles-header.ts'
 
-/** A map in one file, which may be exchanged while the service runs. */
+/** A map in one file, which may be replaced while the service runs. */
 export interface MapArchive {
   /** The current file. Throws `map_unavailable`. */
   open(): Promise<OpenMapArchive>

@@ -1,4 +1,4 @@
-/** Bytes from `first` to `last`, both of them included. */
+/** Bytes from `first` to `last`, both included. */
 export type ByteRange = { readonly first: number; readonly last: number }
 
 /**

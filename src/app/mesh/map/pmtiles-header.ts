@@ -13,7 +13,7 @@ export const PMTILES_HEADER_BYTES = 127
 
 const MAGIC = 'PMTiles'
 const VERSION = 3
-/** Of the file's own directories: browsers can decompress these two. */
+/** The compression of the file's own directories: browsers can decompress these two. */
 const COMPRESSIONS: ReadonlySet<number> = new Set([1, 2])
 const FORMATS: ReadonlyMap<number, PmtilesHeader['format']> = new Map([
   [1, 'vector'],

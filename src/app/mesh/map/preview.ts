@@ -8,7 +8,7 @@ const decimal = (digits: 2 | 3) =>
     .regex(digits === 2 ? /^-?\d{1,2}(\.\d{1,8})?$/ : /^-?\d{1,3}(\.\d{1,8})?$/)
     .transform(Number)
 
-/** A place, to see tiles that are not chosen yet. */
+/** A place for a preview of tiles that are not saved yet. */
 export const previewSchema = z.strictObject({
   url: tileUrlField.describe('With {z}, {x} and {y}'),
   latitude: decimal(2).pipe(z.number().min(-85).max(85)).describe('Degrees'),
@@ -43,12 +43,12 @@ export function previewPage({ url, latitude, longitude, zoom }: z.infer<typeof p
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Tiles</title><svg viewBox="${box}" width="100%" role="img" aria-label="Tiles">${images.join('')}</svg></html>`
 }
 
-/** It shows images of that host, in a page of this site. */
+/** The page may show images of that host, and belongs to this site. */
 export function previewHeaders(url: string): Record<string, string> {
   const images = ["'self'", tileOrigin(url) ?? []].flat().join(' ')
   return {
     'Content-Security-Policy': `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; img-src ${images}`,
-    // As the map itself: tile servers require the site that asks.
+    // Like the map itself: tile servers want to know which site asks.
     'Referrer-Policy': 'origin',
   }
 }

@@ -60,8 +60,8 @@ export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
 }
 
 /**
- * The hosts from which pages may load images of tiles. While the database does not answer, those of the variables:
- * pages are there all the same.
+ * The hosts from which pages may load images of tiles. If the database does not answer, those of the variables, because
+ * pages load nevertheless.
  */
 export async function tileOrigins(ports: Given & Pick<Ports, 'store'>): Promise<readonly string[]> {
   const setting = await readSettings(ports.store).then(

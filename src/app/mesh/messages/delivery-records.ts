@@ -3,7 +3,7 @@ import { messages, traceroutes } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { advance, type DeliveryEvent } from './delivery.ts'
 
-/** A packet of ours: its sender, one of our radios, and its id. */
+/** One of our packets: its sender, which is one of our radios, and its id. */
 export type PacketKey = { readonly nodeNum: number; readonly packetId: number }
 
 const value = sql.placeholder
@@ -58,7 +58,7 @@ const queries = prepareOnce((db) => ({
   loseMessages: db
     .update(messages)
     .set({ deliveryState: 'unknown' })
-    // In the wording of the index `messages_unfinished`, which is not used with bound values.
+    // In the wording of the index `messages_unfinished`; with bound values SQLite would not use it.
     .where(and(eq(messages.direction, 'out'), sql`delivery_state in ('queued', 'sent')`))
     .prepare(),
   loseTraceroutes: db
@@ -68,12 +68,12 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Records an event of a packet of ours; does nothing for an unknown one. Calls run one after the other. */
+/** Records an event of one of our packets; does nothing for an unknown one. Calls run one after the other. */
 export async function recordDelivery(store: Store, key: PacketKey, event: DeliveryEvent): Promise<void> {
   const prepared = queries(store)
   const message = await prepared.message.get(key)
   const row = message ?? (await prepared.traceroute.get(key))
-  // A message of ours without a state was only overheard.
+  // A message of our radio without a state was only overheard.
   if (row === undefined || row.state === null) return
   const next = advance({ ...row, state: row.state }, event)
   const notice = event.type === 'notice' ? event.message : null
@@ -82,7 +82,7 @@ export async function recordDelivery(store: Store, key: PacketKey, event: Delive
   await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error, notice })])
 }
 
-/** After a start: the packets that an earlier process had queued or sent end as unknown. */
+/** After a start: marks the packets that an earlier process had queued or sent as unknown. */
 export async function loseUnfinished(store: Store): Promise<void> {
   const { loseMessages, loseTraceroutes } = queries(store)
   await store.atomic([bind(loseMessages, {}), bind(loseTraceroutes, {})])

@@ -1,8 +1,8 @@
 import type { DeliveryState } from '../../../shared/mesh/delivery-states.ts'
 
-/** An event that changes the delivery state of a packet of ours. */
+/** An event that changes the delivery state of one of our packets. */
 export type DeliveryEvent =
-  /** Handed to the radio. */
+  /** Passed to the radio. */
   | { readonly type: 'written' }
   /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
@@ -10,7 +10,7 @@ export type DeliveryEvent =
   | { readonly type: 'refused'; readonly error: string }
   /** The radio's notification about it. */
   | { readonly type: 'notice'; readonly message: string }
-  /** It was never handed to the radio. */
+  /** It was never passed to the radio. */
   | { readonly type: 'not-sent' }
   /** This packet was not sent either, as its rule has been changed. */
   | { readonly type: 'withdrawn' }
@@ -28,7 +28,7 @@ export type Delivery = {
   readonly to: number
 }
 
-/** The rank of each state; a packet never returns to a state of lower rank. */
+/** The rank of each state; a packet never returns to a lower rank. */
 const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered: 5 } as const satisfies Record<
   DeliveryState,
   number

@@ -23,7 +23,7 @@ export type MessageSearch = {
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
-  /** Of which messages the viewer sees only some. */
+  /** The view, if it includes only some messages. */
   readonly visible?: View | undefined
 }
 
@@ -103,14 +103,14 @@ async function idsOf({ db }: Store, query: SQL): Ids {
   return (await db.all<{ id: number }>(query)).map(({ id }) => id)
 }
 
-/** By the messages since a time, when they are few. */
+/** Searches the messages since a time, if they are few. */
 async function byTime(store: Store, { since, ...by }: By, range: Range, limit: number): Ids {
   const where = and(gte(messages.timestamp, since ?? 0), isDirect(by), ...conditions(by), ...within(range))
   const from = sql.raw('messages indexed by messages_timestamp')
   return idsOf(store, sql`select id from ${from} where ${where} order by id desc limit ${limit}`)
 }
 
-/** By the messages of one conversation: those from a node, and those to it. */
+/** Searches the messages of one conversation: those from a node, and those to it. */
 async function byConversation(store: Store, by: By, range: Range, limit: number): Ids {
   const half = (index: string, column: string) => {
     const where = and(IS_DIRECT, sql`${sql.raw(column)} = ${by.with}`, ...conditions(by), ...within(range))
@@ -124,7 +124,7 @@ async function byConversation(store: Store, by: By, range: Range, limit: number)
   )
 }
 
-/** By the newest messages of each channel in the scope, and the newest direct ones. */
+/** Searches the newest messages of each channel in the scope, and the newest direct ones. */
 async function byChannels(store: Store, view: View, { from, before }: Range, limit: number): Ids {
   const { channels, direct } = view
   const isShown = ofNodesSeenBy(view, messages.fromNodeNum, messages.toNodeNum)
@@ -138,13 +138,13 @@ async function byChannels(store: Store, view: View, { from, before }: Range, lim
   return idsOf(store, sql`select id from (${ofChannels} ${ofDirect}) order by id desc limit ${limit}`)
 }
 
-/** By the messages that the text index has found: a JSON array of ids. */
+/** Searches the messages that the text index has found: a JSON array of ids. */
 async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
   const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(by))
   return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
 }
 
-/** By all messages of the range. */
+/** Searches all messages of the range. */
 async function byId(store: Store, by: By, range: Range, limit: number): Ids {
   const where = and(...conditions(by), ...within(range))
   return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
@@ -159,10 +159,10 @@ function isDirect({ with: nodeNum }: By): SQL | undefined {
   return and(IS_DIRECT, sql`(from_node_num = ${nodeNum} or to_node_num = ${nodeNum})`)
 }
 
-/** All except `before` and `with`. */
+/** All filters except `before` and `with`. */
 function conditions({ since, until, channel, from, q, signed, visible }: By): (SQL | undefined)[] {
   return [
-    // Without an index: there are only few rows.
+    // Without an index, because there are only few rows.
     since === undefined ? undefined : sql`+${messages.timestamp} >= ${since}`,
     until === undefined ? undefined : sql`+${messages.timestamp} < ${until}`,
     channel === undefined ? undefined : eq(messages.channel, channel),

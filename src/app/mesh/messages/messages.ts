@@ -99,7 +99,7 @@ const CONDITIONS = {
 } as const satisfies Record<string, SQL>
 const FILTERS = namesOf(CONDITIONS)
 
-/** A shape is the set of filters of a page. */
+/** A query for each set of filters. */
 const pages = prepareShapes((db, shape) => {
   const asked = shape.split(' ')
   const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
@@ -114,14 +114,14 @@ const pages = prepareShapes((db, shape) => {
 
 const newest = keepBodies<Body>()
 
-/** The first page without filters, which many ask for again and again: of what the viewer sees. */
+/** The first page without filters, which many clients request again and again. */
 export async function newestMessages(store: Store, limit: number, view: View): Promise<Body> {
   const revision = await readRevision(store, 'messages')
   const make = async () => bodyOf(await listMessages(store, { limit }, view), `"${revision}-${limit}-${viewTag(view)}"`)
   return newest(store, revision, `${limit} ${viewKey(view)}`, make)
 }
 
-/** A page as JSON, newest first: of what the viewer sees. */
+/** A page as JSON, newest first, as far as the viewer may see it. */
 export async function listMessages(store: Store, filters: MessageSearch, view: View): Promise<string> {
   const { limit } = filters
   const search = seesAllMessages(view) ? filters : { ...filters, visible: view }
@@ -131,7 +131,7 @@ export async function listMessages(store: Store, filters: MessageSearch, view: V
     return pageOf(rows, next)
   }
   const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
-  // One more than asked for tells whether there is a next page.
+  // One more than requested, which shows whether there is a next page.
   const values = { ...search, ...visibleValues(view), limit: limit + 1 }
   const rows = await rawRows<RawMessage>(pages(store, shape), values)
   const shown = rows.slice(0, limit)
@@ -140,7 +140,7 @@ export async function listMessages(store: Store, filters: MessageSearch, view: V
 
 function needsSearch({ since, until, with: nodeNum, from, q, channel, signed, visible }: MessageSearch): boolean {
   const isFiltered = [since, until, nodeNum, from, q].some((filter) => filter !== undefined)
-  // The newest messages of a few channels may be far back: they are found channel by channel.
+  // The newest messages of a few channels may be far back, so they are searched by channel.
   const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
   return isFiltered || isNarrow || (channel !== undefined && signed === true)
 }
@@ -155,7 +155,7 @@ export function publicMessage(row: RawMessage): Message {
   const [fromNodeNum, toNodeNum, notice] = [row[3], row[4], row[19]]
   const message: Message = {
     id: row[0],
-    // Below 0: stands for none.
+    // Below 0: unknown.
     packetId: Math.max(0, row[2]),
     fromNodeNum,
     fromNodeId: formatNodeId(fromNodeNum),

@@ -45,7 +45,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Oldest first, at most 1000. Throws `message_not_found`, also for a message that the viewer does not see. */
+/** Oldest first, at most 1000. Throws `message_not_found`, also for a message that the viewer may not see. */
 export async function listReceptions(store: Store, id: number, view: View): Promise<Reception[]> {
   const { exists, list } = queries(store)
   const message = await exists.get({ id })

@@ -58,7 +58,7 @@ export const newMessageSchema = z
   })
   .refine(({ wantAck, hopLimit }) => wantAck !== true || hopLimit !== 0, {
     path: ['wantAck'],
-    // Radios send a packet that wants an acknowledgement through the whole mesh when its hop limit is 0.
+    // With a hop limit of 0, radios send a packet that wants an acknowledgement through the whole mesh.
     message: 'with hopLimit 0 there is no acknowledgement',
   })
 export type NewMessage = z.infer<typeof newMessageSchema>
@@ -73,7 +73,7 @@ export type Automatic = RuleMark & {
   isCurrent(): Promise<boolean>
 }
 
-/** The form of an Idempotency-Key: one word of visible ASCII. */
+/** The form of an Idempotency-Key: one word of printable ASCII. */
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
@@ -178,7 +178,7 @@ async function readIdempotency(
 
 type Origin = { readonly idempotency: Idempotency | null; readonly automatic: Automatic | null }
 
-/** The sender as stored in a row; no username has a colon. */
+/** The sender as stored in a row; no username contains a colon. */
 export function nameSender({ viewer }: SendCtx, automatic: Automatic | null): string | null {
   return automatic === null ? (viewer?.user.username ?? SYSTEM.username) : `automation:${automatic.name}`
 }
@@ -270,12 +270,12 @@ async function hashRequest(message: NewMessage): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** A radio accepts a text for a disabled channel, and drops it; another radio may have other channels. */
+/** A radio accepts a text for a disabled channel and drops it; another radio may have other channels. */
 async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
   const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
   const slot = table.slotOf(source, channel)
   if (slot !== null) return slot
-  // A direct message is mostly not in a channel at all.
+  // A direct message is usually in no channel.
   if (to !== BROADCAST && channel === 0) return 0
   throw noSuchChannel()
 }

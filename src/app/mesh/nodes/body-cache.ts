@@ -25,8 +25,7 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
 
 /**
  * Builds one body for each state of a table, even if many clients ask for it. `make` may return a body newer than the
- * revision that it is kept for, never an older one.
- `places`: bodies that are kept.
+ * revision under which it is kept, never an older one. `places`: the number of kept bodies.
  */
 export function keepBodies<T>(places = KEPT_BODIES) {
   const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()
@@ -37,7 +36,7 @@ export function keepBodies<T>(places = KEPT_BODIES) {
     const known = made.get(key)
     if (known !== undefined) return known
     const fresh = await make()
-    // Others may have asked meanwhile: all use the one that came first.
+    // Others may have asked meanwhile. All of them use the first body that was ready.
     const earlier = made.get(key)
     if (earlier !== undefined) return earlier
     if (made.size < places) made.set(key, fresh)

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { deletedNodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
-/** A node, and when it was heard if that is known, in milliseconds. */
+/** A node, and when it was heard, in milliseconds, if known. */
 export type LastWord = { readonly nodeNum: number; readonly lastHeard?: number | null }
 
 const queries = prepareOnce((db) => ({
@@ -15,7 +15,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Those of `words` that a radio only remembers and whose node somebody has deleted since. */
+/** Those of `words` that come from a radio's memory only, and whose node somebody has deleted since. */
 export async function listDeleted<Word extends LastWord>(store: Store, words: readonly Word[]): Promise<Word[]> {
   if (words.length === 0) return []
   const keys = JSON.stringify([...new Set(words.map(({ nodeNum }) => nodeNum))])

@@ -23,7 +23,7 @@ export function dayOf(ms: number): number {
 }
 
 /**
- * The order in which nodes are kept: more days first, then nodes that a radio of ours hears itself. `today` as in
+ * The order in which nodes are kept: more days first, then nodes that one of our radios hears itself. `today` as in
  * `dayOf`.
  */
 export function weigh(node: Evidence, today: number): number {

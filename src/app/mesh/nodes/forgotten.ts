@@ -11,13 +11,12 @@ import {
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 
-/** Nodes whose history is deleted at the same time. */
+/** Nodes whose history is deleted together. */
 const SLICE_NODES = 100
-/** Rows deleted in one transaction, at most. */
+/** Rows deleted in one transaction at most. */
 const SLICE_ROWS = 1000
 
-// The order matters: a roll-up that runs meanwhile copies rows of a deleted node only into later tables, where they are
-// found.
+// The order matters: a simultaneous roll-up copies rows of a deleted node only into later tables, where they are found.
 const HISTORIES = [
   [telemetryDirty, 'metric, t'],
   [telemetry, 'metric, t'],

@@ -25,7 +25,7 @@ export type NodeQuery = {
   readonly activeWithin?: number | undefined
   /** Whether a signature of the node was verified. */
   readonly signed?: boolean | undefined
-  /** Of the previous response: the nodes that it left out. Without filters. */
+  /** The cursor of the previous page: returns the nodes that it left out. Only without filters. */
   readonly cursor?: NodeCursor | undefined
 }
 
@@ -64,10 +64,10 @@ export type NodeList = {
 }
 
 const plainLists = keepBodies<NodeList>()
-/** Of viewers who do not see everything: they take no place of the others. */
+/** Nodes hidden from the viewer; they take no place on a page. */
 const narrowLists = keepBodies<NodeList>(NARROW_LISTS)
 
-/** Newest heard first; pages after a cursor by node number. */
+/** Newest heard first; later pages are sorted by node number. */
 export async function listNodes(ctx: Reader & Pick<Ctx, 'nodesRevision' | 'now'>, query: NodeQuery): Promise<NodeList> {
   const { store, nodesRevision, viewer } = ctx
   const { limit, cursor, since, q, activeWithin, signed } = query
@@ -95,7 +95,10 @@ function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: Node
   }
 }
 
-/** What the first page left out, and what changed since: a node that was heard meanwhile would be on neither page. */
+/**
+ * What the first page left out, and what changed since. A node that was heard meanwhile would otherwise be on neither
+ * page.
+ */
 function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision, after }: NodeCursor) {
   const heardAt = lastHeard ?? -Infinity
   const isBehind = (node: SerialisedNode) => {
@@ -107,7 +110,7 @@ function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision,
     .toSorted((a, b) => a.nodeNum - b.nodeNum)
 }
 
-/** Nodes become inactive by time alone, but then their number changes: the tag includes it. */
+/** Nodes become inactive with time alone. Then the number of active nodes changes, so the tag includes it. */
 async function filterNodes(
   { store, viewer: { view }, now }: Reader & Pick<Ctx, 'now'>,
   query: NodeQuery,
@@ -163,7 +166,7 @@ async function readSerialised(
   return (await nodesSeenBy(store, view, rows)).map((node) => JSON.stringify(node))
 }
 
-/** Undefined while the index is being built, and for a `q` that is too short for it. */
+/** Undefined while the index is being built, and for a `q` that is too short for the index. */
 async function indexFinds(store: Store, q: string): Promise<SQL | undefined> {
   const match = matching(q)
   if (match === null || (await readIndexedFrom(store, 'nodes')) > 1) return undefined

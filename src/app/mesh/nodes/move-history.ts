@@ -5,7 +5,7 @@ import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { partOf, type Share } from '../../upkeep/slice-share.ts'
 
-/** Rows moved in one transaction, at most. */
+/** Rows moved in one transaction at most. */
 const SLICE_ROWS = 500
 
 const value: (name: string) => Placeholder = sql.placeholder
@@ -13,7 +13,7 @@ const value: (name: string) => Placeholder = sql.placeholder
 /** From one node's rows to another's: those before `before`, in milliseconds. */
 export type Move = { readonly from: number; readonly to: number; readonly before: number }
 
-// Roll-ups first: an hour that both nodes have is recalculated from its measurements, and its day from the hours.
+// Summaries first: an hour that both nodes have is recalculated from its measurements, and its day from the hours.
 const queries = prepareOnce((db) => [
   prepareMove(db, telemetryHourly, { perMetric: true }),
   prepareMove(db, telemetryDaily, { perMetric: true }),
@@ -69,8 +69,8 @@ function prepareDirty(db: Db) {
 }
 
 /**
- * Moves positions and measurements in slices; `pause` is awaited after each and returns whether to continue. Returns
- * whether all is moved. Repeating or interrupting it, or running it twice at the same time, moves each row once.
+ * Moves positions and measurements in slices; awaits `pause` after each, which returns whether to continue. Returns
+ * whether everything is moved. If it is repeated, interrupted or run twice at the same time, each row still moves once.
  */
 export async function moveHistory(
   store: Store,

@@ -187,14 +187,14 @@ function publicPosition(row: NodeRow): Node['position'] {
   return latitude === null || longitude === null ? null : { latitude, longitude, altitude, precisionBits, time }
 }
 
-/** Null: it has told none. */
+/** Null: it has reported none. */
 export function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
   const { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime: time } = row
   const metrics = { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds }
   return Object.values(metrics).every((value) => value === null) ? null : { ...metrics, time }
 }
 
-/** Null for a node that is not known by this number. */
+/** Null for an unknown number. */
 export async function readNodeRow(store: Store, nodeNum: number): Promise<NodeRow | null> {
   return (await byNum(store).get.get({ nodeNum })) ?? null
 }
@@ -205,7 +205,7 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
   return row
 }
 
-/** For readers: also finds a node by a former number. */
+/** For readers: also finds a node by an earlier number. */
 export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typeof nodeChangesSchema>): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
   const { isFavorite, isIgnored, hidden: isHidden, notes } = { ...before, hidden: before.isHidden, ...changes }
@@ -223,7 +223,7 @@ export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typ
   ])
 }
 
-/** Hides a node, and one that is not known as soon as it is heard. */
+/** Hides a node. An unknown node is hidden as soon as it is heard. */
 export async function hideNode(ctx: Ctx, nodeNum: number): Promise<void> {
   if ((await readNodeRow(ctx.store, nodeNum)) !== null) return updateNode(ctx, nodeNum, { hidden: true })
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: { isHidden: false }, after: { isHidden: true } }
@@ -248,7 +248,7 @@ export async function hideNode(ctx: Ctx, nodeNum: number): Promise<void> {
 export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
   const isAnother = publicKey !== before.publicKey
-  // The key of a radio of ours comes from its own connection only.
+  // The key of one of our radios comes from its own connection only.
   const known = [before.publicKey, ...(before.isLocal ? [] : [before.previousPublicKey, before.refusedPublicKey])]
   if (!known.includes(publicKey)) {
     const message = 'none of the keys that the node announced'
@@ -293,7 +293,7 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)
   const { db } = ctx.store
   const deletedAt = ctx.now()
-  // Before the node: they read whether it is hidden, and which numbers it had.
+  // Before the node is deleted, because these statements read whether it is hidden, and its earlier numbers.
   const remember = sql`select n, ${deletedAt}, max(is_hidden) from (
       select node_num as n, is_hidden from nodes where id = ${id}
       union all select r.from_node_num, 1 from nodes h cross join renumberings r on r.to_node_num = h.node_num
@@ -315,7 +315,7 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   ctx.radio?.forgetNode?.(nodeNum)
 }
 
-/** Base64 of the latest public key of a node; null when it is not known. */
+/** Base64 of the latest public key of a node; null if unknown. */
 export async function readPublicKey(store: Store, nodeNum: number): Promise<string | null> {
   return (await readNodeRow(store, nodeNum))?.publicKey ?? null
 }

@@ -43,7 +43,10 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Where a node was from `from` to `to` (ms, inclusive), oldest first: as far as the viewer sees it. Throws `node_not_found`. */
+/**
+ * Where a node was between `from` and `to` (ms, inclusive), oldest first, as far as the viewer may see it. Throws
+ * `node_not_found`.
+ */
 export async function readTrack(
   { store, viewer: { view } }: Reader,
   nodeNum: number,

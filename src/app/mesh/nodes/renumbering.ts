@@ -10,13 +10,13 @@ import { type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 
 /** The old number must be silent for this long after the new one was first heard. */
 const SILENCE_MS = HOUR_MS
-/** A number that was known longer than this is another node. */
+/** A number that was known for longer than this belongs to another node. */
 const NEW_MS = 7 * DAY_MS
-/** In one run. */
+/** The maximum in one run. */
 const MOST = 20
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
-/** A node that has another number `since`, in milliseconds. */
+/** A node that has had another number since `since`, in milliseconds. */
 type Renumbering = { readonly id: number; readonly from: number; readonly to: number; readonly since: number }
 
 const value = sql.placeholder
@@ -76,7 +76,7 @@ const WHAT_IS_KNOWN = {
 }
 
 const queries = prepareOnce((db) => ({
-  // Keys that several nodes share come from a copied firmware image or are weak: they do not identify a node.
+  // Keys that several nodes share come from a copied firmware image or are weak, so they do not identify a node.
   pairs: db
     .select({
       from: sql<number>`p.a`,
@@ -96,7 +96,7 @@ const queries = prepareOnce((db) => ({
             <= max(case when n.first_heard = x.newest then n.key_signed end)
           and max(case when n.first_heard < x.newest then coalesce(n.last_heard, n.first_heard) end) < x.newest) p`,
     )
-    // One that was undone is not tried again.
+    // A move that was undone is not tried again.
     .where(sql`not exists (select 1 from renumberings where from_node_num = p.a and to_node_num = p.b)`)
     .prepare(),
   begin: db
@@ -106,7 +106,7 @@ const queries = prepareOnce((db) => ({
         (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
     )
     .prepare(),
-  /** Those whose old number exists: not all is moved yet, or a radio remembered it, or it is heard again. */
+  /** Moves whose old number exists: not everything is moved yet, or a radio remembered it, or it is heard again. */
   open: db
     .select({
       id: renumberings.id,
@@ -158,7 +158,7 @@ const queries = prepareOnce((db) => ({
     .set({ notes: '', isFavorite: false, isIgnored: false, firstHeard: sql`${value('since')}` })
     .where(sql`node_num = ${value('to')} and ${IS_IN_FORCE}`)
     .prepare(),
-  // The first hour and day of the new number were in sums of both.
+  // The first hour and day of the new number were summed over both.
   sumUpOwn: db
     .insert(telemetryDirty)
     .select(
@@ -220,7 +220,7 @@ export async function followRenumbered(
   const { store, log, now } = needs
   const prepared = queries(store)
   const found = await prepared.pairs.all({ newSince: now() - NEW_MS, silentSince: now() - SILENCE_MS })
-  // A number that was derived from the key is the same as long as the key is.
+  // A number that was derived from the key stays the same as long as the key does.
   const able = found.filter(({ publicKey, from }) => !fitsNodeNum(publicKey, from)).slice(0, MOST)
   for (const { publicKey: _, ...pair } of able) {
     await store.atomic([bind(prepared.begin, { ...pair, now: now() })])

@@ -8,7 +8,7 @@ import { AppError } from '../../http/errors.ts'
 import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 
-// Nodes as a viewer sees them who may not read every channel.
+// Nodes in the view of somebody who may not read every channel.
 
 const queries = prepareOnce((db) => {
   const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
@@ -53,8 +53,8 @@ export async function readNodeRows(store: Store, ids: readonly number[]): Promis
 }
 
 /**
- * Nodes as the view shows them, without those that it hides. A position, or metrics, that came on a channel which it
- * does not have is replaced by the latest on one that it has.
+ * Nodes as the view shows them, without hidden ones. A position or metrics from a channel that the view does not
+ * include are replaced by the latest from one that it does.
  */
 export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeRow[]): Promise<Node[]> {
   const shown = rows.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
@@ -94,7 +94,7 @@ function earlierMetrics(measured: typeof channelMetrics.$inferSelect | undefined
   return { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime }
 }
 
-/** By a number that it had before, too. Throws `node_not_found`, also for a node that the view hides. */
+/** Also finds it by an earlier number. Throws `node_not_found`, also for a node that the view hides. */
 async function findByAnyNum(store: Store, view: View, nodeNum: number): Promise<NodeRow> {
   const row = await readNodeRow(store, nodeNum)
   const present = row === null ? await readPresentNum(store, nodeNum) : null
@@ -103,7 +103,7 @@ async function findByAnyNum(store: Store, view: View, nodeNum: number): Promise<
   return found
 }
 
-/** One node, also by a number that it had before. Throws `node_not_found`. */
+/** One node, also by an earlier number. Throws `node_not_found`. */
 export async function getNode(store: Store, view: View, nodeNum: number): Promise<NodeDetail> {
   const row = await findByAnyNum(store, view, nodeNum)
   const [node] = await nodesSeenBy(store, view, [row])
@@ -121,7 +121,7 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   }
 }
 
-/** The row id of a node, also by a number that it had before. Throws `node_not_found`. */
+/** The row id of a node, also by an earlier number. Throws `node_not_found`. */
 export async function getNodeRowId(store: Store, view: View, nodeNum: number): Promise<number> {
   return (await findByAnyNum(store, view, nodeNum)).id
 }

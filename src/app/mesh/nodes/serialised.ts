@@ -20,7 +20,7 @@ export type SerialisedNode = {
 }
 
 export type SerialisedNodes = {
-  /** Of the table: changes with every change of it. */
+  /** The revision of the table. It changes with every change of the table. */
   readonly revision: number
   /** Newest heard first. */
   readonly list: readonly SerialisedNode[]
@@ -63,7 +63,7 @@ export async function serialiseNodes(store: Store, seen?: number): Promise<Seria
   return next
 }
 
-/** Null if some were deleted since: no row shows which. */
+/** Null if some were deleted since, because no row shows which. */
 async function addChanged(store: Store, known: SerialisedNodes): Promise<readonly SerialisedNode[] | null> {
   const { nodes: found, count } = await readChanged(store, known.revision)
   const changed = new Map(found.map((node) => [node.nodeNum, node]))
@@ -73,7 +73,7 @@ async function addChanged(store: Store, known: SerialisedNodes): Promise<readonl
 
 async function readChanged(store: Store, since: number) {
   const { changed, count } = queries(store)
-  // Where a query is a round trip it loads everything; elsewhere nobody waits for long.
+  // Where a query is a round trip, it loads everything; elsewhere nobody waits for long.
   const limit = store.batch === undefined ? SLICE : -1
   const all: SerialisedNode[] = []
   for (let after = 0; ;) {
@@ -93,17 +93,19 @@ function byLastHeard(a: SerialisedNode, b: SerialisedNode): number {
   return (b.lastHeard ?? -Infinity) - (a.lastHeard ?? -Infinity) || a.nodeNum - b.nodeNum
 }
 
-/** Views that see not everything, of which the nodes are kept. */
+/** The number of partial views whose nodes are kept. */
 const KEPT_VIEWS = 8
 
-/** What a view shows of the nodes, and of each that it does not show whole what it was made of. */
+/** What a view shows of the nodes, and for each node that it shows partly, the node from which that was made. */
 type Seen = SerialisedNodes & {
   readonly of: SerialisedNodes
   readonly narrowed: ReadonlyMap<SerialisedNode, SerialisedNode>
 }
 const keptSeen = new WeakMap<Db, Map<string, Seen>>()
 
-/** As `serialiseNodes`, of what a view shows that does not see everything. Nodes that it sees whole are the same ones. */
+/**
+ * As `serialiseNodes`, for a view that does not show everything. Nodes that it shows completely are the same objects.
+ */
 export async function serialiseSeen(store: Store, view: View, seen?: number): Promise<SerialisedNodes> {
   const of = await serialiseNodes(store, seen)
   const views = keptSeen.get(store.db) ?? new Map<string, Seen>()
@@ -123,7 +125,7 @@ export async function serialiseSeen(store: Store, view: View, seen?: number): Pr
   return next
 }
 
-/** Of a node that is the same as before, what was made of it is too: its earlier values change only with it. */
+/** For an unchanged node, the earlier result is reused, because its earlier values change only with it. */
 async function narrow(
   store: Store,
   view: View,

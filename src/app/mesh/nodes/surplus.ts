@@ -7,8 +7,8 @@ import { HOUR_MS } from '../../../shared/time.ts'
 import { dayOf, type Evidence, weigh } from './evidence.ts'
 
 /**
- * The maximum number of nodes: anybody can invent numbers, also on the air. Nodes that somebody has marked do not
- * count.
+ * The maximum number of nodes, because anybody can make up numbers, also on the air. Nodes that somebody has marked do
+ * not count.
  */
 export const MOST_NODES = 20_000
 /** Nodes weighed in one look-up at most. */
@@ -85,7 +85,7 @@ export async function forgetSurplusNodes(
 }
 
 /**
- * The order of deletion: least evidence first, so that newcomers only displace newcomers; then the source that brought
+ * The order of deletion: least evidence first, so that new nodes only displace new nodes; then the source that brought
  * the most nodes; then the nodes not heard for longest, to the hour.
  */
 function chooseSurplus(candidates: readonly Candidate[], excess: number, now: number): Surplus[] {
@@ -104,7 +104,7 @@ function chooseSurplus(candidates: readonly Candidate[], excess: number, now: nu
   return chosen
 }
 
-/** Without sorting: one source may have all the nodes. */
+/** Without sorting, because one source may have all the nodes. */
 function oldestOf(all: readonly Candidate[], count: number): Candidate[] {
   if (count <= 0) return []
   const byHour = Map.groupBy(all, ({ lastHeard, firstHeard }) => Math.floor((lastHeard ?? firstHeard) / HOUR_MS))

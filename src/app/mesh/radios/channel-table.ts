@@ -8,12 +8,12 @@ import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
 import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
-/** Messages from a broker that came before it was known that a radio has their channel. */
+/** Messages from a broker that arrived before it was known that a radio has their channel. */
 export type Refiling = { readonly source: string; readonly from: number; readonly to: number }
 
 /**
- * The channels of all sources under one number each. A channel of our radios has its slot in the first radio that has
- * it; all others, and those whose slot is another channel in an earlier radio, have the one of `numberChannel`.
+ * Gives each channel one number across all sources. A channel of our radios has its slot in the first radio that has
+ * it. All others, and those whose slot holds another channel in an earlier radio, have the number from `numberChannel`.
  */
 export type ChannelTable = {
   /** Adds what a source reports. */
@@ -24,12 +24,12 @@ export type ChannelTable = {
   slotOf(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
-  /** Each once, in the order of their numbers. */
+  /** Each channel once, in the order of numbers. */
   list(): Omit<KnownChannel, 'kind' | 'identity' | 'lastHeard'>[]
   refilings(): Refiling[]
 }
 
-/** Read with each batch: the slots of our own radios first, so that nothing invented hides them. */
+/** Read with each batch: the slots of our own radios first, so that nothing made up hides them. */
 const MAX_CHANNELS = 4000
 
 const queries = prepareOnce((db) => ({
@@ -57,7 +57,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** `radios`: names of the configured ones, in their order; null if that is unknown here: all of them count. */
+/** `radios`: names of the configured ones, in their order; null if that is unknown here, so that all of them count. */
 export async function readChannelTable(store: Store, radios: readonly string[] | null): Promise<ChannelTable> {
   const table = createChannelTable(radios)
   const known = await queries(store).all.all()
@@ -81,8 +81,8 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
     if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
-    // A broker channel's name may be lost on the way, and its number identifies it nearly as well. If the name is
-    // known, a channel invented to have the number of ours is a different one.
+    // The name of a broker's channel may be lost on the way, but its number identifies it nearly as well. If the name
+    // is known, a channel that was made up to have the number of ours is a different one.
     if (identity === null) return numbers().byNumber.get(index) ?? index
     return numbers().byIdentity.get(identity) ?? numberChannel(identity)
   }
@@ -94,7 +94,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     },
     numberOf,
     slotOf(radio, number) {
-      // The radio decides about a channel that it has not reported.
+      // A radio that has not reported the channel decides by itself.
       return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
     has: (radio, number) => slotWith(radio, number) !== undefined,
@@ -149,7 +149,7 @@ function isOn({ role }: KnownChannel): boolean {
 }
 
 type Numbers = {
-  /** In the order in which they assign numbers. */
+  /** In the order in which they get numbers. */
   readonly radios: readonly string[]
   readonly byIdentity: ReadonlyMap<string, number>
   /** By the number from `numberChannel`. */

@@ -9,7 +9,7 @@ import { type ChannelTable, configuredRadios, readChannelTable } from './channel
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 
-/** Of radios that heard a node at about the same time, the one with the fewest hops reaches it best. */
+/** Among radios that heard a node at about the same time, the one with the fewest hops reaches it best. */
 const RECENT_MS = HOUR_MS
 /** Messages of a channel that are searched for the answered one. */
 const ANSWERED_MESSAGES = 20_000
@@ -27,7 +27,7 @@ export type Sender = {
 type Destination = {
   readonly to: number
   readonly channel: number
-  /** ID of the packet that is answered; null: none. */
+  /** ID of the packet that it answers; null: none. */
   readonly replyId: number | null
 }
 
@@ -85,7 +85,7 @@ export function listSenders(radio: Ports['radio']): Sender[] {
     })
 }
 
-/** Those that can send; if there are none the first one, which gives the reason. */
+/** Those that can send, or else the first one, which gives the reason. */
 export function ableSenders(radio: Ports['radio']): Sender[] {
   const senders = listSenders(radio)
   const able = senders.filter(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled)
@@ -134,7 +134,7 @@ function fittest(senders: readonly Sender[], fit: (sender: Sender) => number): S
 
 /** How certain it is that a radio has the channel. */
 function fitOf(table: ChannelTable, source: string, { to, channel }: Destination): number {
-  // Packets to one node are mostly in no channel.
+  // Packets to one node are usually in no channel.
   if (to !== BROADCAST && channel === 0) return 0
   if (table.has(source, channel)) return 2
   return table.slotOf(source, channel) === null ? 0 : 1

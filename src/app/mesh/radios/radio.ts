@@ -31,14 +31,14 @@ export type LinkInfo = {
 
 export type OutgoingKind = 'text' | 'traceroute'
 
-/** A rule of automation as it was when it sent something. */
+/** An automation rule as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }
 
 /** The purpose of a place in a sending queue. */
 export type Reservation = {
   /** Name of the radio's source; null: the first one that can send. */
   readonly radio?: string | null
-  /** A rule has a share of the places, and its packets go after those of users; null: a user sends. */
+  /** A rule has a share of the places, and its packets are sent after those of users; null: a user sends. */
   readonly rule?: RuleMark | null
 }
 
@@ -70,7 +70,7 @@ export interface Radio {
   collector(): CollectorInfo | null
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
-  /** Withdraws packets of rules for which this is true, unless a radio has them already. */
+  /** Withdraws packets of the rules for which this returns true, unless a radio already has them. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
   /**
    * Deletes a node from the memory of the connected radios, except the radio that is the node itself. Absent: not

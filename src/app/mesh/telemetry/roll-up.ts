@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** Milliseconds. */
 
-/** Hours rolled up in one transaction, at most. */
+/** Hours summarised in one transaction at most. */
 const SLICE_HOURS = 100
 
 type Hour = { readonly nodeId: number; readonly metric: number; readonly t: number }
@@ -70,8 +70,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Brings the hourly and daily roll-ups up to date, at most 100 hours in one transaction; awaits `pause` after each,
- * which returns whether to continue. Returns the hours rolled up. An hour is recalculated from its measurements, so
+ * Brings the hourly and daily summaries up to date, at most 100 hours in one transaction; awaits `pause` after each,
+ * which returns whether to continue. Returns the number of hours. An hour is recalculated from its measurements, so
  * repeating or interrupting the work does no harm.
  */
 export async function rollUp(store: Store, pause: () => Promise<boolean>, share: Share = wholeSlices): Promise<number> {
@@ -90,7 +90,7 @@ export async function rollUp(store: Store, pause: () => Promise<boolean>, share:
   }
 }
 
-/** The days that hours are in, each once. */
+/** The days of these hours, each once. */
 function listDays(hours: readonly Hour[]): Hour[] {
   const days = new Map<string, Hour>()
   for (const { nodeId, metric, t } of hours) {

@@ -9,9 +9,7 @@ import { ofVisibleNodes, onVisibleChannel, seesAllContents, visibleValues } from
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
-/**
- * A range up to this long is read measurement by measurement; up to the other one, hour by hour; beyond, day by day.
- */
+/** A range up to this long is read by measurement; up to the other limit by hour; beyond that by day. */
 const RAW_RANGE_MS = 2 * DAY_MS
 const HOURLY_RANGE_MS = 60 * DAY_MS
 
@@ -56,7 +54,7 @@ const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemet
 
 const MIXED = sql.raw(String(UNKNOWN_CHANNEL))
 
-/** A summary of several channels is made again of the rows below it that the view has. */
+/** A summary of several channels is recalculated from those of its rows that the view includes. */
 const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries) =>
   db
     .select({
@@ -145,11 +143,11 @@ const queries = prepareOnce((db) => ({
   raw: readRaw(db),
   hour: readRollUp(db, telemetryHourly),
   day: readRollUp(db, telemetryDaily),
-  // Hours that are not rolled up yet, summed up on the spot.
+  // Hours that are not summarised yet are summarised here.
   fresh: readFresh(db),
 }))
 
-/** The same for views that have not every channel. */
+/** The same for views without all channels. */
 const seenQueries = prepareOnce((db) => ({
   ofNode: db
     .select({ metric: metrics.name })
@@ -162,7 +160,7 @@ const seenQueries = prepareOnce((db) => ({
     )
     .orderBy(metrics.name)
     .prepare(),
-  // By the days: of a metric that came on none of the channels, all rows are visited.
+  // From the daily rows. For a metric on none of the channels, all of them are read.
   all: db
     .select({ metric: metrics.name })
     .from(metrics)
@@ -178,7 +176,7 @@ const seenQueries = prepareOnce((db) => ({
   fresh: readFresh(db, onVisibleChannel(sql`x.channel`)),
 }))
 
-/** Several measurements in one. */
+/** Several measurements as one point. */
 type Sum = {
   readonly t: number
   readonly n: number
@@ -187,7 +185,7 @@ type Sum = {
   readonly sum: number
 }
 
-/** The metrics that a node has measured, or with null any node. Throws `node_not_found`. */
+/** The metrics that a node has measured, or any node if it is null. Throws `node_not_found`. */
 export async function listMetrics(
   { store, viewer: { view } }: Reader,
   nodeNum: number | null,

@@ -83,7 +83,7 @@ const fields = {
   payload: packets.payload,
 }
 
-/** Newest first, and where to go on. What a packet says is shown as far as the viewer may read it. */
+/** Newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it. */
 export async function listPackets(
   { store, viewer }: Reader,
   { limit, before, since, from, to, port }: PacketFilters,
@@ -150,7 +150,7 @@ const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
 
 const payloadSchema = z.looseObject({ kind: z.string() })
 
-/** What a radio may tell of itself, whatever channel it says it on. */
+/** What a radio may report about itself, whichever channel it uses. */
 const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport'])
 
 function showPayload(
@@ -161,7 +161,7 @@ function showPayload(
   const payload = payloadSchema.parse(JSON.parse(json))
   const guard = GUARDED[payload.kind]
   const isPermitted = guard === undefined || permissions[guard].read
-  // Nobody here could decrypt it: there is nothing to read.
+  // Nobody here could decrypt it, so there is nothing to read.
   if (payload.kind === 'encrypted') return payload
   const isOwn = place.isOwn && OF_ITSELF.has(payload.kind)
   const isSeen = canReadPacket(view, { ...place, isOwn }, guard === 'messages')

@@ -10,7 +10,7 @@ import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
 
-/** Further ones are neither shown nor stored, because anybody can invent them. The latest count. */
+/** The maximum number that is shown and stored, because anybody can make them up. The latest ones count. */
 export const MAX_NEIGHBORS = 20_000
 export const MAX_WAYPOINTS = 5000
 
@@ -82,7 +82,7 @@ const seenQueries = prepareOnce((db) => ({
 const queriesFor = ({ store, viewer: { view } }: Reader) =>
   seesAllContents(view) ? queries(store) : seenQueries(store)
 
-/** Who hears whom, the latest word first: what the viewer sees of it. */
+/** Who hears whom, the latest report first, as far as the viewer may see it. */
 export async function listNeighbors(ctx: Reader): Promise<z.infer<typeof neighborSchema>[]> {
   const rows = await queriesFor(ctx).neighbors.all(visibleValues(ctx.viewer.view))
   return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
@@ -105,7 +105,7 @@ export async function listChannels(
   return all.filter(({ index }) => canReadChannel(scope, index))
 }
 
-/** Those that have not expired, the latest first: what the viewer sees of them. */
+/** Waypoints that have not expired, the latest first, as far as the viewer may see them. */
 export async function listWaypoints(ctx: Reader & Pick<Ctx, 'now'>): Promise<Waypoint[]> {
   const { view } = ctx.viewer
   const rows = await queriesFor(ctx).waypoints.all({ now: ctx.now(), ...visibleValues(view) })

@@ -86,7 +86,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Newest first: those that the viewer sees. Nodes on the way that are hidden have no number. */
+/** Newest first, as far as the viewer may see them. Hidden nodes on the route have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
   { limit, before, node, isAnswered }: TracerouteFilters,
@@ -113,7 +113,7 @@ export async function listTraceroutes(
 }
 
 /**
- * Traces the route to a node. Throws `forbidden`, `invalid_request` for a radio that there is not, `radio_unavailable`,
+ * Traces the route to a node. Throws `forbidden`, `invalid_request` for an unknown radio, `radio_unavailable`,
  * `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function requestTraceroute(
@@ -175,7 +175,7 @@ async function storeAndAsk(
   return publicTraceroute(row, ctx.viewer?.view ?? WHOLE_VIEW)
 }
 
-/** The primary channel of a radio: our requests go there. */
+/** The primary channel of a radio, on which our requests are sent. */
 const CHANNEL = 0
 
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const

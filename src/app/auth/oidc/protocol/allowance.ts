@@ -1,8 +1,8 @@
-/** How often something may be done. */
+/** Limits how often something may be done. */
 export type Allowance = {
   /** Uses one attempt; false if none is left. */
   readonly take: () => boolean
-  /** Puts back an attempt that did no harm. */
+  /** Returns an attempt that did no harm. */
   readonly giveBack: () => void
 }
 

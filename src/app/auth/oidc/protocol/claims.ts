@@ -6,7 +6,7 @@ export type Claims = Readonly<Record<string, unknown>>
 /** The allowed difference between the clocks of provider and service. */
 const LEEWAY_S = 60
 
-/** A token older than the oldest attempt can't have been issued for one. */
+/** A token cannot be older than the oldest possible attempt. */
 const MAX_AGE_S = 600
 
 export type Expected = {

@@ -35,7 +35,7 @@ const metadataSchema = z.object({
 })
 export type Metadata = z.infer<typeof metadataSchema>
 
-/** How often it is fetched: for a sign-in, and because an endpoint of the cached one failed. */
+/** How often it may be fetched: for a sign-in, and after an endpoint of the cached document failed. */
 type Fetches = { readonly needed: Allowance; readonly renewed: Allowance }
 
 /**
@@ -93,8 +93,8 @@ export function readMetadata(issuer: string, document: unknown): Metadata {
   if (!parsed.success) throw new OidcFailure('discovery_invalid', { fields: brokenFields(parsed.error) })
   const metadata = parsed.data
   if (metadata.issuer !== issuer) throw new OidcFailure('discovery_issuer_wrong')
-  // A provider on the network has no business with this machine's own ports. An http one on a private network was
-  // permitted by OIDC_ALLOW_INSECURE_ISSUER, and its endpoints with it.
+  // A provider on the network must not name ports of this machine. An http provider on a private network was permitted
+  // by OIDC_ALLOW_INSECURE_ISSUER, and its endpoints with it.
   const isPermitted = (url: string) =>
     url.startsWith('https:') || (issuer.startsWith('http:') && (isSecureUrl(url) || !isSecureUrl(issuer)))
   const insecure = ENDPOINTS.filter((name) => !isPermitted(metadata[name] ?? 'https:'))

@@ -1,4 +1,4 @@
-/** Responses of a provider are small; the rest of a larger one is not read. */
+/** Responses of a provider are small. Of a larger one, no more is read. */
 const MAX_BYTES = 256 * 1024
 
 /** `json` is undefined if the body `text` is not JSON; `date` is the provider's time, if it sent one. */
@@ -13,8 +13,8 @@ export type ProviderAnswer =
   | { readonly kind: 'none'; readonly why: string }
 
 /**
- * Asks the provider once: no redirect is followed, the whole exchange takes at most `timeoutMs`, and the body is read
- * up to 256 KB. Never throws; `why` is a word fit for the log.
+ * Sends one request to the provider. Follows no redirect, takes at most `timeoutMs` altogether, and reads at most 256
+ * KB of the body. Never throws; `why` is a word that may be logged.
  */
 export type AskProvider = (url: string, init: RequestInit, timeoutMs: number) => Promise<ProviderAnswer>
 
@@ -57,7 +57,7 @@ async function readBounded({ body }: Response, signal: AbortSignal): Promise<str
       text += decoder.decode(value, { stream: true })
     }
   } finally {
-    // Not awaited: a provider that stalls would stall the cancellation as well.
+    // Not awaited, because a provider that stalls would stall the cancellation as well.
     reader.cancel().catch(() => {})
   }
 }

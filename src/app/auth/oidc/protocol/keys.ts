@@ -47,7 +47,7 @@ const about = {
 }
 const text = z.string().max(4096)
 
-// Public members only: nothing else of a key ever reaches the crypto.
+// Only public members reach the crypto.
 const keySchema = z.discriminatedUnion('kty', [
   z.object({ ...about, kty: z.literal('RSA'), n: text, e: text }),
   z.object({ ...about, kty: z.literal('EC'), crv: z.string(), x: text, y: text }),
@@ -59,7 +59,7 @@ const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
 
 export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
 
-/** Fetches of keys without a result: for an unknown or missing key ID, and for one that seems reused. */
+/** Fetches of keys without a success: for an unknown or missing key ID, and for one that seems to be reused. */
 type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
 
 /**
@@ -94,7 +94,7 @@ export function createKeys(refetches: Refetches, now: () => number) {
     if (candidates.length === 0) throw new OidcFailure('key_unknown', { alg: header.alg })
     const second = renewed === keys ? null : await verifyWith(candidates, token, header)
     if (second === null) throw new OidcFailure('id_token_signature', { alg: header.alg })
-    // The keys had really changed.
+    // The provider had really changed its keys.
     allowance.giveBack()
     return { claims: second, hashes }
   }

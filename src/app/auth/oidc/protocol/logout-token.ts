@@ -7,7 +7,7 @@ import { type Claims, isAudience, isSubject } from './claims.ts'
 /** The allowed difference between the clocks of provider and service. */
 const LEEWAY_S = 60
 
-/** An older one may have been recorded by somebody. */
+/** An older token may have been recorded by somebody. */
 const MAX_AGE_S = 600
 
 const MAX_TOKEN_LENGTH = 16_384

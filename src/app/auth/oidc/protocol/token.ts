@@ -24,8 +24,8 @@ type Method = (typeof METHODS)[number]
 
 /**
  * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for only one
- * of the methods in the discovery document, so a refused client tries the other one; the one that worked comes first
- * from then on. Both are tried if discovery names neither, as some lists are incomplete or missing.
+ * of the methods in the discovery document, so a refused client tries the other one. The method that worked comes first
+ * from then on. If discovery names neither, both are tried, as some lists are incomplete or missing.
  */
 export function createRedemption(client: Client) {
   let works: Method | null = null
@@ -67,7 +67,7 @@ function tokenRequest(client: Client, grant: Grant, method: Method): RequestInit
   return { method: 'POST', headers, body }
 }
 
-/** RFC 6749, 5.2, defines `invalid_client` for it; some providers answer something else. */
+/** RFC 6749, 5.2, defines `invalid_client` for this; some providers send other codes. */
 function isRefusedClient(answer: ProviderAnswer): boolean {
   if (answer.kind === 'none' || answer.status === 200) return false
   return answer.status === 401 || ['invalid_client', 'unauthorized_client'].includes(errorCode(answer.json))

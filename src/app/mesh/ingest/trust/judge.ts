@@ -118,7 +118,7 @@ const queries = prepareOnce((db) => ({
 
 const suspected = new WeakSet<RadioEvent>()
 
-/** Whether a stored packet seems to come from somebody else: nothing acts upon its content. */
+/** Whether a stored packet seems to come from somebody else. Nothing acts upon the content of such a packet. */
 export function isSuspected(event: RadioEvent): boolean {
   return suspected.has(event)
 }
@@ -142,7 +142,7 @@ type Question = {
 )
 
 /**
- * How far each event of a batch is believed, in the order of the batch. `sightings` knows the packets before it; `now` in
+ * How far each event of a batch is believed, in the order of the batch. `sightings` knows the earlier packets; `now` in
  * milliseconds. `radios` as for `createIngest`.
  */
 export async function judgeBatch(
@@ -250,7 +250,7 @@ async function readKnown(store: Store, nums: readonly number[]): Promise<Map<num
   return new Map(rows.map((row) => [row.nodeNum, row]))
 }
 
-/** Stored texts among the reports of others about one of our radios. */
+/** Stored texts that occur in reports of others about one of our radios. */
 async function readSent(store: Store, questions: readonly (Question | null)[]): Promise<Map<string, string>> {
   const keys = questions.flatMap((question) =>
     question?.kind === 'packet' && question.isOwn && !question.isItself
@@ -262,7 +262,7 @@ async function readSent(store: Store, questions: readonly (Question | null)[]): 
   return new Map(rows.map(({ from, id, text }) => [`${from}:${id}`, text]))
 }
 
-/** The links over which signed packets came before, for unsigned packets that should be signed. */
+/** The links over which signed packets arrived earlier, for unsigned packets that should be signed. */
 async function readSignedWays(
   store: Store,
   questions: readonly (Question | null)[],
@@ -412,7 +412,7 @@ function isForgedKey(user: NodeUser, nodeNum: number, known: Known | null): bool
 /** `isCertain`: the key is known to be the sender's, so packets that do not match it are from somebody else. */
 type Proof = { readonly signature: Judgement['signature']; readonly key: string | null; readonly isCertain: boolean }
 
-/** Finds the key with which the packet is signed. On our own radio's connection its word is enough. */
+/** Finds the key with which the packet is signed. On our own radio's connection, the radio's report is enough. */
 async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
   const { known, checker, now } = court
   if (isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn) {
@@ -420,7 +420,7 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
   }
   if (packet.signature === null) return { signature: null, key: null, isCertain: false }
   const announced = announcedKey(packet)
-  // No sender creates an incomplete signature: without this check it would pass as a packet of older firmware.
+  // No sender makes an incomplete signature. Without this check it would pass as a packet of older firmware.
   if (packet.signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null, isCertain: true }
   const isPinned = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
   const keys = isPinned ? [known.publicKey] : [announced, known?.publicKey ?? null, known?.previousPublicKey ?? null]

@@ -7,7 +7,7 @@ import { HOUR_MS } from '../../../../shared/time.ts'
 import type { Plan } from '../plan.ts'
 import type { Source } from '../sources.ts'
 
-/** New nodes of one source in an hour: more than a radio's memory holds. Anybody can invent numbers. */
+/** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */
 export const MOST_NEW_NODES = 6000
 /** The limit of all collectors together, which may have many sources. */
 const MOST_DELIVERED = 20_000
@@ -59,8 +59,8 @@ export type Admission = {
 }
 
 /**
- * Leaves out nodes beyond the number that a source may add in an hour; our own radios always pass. Reports of such a
- * sender about itself are dropped, its packets are stored. `now` in milliseconds.
+ * Leaves out nodes beyond the number that a source may add within an hour; our own radios always pass. Reports of such
+ * a sender about itself are dropped, but its packets are stored. `now` in milliseconds.
  */
 export async function admitNewcomers(
   store: Store,

@@ -13,8 +13,8 @@ export type OwnRadios = {
 }
 
 /**
- * Each source speaks for its own node. Where this process has radios, a collector that claims one of their numbers is
- * not believed; `hasRadios` false: there are none, and every claim counts.
+ * Each source speaks for its own node. If this process has radios, a collector that claims one of their numbers is not
+ * believed; `hasRadios` false: there are none, so every claim counts.
  */
 export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): OwnRadios {
   const speakers = new Map<number, Source[]>()
@@ -78,7 +78,7 @@ function isOtherUser(
 /** About 100 m: the position of a receiver at rest varies. */
 const REST_DEGREES = 0.001
 
-/** A radio broadcasts its position rounded to a cell, and reports the exact one to us. */
+/** A radio broadcasts its position rounded to a cell, but reports the exact one to us. */
 function isElsewhere({ latitude, longitude, precisionBits }: PositionFix, told: Told | null): boolean {
   if (told === null || told.latitude === null || told.longitude === null) return true
   const cell = precisionBits === null ? 0 : 2 ** (32 - precisionBits) * 1e-7
