@@ -147,7 +147,7 @@ describe('in a browser', () => {
     await signIn('admin', ADMIN_PASSWORD)
     await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
-    await page.getByText('Radios connect to a Node service, which delivers here what it hears.').waitFor()
+    await page.getByText('Radios connect to a Node service, which delivers the received packets here.').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
     await goto('/backups')
     await page.getByRole('heading', { name: 'Backups need the Node service' }).waitFor()

@@ -44,7 +44,7 @@ test('a webhook is added and tested, a preset becomes a rule, and its preview sh
   await page.getByRole('button', { name: 'Add a destination' }).click()
   await page.getByLabel('Tell me by').selectOption('webhook')
   await page.getByLabel('Name').fill('My hook')
-  await page.getByLabel('Url').fill(hookUrl())
+  await page.getByLabel('URL').fill(hookUrl())
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('It is shown only now').first().waitFor()
   await page.getByRole('button', { name: 'Close' }).click()

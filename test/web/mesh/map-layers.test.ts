@@ -118,7 +118,7 @@ describe('the demo mesh', () => {
       localStorage.setItem(key, JSON.stringify({ lat: -20, lng: 130, zoom: 9 }))
     })()`)
     await goto('/nodes/!a0cb1112')
-    await page.getByRole('link', { name: 'Show the way on the map' }).first().click()
+    await page.getByRole('link', { name: 'Show the route on the map' }).first().click()
     await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
     await expect.poll(() => page.locator('.hop-label').count()).toBe(2)
     const box = await page.locator('.map').boundingBox()

@@ -129,7 +129,7 @@ test('a user who reads further up is not moved by new messages, and returns with
   await isLive(admin)
   await page.locator('.log').hover()
   await page.mouse.wheel(0, -900)
-  const down = page.getByRole('button', { name: 'Go to the newest' })
+  const down = page.getByRole('button', { name: 'Go to the latest' })
   await down.waitFor()
   const place = () =>
     page.getByText('line 15 of a long story').evaluate((element) => element.getBoundingClientRect().top)

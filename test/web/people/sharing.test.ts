@@ -48,7 +48,7 @@ test('what strangers would see is previewed before it is switched on, read-only 
   const { page } = admin
   await page.getByLabel('Primary channel').check()
   await page.getByRole('button', { name: 'Preview' }).click()
-  await page.getByText('You see what people see who are not signed in.').waitFor()
+  await page.getByText('You see what people without an account see.').waitFor()
   await page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
   expect(await linksOf(admin)).toEqual(['Map', 'Nodes', 'Sign in'])
   const stranger = await site.visit()

@@ -64,7 +64,7 @@ export type NodeList = {
 }
 
 const plainLists = keepBodies<NodeList>()
-/** Nodes hidden from the viewer; they take no place on a page. */
+/** For viewers who do not see everything, so that their lists do not displace those of others. */
 const narrowLists = keepBodies<NodeList>(NARROW_LISTS)
 
 /** Newest heard first; later pages are sorted by node number. */

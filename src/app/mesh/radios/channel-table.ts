@@ -94,7 +94,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     },
     numberOf,
     slotOf(radio, number) {
-      // A radio that has not reported the channel decides by itself.
+      // The radio itself decides about a channel that it has not reported.
       return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
     has: (radio, number) => slotWith(radio, number) !== undefined,

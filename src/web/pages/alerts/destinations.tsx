@@ -11,7 +11,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
-import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { alertTexts, DESTINATION_TEXTS, FIELD_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { pushProblem, subscribeBrowser } from './push.ts'
 
@@ -161,7 +161,7 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
         {fields.map(([name, { secret: isSecret, optional, example }]) => (
           <Field
             key={`${kind.value} ${name}`}
-            label={humanize(name)}
+            label={FIELD_TEXTS[name] ?? humanize(name)}
             name={name}
             type={isSecret === true ? 'password' : 'text'}
             autocomplete="off"

@@ -21,7 +21,7 @@ export const dashboard = {
   allMessages: 'All messages',
   radios: 'Radios',
   noRadio: 'No radio is connected',
-  noRadioHere: 'Radios connect to a Node service, which delivers here what it hears.',
+  noRadioHere: 'Radios connect to a Node service, which delivers the received packets here.',
   delivered: 'delivered by a collector',
   lastPacket: 'last packet',
   notLately: 'nothing recently',

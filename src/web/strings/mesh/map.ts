@@ -18,7 +18,7 @@ export const map = {
     routes: 'Traceroutes',
   },
   background: 'Background',
-  backgrounds: { auto: 'light or dark as the pages', light: 'light', dark: 'dark', none: 'none' },
+  backgrounds: { auto: 'same as the pages', light: 'light', dark: 'dark', none: 'none' },
   lineAge: 'Lines heard in the last',
   lineAges: { '': 'any time', '1': 'hour', '6': '6 hours', '24': '24 hours', '168': '7 days' },
   lineSignal: 'Lines with',

@@ -10,7 +10,7 @@ export const messages = {
   unread: 'unread',
   newHere: 'New',
   missed: (n: number) => (n === 1 ? '1 new message' : `${n} new messages`),
-  toEnd: 'Go to the newest',
+  toEnd: 'Go to the latest',
   searchLabel: 'Search messages',
   searchHint: 'Part of a text',
   sender: 'Sender',

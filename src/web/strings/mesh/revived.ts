@@ -5,8 +5,8 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
   admin_status_changed: 'was made a regular user and is an administrator again',
   permissions_updated: 'lost permissions or channels and has them again',
   password_reset: 'got a new password and has the old one again',
-  password_changed: 'changed the password and has the old one again',
-  token_revoked: 'had an API token revoked that works again',
+  password_changed: 'changed their password and has the old one again',
+  token_revoked: 'had an API token revoked, which works again',
   public_access_updated: 'was narrowed or switched off and shows more again',
   node_updated: 'was hidden and is shown again',
 }

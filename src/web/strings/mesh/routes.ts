@@ -8,7 +8,7 @@ export const routes = {
     'The radio sends at most one traceroute every 30 seconds, to leave airtime for others; further ones wait. A reply can take a minute, or never arrive.',
   noRadioHere: 'This runtime has no radio to send traceroutes with. Traceroutes that collectors deliver appear below.',
   target: 'Node',
-  showWay: 'Show the way on the map',
+  showWay: 'Show the route on the map',
   showOnMap: 'Show traceroute on the map',
   earlier: (n: number) => (n === 1 ? '1 earlier traceroute' : `${n} earlier traceroutes`),
   asked: 'Traceroute requested. The reply can take a minute.',

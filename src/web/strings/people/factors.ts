@@ -25,17 +25,17 @@ export const factorTexts = {
   added: 'The second factor is set up',
   codesTitle: 'Keep these recovery codes',
   codesHelp:
-    'Each one signs you in once if you lose your phone. They are shown only this once: print them, or keep them in a password manager.',
+    'Each one signs you in once if you lose your phone. They are shown only once: print them, or keep them in a password manager.',
   codesKept: 'I have kept them',
   codesLeft: (left: number) => `${quantity(left, 'recovery code', 'recovery codes')} left`,
   newCodes: 'New recovery codes',
-  newCodesSure: 'Make ten new recovery codes? The old ones stop working.',
+  newCodesSure: 'Create ten new recovery codes? The old ones stop working.',
   remove: 'Remove',
   removeLabel: (name: string) => `Remove ${name}`,
   removeTotpSure: 'Remove the authenticator app? Its codes stop working at once.',
   removed: 'Removed',
   unreadable:
-    'The service can’t read this factor any more, because it was restored without its old SESSION_SECRET. Set the app up again.',
+    'The service can no longer read this factor, because it was restored without its old SESSION_SECRET. Set the app up again.',
   since: 'Set up',
   wasReset: (at: string) =>
     `An administrator removed your second factors on ${at}. Set them up again. If you did not ask for this, contact an administrator.`,

@@ -1,7 +1,7 @@
 export const publicTexts = {
   title: 'Public access',
   on: 'Show the mesh to everybody',
-  onHelp: 'People who are not signed in see what you choose here. They can change and send nothing.',
+  onHelp: 'People who are not signed in see what you choose here. They cannot change or send anything.',
   offHelp: 'Nobody sees anything without an account.',
   what: 'What they see',
   areas: {
@@ -11,7 +11,7 @@ export const publicTexts = {
     info: 'Measurements, neighbours and traceroutes',
   },
   channels: 'Channels',
-  channelsHelp: 'Messages, positions and measurements that came on other channels are not shown.',
+  channelsHelp: 'Messages, positions and measurements from other channels are not shown.',
   noChannels: 'No channel is known yet.',
   precision: 'Positions',
   asSent: 'As they were sent',
@@ -29,7 +29,7 @@ export const publicTexts = {
     'Users, settings, backups and the audit log',
   ],
   preview: 'Preview',
-  previewHelp: 'Shows the pages as a stranger would see them with the choices above, saved or not.',
+  previewHelp: 'Shows the pages as people without an account would see them with the choices above, saved or not.',
   link: 'Link for the public',
   embed: 'Embed the map',
   embedHelp: 'Works on the sites that the variable EMBED_ORIGINS names.',

@@ -7,7 +7,7 @@ export const signIn = {
   working: 'Signing in…',
   oidc: 'Sign in with your organisation',
   oidcNamed: (name: string) => `Sign in with ${name}`,
-  invited: 'You have been invited. Sign in where you have an account: it opens yours here from then on.',
+  invited: 'You have been invited. Sign in with your account at a provider. From then on, it also signs you in here.',
   proxy: (name: string) => `Continue as ${name}`,
   or: 'or',
   oidcOnly: 'Your organisation manages the accounts of this service.',

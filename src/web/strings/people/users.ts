@@ -39,8 +39,8 @@ export const userTexts = {
   withdrawn: 'Link withdrawn',
   preparedTitle: (name: string) => `${name} is prepared`,
   unlink: 'Unlink from the provider',
-  unlinkHelp: 'This user also signs in by an account at a provider. Unlink it if it is not theirs.',
-  unlinkSure: (name: string) => `Unlink ${name}? Their sessions that began at the provider end.`,
+  unlinkHelp: 'This user can also sign in with an account at a provider. Unlink it if it is not theirs.',
+  unlinkSure: (name: string) => `Unlink ${name}? This ends their sessions that began at the provider.`,
   unlinked: 'User unlinked',
   create: 'Create user',
   creating: 'Creating…',
@@ -74,7 +74,7 @@ export const userTexts = {
   fromProviderHelp: (what: string, issuer: string) =>
     `Groups at ${issuer} set ${what}. What you change here is overridden when the user signs in there again.`,
   noLongerFromProvider: (what: string, issuer: string) =>
-    `Groups at ${issuer} set ${what}. They mean nothing here any more: what you change stays.`,
+    `Groups at ${issuer} set ${what}. They no longer have any effect here, so your changes stay.`,
   roleAndPermissions: 'role and permissions',
   roleAlone: 'the role',
   permissionsAlone: 'the permissions',
@@ -103,7 +103,7 @@ export const userTexts = {
   roleChanged: 'Role changed',
   reset: 'Reset password',
   resetHelp: 'Creates a temporary password and ends all sessions and API tokens of the user.',
-  resetSure: (name: string) => `Reset the password of ${name}? All of their sessions and API tokens end.`,
+  resetSure: (name: string) => `Reset the password of ${name}? This ends all of their sessions and API tokens.`,
   resetDone: (name: string) => `New password for ${name}`,
   resetFactors: 'Remove second factors',
   resetFactorsHelp: 'For users who lost phone and recovery codes. Their sessions end, and they are notified.',

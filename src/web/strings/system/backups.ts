@@ -55,6 +55,6 @@ export const backupTexts = {
   ],
   anyBackup: '<name of a backup>',
   unsupported: 'Backups need the Node service',
-  unsupportedHelp: 'On the edge the database is kept by the platform. Use its own point-in-time restore.',
+  unsupportedHelp: 'On the edge, the platform keeps the database. Use its own point-in-time restore.',
   running: 'A backup is being made.',
 } as const

@@ -17,7 +17,7 @@ export const settings = {
   } satisfies Partial<Record<keyof Settings, string>>,
   tiles: {
     title: 'Background of the map',
-    help: 'The map works without one: it then shows degrees.',
+    help: 'Without a background, the map shows lines of latitude and longitude.',
     source: 'Tiles',
     kinds: {
       configured: 'As the server is configured',
