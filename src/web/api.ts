@@ -2,15 +2,15 @@ import { type Signal, signal } from '@preact/signals'
 import { type ClientResponse, hc } from 'hono/client'
 import type { AppType } from '../app/app.ts'
 
-/** Path of the site, with a slash at its end: scripts stand in `assets/` below it. */
+/** Path of the site, with a slash at its end; scripts are in `assets/` below it. */
 export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
 /** The ticket with which an administrator sees as somebody else; kept only in this tab. */
 export type SeeingAs = {
   readonly ticket: string
-  /** The user whose view is shown; null: a stranger. */
+  /** The user whose view is shown; null: people without an account. */
   readonly name: string | null
-  /** The page that it began on. */
+  /** The page on which it began. */
   readonly back: string
 }
 
@@ -27,14 +27,17 @@ function readSeeingAs(): SeeingAs | null {
   }
 }
 
-/** Reloads the pages as somebody else sees them, or as the administrator again. Throws where storage is blocked. */
+/** Reloads the pages as somebody else sees them, or as the administrator again. Throws if storage is blocked. */
 export function seeAs(next: SeeingAs | null): void {
   if (next === null) sessionStorage.removeItem(SEE_AS_KEY)
   else sessionStorage.setItem(SEE_AS_KEY, JSON.stringify(next))
   location.assign(BASE.slice(0, -1) + (next === null ? (seeingAs?.back ?? '/') : '/'))
 }
 
-/** Shown in a frame of another site: always as to a stranger, even if somebody is signed in in this browser. */
+/**
+ * In a frame of another site, the pages are always those for people without an account, even if somebody is signed in
+ * in this browser.
+ */
 export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
 
 /** The API, typed by the service itself. */
@@ -46,13 +49,13 @@ export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/
 /** Whether the service answered the latest request. */
 export const online: Signal<boolean> = signal(true)
 
-/** Grows when the service answers again after an outage: components that show data reload it. */
+/** Increases when the service answers again after an outage; components that show data then reload it. */
 export const reconnects: Signal<number> = signal(0)
 
-/** When the service was heard last. */
+/** When the service last responded. */
 export const heardAt: Signal<number> = signal(Date.now())
 
-/** The service was heard, by an answer or by its stream of events. */
+/** The service responded, by an answer or by its stream of events. */
 export function noteHeard(): void {
   heardAt.value = Date.now()
   if (online.peek()) return
@@ -158,8 +161,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The JSON of an answer that the service writes as text, so that its type is lost on the way: `T` is the documented
- * type of the route, and the service's own tests check every answer against it. Throws `ApiError`.
+ * The JSON of an answer that the service writes as text, so that its type does not reach the client. `T` is the
+ * documented type of the route; the service's own tests check every answer against it. Throws `ApiError`.
  */
 export async function askAs<T>(pending: Promise<ClientResponse<unknown, number>>): Promise<T> {
   const body: unknown = await (await send(pending)).json()

@@ -1,13 +1,13 @@
 import { type ComponentChild, type ComponentChildren, options } from 'preact'
 
-/** Characters that begin or end another writing direction: they also turn the rest of the line. */
+/** Characters that start or end another writing direction. They also affect the rest of the line. */
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/gu
 const ATTRIBUTES = ['title', 'aria-label', 'placeholder', 'alt'] as const
 
 /**
- * Leaves out of everything that is drawn what would turn the direction of the text around it: whoever gives a name to a
- * channel, a rule, a token or a user could otherwise make the page say something else. Fields keep their values. Call it
- * before the first drawing.
+ * Removes from all rendered text the characters that would change the direction of the text around it. Otherwise
+ * whoever names a channel, a rule, a token or a user could change what the page says. Fields keep their values. Call it
+ * before the first rendering.
  */
 export function keepDirection(): void {
   const next = options.vnode
@@ -24,7 +24,7 @@ export function keepDirection(): void {
   }
 }
 
-/** The same children if there is nothing to leave out. */
+/** The same children if there is nothing to remove. */
 function straight(children: ComponentChildren): ComponentChildren {
   if (typeof children === 'string') return withoutTurns(children)
   if (!Array.isArray(children)) return children

@@ -6,6 +6,6 @@ export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
 export const CLOCKS = ['24', '12'] as const
 export type Clock = (typeof CLOCKS)[number]
 
-/** How this user reads measures and times; `state/display-choice.ts` keeps it. */
+/** How this user reads measurements and times; `state/display-choice.ts` stores it. */
 export const unitSystem = signal<UnitSystem>('metric')
 export const clockHours = signal<Clock>('24')

@@ -1,4 +1,4 @@
 interface ImportMetaEnv {
-  /** Of the service that these pages were built with, as package.json has it. */
+  /** The version of the service that these pages were built with, from package.json. */
   readonly VERSION: string
 }

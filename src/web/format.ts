@@ -4,10 +4,10 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-// Control characters, and those that would turn the direction of the text around them.
+// Control characters, and characters that change the direction of the text around them.
 const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-/** A name that people gave, as it may stand within a line: nothing in it turns or breaks the text around it. */
+/** A name given by somebody, for use within a line: it cannot break the line or change its direction. */
 export function plain(name: string): string {
   return name.replace(UNPRINTABLE, '').trim()
 }
@@ -39,7 +39,7 @@ export function duration(seconds: number): string {
     .join(' ')
 }
 
-/** A format for each way to write the hours, made on first use. */
+/** A format for 12 or 24 hours, created on first use. */
 function timeFormat(options: Intl.DateTimeFormatOptions): (t: number) => string {
   const made = new Map<boolean, Intl.DateTimeFormat>()
   return (t) => {
@@ -50,7 +50,7 @@ function timeFormat(options: Intl.DateTimeFormatOptions): (t: number) => string 
   }
 }
 
-/** A format for each time zone and each way to write the hours. */
+/** A format for each time zone, for 12 or 24 hours. */
 export function zonedTime(timeZone: string): (t: number) => string {
   return timeFormat({
     weekday: 'short',
@@ -92,7 +92,7 @@ export const shortDay = (t: number): string => shortDayFormat.format(t)
 export const day = (t: number): string => dayFormat.format(t)
 const DAY_NAMES = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto' })
 
-/** A day by its name; `today` as `toDateString` says it. */
+/** A day by its name; `today` in the form of `toDateString`. */
 export function dayName(t: number, today: string): string {
   const days = Math.round((new Date(new Date(t).toDateString()).getTime() - new Date(today).getTime()) / DAY)
   return days === 0 || days === -1 ? capital(DAY_NAMES.format(days, 'day')) : day(t)
@@ -110,7 +110,7 @@ export function decimal(n: number, digits = 1): string {
   return String(Number(n.toFixed(digits))).replace('-', '−')
 }
 
-/** Of this device, e.g. `Europe/Berlin`. */
+/** The time zone of this device, e.g. `Europe/Berlin`. */
 export const zoneName = (): string => dateFormat.resolvedOptions().timeZone
 
 /** `HELTEC_V3` as `HELTEC V3`: a product keeps its capital letters. */
@@ -137,7 +137,7 @@ export function humanize(name: string): string {
   return capital(words)
 }
 
-/** `deviceMetrics.batteryLevel` as `Battery level`; with where it comes from when `among` has two of that name. */
+/** `deviceMetrics.batteryLevel` as `Battery level`, with its group if `among` contains two metrics of that name. */
 export function metricName(metric: string, among: readonly string[] = []): string {
   const [variant = '', name = metric] = metric.split('.')
   const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))

@@ -78,7 +78,7 @@ function Screen() {
   )
 }
 
-/** A stranger asks for it, or for a page that strangers do not see. */
+/** Somebody without an account wants to sign in, or opens a page that needs an account. */
 function isSignInWanted(): boolean {
   const { path } = place.value
   if (path === '/login') return true
@@ -125,13 +125,13 @@ function CurrentPage() {
   return route.draw(route.pattern.exec(path)?.groups ?? {})
 }
 
-/** Strangers begin on the map. */
+/** People without an account begin on the map. */
 function ToMap() {
   useEffect(() => navigate('/map', { replace: true }), [])
   return null
 }
 
-/** The start page of somebody who may not see the dashboard: the first page that is open to them. */
+/** The start page of somebody who may not see the dashboard: the first page that they may see. */
 function Elsewhere({ need }: { need: string }) {
   const open = ROUTES.find((route) => route.nav !== undefined && mayOpen(route.need))?.nav
   useEffect(() => {
@@ -191,7 +191,7 @@ function Unreachable() {
   )
 }
 
-/** What was loaded for one reader is not shown to the next, nor after a permission was withdrawn. */
+/** Data loaded for one user is not shown to the next, nor after a permission was withdrawn. */
 function forgetAtChange(): void {
   let last = readerKey.peek()
   effect(() => {
@@ -204,7 +204,7 @@ function forgetAtChange(): void {
   })
 }
 
-/** Links lead out of the frame. */
+/** Links open outside the frame. */
 function openElsewhere(): void {
   const base = document.createElement('base')
   base.target = '_blank'

@@ -1,7 +1,7 @@
 import { unitSystem } from './display.ts'
 import { decimal } from './format.ts'
 
-/** Units of the service, and what users of imperial units read instead. */
+/** Units of the service, and those that users of imperial units see instead. */
 const IMPERIAL: Readonly<Record<string, { readonly unit: string; convert(value: number): number }>> = {
   '°C': { unit: '°F', convert: (value) => value * 1.8 + 32 },
   m: { unit: 'ft', convert: (value) => value / 0.3048 },
@@ -28,7 +28,7 @@ export function measure(value: number, unit: string | null, digits: number): str
 
 const FEET_OF_A_MILE = 5280
 
-/** A distance in metres, in the unit that fits it. */
+/** A distance in metres, in a suitable unit. */
 export function distance(meters: number): string {
   const isShort =
     unitSystem.value === 'imperial' ? shownUnit('m').convert(meters) < FEET_OF_A_MILE / 4 : Math.round(meters) < 1000

@@ -4,7 +4,7 @@ import type {
 } from '@simplewebauthn/browser'
 import { api, ApiError, ask, askAs, send } from './api.ts'
 
-/** Whether this browser knows passkeys, where the service allows them. */
+/** Whether this browser supports passkeys, and the service allows them. */
 export function canUsePasskeys(isPossible: boolean): boolean {
   return isPossible && typeof PublicKeyCredential === 'function'
 }
@@ -43,7 +43,10 @@ function plain<R extends object>(answer: { id: string; rawId: string; type: 'pub
 
 type Library = typeof import('@simplewebauthn/browser')
 
-/** Loads the library when it is needed. Closing the browser's window cancels; nothing else about it is for people. */
+/**
+ * Loads the library when it is needed. If the browser's dialog is closed, the action is cancelled; its other errors are
+ * not shown.
+ */
 async function ceremony<T>(run: (library: Library) => Promise<T>): Promise<T> {
   const library = await import('@simplewebauthn/browser')
   try {

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { BASE, isRecord } from './api.ts'
 
-/** Where the page is: a path below the site's own, and its query. */
+/** The current location: a path relative to the site's own, and its query. */
 export type Place = { readonly path: string; readonly query: URLSearchParams }
 
 export const place = signal<Place>(readPlace())
@@ -16,11 +16,11 @@ function readPlace(): Place {
   return { path: path.replace(/(?<=.)\/+$/, ''), query: new URLSearchParams(location.search) }
 }
 
-/** The query that each page was left with. */
+/** The query with which each page was left. */
 const queries = new Map<string, string>()
 place.subscribe(({ path, query }) => void queries.set(path, query.toString()))
 
-/** A page as it was seen last, with its search and its sorting: for the way back to a list. */
+/** The address of a page with its last search and sorting, for the way back to a list. */
 export function asLeft(path: string): string {
   const query = queries.get(path) ?? ''
   return query === '' ? path : `${path}?${query}`
@@ -44,22 +44,22 @@ export function navigate(path: string, options: { replace?: boolean } = {}): voi
   if (!options.replace) scrollTo(0, 0)
 }
 
-/** Names an entry of the history, and stays so through a reload. */
+/** Identifies an entry of the history, also after a reload. */
 function newEntry(): string {
   return crypto.randomUUID()
 }
 
-/** The entry of the history that is looked at. */
+/** The current entry of the history. */
 export function entryOf(): string {
   const { state } = history
   return isRecord(state) && typeof state['entry'] === 'string' ? state['entry'] : ''
 }
 
-/** Where a page was left: how far it was scrolled, and its list. */
+/** The state in which a page was left: its scroll position, and its list. */
 type Left = { readonly page: number; readonly list: number }
 const left = new Map<string, Left>()
 const MOST_LEFT = 50
-/** While a page is put where it was left: its lists show what they showed then. */
+/** Set while a page is restored; its lists then show what they showed. */
 export const isReturning = signal(false)
 let entry = ''
 
@@ -70,7 +70,7 @@ function leaveEntry(): void {
   if (left.size > MOST_LEFT && oldest !== undefined) left.delete(oldest)
 }
 
-/** A list that has not come by then stays at its beginning. */
+/** A list that has not loaded by then stays at its beginning. */
 const RETURN_MS = 8000
 
 function returnTo({ page, list }: Left): void {
@@ -91,14 +91,14 @@ function returnTo({ page, list }: Left): void {
     if (box !== null) box.scrollTop = list
     const isThere = Math.abs(scrollY - page) < 2 && Math.abs((box?.scrollTop ?? 0) - list) < 2
     if (!isThere && Date.now() < until) requestAnimationFrame(step)
-    // The lists notice first that they are scrolled.
+    // The lists must notice first that they are scrolled.
     else requestAnimationFrame(() => requestAnimationFrame(stop))
   }
-  // The page must be drawn first.
+  // The page must be rendered first.
   requestAnimationFrame(step)
 }
 
-/** Changes the query in place: filters that a link or a reload keeps. Empty values are left out. */
+/** Changes the query in place, for filters that survive a link or a reload. Empty values are left out. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const query = new URLSearchParams(place.value.query)
   for (const [name, value] of Object.entries(changes)) {

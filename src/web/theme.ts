@@ -12,12 +12,12 @@ function readStored(): string | null {
   try {
     return localStorage.getItem(KEY)
   } catch {
-    // Storage is blocked: the system's choice then counts.
+    // Storage is blocked: the system's choice applies.
     return null
   }
 }
 
-/** Keeps the page in the chosen theme, and the choice in this browser. */
+/** Applies the chosen theme to the page, and stores the choice in this browser. */
 export function applyTheme(): void {
   theme.subscribe((chosen) => {
     document.documentElement.style.colorScheme = chosen === 'auto' ? 'light dark' : chosen

@@ -14,7 +14,7 @@ export default defineConfig({
   publicDir: false,
   build: {
     outDir: '../../dist/web',
-    // `npm run build` begins without it; a deployment that runs at the same time as another must not empty it.
+    // `npm run build` empties it first; a simultaneous deployment must not.
     emptyOutDir: false,
     target: 'es2023',
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
@@ -35,9 +35,7 @@ export default defineConfig({
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
 
-/**
- * Puts everything that the page needs at first into one file: fewer requests, and better compression than in pieces.
- */
+/** Puts everything that the page needs at first into one file, for fewer requests and better compression. */
 function nameFirst(id: string, graph: Graph): string | null {
   if (first.size === 0) {
     const add = (found: string) => {
@@ -62,7 +60,7 @@ function workersHeaders(): Plugin {
   }
 }
 
-/** What makes an app of the site that a browser installs: its manifest, its icons, and the service worker. */
+/** What makes the site installable: its manifest, its icons, and the service worker. */
 function installable(): Plugin {
   const icon = (size: number) => ({ src: `icon-${size}.png`, sizes: `${size}x${size}`, type: 'image/png' })
   const description = {

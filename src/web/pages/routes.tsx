@@ -46,7 +46,7 @@ const NewUserPage = later(async () => (await import('./users/new-user.tsx')).New
 const UserPage = later(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
 const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage, t.nav.users)
 
-// While the page asks who is signed in, its first page comes already.
+// While the page finds out who is signed in, it already loads the code of the first page.
 const early = { '/': loadDashboard, '/nodes': loadNodes }[place.peek().path]
 early?.().catch(() => {})
 
@@ -55,9 +55,9 @@ const WARM_MS = 1500
 /** Preloads the pages that most users open next, after the first page has loaded; returns a function to cancel that. */
 export function warmPages(): () => void {
   const timer = setTimeout(() => {
-    // The map has enough of its own to load.
+    // The map has enough code of its own to load.
     if (place.peek().path === '/map') return
-    // A failure appears when the user opens that page.
+    // The failure is shown when the user opens that page.
     for (const load of [loadDashboard, loadNodes, loadMessages, loadNode]) load().catch(() => {})
   }, WARM_MS)
   return () => clearTimeout(timer)
@@ -70,7 +70,7 @@ export type Need =
   | {
       readonly resource: Resource
       readonly action: Action
-      /** Strangers never see it. */
+      /** Never for people without an account. */
       readonly isPrivate?: true
     }
 

@@ -13,7 +13,7 @@ export function keepTime(): void {
   }, TICK_MS)
 }
 
-/** How long ago, with the exact time behind it. */
+/** How long ago, with the exact time as a tooltip. */
 export function Age({ at, short = false }: { at: number | null; short?: boolean }) {
   if (at === null) return <span class="faint">{short ? t.common.none : t.common.never}</span>
   const text = age(at, now.value)
@@ -24,7 +24,7 @@ export function Age({ at, short = false }: { at: number | null; short?: boolean 
   )
 }
 
-/** The age, followed by the exact time: also for users who cannot point at it. */
+/** The age, followed by the exact time, also for users who cannot point at it. */
 export function ExactAge({ at }: { at: number | null }) {
   if (at === null) return <Age at={at} />
   return (
@@ -34,7 +34,7 @@ export function ExactAge({ at }: { at: number | null }) {
   )
 }
 
-/** A time to come, or one that has to be exact. */
+/** A future time, or one that must be exact. */
 export function At({ at }: { at: number }) {
   return <time dateTime={new Date(at).toISOString()}>{dateTime(at)}</time>
 }

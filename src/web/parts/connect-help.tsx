@@ -2,7 +2,7 @@ import { info } from '../state/links.ts'
 import { has } from '../state/session.ts'
 import { t } from '../strings.ts'
 
-/** On an empty page of a service that has no radio yet: how to connect one. */
+/** On an empty page of a service without a radio: how to connect one. */
 export function ConnectHelp() {
   const known = info.value
   if (!has('radio') || known === null || known.links.length > 0) return null

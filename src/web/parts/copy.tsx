@@ -5,7 +5,7 @@ import { t } from '../strings.ts'
 import { Icon } from './icon.tsx'
 import { say } from './notice.tsx'
 
-/** Copies a text; where the browser has no clipboard, which it has with HTTPS alone, selects it. */
+/** Copies a text, or selects it if the browser has no clipboard. Browsers have one only over HTTPS. */
 async function copyText(text: string, shown: RefObject<HTMLElement | null>): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -32,7 +32,7 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A value that people copy, such as an ID, beside others. `name` is its label. */
+/** A short value to copy, such as an ID, beside others. `name` is its label. */
 export function Copyable({ text, name }: { text: string; name: string }) {
   const output = useRef<HTMLSpanElement>(null)
   const label = t.common.copyOf(name)

@@ -14,7 +14,7 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     const opener = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // The element that opened it may no longer exist, such as a deleted row: the page's heading always does.
+      // The element that opened it, such as a deleted row, may no longer exist; the page's heading always does.
       const next = opener?.isConnected ? opener : document.querySelector('h1')
       if (next instanceof HTMLElement) next.focus()
     }
@@ -40,7 +40,7 @@ export function askFirst(asked: Question): void {
   question.value = asked
 }
 
-/** Where `askFirst` asks: once in the page. */
+/** The place where `askFirst` asks: once per page. */
 export function Asker() {
   return question.value === null ? null : <Confirm question={question.value} key={question.value} />
 }

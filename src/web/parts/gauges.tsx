@@ -1,7 +1,7 @@
 import { decimal } from '../format.ts'
 import { t } from '../strings.ts'
 
-/** Percent of charge; over 100 means external power. */
+/** Charge in percent; over 100 means external power. */
 export function Battery({ level }: { level: number | null | undefined }) {
   if (level === null || level === undefined) return <span class="faint">{t.common.none}</span>
   if (level > 100)
@@ -21,7 +21,7 @@ export function Battery({ level }: { level: number | null | undefined }) {
   )
 }
 
-/** Signal-to-noise ratio with four steps: LoRa still hears at −20 dB. */
+/** Signal-to-noise ratio in four steps; LoRa still receives at −20 dB. */
 export function Signal({ snr }: { snr: number | null | undefined }) {
   if (snr === null || snr === undefined) return <span class="faint">{t.common.none}</span>
   const steps = snr > 0 ? 4 : snr > -7 ? 3 : snr > -13 ? 2 : 1

@@ -49,7 +49,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** Decorative: a text beside it or the label of its button gives the meaning. */
+/** Decorative: text beside it, or the label of its button, gives the meaning. */
 export function Icon({ name, filled = false }: { name: IconName; filled?: boolean }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">

@@ -6,7 +6,7 @@ import { duration } from '../format.ts'
 import { t } from '../strings.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-/** The application's advice on an error; the service's own if that is more specific. */
+/** The page's advice on an error, or the service's own if that is more specific. */
 export function explain(error: ApiError): string {
   const texts: Readonly<Record<string, string>> = t.errors
   const text = texts[error.code]
@@ -21,7 +21,7 @@ function issueText({ path, message }: { path: string; message: string }): string
 /** An error beside its cause, announced by screen readers. */
 export function Failure({ error, retry }: { error: ApiError | null; retry?: () => void }) {
   if (error === null) return null
-  // The page says only once that the service is unreachable.
+  // Each page says only once that the service is unreachable.
   if (retry && error.code === 'offline') return <p class="faint">{t.common.notLoaded}</p>
   return (
     <div class="notice notice-bad" role="alert">
@@ -51,14 +51,14 @@ function Wait({ seconds }: { seconds: number }) {
     }, 1000)
     return () => clearInterval(timer)
   }, [seconds])
-  // A number that changes each second must not be read out each second.
+  // A number that changes each second must not be announced each second.
   return <span aria-live="off">{left.value === 0 ? t.signIn.waitOver : t.signIn.wait(duration(left.value))}</span>
 }
 
 const toast = signal<{ text: string; id: number } | null>(null)
 let toasts = 0
 
-/** Says briefly that something worked. */
+/** Shows briefly that something worked. */
 export function say(text: string): void {
   const id = ++toasts
   toast.value = { text, id }
@@ -89,7 +89,7 @@ export function Loading() {
   )
 }
 
-/** An empty area, and how to fill it. Without a `title` the page's own is enough. */
+/** An empty area, and how to fill it. Without a `title`, the page's own is enough. */
 export function Empty(props: { icon: IconName; title?: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

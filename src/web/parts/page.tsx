@@ -7,7 +7,7 @@ import { Icon } from './icon.tsx'
 
 type Props = {
   title: string
-  /** Where the page belongs: its parent's address and name. */
+  /** The parent page: its address and name. */
   up?: { path: string; name: string }
   actions?: ComponentChildren
   /** Fills the height of the window and scrolls inside. */
@@ -15,7 +15,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** The frame of every page. A new page's heading takes the focus, so that a screen reader says where it is. */
+/** The frame of every page. The heading of a new page takes the focus, so that a screen reader announces it. */
 export function Page({ title, up, actions, fill = false, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

@@ -5,7 +5,7 @@ import { preference } from './preferences.ts'
 
 type Display = { readonly units: UnitSystem; readonly clock: Clock }
 
-/** How this user reads measures and times, in this browser. */
+/** How this user reads measurements and times in this browser. */
 export const displayChoice = preference<Display>('display', { units: 'metric', clock: '24' }, (found) => {
   if (!isRecord(found)) return null
   const units = UNIT_SYSTEMS.find((known) => known === found['units'])
@@ -13,7 +13,7 @@ export const displayChoice = preference<Display>('display', { units: 'metric', c
   return units === undefined || clock === undefined ? null : { units, clock }
 })
 
-/** Shows everything as the user chose. */
+/** Applies the user's choice to everything. */
 export function applyDisplay(): void {
   effect(() => {
     const { units, clock } = displayChoice.value.value

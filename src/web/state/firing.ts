@@ -5,7 +5,7 @@ import { asApiError, useFresh } from './load.ts'
 
 const POLL_MS = 60_000
 
-/** Own alerts that fire and are not acknowledged. */
+/** The user's own alerts that are firing and not acknowledged. */
 export const firing = signal(0)
 
 export function noteFiring(count: number): void {
@@ -21,7 +21,7 @@ async function refreshFiring(): Promise<void> {
   }
 }
 
-/** Where the count is kept fresh: once in the page. */
+/** Keeps the count up to date: once per page. */
 export function FiringKeeper(): null {
   useEffect(() => void refreshFiring(), [])
   useFresh(refreshFiring, POLL_MS, ['alert'])

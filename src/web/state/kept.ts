@@ -6,19 +6,19 @@ import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
 /**
- * The data seen last, kept in this browser for its user: it is shown at once while the latest is loading, and while the
- * service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another may read
- * other fields.
+ * The data seen last, stored in this browser for its user. It is shown at once while the latest data is loading, and
+ * while the service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another
+ * version may read other fields.
  */
 const DATABASE = 'kept'
 const STORE = 'answers'
 const VERSION = import.meta.env.VERSION
-/** Beyond this number of answers the oldest are deleted. */
+/** If more answers are stored, the oldest are deleted. */
 const MOST = 40
-/** Characters of JSON of one answer. */
+/** The maximum length of one answer, in characters of JSON. */
 const LARGEST = 4_000_000
 const OLDEST_MS = 30 * DAY_MS
-/** The same answer is written once in this time: a list of all nodes changes each second. */
+/** The same answer is written at most once within this time, because a list of all nodes changes each second. */
 const PAUSE_MS = 20_000
 
 type Row = {
@@ -65,7 +65,7 @@ async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore
   })
 }
 
-/** What `userId` saw last under this name; null: nothing, nothing of this version, or it is too old. */
+/** What `userId` saw last under this name; null: nothing, nothing from this version, or too old. */
 export async function readKept<T>(name: string, userId: number): Promise<Kept<T> | null> {
   const row: Row | null = (await inStore('readonly', (store) => store.get(`${userId} ${name}`))) ?? null
   if (row === null || row.userId !== userId || row.version !== VERSION || Date.now() - row.at > OLDEST_MS) return null
@@ -81,7 +81,7 @@ const written = new Set<string>()
 
 /** Keeps an answer for the signed-in user. */
 export function keep(name: string, data: unknown): void {
-  // What somebody else would see is nobody's own.
+  // What an administrator sees as somebody else is not stored.
   if (user.peek() === null || seeingAs !== null) return
   waiting.set(name, data)
   if (!written.has(name)) {
@@ -112,7 +112,7 @@ async function dropOldest(): Promise<void> {
   }
 }
 
-/** Deletes everything that was kept, for any user. */
+/** Deletes everything that was stored, for any user. */
 export async function dropKept(): Promise<void> {
   waiting.clear()
   written.clear()
@@ -120,7 +120,10 @@ export async function dropKept(): Promise<void> {
   await inStore('readwrite', (store) => store.clear())
 }
 
-/** Deletes what was kept as soon as its user is gone or has lost permissions, and writes before the page is left. */
+/**
+ * Deletes stored data as soon as its user has signed out or lost permissions, and writes what is left to write before
+ * the page closes.
+ */
 export function guardKept(): void {
   let before = readStatus()
   effect(() => {
@@ -136,9 +139,9 @@ export function guardKept(): void {
 }
 
 type Shown = { readonly at: number; readonly isUsed: () => boolean }
-/** By name: shown data that is not the latest, and whether the open page shows it. */
+/** By name: stored data that is shown, and whether the open page shows it. */
 const shown = signal<ReadonlyMap<string, Shown>>(new Map())
-/** The time of the oldest that the page shows; null: all data comes from the service. */
+/** The time of the oldest stored data on the page; null: all data comes from the service. */
 export const keptAt = computed(() => {
   const times = [...shown.value.values()].filter(({ isUsed }) => isUsed()).map(({ at }) => at)
   return times.length === 0 ? null : Math.min(...times)
@@ -153,7 +156,7 @@ function setShown(name: string, what: Shown | null): void {
 
 type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: T | null) => void): () => void }
 
-/** Fills a slot with what was kept under this name until newer data arrives, and keeps that from then on. */
+/** Fills a slot with the data stored under this name until newer data arrives, and stores that from then on. */
 function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (found: T) => void): () => void {
   const userId = user.peek()?.id
   if (userId === undefined || seeingAs !== null) return () => {}
@@ -180,14 +183,14 @@ function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (f
   }
 }
 
-/** The same for a list that several pages share; nobody waits for it on a page that does not use it. */
+/** The same for a list that several pages share. Pages that do not use it do not wait for it. */
 export function useKeptList<T>(name: string, slot: Slot<T>, isUsed: () => boolean = () => true): void {
   useEffect(() => fill(name, slot, isUsed, () => {}), [name])
 }
 
 /**
  * Shows what was last loaded under this name until the answer arrives, also while the service is unreachable. Returns
- * what was kept, once it is shown.
+ * the stored data once it is shown.
  */
 export function useKept<T>(
   name: string,

@@ -9,13 +9,13 @@ export type Info = InferResponseType<typeof api.info.$get>
 export type Link = Info['links'][number]
 
 const POLL_MS = 10_000
-// Without live events, and where each row that is read is charged.
+// Polled less often where there are no live events and each row that is read is charged.
 const SLOW_POLL_MS = 60_000
 
 /** The radios, brokers and other sources; null until they are loaded, and for users who may not see them. */
 export const info = signal<Info | null>(null)
 
-/** Keeps `info` up to date: once per page. Drawn only for users who may see it. */
+/** Keeps `info` up to date: once per page. Rendered only for users who may see it. */
 export function InfoKeeper(): null {
   const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
   const found = data.value
@@ -34,7 +34,7 @@ export type LostLink = { readonly link: Link; readonly since: number }
 /** States before a first connection: nothing is lost yet. */
 const BEGINNING: ReadonlySet<Link['state']> = new Set(['connecting', 'handshake'])
 
-/** By the name of the link: since when it has not been connected. Retries do not change it. */
+/** By the name of the link: since when it has been disconnected. Retries do not change it. */
 const lostSince = signal<ReadonlyMap<string, number>>(new Map())
 let wereConnected: ReadonlySet<string> = new Set()
 
@@ -46,7 +46,8 @@ effect(() => {
     const known = before.get(link.name)
     if (known !== undefined) return [[link.name, known] as const]
     if (BEGINNING.has(link.state) && link.reason === null) return []
-    // It may have failed several times by now: its last connection is closer to the truth than the latest attempt.
+    // It may have failed several times by now, so the time of its last connection is better than that of the latest
+    // attempt.
     return [[link.name, wereConnected.has(link.name) ? link.since : (link.lastFrameAt ?? link.since)] as const]
   })
   wereConnected = new Set(links.flatMap(({ name, state }) => (state === 'connected' ? name : [])))

@@ -14,7 +14,7 @@ import { can, has, isStranger, refreshStatus, status } from './session.ts'
 export type LiveState = 'off' | 'connecting' | 'live' | 'cut' | 'polling'
 export const liveState = signal<LiveState>('off')
 
-/** Something that has just happened; null: anything may have. */
+/** Something that has just happened; null: anything may have happened. */
 export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
 
 /** Whether all events of these kinds reach this page immediately. */
@@ -29,7 +29,7 @@ function mayHear(kind: EventKind): boolean {
 
 const listeners = new Set<(event: LiveEvent) => void>()
 
-/** Calls `listener` at each event of these kinds until the answered function is called. */
+/** Calls `listener` at each event of these kinds until the returned function is called. */
 export function watchLive(kinds: readonly EventKind[], listener: (event: LiveEvent) => void): () => void {
   const heard = (event: LiveEvent) => {
     if (event === null || kinds.includes(event.kind)) listener(event)
@@ -42,7 +42,7 @@ function tell(event: LiveEvent): void {
   for (const listener of listeners) listener(event)
 }
 
-/** A connection that is silent for longer is dead: the service sends a beat every 15 s. */
+/** A connection that is silent for longer is dead, because the service sends a beat every 15 s. */
 const SILENCE_MS = 40_000
 const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 /** Failures in a row after which pages no longer wait for the stream. */
@@ -149,27 +149,27 @@ async function readStream(controller: AbortController): Promise<Ending> {
       if (!wasOpen) {
         wasOpen = true
         liveState.value = 'live'
-        // Events between the first answers and now.
+        // Catches events between the first answers and now.
         if (resumeAt.id === '') tell(null)
       }
       noteHeard()
       parse(value)
     }
   } catch {
-    // Cut, unreachable, silent or stopped: the caller knows which, and reopens it.
+    // Interrupted, unreachable, silent or stopped: the caller knows which, and reconnects.
     return { wasOpen, refusal: null }
   } finally {
     clearTimeout(silence)
   }
 }
 
-/** A proxy's answer while the service is down is not a refusal. */
+/** A proxy's answer while the service is down does not count as a refusal. */
 async function refusalOf(response: Response): Promise<ApiError | null> {
   const error = await readProblem(response)
   return error.status === 429 ? error : null
 }
 
-/** Server-sent events (html.spec.whatwg.org, 9.2.6), as the service writes them: one line of data, LF. */
+/** Server-sent events (html.spec.whatwg.org, 9.2.6) as the service writes them: one line of data, LF. */
 function createParser(): (chunk: string) => void {
   let rest = ''
   return (chunk) => {

@@ -7,18 +7,18 @@ import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
 import type { EventKind } from '../../shared/mesh/event-kinds.ts'
 
 export type Loaded<T> = {
-  /** What came last, also while more is on its way. */
+  /** The last answer, also while a new one is loading. */
   readonly data: Signal<T | null>
   readonly error: Signal<ApiError | null>
   readonly busy: Signal<boolean>
   reload(): Promise<void>
 }
 
-/** The minimum time between two loads that events cause; longer for data that rarely loads without events. */
+/** The minimum time between two loads caused by events; longer for data that rarely loads without events. */
 const GAP_MS = 1000
-/** Events report what happens in the mesh, but not all changes by users: these are polled this often. */
+/** Events report what happens in the mesh, but not all changes by users, so data is also polled at this interval. */
 const TOLD_MS = 60_000
-/** And where events contain the data itself: a missed row is rare. */
+/** The interval if events contain the data itself, because a missed row is rare. */
 const KEPT_MS = 15 * 60_000
 
 /**
@@ -80,7 +80,7 @@ export function useFresh(
 /** The number of first answers that the page waits for. */
 export const awaited = signal(0)
 
-/** Counts `work` among what the page waits for. */
+/** Counts `work` as something that the page waits for. */
 export async function whileAwaited<T>(work: Promise<T>): Promise<T> {
   awaited.value++
   try {
@@ -140,7 +140,7 @@ export type Action = {
   run(work: () => Promise<void>): Promise<boolean>
 }
 
-/** Something a person does: once at a time, its failure kept for showing beside it. */
+/** An action of a user: one at a time, with its error kept for display. */
 export function useAction(): Action {
   const busy = useSignal(false)
   const error = useSignal<ApiError | null>(null)
@@ -163,7 +163,7 @@ export function useAction(): Action {
   return { busy, error, run }
 }
 
-/** A button that was disabled while it worked has lost the focus: keyboard users would start again at the top. */
+/** A button that was disabled during its action has lost the focus, so keyboard users would start again at the top. */
 function giveFocusBack(held: Element | null): void {
   if (held === null || held === document.body) return
   for (const next of [held, document.querySelector('h1')]) {
@@ -171,7 +171,7 @@ function giveFocusBack(held: Element | null): void {
   }
 }
 
-/** A failure as the page can explain it; one of the page itself is logged in the console. */
+/** An error in a form that the page can explain. An error of the page itself is logged in the console. */
 export function asApiError(cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause
   console.error(cause)

@@ -19,7 +19,7 @@ export const BROADCAST = 0xffffffff
 export const activeMs = signal(2 * HOUR_MS)
 const POLL_MS = 5000
 
-/** All nodes, the latest heard first; null until they came once. */
+/** All nodes, the latest heard first; null until they were loaded once. */
 export const nodes = signal<readonly Node[] | null>(null)
 export const nodesError = signal<ApiError | null>(null)
 const byNum = computed(() => new Map(nodes.value?.map((node) => [node.nodeNum, node])))
@@ -30,11 +30,11 @@ export function nodeByNum(nodeNum: number): Node | undefined {
 
 let etag: string | null = null
 
-/** Whole: beyond what one answer holds, page by page. */
+/** The complete list, page by page if it exceeds one answer. */
 async function readPages(first: readonly Node[], cursor: string | null): Promise<readonly Node[]> {
   if (cursor === null) return first
   const all = new Map(first.map((node) => [node.nodeNum, node]))
-  // What came so far is no less true while the rest is on its way.
+  // The pages loaded so far are valid while the rest is loading.
   if (nodes.peek() === null) nodes.value = first
   let next: string | null = cursor
   while (next !== null) {
@@ -54,12 +54,12 @@ function byLastHeard(a: Node, b: Node): number {
   return (b.lastHeard ?? 0) - (a.lastHeard ?? 0)
 }
 
-/** The latest request, while it is on its way. */
+/** The running request. */
 let reading: Promise<void> | null = null
 
 /**
- * Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. One request at a time: only
- * the answer to the one before says which list is known. Throws nothing: see `nodesError`.
+ * Loads the nodes, if the user may see them; an unchanged list costs an empty answer. One request at a time, because
+ * only the previous answer says which list is known. Throws nothing: see `nodesError`.
  */
 export async function refreshNodes(): Promise<void> {
   const mine = reading === null ? readNodes() : reading.then(readNodes)
@@ -102,7 +102,7 @@ export function forgetNodes(): void {
 
 /** Up to this many changed nodes are loaded one by one; for more, the whole list is cheaper. */
 const MAX_SINGLE = 4
-/** How long the whole list may rest after it came. */
+/** The minimum time between two loads of the whole list. */
 const REST_MS_PER_NODE = 2
 const MAX_REST_MS = 5000
 /** What an event reports about a node: its changes, its deletion, or only that something changed. */
@@ -134,7 +134,7 @@ async function refreshChanged(): Promise<void> {
   const told = news === null || known === null ? null : await tellNodes(news)
   if (news === null || told === null || news.size === 0) {
     await refreshNodes()
-    // Where thousands are known and many are heard, once in a few seconds is often enough.
+    // With thousands of nodes of which many are heard, once every few seconds is enough.
     await new Promise((resolve) => setTimeout(resolve, Math.min(MAX_REST_MS, (known?.length ?? 0) * REST_MS_PER_NODE)))
     return
   }
@@ -158,12 +158,12 @@ async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node
     const asked = unknown.map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } })))
     return [...known, ...(await Promise.all(asked))]
   } catch {
-    // One has disappeared again, or the service has: the list shows which.
+    // A node has disappeared again, or the service is unreachable; loading the list shows which.
     return null
   }
 }
 
-/** Null if that is not the whole node: only its changes were reported, and the rest is unknown. */
+/** Null if the event does not contain the whole node: only its changes were reported, and the rest is unknown. */
 function changedNode(before: Node | undefined, changes: Partial<Node>): Node | null {
   const node = { ...before, ...changes }
   return isWhole(node) ? node : null
@@ -179,7 +179,7 @@ const users = signal(0)
 /** Keeps the nodes fresh while a page that shows them is open. */
 export function useNodes(): void {
   useEffect(() => {
-    // All who show nodes share one list: the first loads it, the others find it there.
+    // All parts of a page share one list: the first loads it, the others use it.
     users.value = users.peek() + 1
     if (users.peek() === 1) {
       void refreshActive()
@@ -196,7 +196,7 @@ export function useNodes(): void {
   }, [])
 }
 
-/** Where the list is kept fresh: once in the page. */
+/** Keeps the list up to date: once per page. */
 export function NodeKeeper(): null {
   useKeptList('nodes', nodes, () => users.value > 0)
   useFresh(
@@ -211,7 +211,9 @@ export function NodeKeeper(): null {
 }
 
 let lastNames: ReadonlyMap<number, string> = new Map()
-/** Stays the same object while no name changes: hundreds of messages need not be redrawn for each node heard. */
+/**
+ * The same object as long as no name changes, so that hundreds of messages are not rendered again for each heard node.
+ */
 const names = computed(() => {
   const next = new Map(nodes.value?.map((node) => [node.nodeNum, nodeName(node)]))
   const isSame = next.size === lastNames.size && [...next].every(([num, name]) => lastNames.get(num) === name)
@@ -224,7 +226,7 @@ export function nameOf(nodeNum: number, nodeId: string): string {
   return names.value.get(nodeNum) ?? nodeId
 }
 
-/** `nameOf` for a node id alone. */
+/** As `nameOf`, from a node id alone. */
 export function nameOfId(nodeId: string): string {
   return nameOf(Number.parseInt(nodeId.slice(1), 16), nodeId)
 }
@@ -247,7 +249,7 @@ export function shortNameOf(node: Node): string {
 
 const VISIBLE = /[^\p{Cf}\s]/u
 
-/** A name as it may stand within a line; null where there is nothing to see. */
+/** A name for use within a line; null if nothing of it would be visible. */
 function legible(name: string | null): string | null {
   const text = plain(name ?? '')
   return VISIBLE.test(text) ? text : null
@@ -257,14 +259,17 @@ export function isActive(node: Node, now: number): boolean {
   return node.lastHeard !== null && now - node.lastHeard < activeMs.value
 }
 
-/** Half the width in metres of the cell in which a position of this many bits lies; null when it is exact. */
+/** Half the width in metres of the cell in which a position of this many bits lies; null if it is exact. */
 export function precisionMeters(precisionBits: number | null): number | null {
   if (precisionBits === null || precisionBits >= 32 || precisionBits < 10) return null
   // 1e-7 degrees a unit, 111,320 m a degree; the cell is 2^(32 − bits) units wide.
   return (2 ** (32 - precisionBits) * 1e-7 * 111_320) / 2
 }
 
-/** Whether a channel is a slot of a radio. Others have a number of their own: they are heard through MQTT, or by a radio that does not send now. */
+/**
+ * Whether a channel is a slot of a radio. Other channels have a number of their own: they are heard through MQTT, or by
+ * a radio that does not send now.
+ */
 export function isInRadio(index: number): boolean {
   return index < 8
 }

@@ -7,7 +7,7 @@ export type Preference<T> = {
 }
 
 /**
- * A user's choice, kept in this browser under the user's id. `read` checks the stored value; if it returns null,
+ * A user's choice, stored in this browser under the user's id. `read` checks the stored value; if it returns null,
  * `fallback` is used.
  */
 export function preference<T>(name: string, fallback: T, read: (found: unknown) => T | null): Preference<T> {
@@ -18,7 +18,7 @@ export function preference<T>(name: string, fallback: T, read: (found: unknown) 
       const found: unknown = key === null ? null : JSON.parse(localStorage.getItem(key) ?? 'null')
       return read(found) ?? fallback
     } catch {
-      // Storage is blocked, or something else wrote to it.
+      // Storage is blocked, or contains something else.
       return fallback
     }
   }

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 import { ApiError } from '../api.ts'
 
-/** A proof that somebody is asked for: `end` says whether they gave it. */
+/** A requested proof: `end` says whether the user gave it. */
 type Wanted = { readonly ways: readonly string[]; end(isGiven: boolean): void }
 
-/** The proof for which the dialog of the page asks; null: none. */
+/** The proof that the dialog of the page asks for; null: none. */
 export const wantedProof = signal<Wanted | null>(null)
 
-/** Does `work`, and once more after a proof, where the service asks for one. */
+/** Runs `work`, and repeats it after a proof if the service asks for one. */
 export async function withProof<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -19,7 +19,7 @@ export async function withProof<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function askForProof(ways: readonly string[]): Promise<boolean> {
-  // Of two at once the second one waits for the same answer.
+  // Of two simultaneous requests, the second one waits for the same answer.
   const before = wantedProof.peek()
   return new Promise((resolve) => {
     wantedProof.value = {

@@ -16,10 +16,10 @@ export const statusError = signal<ApiError | null>(null)
 export const user = computed(() => status.value?.user ?? null)
 export const isAdmin = computed(() => user.value?.isAdmin ?? false)
 
-/** The session ended, but not through this page: the sign-in page says so. */
+/** The session ended, but not through this page, so the sign-in page explains it. */
 export const hasEnded = signal(false)
 
-/** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
+/** The temporary password of this sign-in, so that it need not be typed twice. Never stored. */
 export const temporaryPassword = signal<string | null>(null)
 
 /** Nobody is signed in, and public access shows something. */
@@ -28,7 +28,7 @@ export const isStranger = computed(() => {
   return known !== null && !known.authenticated && RESOURCE_NAMES.some((name) => known.permissions[name].read)
 })
 
-/** What somebody is called: by the name that was given, else by the one that signs in. */
+/** The display name of a user, or the username without one. */
 export function userName(one: { readonly displayName?: string | null; readonly username: string } | null): string {
   return one === null ? '' : plain(one.displayName ?? '') || plain(one.username)
 }
@@ -67,7 +67,7 @@ export async function refreshStatus(): Promise<void> {
     statusError.value = null
     if (next.authenticated) hasEnded.value = false
     else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true
-    // The same news must not draw the whole page again.
+    // An unchanged answer must not render the whole page again.
     const before = status.peek()
     if (JSON.stringify(next) === JSON.stringify(before)) return
     batch(() => {
@@ -116,7 +116,7 @@ export function whenLeaving(run: () => Promise<void>): void {
 
 let isLeaving = false
 
-/** In the storage of a tab in which somebody signed out: it goes to no provider automatically. */
+/** Stored in a tab in which somebody signed out: it goes to no provider automatically. */
 export const SIGNED_OUT_KEY = 'signed-out'
 
 function noteSignOut(): void {

@@ -5,9 +5,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import { entryOf, isReturning } from '../router.ts'
 import { arrange, type Arranged, type Key } from './order.ts'
 
-/** A mouse that moved within this many milliseconds is on its way to something. */
+/** A mouse that moved within this many milliseconds is about to press something. */
 const MOUSE_MS = 3000
-/** A finger is not seen before it touches: a user who touched within this many milliseconds may touch again. */
+/** A finger is invisible before it touches, so a user who touched within this many milliseconds may touch again. */
 const TOUCH_MS = 60_000
 
 /** Whether the user is pointing at something on this page, or about to. */
@@ -31,10 +31,10 @@ export function watchHand(): void {
   }
 }
 
-/** A mouse that rests for longer belongs to a reader, and is not about to press. */
+/** A mouse that rests for longer belongs to somebody who reads and is not about to press. */
 const REST_MS = 10_000
 
-/** Whether a mouse is about to press something in the box: new content at its end must not scroll it meanwhile. */
+/** Whether a mouse is about to press something in the box. New content at its end must not scroll it meanwhile. */
 export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
   const isAiming = useSignal(false)
   useEffect(() => {
@@ -65,7 +65,7 @@ function useHeld(box: RefObject<HTMLElement | null>): boolean {
       isHeld.value =
         element !== null && (isOver.current || isFocused(element) || isSelected(element) || isScrolled(element))
     }
-    // A mouse that already rested where the list was drawn points at nothing.
+    // A mouse that already rested where the list was rendered does not point at it.
     const move = (event: PointerEvent) => {
       if (event.pointerType !== 'mouse') return
       isOver.current = event.target instanceof Node && box.current?.contains(event.target) === true
@@ -104,7 +104,7 @@ function isSelected(element: HTMLElement): boolean {
   return selection !== null && !selection.isCollapsed && selection.containsNode(element, true)
 }
 
-/** Its beginning is out of sight, because it or the page was scrolled. */
+/** The beginning of the list is out of sight, because the list or the page was scrolled. */
 function isScrolled(element: HTMLElement): boolean {
   const inner = element.querySelector('.virtual')
   return (inner?.scrollTop ?? 0) > 0 || element.getBoundingClientRect().top < 0
@@ -122,7 +122,7 @@ type Shown<T> = { readonly rows: readonly T[]; readonly order: string }
 const lists = new Map<string, Shown<unknown>>()
 const MOST_LISTS = 20
 
-/** Drops the lists of somebody else. */
+/** Drops the lists of another user. */
 export function forgetLists(): void {
   lists.clear()
 }
@@ -130,7 +130,7 @@ export function forgetLists(): void {
 function recall<T>(entry: string, name: string): Shown<T> | null {
   const key = `${entry} ${name}`
   const found = lists.get(key)
-  // The latest are at the end; the others go one by one.
+  // The latest are at the end; older ones are removed one by one.
   if (found !== undefined) lists.delete(key)
   const [oldest] = lists.keys()
   if (lists.size >= MOST_LISTS && oldest !== undefined) lists.delete(oldest)
@@ -141,8 +141,8 @@ function recall<T>(entry: string, name: string): Shown<T> | null {
 
 /**
  * Keeps the order of a list while somebody points at it, focuses, selects or has scrolled it; the values of its rows
- * still change. Another `order`, as people choose by sorting and filtering, holds at once. Whoever comes back to a page
- * finds the list of this name as it was left.
+ * still change. Another `order`, chosen by sorting and filtering, applies at once. On return to a page, the list of
+ * this name is as it was left.
  */
 export function useSteady<T>(name: string, fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
   const box = useRef<HTMLDivElement>(null)

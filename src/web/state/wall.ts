@@ -5,7 +5,7 @@ import { can } from './session.ts'
 /** Whether the pages are shown on a wall: large, without controls, one after the other. */
 export const isWall = signal(false)
 
-/** So long a page is looked at. */
+/** How long each page is shown. */
 const TURN_MS = 20_000
 
 function pages(): readonly string[] {
@@ -21,7 +21,7 @@ export function startWall(): void {
   isWall.value = true
 }
 
-/** Turns the pages and keeps the screen awake; returns a function that ends both. */
+/** Changes the pages and keeps the screen awake; returns a function that ends both. */
 export function keepWall(): () => void {
   const all = pages()
   const turn = () => {
@@ -40,7 +40,7 @@ export function keepWall(): () => void {
       lock = await navigator.wakeLock.request('screen')
       if (isOver) await lock.release()
     } catch {
-      // Refused, as on a low battery: the screen goes off as it is set to.
+      // Refused, for example with a low battery: the screen turns off as configured.
     }
   }
   // A page that was hidden has lost its lock.

@@ -250,7 +250,7 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
   )
 }
 
-/** Black on white in every theme: cameras expect it so. */
+/** Black on white in every theme, because cameras expect it. */
 function QrCode({ text }: { text: string }) {
   const { data, size } = encode(text, { border: 4 })
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))

@@ -8,7 +8,7 @@ import { useAction, useLoad } from '../../state/load.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
-/** The account at a provider that signs in to this one: link it, unlink it. */
+/** The account at a provider that also signs in to this one: links and unlinks it. */
 export function LinkedAccount() {
   const { data, error, reload } = useLoad(() => ask(api.auth.oidc.link.$get()), [])
   const action = useAction()

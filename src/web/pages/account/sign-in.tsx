@@ -24,16 +24,16 @@ import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
 const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)
 
 const RETURN_KEY = 'return-to'
-/** When this tab last went straight to the provider, ms. */
+/** When this tab last went straight to the provider, in ms. */
 const STRAIGHT_KEY = 'straight-to-provider'
 const STRAIGHT_MS = 60_000
 
-/** A failure at the provider comes back without the page that was asked for: the tab remembers it meanwhile. */
+/** After a failure, the provider returns without the page that was requested, so the tab remembers it. */
 function keepReturn(path: string): void {
   try {
     sessionStorage.setItem(RETURN_KEY, path)
   } catch {
-    // Storage is blocked: after a failure the sign-in leads to the start page.
+    // Storage is blocked: after a failure, the sign-in leads to the start page.
   }
 }
 
@@ -46,7 +46,7 @@ function recallReturn(): string {
   }
 }
 
-/** Local form, the provider's button, or both, as the service allows. */
+/** The local form, the provider's button, or both, as the service allows. */
 export function SignInPage() {
   const known = status.value
   const returnTo = safeReturn(place.value.query.get('returnTo'))
@@ -108,7 +108,7 @@ function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string 
   )
 }
 
-/** Where users that a proxy names sign in. */
+/** Where users named by a proxy sign in. */
 function proxyAt(returnTo: string): string {
   return `${href('/api/auth/proxy/login')}?returnTo=${encodeURIComponent(href(returnTo))}`
 }
@@ -122,9 +122,9 @@ function signInAt(provider: string, returnTo: string): string {
 }
 
 /**
- * Whether the page goes straight to the provider: not after an error, a sign-out or the end of a session, not where
- * somebody wants the page itself, and not again within a minute, as a sign-in that this browser does not keep would go
- * round for ever.
+ * Whether the page goes straight to the provider. It does not after an error, a sign-out or the end of a session, not
+ * if somebody asks for the page itself, and not again within a minute: if this browser does not keep the session, it
+ * would loop forever.
  */
 function takeStraightWay({ autoLogin, proxyUser, authenticated }: Status): boolean {
   const { query } = place.peek()
@@ -143,7 +143,7 @@ function takeStraightWay({ autoLogin, proxyUser, authenticated }: Status): boole
     sessionStorage.setItem(STRAIGHT_KEY, String(Date.now()))
     return true
   } catch {
-    // Without storage a redirect loop cannot be stopped.
+    // Without storage, a redirect loop could not be stopped.
     return false
   }
 }
@@ -210,7 +210,7 @@ function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
   const submit = handleForm(async (text) => {
     const password = text('password')
     onBegin()
-    // An earlier failure at the provider is not about the present attempt.
+    // An earlier failure at the provider does not concern the present attempt.
     if (place.peek().query.has('error')) setQuery({ error: '' })
     await run(async () => {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))

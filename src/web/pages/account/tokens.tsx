@@ -112,14 +112,14 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
   }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    // Scopes that the owner has lost since have no box to untick, so they are left out.
+    // Scopes that the owner has lost meanwhile have no box to untick, so they are left out.
     const scopes = offeredScopes().filter((scope) => chosen.includes(scope))
     hasNoScope.value = scopes.length === 0
     if (hasNoScope.value) return
     const json: NewToken = {
       name: draft.name.value.trim(),
       scopes,
-      // Without the field a token ends after 90 days.
+      // Without this field, a token ends after 90 days.
       expiresInDays: draft.expiry.value === '' ? null : Number(draft.expiry.value),
     }
     await run(async () => {

@@ -46,7 +46,7 @@ export function AlertsPage() {
     if (page !== null) noteFiring(page.firing)
   }, [page])
   const own = destinations.data.value?.destinations ?? []
-  // The cards come together: one that came later would push the others down.
+  // The cards appear together, because a later one would push the others down.
   const isLoaded = [alerts, rules, destinations, failed].every(
     ({ data, error }) => data.value !== null || error.value !== null,
   )
@@ -182,12 +182,12 @@ function FiringRow({ alert, rule, reload }: FiringRowProps) {
   )
 }
 
-/** The nodes about which a rule is quiet now. */
+/** The nodes for which a rule is muted now. */
 function quietNodes({ rule }: ShownRule) {
   return rule.silencedNodes.filter(({ until }) => until > Date.now())
 }
 
-/** How a rule tells, not what it watches. Throws `ApiError`. */
+/** Changes how a rule notifies, not what it watches. Throws `ApiError`. */
 async function changeRule(
   { id, rule, revision }: ShownRule,
   changes: Partial<Pick<ShownRule['rule'], 'enabled' | 'silencedUntil' | 'silencedNodes'>>,

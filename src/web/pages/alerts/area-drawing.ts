@@ -20,7 +20,7 @@ const METRES_PER_DEGREE = 111_195
 /** Five digits are about a metre. */
 const rounded = ({ lat, lng }: LatLng): [number, number] => [Number(lat.toFixed(5)), Number(lng.toFixed(5))]
 
-/** A map on which the area of a rule is drawn: a click adds a corner, or moves the centre of a circle. */
+/** A map for drawing the area of a rule: a click adds a corner, or moves the centre of a circle. */
 export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => void, reports: TileReports): AreaDrawing {
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const map = createLeaflet(box, {
@@ -106,7 +106,7 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
   }
 }
 
-/** A circle that nobody has placed yet, or a polygon without corners. */
+/** A circle that has no centre yet, or a polygon without corners. */
 function isAtNowhere(shape: Shape): boolean {
   return shape.kind === 'polygon' || (shape.latitude === 0 && shape.longitude === 0)
 }

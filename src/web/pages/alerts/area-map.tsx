@@ -7,7 +7,7 @@ import { t } from '../../strings.ts'
 import { useTiles } from '../map/data.ts'
 import type { Shape } from './rule.ts'
 
-/** The map on which an area is drawn. Its fields say the same in numbers, for those who cannot point. */
+/** The map on which an area is drawn. Its fields contain the same numbers, for users who cannot point. */
 export function AreaMap({ shape, set }: { shape: Shape; set(shape: Shape): void }) {
   const box = useRef<HTMLDivElement>(null)
   const latest = useRef(set)

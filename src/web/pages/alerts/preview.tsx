@@ -6,7 +6,7 @@ import { useAction } from '../../state/load.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import type { NewRule } from './rule.ts'
 
-/** When a rule would have fired in the last days, on request. */
+/** Shows, on request, when a rule would have fired in the last days. */
 export function Preview({ rule }: { rule: NewRule }) {
   const looking = useAction()
   const found = useSignal<Awaited<ReturnType<typeof lookBack>> | null>(null)

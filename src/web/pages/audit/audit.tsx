@@ -20,10 +20,10 @@ import type { ExportFormat } from '../../../shared/access/audit-actions.ts'
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
 const PAGE = '100'
-/** Characters of an action or an area that the service takes. */
+/** The maximum length of an action or an area. */
 const MAX_NAME = 100
 
-/** The address's filters as API parameters: days become milliseconds. */
+/** The address's filters as API parameters; days become milliseconds. */
 function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number], string>> {
   const found: Partial<Record<(typeof NAMES)[number], string>> = {}
   for (const name of NAMES) {
@@ -44,7 +44,7 @@ export function AuditPage() {
   const key = JSON.stringify(filters)
   const entries = useSignal<readonly AuditEntry[] | null>(null)
   const next = useSignal<number | null>(null)
-  /** For which filters the entries came. */
+  /** The filters for which these entries were loaded. */
   const loaded = useSignal(key)
   const turn = useRef(0)
   const { busy, error, run } = useAction()

@@ -10,7 +10,7 @@ import { auditTexts } from '../../strings/system/audit.ts'
 
 type Part = InferResponseType<typeof api.audit.verify.$get>
 
-/** A log of up to this many entries is verified whenever the page is opened: a few seconds on a Raspberry Pi. */
+/** A log of at most this many entries is verified whenever the page opens: a few seconds on a Raspberry Pi. */
 const CHECKED_UNASKED = 20_000
 
 const BREAKS = {
@@ -31,7 +31,7 @@ function joined(before: Part | null, part: Part): Part {
   }
 }
 
-/** Whether the log is as it was written, and until where. */
+/** Whether the log is intact, and up to which entry. */
 export function Chain() {
   const found = useSignal<Part | null>(null)
   const isOpen = useRef(true)

@@ -10,7 +10,7 @@ export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][num
 
 const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', 'backup_failed'])
 
-/** One entry: a line, and all of it once it is opened. */
+/** One entry: a line, and all details once it is opened. */
 export function AuditRow({ entry }: { entry: AuditEntry }) {
   const names: Readonly<Record<string, string | undefined>> = AUDIT_NAMES
   const subject = subjectOf(entry)

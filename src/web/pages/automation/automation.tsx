@@ -25,7 +25,7 @@ type List = InferResponseType<typeof api.automation.$get>
 
 const POLL_MS = 10_000
 
-/** The rules by which the radio sends automatically. */
+/** The rules that make the radio send automatically. */
 export function AutomationPage() {
   const { data, error, reload } = useLoad(() => ask(api.automation.$get()), [], POLL_MS)
   const list = data.value
@@ -176,7 +176,7 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
   )
 }
 
-/** Returns the airtime of the rule; null once it is off. Everything else in the rule stays as it is now. */
+/** Switches a rule on or off and returns its airtime; null if it is off. The rest of the rule stays as it is now. */
 async function switchRule(id: number, enabled: boolean): Promise<string | null> {
   const param = { id: String(id) }
   const { automation } = await ask(api.automation[':id'].$get({ param }))

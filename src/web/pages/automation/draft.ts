@@ -49,7 +49,7 @@ export function withOwn(draft: Draft, changes: Partial<OwnDraft>): Draft {
   return { ...draft, own: { ...own, [kind]: { ...own[kind], ...changes } } }
 }
 
-/** The form's content, valid or not: the service reports errors. */
+/** The form's content, valid or not, because the service reports errors. */
 export function ruleOf({ kind, own, ...draft }: Draft): NewRule {
   const common: Common = {
     name: draft.name.trim(),

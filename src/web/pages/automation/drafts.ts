@@ -5,10 +5,10 @@ import type { Automation } from './rule.ts'
 
 type Kept = { readonly draft: Draft; readonly seen: number }
 
-/** Rules that were begun and not saved, by user and rule: they are still there after a look at another page. */
+/** Rules that were begun and not saved, by user and rule. They survive a visit to another page. */
 const kept = new Map<string, Kept>()
 
-/** It is saved. */
+/** The draft was saved. */
 export function forgetDraft(saved: Automation | null): void {
   kept.delete(keyOf(saved))
 }
@@ -23,7 +23,7 @@ export type Begun = {
   readonly seen: Signal<number>
 }
 
-/** A draft that is kept until it equals the saved rule again. */
+/** A draft that is kept until it equals the saved rule. */
 export function useKeptDraft(saved: Automation | null, initial: Draft): Begun {
   const key = keyOf(saved)
   const found = kept.get(key)

@@ -26,7 +26,7 @@ import { airADay } from './words.ts'
 
 const UP = { path: '/automation', name: a.back }
 
-/** A rule that is not there yet. */
+/** A rule that does not exist yet. */
 export function NewAutomationPage() {
   const wanted = place.value.query.get('kind')
   const initial = useRef(emptyDraft(KIND_NAMES.find((kind) => kind === wanted) ?? 'announce')).current
@@ -141,7 +141,7 @@ type EditorProps = {
   saved: Automation | null
   /** The saved rule, or none yet. */
   initial: Draft
-  /** The service has this by now. */
+  /** The service now has this version. */
   onSaved(next: Automation): void
 }
 
@@ -228,7 +228,7 @@ function valueAt(rule: NewRule | null, path: string): string {
 
 type Saving = {
   readonly action: Action
-  /** The errors of the last attempt to save, as far as those fields are unchanged. */
+  /** The errors of the last attempt to save, for fields that have not changed since. */
   issuesFor(rule: NewRule): readonly Issue[]
   /** Who changed the rule after it was opened here. */
   readonly rival: Signal<string | null>

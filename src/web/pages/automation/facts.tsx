@@ -6,7 +6,7 @@ import { viewOf } from './kinds/kinds.ts'
 import type { Automation } from './rule.ts'
 import { summary } from './words.ts'
 
-/** A rule for those who may not change it. */
+/** A rule for users who may not change it. */
 export function RuleFacts({ automation, channels }: { automation: Automation; channels: Channels }) {
   const { rule, updatedBy, blockedBy, runs } = automation
   const { quietHours, timeZone } = rule

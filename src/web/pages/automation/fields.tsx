@@ -11,9 +11,9 @@ import { MAX_CRON, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.t
 export type Form<Draft> = {
   readonly draft: Draft
   readonly channels: Channels
-  /** Tokens that a text may hold. */
+  /** Tokens that a text may contain. */
   readonly tokens: readonly TokenName[]
-  /** How the text reads now; null: not known. */
+  /** The text with its present values; null: unknown. */
   readonly preview: string | null
   set(changes: Partial<Draft>): void
   /** The service's error at a path of the rule, or below it. */
@@ -87,17 +87,17 @@ export function CronField(props: {
   )
 }
 
-/** Fields of a cron pattern one space apart, however they were typed. */
+/** The fields of a cron pattern, separated by single spaces, however they were typed. */
 export function tidy(cron: string): string {
   return cron.trim().split(/\s+/).join(' ')
 }
 
-/** Bytes of a text when its tokens are as wide as can be. */
+/** Bytes of a text if each token has its maximum width. */
 function widestBytes(text: string): number {
   return new TextEncoder().encode(widestText(text)).length
 }
 
-/** A text with tokens, how long it may get, and how it reads now. */
+/** A text with tokens, its maximum length, and its content with present values. */
 export function TemplateField(props: {
   form: Pick<Form<unknown>, 'errorAt' | 'tokens' | 'preview'>
   path: string
@@ -187,7 +187,7 @@ function Keeper() {
   return null
 }
 
-/** One node by its name; by its id for users who may not see nodes. */
+/** One node by its name, or by its id for users who may not see nodes. */
 export function NodeSelect(props: {
   label: string
   value: string

@@ -26,7 +26,7 @@ export function RunLog({ id }: { id: number }) {
     const page = await ask(api.automation[':id'].runs.$get({ param: { id: String(id) }, query }))
     const known = runs.peek() ?? []
     const isFirst = known.length === 0
-    // A run continues to change: newly loaded versions replace older ones.
+    // A run may still change, so newly loaded versions replace older ones.
     const fresh = new Set(page.runs.map((run) => run.id))
     runs.value = [...page.runs, ...known.filter((run) => !fresh.has(run.id))].toSorted((x, y) => y.id - x.id)
     if (isFirst || before !== null) next.value = page.nextBefore

@@ -3,7 +3,7 @@ import type { api } from '../../api.ts'
 
 export type Automation = InferResponseType<typeof api.automation.$get>['automations'][number]
 export type Rule = Automation['rule']
-/** A rule in the form of the API. */
+/** A rule as the API returns it. */
 export type NewRule = InferRequestType<typeof api.automation.$post>['json']
 export type DryRun = Extract<InferResponseType<(typeof api.automation)['dry-run']['$post']>, { messages: unknown }>
 /** An example message. */

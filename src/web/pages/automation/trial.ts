@@ -13,13 +13,13 @@ export type Trial = {
   readonly error: Signal<ApiError | null>
 }
 
-/** A pause in typing that counts as its end. */
+/** A pause of this length counts as the end of typing. */
 const PAUSE_MS = 350
 
-/** Tries a rule as it is typed. */
+/** Tries a rule while it is typed. */
 export function useTrial(tryable: Tryable | null, sample: Sample | null): Trial {
   const rule = tryable?.rule ?? null
-  // To try it, a rule needs no name; to be saved it does.
+  // A rule needs a name to be saved, but not to be tried.
   const tried = rule?.name === '' ? { ...rule, name: '–' } : rule
   return useDryRun(tried === null ? null : { rule: tried, sample }, tryable?.isWhole ?? false)
 }

@@ -4,7 +4,7 @@ import { say } from '../../parts/notice.tsx'
 import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 
-/** Precondition: only this version of a rule is changed. */
+/** Precondition: the change applies only to this version of a rule. */
 export function ifMatch(revision: number): Record<string, string> {
   return { 'If-Match': `"${revision}"` }
 }
@@ -25,7 +25,7 @@ function isChanged(error: unknown): boolean {
 
 type Named = { readonly id: number; readonly name: string; readonly revision: number }
 
-/** Deletes a rule after a confirmation. A rule that has changed meanwhile stays, and is reloaded. */
+/** Deletes a rule after a confirmation. If the rule has changed meanwhile, it stays and is reloaded. */
 export function deleteFirst({ id, name, revision }: Named, onDeleted: () => void, reload: () => Promise<void>): void {
   askFirst({
     text: a.deleteSure(name),

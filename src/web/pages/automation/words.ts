@@ -5,7 +5,7 @@ import { viewOf } from './kinds/kinds.ts'
 import type { DryRun, Rule } from './rule.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 
-/** A time on the air, in words. */
+/** An airtime in words. */
 export function airtime(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   return ms < MINUTE_MS ? `${decimal(ms / 1000)} s` : duration(ms / 1000)

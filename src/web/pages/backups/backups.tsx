@@ -29,7 +29,7 @@ export function BackupsPage() {
 function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
   const schedule = useLoad(() => ask(api.system.backup.settings.$get()), [])
-  // List and cards come together: one that came later would push the others down.
+  // List and cards appear together, because a later one would push the others down.
   const isLoaded =
     (data.value !== null || error.value !== null) && (schedule.data.value !== null || schedule.error.value !== null)
   const making = useAction()
@@ -141,7 +141,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
       },
     })
   const address = href(`/api/system/backup/download/${backup.name}`)
-  // A link could not ask for a proof.
+  // A plain link could not ask for a proof.
   const download = (event: MouseEvent) => {
     event.preventDefault()
     return checking.run(async () => {

@@ -7,7 +7,7 @@ import { t } from '../../strings.ts'
 
 type Dashboard = InferResponseType<typeof api.dashboard.$get, 200>
 
-/** The last day, hour by hour, and the state of the service. */
+/** The last day by the hour, and the state of the service. */
 export function Activity({ found }: { found: Dashboard | null }) {
   if (found === null) {
     return (

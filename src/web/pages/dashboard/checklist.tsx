@@ -13,14 +13,14 @@ function wasHidden(): boolean {
   try {
     return localStorage.getItem(KEY) === 'true'
   } catch {
-    // Storage is blocked: the list comes back with the next visit.
+    // Storage is blocked: the list appears again on the next visit.
     return false
   }
 }
 
 type Step = { readonly name: string; readonly isDone: boolean; readonly path?: string; readonly help?: string }
 
-/** Tasks of a new service, until all are done or somebody hides the list. */
+/** The first tasks of a new service, shown until all are done or somebody hides the list. */
 export function Checklist() {
   const isHidden = useSignal(wasHidden())
   const { data } = useLoad(async () => {

@@ -21,7 +21,7 @@ const Checklist = later(async () => (await import('./checklist.tsx')).Checklist)
 
 const POLL_MS = 60_000
 
-/** The most important figures, readable from across the room. */
+/** The most important figures, readable from a distance. */
 export function DashboardPage() {
   const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
   useKept('dashboard', loaded)

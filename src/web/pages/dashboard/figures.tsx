@@ -11,10 +11,10 @@ import { t } from '../../strings.ts'
 const LOW_BATTERY = 20
 const RECENT_MS = 7 * DAY_MS
 
-/** The mesh in five numbers. `messages`: of the last day; null while that is not known. */
+/** The mesh in five numbers. `messages`: of the last day; null: unknown. */
 export function NodeFigures({ messages }: { messages: number | null }) {
   useNodes()
-  // Until they are loaded, the figures are shown without values, at their final height.
+  // Until they are loaded, the figures appear without values, at their final height.
   const isKnown = nodes.value !== null
   const all = nodes.value ?? []
   const shown = (n: number) => (isKnown ? count(n) : t.common.none)
@@ -72,11 +72,11 @@ export function NodeFigures({ messages }: { messages: number | null }) {
   )
 }
 
-/** More names than these are no more use at a glance. */
+/** More names than this would not help at a glance. */
 const MOST_NAMED = 4
 
 function nameSome(all: readonly Node[]): string {
-  // Each apart: a name from right to left must not turn the others.
+  // Each name is isolated, because one written from right to left must not affect the others.
   const named = all.slice(0, MOST_NAMED).map((node) => `\u2068${shortNameOf(node)}\u2069`)
   return t.dashboard.andMore(named.join(', '), all.length - named.length)
 }

@@ -20,7 +20,7 @@ const TAGS = {
   unknown: 'tag',
 } as const satisfies Record<Change['state'], string>
 
-/** How long a successful change is shown as news. */
+/** How long a successful change is shown as new. */
 const NEWS_MS = 600_000
 
 /** The outcome of the last change of a section. */

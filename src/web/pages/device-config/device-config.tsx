@@ -17,14 +17,14 @@ import { sectionName } from './words.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 const POLL_MS = 15_000
-/** Polls while a radio restarts, if events do not arrive. */
+/** Polls while a radio restarts, in case events do not arrive. */
 const WATCH_MS = 2000
 const EVENTS = ['link', 'configuration'] as const satisfies readonly EventKind[]
 
-/** The order in which people look for them. */
+/** The order in which people look for sections. */
 const ORDER = Object.keys(SECTIONS)
 
-/** The settings of a radio, section by section. Without a section: which there are. */
+/** The settings of a radio by section. Without a section: the list of sections. */
 export function ConfigurationPage({ section }: { section: string | null }) {
   const source = place.value.query.get('source')
   const query = source === null ? {} : { source }

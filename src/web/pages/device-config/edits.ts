@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { user } from '../../state/session.ts'
 import { differencesOf, type Edits, NO_EDITS, type Section } from './model.ts'
 
-/** Edits that are not sent yet, by user, radio and section: they stay while another page is open. */
+/** Edits that are not sent yet, by user, radio and section. They survive a visit to another page. */
 const kept = signal<ReadonlyMap<string, Edits>>(new Map())
 
 function keyOf(source: string, section: string): string {
@@ -33,7 +33,7 @@ export function noteSent(changeId: string): void {
   sent.add(changeId)
 }
 
-/** Drops edits that the radio has now: equal values, and secrets that it accepted from here. */
+/** Drops edits that the radio now has: equal values, and secrets that it accepted from this page. */
 export function usePruning(section: Section): void {
   const { source, section: name, lastChange } = section
   useEffect(() => {
@@ -49,7 +49,7 @@ export function usePruning(section: Section): void {
   }, [section])
 }
 
-/** New secrets do not outlive the page that they were typed on. */
+/** New secrets are forgotten when the page on which they were typed closes. */
 export function useSecretsForgotten(): void {
   useEffect(
     () => () => {

@@ -60,7 +60,7 @@ export function SettingField(props: Props) {
   )
 }
 
-/** Advice before changing it. */
+/** Advice that is shown before a change. */
 function Hint({ section, leaf, value }: Props) {
   const { field } = leaf
   const time = isSeconds(section, leaf) ? asDuration(value) : ''
@@ -92,7 +92,7 @@ export function RiskMark({ field: { risk } }: { field: FieldInfo }) {
   )
 }
 
-/** The limits of a whole type help nobody. */
+/** The limits of the whole number type, which help nobody, are not shown. */
 function boundsOf({ type, min, max, list, maxItems, path, options }: FieldInfo): string {
   if (type === 'ipv4') return c.ipv4
   if (list) return type === 'bytes' ? c.keys(maxItems ?? 0) : c.perLine(maxItems ?? 0)
@@ -101,7 +101,7 @@ function boundsOf({ type, min, max, list, maxItems, path, options }: FieldInfo):
 }
 
 const PRECISION = 'positionPrecision'
-/** Bits of a position that are worth a choice; between, cells halve. */
+/** Precisions in bits that are worth offering; with each bit, cells halve. */
 const PRECISIONS = [0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 32]
 
 type ControlProps = {
@@ -154,7 +154,7 @@ function Control({ field, value, onChange, ...aria }: ControlProps) {
   )
 }
 
-/** A box for each flag. Those without a name here are ticked by the radio, and stay as they are. */
+/** A box for each flag. The radio's flags without a name here stay as they are. */
 function Flags({ field, value, onChange }: Pick<ControlProps, 'field' | 'value' | 'onChange'>) {
   const set = linesOf(value)
   const known = field.options ?? []
@@ -184,7 +184,7 @@ function choicesOf(field: FieldInfo, value: string): readonly (readonly [value: 
     return offered.map((bits) => [String(bits), precisionName(bits)])
   }
   if (field.options === null) return null
-  // Firmware that is newer than this service may have others.
+  // Newer firmware may have other options.
   const all = field.options.includes(value) ? field.options : [value, ...field.options]
   return all.map((option) => [option, optionName(field, option)])
 }

@@ -11,7 +11,7 @@ export type Body = InferRequestType<SectionRoute['$put']>['json']
 
 /** A field in its place: each channel has its own. */
 export type Leaf = {
-  /** As the service calls it, e.g. `channels.2.settings.name`. */
+  /** The service's name for it, e.g. `channels.2.settings.name`. */
   readonly path: string
   readonly field: FieldInfo
   /** Index of its channel; null elsewhere. */
@@ -24,7 +24,7 @@ export type Raw = string | boolean
 /** The user's changes, by path. */
 export type Edits = {
   readonly values: ReadonlyMap<string, Raw>
-  /** Null: to be cleared. */
+  /** Null: clears the secret. */
   readonly secrets: ReadonlyMap<string, string | null>
 }
 
@@ -59,7 +59,7 @@ export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
   if (Array.isArray(value)) return value.map(String).join('\n')
   if (list) return ''
   if (type === 'boolean') return value === true
-  // A float of 32 bits has seven digits that mean something.
+  // A 32-bit float has seven significant digits.
   if (type === 'number' && typeof value === 'number') return String(Number(value.toPrecision(7)))
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
@@ -90,7 +90,7 @@ export function linesOf(raw: string): string[] {
 function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
   if (typeof raw === 'boolean') return raw
   if (type === 'flags') return linesOf(raw)
-  // Spaces in a name or a password may be meant.
+  // Spaces in a name or a password may be intended.
   if (!list && type === 'string') return raw
   const isNumber = type === 'number' || type === 'integer'
   const items = itemsOf(raw, list).map((item) => (isNumber ? Number(item) : item))
@@ -116,7 +116,7 @@ export function differencesOf(section: Section, edits: Edits): readonly Differen
 }
 
 /**
- * Stored secrets that these changes would send elsewhere, by path, with the change that causes it: they must be entered
+ * Stored secrets that these changes would send elsewhere, by path, with the change that causes it. They must be entered
  * again.
  */
 export function unrenewedOf(section: Section, differences: readonly Difference[]): ReadonlyMap<string, string> {
@@ -130,7 +130,7 @@ export function unrenewedOf(section: Section, differences: readonly Difference[]
   return new Map(asked.map(({ path, secret }) => [secret, path]))
 }
 
-/** The request: only the differences. */
+/** The request, with the differences only. */
 export function bodyOf(section: Section, differences: readonly Difference[], confirm: readonly string[]): Body {
   const secrets = differences.flatMap((each) => (each.kind === 'secret' ? [[each.leaf.path, each.after] as const] : []))
   const values = differences.flatMap(({ leaf, ...each }) =>

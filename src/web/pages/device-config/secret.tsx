@@ -9,7 +9,7 @@ type Props = {
   section: string
   leaf: Leaf
   state: Section['secrets'][string] | undefined
-  /** Undefined: stays as it is; null: to be cleared. */
+  /** Undefined: unchanged; null: will be cleared. */
   value: string | null | undefined
   error: string | null
   onChange(value: string | null | undefined): void

@@ -86,7 +86,7 @@ function SectionFacts({ section }: { section: Section }) {
   )
 }
 
-/** All fields in one card; of channels a card for each, those in use open. */
+/** All fields in one card. Channels have a card each, and those in use are open. */
 function Blocks(props: { section: Section; children(leaves: readonly Leaf[]): ComponentChildren }) {
   const { section, children } = props
   const leaves = inOrder(

@@ -39,7 +39,7 @@ function spell(name: string): string {
 
 const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK', 'NMEA', 'HQ', 'RTO'])
 
-/** A choice as people write it; regions are known by their capitals. */
+/** An option in readable form; regions keep their capitals. */
 export function optionName(field: FieldInfo, option: string): string {
   const speed = /^BAUD_(\d+)$/.exec(option)?.[1]
   const words = OPTIONS[option] ?? speed
@@ -55,7 +55,7 @@ export function isSeconds(section: string, leaf: Leaf): boolean {
   return leaf.field.path.endsWith('Secs') || fieldHelp(section, leaf).startsWith('In seconds')
 }
 
-/** A time that is easier to read than its seconds; empty where they are as easy. */
+/** A duration that is easier to read than seconds; empty if it is not. */
 export function asDuration(raw: Raw): string {
   const seconds = Number(raw)
   return Number.isInteger(seconds) && seconds >= 60 ? duration(seconds) : ''
@@ -74,7 +74,7 @@ export function describe(section: string, leaf: Leaf, raw: Raw): string {
   return time === '' ? raw.split('\n').join(', ') : `${raw} (${time})`
 }
 
-/** The first fields of a section; the rest follows in the radio's order, switches after it, flags last. */
+/** The first fields of a section. The others follow in the radio's order, then switches, then flags. */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   channels: ['role', 'settings.name', 'settings.psk', 'settings.moduleSettings.positionPrecision'],
   lora: ['region', 'hopLimit', 'usePreset', 'modemPreset', 'txEnabled', 'txPower', 'channelNum'],
@@ -94,7 +94,7 @@ export function inOrder(section: string, leaves: readonly Leaf[]): readonly Leaf
   return leaves.toSorted((a, b) => (a.channel ?? 0) - (b.channel ?? 0) || rank(a) - rank(b))
 }
 
-/** The labels for the service's field names. */
+/** The labels of these field names. */
 export function namesOf(section: Section, leaves: readonly Leaf[], paths: readonly string[]): string {
   return paths
     .map((path) => {

@@ -21,7 +21,7 @@ type Props = {
   trackLength: number
 }
 
-/** One node: its data on the map, in words. */
+/** The chosen node: its data on the map, in words. */
 export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
   return (
     <>

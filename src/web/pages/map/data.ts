@@ -22,7 +22,7 @@ export const TRACK_DAYS = ['1', '7', '30', '90'] as const
 
 export type UsedTiles = {
   readonly wanted: Signal<Tiles | null>
-  /** Another number: try again. */
+  /** A changed number requests another attempt. */
   readonly turn: Signal<number>
   readonly notice: ReadonlySignal<string | null>
   readonly attribution: Signal<string | null>
@@ -64,7 +64,7 @@ export function useTiles(): UsedTiles {
       [],
     ),
     retry: () => {
-      // The tiles were chosen after this page was loaded: only a new one may show images of their host.
+      // The tiles were chosen after this page was loaded. Only a reloaded page may show images of their host.
       if (isBlocked.current) location.reload()
       failed.value = false
       turn.value++
@@ -75,7 +75,7 @@ export function useTiles(): UsedTiles {
 
 const NO_SPOTS: readonly Spot[] = []
 
-/** Where the chosen node was, in the time that the address of the page says. */
+/** Where the chosen node was, within the time in the page's address. */
 export function useTrack(chosen: Node | null): readonly Spot[] {
   const wanted = place.value.query.get('track')
   const days = wanted === '0' ? 0 : Number(TRACK_DAYS.find((known) => known === wanted) ?? '7')
@@ -98,11 +98,11 @@ export function useWaypoints(): readonly Waypoint[] {
 type Topology = {
   readonly links: readonly Link[]
   readonly traces: readonly Traceroute[]
-  /** The one that the address of the page names, and nothing else; null: none. */
+  /** The traceroute that the page's address names; it is then the only one shown. Null: none. */
   readonly route: Traceroute | null
 }
 
-/** The lines of the map within the limits: those of the chosen node, or of all whose layer is shown. */
+/** The lines of the map within the limits: those of the chosen node, and those of all nodes whose layer is shown. */
 export function useTopology(chosen: Node | null, layers: Layers, limits: LineLimits): Topology {
   const { query } = place.value
   const mayRead = can('info', 'read')
@@ -121,7 +121,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
       if (traceId === null)
         return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
       const id = Number(traceId)
-      // Strangers get no earlier pages.
+      // People without an account get no earlier pages.
       const before = isStranger.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
       return TRACE_ID.test(traceId) && Number.isSafeInteger(id + 1)
         ? (await readTraces(before)).filter((trace) => trace.id === id)
@@ -149,7 +149,7 @@ async function readTraces(query: { limit: string; before?: string; node?: string
   return (await ask(api.traceroutes.$get({ query }))).traceroutes
 }
 
-/** The newest answer for each pair of ends: older ones would lie under it. */
+/** The newest answer for each pair of ends, because older ones would lie under it. */
 function latestOfEach(traces: readonly Traceroute[]): Traceroute[] {
   const answered = traces.filter(({ state }) => state === ANSWERED)
   const seen = new Map(answered.toReversed().map((trace) => [`${trace.fromNodeNum} ${trace.toNodeNum}`, trace]))

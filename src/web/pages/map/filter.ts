@@ -6,12 +6,12 @@ export type MapFilter = {
   /** `0`: active ones; `1`: those heard within a day; empty: all. */
   readonly age: string
   readonly role: string
-  /** `yes`: those heard by MQTT alone; `no`: the others; empty: all. */
+  /** `yes`: only those heard by MQTT alone; `no`: the others; empty: all. */
   readonly mqtt: string
   readonly favorites: boolean
 }
 
-/** As the address of the page says. */
+/** As in the page's address. */
 export function readFilter(query: URLSearchParams): MapFilter {
   return {
     q: query.get('q') ?? '',
@@ -22,13 +22,13 @@ export function readFilter(query: URLSearchParams): MapFilter {
   }
 }
 
-/** 0: active; 1: heard within a day; 2: before that, or never. */
+/** 0: active; 1: heard within a day; 2: earlier, or never. */
 export function ageOf(node: Node, now: number): 0 | 1 | 2 {
   const ms = node.lastHeard === null ? Number.POSITIVE_INFINITY : now - node.lastHeard
   return ms < activeMs.peek() ? 0 : ms < DAY_MS ? 1 : 2
 }
 
-/** Ignored nodes never pass. */
+/** Ignored nodes are never shown. */
 export function passes(node: Node, { q, age, role, mqtt, favorites }: MapFilter, now: number): boolean {
   if (node.isIgnored || (favorites && !node.isFavorite)) return false
   if (role !== '' && node.role !== role) return false

@@ -13,7 +13,7 @@ export function recallView(): MapView | null {
     const isView = [lat, lng, zoom].every((value) => typeof value === 'number' && Number.isFinite(value))
     return isView ? { lat: Number(lat), lng: Number(lng), zoom: Number(zoom) } : null
   } catch {
-    // Storage is blocked, or holds something else: the map then shows all nodes.
+    // Storage is blocked, or contains something else. The map then shows all nodes.
     return null
   }
 }
@@ -22,6 +22,6 @@ export function rememberView(view: MapView): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(view))
   } catch {
-    // Storage is blocked: the view lasts until the page is left.
+    // Storage is blocked: the view is lost when the page is left.
   }
 }

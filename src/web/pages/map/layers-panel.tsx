@@ -17,10 +17,10 @@ import {
   lineLimits,
 } from './switches.ts'
 
-/** Layers that only users who may read the mesh's topology can see. */
+/** Layers for users who may see the mesh's topology. */
 const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes'])
 
-/** The chosen layers, and those that the address of the page asks for. */
+/** The chosen layers, and those that the page's address asks for. */
 export function shownLayers(): Layers {
   const { query } = place.value
   const { value } = layerChoice.value

@@ -19,7 +19,7 @@ import { MapPanel } from './panel.tsx'
 import { Pile } from './pile.tsx'
 import { lineLimits } from './switches.ts'
 
-/** Where the nodes are, beside a list of them that says the same in words. */
+/** Where the nodes are, beside a list of them with the same information in words. */
 export function MapPage() {
   useNodes()
   const box = useRef<HTMLDivElement>(null)
@@ -89,7 +89,7 @@ export function MapPage() {
   )
 }
 
-/** The nodes as they were when the user began to point at the map: nothing there moves under the pointer. */
+/** The nodes at the time when the user began to point at the map, so that nothing moves under the pointer. */
 function useStill(placed: readonly Node[], chosen: string | null): readonly Node[] {
   const isHeld = isPointing.value
   const last = useRef(placed)

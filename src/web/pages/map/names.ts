@@ -6,9 +6,9 @@ import { type Box, type Crowd, remPx, textWidth } from './layers/crowd.ts'
 export type Named = { readonly node: Node; readonly at: LatLng; readonly isDimmed: boolean }
 
 export type Names = {
-  /** The whole name of the chosen node, above everything. */
+  /** The full name of the chosen node, above everything else. */
   showChosen(chosen: Named | null, crowd: Crowd): void
-  /** The short names that have room, the first ones first. */
+  /** The short names that fit, the most important first. */
   showShort(named: readonly Named[], crowd: Crowd): void
 }
 
@@ -18,19 +18,19 @@ type Side = (typeof SIDES)[number]
 /** Sizes of the two in rem, as the styles have them. */
 const SHORT_REM = 0.75
 const CHOSEN_REM = 0.875
-/** As far as `.map-name.chosen` lets a name grow. */
+/** The maximum width of a name in `.map-name.chosen`. */
 const MOST_CHOSEN_REM = 16
 /** From the middle of a dot to its name. */
 const AWAY_PX = 11
 const CHOSEN_AWAY_PX = 15
 
-/** Names beside the dots; none where there is no room on any side. Zooming in shows more. */
+/** Names beside the dots, or none if there is no room on any side. Zooming in shows more. */
 export function createNames(map: LeafletMap): Names {
   map.createPane('names').style.zIndex = '620'
   const layer = layerGroup().addTo(map)
   let drawn = new Map<string, Marker>()
   let chosenKey: string | null = null
-  // Unmoved names are not redrawn: nodes are heard every second.
+  // Names that have not moved are not redrawn, because nodes are heard every second.
   const keep = (next: Map<string, () => Marker>) => {
     for (const [key, old] of drawn) if (!next.has(key)) layer.removeLayer(old)
     drawn = new Map([...next].map(([key, make]) => [key, drawn.get(key) ?? make().addTo(layer)]))
@@ -79,7 +79,7 @@ function chosenBox({ x, y }: Point, text: string): Box {
 }
 
 function nameMarker(at: LatLng, text: string, className: string): Marker {
-  // An element instead of text: Leaflet would read markup out of a node's name.
+  // An element instead of text, because Leaflet would read markup in a node's name.
   const name = document.createElement('bdi')
   name.textContent = text
   return marker(at, {

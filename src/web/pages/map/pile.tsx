@@ -5,7 +5,7 @@ import { t } from '../../strings.ts'
 
 type Props = { nodes: readonly Node[]; onChoose(nodeId: string): void; onClose(): void }
 
-/** Nodes that lie over each other on the map, to choose one by its name. */
+/** Nodes that lie on top of each other on the map, to choose one by its name. */
 export function Pile({ nodes, onChoose, onClose }: Props) {
   return (
     <Dialog title={t.map.several(nodes.length)} onClose={onClose}>

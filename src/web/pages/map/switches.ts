@@ -41,7 +41,7 @@ export const layerChoice = preference<Layers>('map-layers', FIRST, (found) => {
 })
 
 export const BACKGROUNDS = ['auto', 'light', 'dark', 'none'] as const
-/** How this user wants the tiles; `auto`: light or dark as the pages are. */
+/** How this user wants the tiles; `auto`: light or dark like the pages. */
 export type Background = (typeof BACKGROUNDS)[number]
 
 export const backgroundChoice = preference<Background>(
@@ -53,7 +53,7 @@ export const backgroundChoice = preference<Background>(
 export const LINE_AGES = ['', '1', '6', '24', '168'] as const
 export const LINE_SIGNALS = ['', 'fair', 'good'] as const
 
-/** Lines that are drawn: those of these last hours, with this signal or a better one; empty: all. */
+/** Limits for lines: heard within these hours, with this signal or a better one; empty: no limit. */
 export type LineLimits = {
   readonly hours: (typeof LINE_AGES)[number]
   readonly signal: (typeof LINE_SIGNALS)[number]
@@ -71,7 +71,7 @@ function isRecent(time: number | null, { hours }: LineLimits, now: number): bool
   return hours === '' || (time !== null && time > now - Number(hours) * HOUR_MS)
 }
 
-/** Whether a hop with this signal may be drawn; one that is not known only without a limit. */
+/** Whether a hop with this signal may be drawn. A hop with an unknown signal is drawn only without a limit. */
 function isHeard(snr: number | null, { signal }: LineLimits): boolean {
   return signal === '' || (snr !== null && snr >= (signal === 'good' ? GOOD_DB : FAIR_DB))
 }
@@ -88,7 +88,7 @@ export function limitTraces(traces: readonly Traceroute[], limits: LineLimits, n
   )
 }
 
-/** The parts of a way whose hops are within the limits. */
+/** The parts of a route whose hops are within the limits. */
 export function limitWay(way: Way, limits: LineLimits): Way[] {
   if (limits.signal === '') return [way]
   return way.snr.flatMap((snr, hop) =>

@@ -20,12 +20,12 @@ import type { Waypoint } from './waypoint.ts'
 export type ShownRoute = { readonly key: string; readonly nodeNums: ReadonlySet<number> }
 
 export type MeshMap = {
-  /** The chosen node is marked, and brought into sight when it was another before. */
+  /** The chosen node is marked. It is also brought into sight if it was not chosen before. */
   showNodes(shown: ShownNodes, hasNames: boolean, route: ShownRoute | null): void
   showLines(shown: ShownLines): void
   showWaypoints(waypoints: readonly Waypoint[]): void
   showTiles(tiles: Tiles | null, background: Background): void
-  /** After the scheme has changed. */
+  /** Redraws after the colour scheme has changed. */
   recolour(): void
   /** Brings a place into sight. */
   goTo(place: { readonly latitude: number; readonly longitude: number }): void
@@ -85,7 +85,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     const { lat, lng } = map.getCenter()
     if (isPlaced) rememberView({ lat, lng, zoom: map.getZoom() })
   })
-  /** Once for all that changes at a time. */
+  /** Runs once for all simultaneous changes. */
   const redraw = () =>
     next.ask('draw', () => {
       ground.redraw()
@@ -115,7 +115,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   }
   scheme.addEventListener('change', recolour)
   const fitTo = (wanted: readonly LatLng[]) => {
-    // Without any, the next ones are shown when they come.
+    // Without any, the next ones are shown when they arrive.
     isPlaced = wanted.length > 0
     if (!isPlaced) return
     map.fitBounds(latLngBounds([...wanted]), {
@@ -176,12 +176,12 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   }
 }
 
-/** Does each task once in the next frame, however often it was asked for. */
+/** Runs each task once in the next frame, however often it was requested. */
 function onceAFrame() {
   const tasks = new Map<string, () => void>()
   let frame = 0
   const work = () => {
-    // A task may ask for another, which is then done in the same frame.
+    // A task may request another, which then runs in the same frame.
     for (const [name, task] of tasks) {
       tasks.delete(name)
       task()

@@ -3,5 +3,5 @@ import type { api } from '../../api.ts'
 
 export type Waypoint = InferResponseType<typeof api.waypoints.$get>['waypoints'][number]
 
-/** For a waypoint without an icon. */
+/** Stands for a missing icon. */
 export const DEFAULT_ICON = '📍'

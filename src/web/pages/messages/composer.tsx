@@ -82,7 +82,7 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
   const action = useAction()
   useEffect(() => keepDraft(place, text.value), [text.value])
   const radio = useSignal('')
-  // Sending the same draft again after a lost answer makes one message; another draft has another key.
+  // Sending the same draft again after a lost answer makes only one message. Another draft has another key.
   const sent = useRef({ request: '', key: '' })
   const submit = () =>
     action.run(async () => {
@@ -142,13 +142,13 @@ function Counter({ used, note }: { used: number; note: string }) {
   )
 }
 
-/** A reply to a direct message goes to the other of the two. */
+/** A reply to a direct message goes to the other node. */
 function receiverOf(reply: Message | null): string | null {
   if (reply === null || reply.toNodeNum === BROADCAST) return null
   return reply.direction === 'in' ? reply.fromNodeId : reply.toNodeId
 }
 
-/** The destination of the text, shown before it is written. */
+/** The destination of the text, shown before the text is written. */
 function destination({ channel, partner, replyTo, channels }: Props): string {
   const nodeId = partner ?? receiverOf(replyTo.value)
   if (nodeId !== null) return t.messages.writeTo(nameOfId(nodeId))

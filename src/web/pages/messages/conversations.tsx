@@ -16,10 +16,10 @@ import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {
-  /** Numbers of those that are in use. */
+  /** The numbers of channels in use. */
   readonly used: readonly number[]
   name(index: number): string
-  /** Whether the radio would take a text for it. */
+  /** Whether the radio would send a text on this channel. */
   isOn(index: number): boolean
 }
 
@@ -31,13 +31,13 @@ export function useChannels(): Channels {
   const inRadio = used.filter(isInRadio)
   return {
     used,
-    // Nothing is known before the radio has reported its channels: the radio decides then.
+    // Before the radio has reported its channels, the radio itself decides.
     isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }
 }
 
-/** Where one can read and write: everything, each channel, and each node there were direct messages with. */
+/** All conversations: everything, each channel, and each node with direct messages. */
 export function Conversations({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
   const latest = latestOf(inbox.value ?? [])
   const { channel, partner } = wanted
@@ -52,7 +52,7 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   const isAll = channel === null && partner === null
   const list = steady.box
   useEffect(() => {
-    // On a phone the list is a line that reaches beyond the screen.
+    // On a phone the list is a line that extends beyond the screen.
     list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [channel, partner])
   return (
@@ -147,7 +147,7 @@ function Entry(props: { path: string; name: string; isOpen: boolean; count: numb
   )
 }
 
-/** The newest text of each conversation, the liveliest first. */
+/** The latest text of each conversation, the most recent first. */
 function latestOf(messages: readonly Message[]): ReadonlyMap<string, Message> {
   const latest = new Map<string, Message>()
   for (const message of messages) {

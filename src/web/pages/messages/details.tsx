@@ -12,7 +12,7 @@ type Reception = InferResponseType<(typeof api.messages)[':id']['receptions']['$
 
 const POLL_MS = 10_000
 
-/** The delivery state of a message in full sentences, and the paths by which it came. */
+/** The delivery state of a message in full sentences, and the paths by which it arrived. */
 export function MessageDetails({ message }: { message: Message }) {
   const { timestamp, packetId, direction, radio } = message
   const box = useRef<HTMLDivElement>(null)
@@ -32,7 +32,7 @@ export function MessageDetails({ message }: { message: Message }) {
   )
 }
 
-/** The meaning of the state here, and what to do about it. */
+/** What the state means for this message, and what to do about it. */
 function explainDelivery({ deliveryState, routingError, toNodeNum }: Message): string {
   const isDirect = toNodeNum !== BROADCAST
   const state = deliveryState ?? 'unknown'

@@ -20,13 +20,13 @@ type Props = {
   isContinued: boolean
   repliedTo: Message | undefined
   reactions: readonly Message[]
-  /** Where it was sent: a channel, or a node; null: the reader knows. */
+  /** Where it was sent: a channel, or a node; null: the user knows. */
   where: string | null
-  /** Null: the reader may not write. */
+  /** Null: the user may not write. */
   onReply: (() => void) | null
-  /** Takes the message that was sent again; null: the reader may not send here. */
+  /** Takes the message that was sent again; null: the user may not send here. */
   onSent: ((message: Message) => void) | null
-  /** What was searched for, marked in the text; null: this is no search. */
+  /** The search term, marked in the text; null: this is no search. */
   hit: string | null
   onJump(): void
   /** The answered message may be further up than the loaded ones. */
@@ -103,14 +103,14 @@ function placeOf(message: Message): string {
   return href(`/messages?${conversationOf(message)}&message=${message.id}`)
 }
 
-/** A text with what was searched for marked. Letters match as in the search: small or large. */
+/** A text with the search term marked. As in the search, case does not matter. */
 function Marked({ text, hit }: { text: string; hit: string }) {
   if (hit === '') return text
   const parts = text.split(new RegExp(`(${hit.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'))
   return parts.map((part, index) => (index % 2 === 1 ? <mark key={index}>{part}</mark> : part))
 }
 
-/** A text that went out and did not arrive. Its rule decides about one of the automation. */
+/** Offers to send a text again that did not arrive. For a text of a rule, the rule decides. */
 function mayBeSentAgain({ direction, deliveryState, sentBy }: Message): boolean {
   return direction === 'out' && deliveryState === 'failed' && !sentBy?.startsWith('automation:')
 }
@@ -121,7 +121,7 @@ function SendAgain({ message, onSent, run, isBusy }: SendAgainProps) {
   const key = useRef('')
   const again = () =>
     run(async () => {
-      // Repeated after a lost answer, it is sent once.
+      // With the same key, a repetition after a lost answer is sent once.
       if (key.current === '') key.current = newKey()
       onSent(await sendText(textOf(message), key.current))
       key.current = ''

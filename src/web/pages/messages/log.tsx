@@ -21,11 +21,11 @@ type Props = {
   conversation: Conversation
   channels: Channels
   onReply: ((message: Message) => void) | null
-  /** Takes a message that was sent again; null: the reader may not send here. */
+  /** Takes a message that was sent again; null: the user may not send here. */
   onSent: ((message: Message) => void) | null
 }
 
-/** The texts of a conversation, the newest last. */
+/** The texts of a conversation, the latest last. */
 export function MessageLog(props: Props) {
   const { wanted, conversation } = props
   const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
@@ -51,10 +51,10 @@ export function MessageLog(props: Props) {
   )
 }
 
-/** Brings the message into sight that the address of the page names. */
+/** Brings the message into sight that the page's address names. */
 function useLinked(conversation: Conversation, scroll: Scroll): void {
   const linked = place.value.query.get('message')
-  // Messages that were kept give way to the latest ones, if these come.
+  // Stored messages are replaced by the latest ones, if these arrive.
   const isKnown = conversation.messages !== null && (!conversation.isKept || !online.value)
   useEffect(() => {
     if (!isKnown || linked === null) return
@@ -121,7 +121,7 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
   )
 }
 
-/** The way back to the newest text, for those who read further up. */
+/** A button to the latest text, for users who read further up. */
 function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {
   if (scroll.isAtEnd.value) return null
   const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
@@ -180,7 +180,7 @@ type RowProps = {
   where: string | null
   onReply: ((message: Message) => void) | null
   onSent: ((message: Message) => void) | null
-  /** What was searched for; null: no search. */
+  /** The search term; null: no search. */
   hit: string | null
   onJump(id: number): void
   /** Searches for a packet further up; null: there are no earlier messages. */

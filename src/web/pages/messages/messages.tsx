@@ -48,14 +48,14 @@ export function MessagesPage() {
   )
 }
 
-/** The greatest number of a channel, heard through MQTT or not. */
+/** The greatest number of a channel, whether in a slot or heard through MQTT. */
 const MAX_CHANNEL = 256 + 4096 * 256 - 1
 
 /** The conversation in the address; invalid ones are ignored. */
 function wantedBy(query: URLSearchParams): Wanted {
   const asked = query.get('channel')
   const channel = asked !== null && /^\d{1,7}$/.test(asked) && Number(asked) <= MAX_CHANNEL ? asked : null
-  // Strangers have no search.
+  // People without an account have no search.
   if (isStranger.value) return { channel, partner: null, q: '', from: null, since: '', until: '' }
   return {
     channel,

@@ -17,11 +17,11 @@ export async function sendReaction(message: Message, emoji: string): Promise<voi
 
 type Props = {
   reactions: readonly Message[]
-  /** Null: the reader may not. */
+  /** Null: the user may not react. */
   onReact: ((emoji: string) => void) | null
 }
 
-/** Equal ones together, with how many and from whom; a press says the same. */
+/** Equal reactions as one button, with their number and senders; pressing it sends the same reaction. */
 export function Reactions({ reactions, onReact }: Props) {
   if (reactions.length === 0) return null
   const groups = new Map<string, Message[]>()
@@ -60,7 +60,7 @@ function Group({ emoji, group, onReact }: { emoji: string; group: readonly Messa
   )
 }
 
-/** A few signs to answer with. */
+/** Some emoji to answer with. */
 export function ReactionPicker({ onPick, onClose }: { onPick(emoji: string): void; onClose(): void }) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {

@@ -4,14 +4,14 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { useAim } from '../../state/steady.ts'
 import type { Conversation } from '../../state/messages/conversation.ts'
 
-/** Pixels from an edge that still count as there. */
+/** At most this many pixels from an edge count as at the edge. */
 const NEAR_PX = 48
 const OLDER_PX = 240
 
 export type Scroll = {
   readonly box: RefObject<HTMLDivElement | null>
   readonly isAtEnd: Signal<boolean>
-  /** The newest message that was there when the reader was at the end. */
+  /** The latest message when the reader was at the end. */
   readonly seenId: Signal<number>
   onScroll(): void
   toEnd(): void
@@ -43,7 +43,7 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     if (at === null) return
     if (!isAtEnd.peek()) keepAnchor(at, anchor.current)
     else if (drawnLast.current !== lastId) {
-      // The user is about to press something here: the end is shown once the mouse has left.
+      // The user is about to press something here, so the end is shown once the mouse has left.
       if (isAiming.peek() && drawnLast.current > 0) {
         waits.current = true
         onScroll()

@@ -20,7 +20,7 @@ function useRadios(): Radio[] {
   )
 }
 
-/** Which radio sends, where there is a choice. Empty: the one that suits best. */
+/** Chooses the radio that sends, if there are several. Empty: the most suitable one. */
 export function SendBy({ radio }: { radio: Signal<string> }) {
   const radios = useRadios()
   const isThere = radios.some(({ name }) => name === radio.value)

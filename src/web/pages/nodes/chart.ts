@@ -132,11 +132,11 @@ function optionsOf(found: Series, name: string, rangeMs: number, width: number):
   }
 }
 
-/** Room above and below the values, and no more than the unit has: there is no battery of 150 %. */
+/** Some space above and below the values, within the limits of the unit: no battery has 150 %. */
 function rangeOf(unit: string | null, least: number, greatest: number): uPlot.Range.MinMax {
   const [low, high] = uPlot.rangeNum(least, greatest, 0.1, true)
   if (unit !== '%') return [low ?? least, high ?? greatest]
-  // A radio on mains power says 101 %.
+  // A radio with external power reports 101 %.
   return [Math.max(0, low ?? 0), greatest > 100 ? greatest : Math.min(100, high ?? 100)]
 }
 
@@ -145,7 +145,9 @@ function tellLatest(plot: uPlot): void {
   if (typeof plot.cursor.idx !== 'number') plot.setLegend({ idx: plot.data[0].length - 1 }, false)
 }
 
-/** A point between two gaps has no line to be seen by: it is drawn even where there are too many to draw them all. */
+/**
+ * A point between two gaps has no line to show it, so it is drawn even if there are too many points to draw them all.
+ */
 function lonelyPoints(plot: uPlot, seriesIndex: number, areAllShown: boolean): number[] | null {
   if (areAllShown) return null
   const values = plot.data[seriesIndex] ?? []
@@ -153,7 +155,7 @@ function lonelyPoints(plot: uPlot, seriesIndex: number, areAllShown: boolean): n
   return [...values.keys()].filter((index) => !isMissing(index) && isMissing(index - 1) && isMissing(index + 1))
 }
 
-/** In local time; where a day begins among hours, the day. */
+/** In local time. At the start of a day, the day instead of the hour. */
 function clockLabels(rangeMs: number) {
   const label = (at: number) => {
     const isDay = rangeMs > 2 * DAY_MS || (new Date(at).getHours() === 0 && new Date(at).getMinutes() === 0)

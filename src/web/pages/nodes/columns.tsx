@@ -182,7 +182,7 @@ export function sortNodes(found: readonly Node[], by: Key, isDown: boolean): Nod
 
 const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
 
-/** The columns of a file of the list, under the names of the API. */
+/** The columns of an exported list, with the names of the API. */
 const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   nodeId: (node) => node.nodeId,
   nodeNum: (node) => node.nodeNum,
@@ -208,7 +208,7 @@ const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   precisionBits: ({ position }) => position?.precisionBits ?? null,
 }
 
-/** The nodes as rows of a file, after the header. */
+/** The nodes as rows of the exported file, below its header. */
 export function nodeRows(nodes: readonly Node[]): Value[][] {
   const reads = Object.values(FILE)
   return [Object.keys(FILE), ...nodes.map((node) => reads.map((read) => read(node)))]

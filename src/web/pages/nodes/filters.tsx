@@ -13,7 +13,7 @@ type Option = readonly [value: string, name: string]
 /** One of the filters behind the button. */
 type Facet = {
   readonly label: string
-  /** The choices besides any. Those of a facet of existing values depend on the nodes. */
+  /** The choices besides `any`. For a facet of existing values, they depend on the nodes. */
   options(nodes: readonly Node[]): readonly Option[]
   has(node: Node, value: string, now: number): boolean
 }
@@ -98,7 +98,7 @@ export type NodeFilters = {
   readonly used: readonly (readonly [facet: Facet, value: string])[]
 }
 
-/** Unknown values count as no filter, except for a facet of names: perhaps no node has that name now. */
+/** Unknown values count as no filter, except in a facet of names, because possibly no node has that name now. */
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
   return {
     q: query.get('q') ?? '',

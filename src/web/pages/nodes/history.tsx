@@ -15,7 +15,7 @@ import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 import type { Series } from './chart.ts'
 
-/** The route has two answers: with a metric asked for, and without. */
+/** The route has two kinds of answers: with a metric, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 
 const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
@@ -116,7 +116,7 @@ function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
 
 type ChartKeysProps = { series: Series; onPoint(time: number): void; children: ComponentChildren }
 
-/** Walks along the points of a chart by keys, and reads them out. */
+/** Moves along the points of a chart by keys, and reads them out. */
 function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
   const at = useSignal<number | null>(null)
   useEffect(() => {

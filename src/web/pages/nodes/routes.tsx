@@ -14,7 +14,7 @@ import { Ways } from '../topology/way.tsx'
 const POLL_MS = 5000
 const SHOWN = '5'
 
-/** The ways to a node that were found, and a button to look for one. */
+/** The routes to a node that were found, and a button for a new traceroute. */
 export function NodeRoutes({ node }: { node: Node }) {
   useNodes()
   const { data, reload } = useLoad(

@@ -1,4 +1,4 @@
-/** How well a hop was heard, as Meshtastic's own applications draw the line for the default modem preset. */
+/** How well a hop was heard, with the limits of Meshtastic's own applications for the default modem preset. */
 export type Signal = 'good' | 'fair' | 'weak' | 'unknown'
 
 export const GOOD_DB = -7
@@ -17,7 +17,7 @@ export const SIGNAL_COLOURS = {
   unknown: '--faint',
 } as const satisfies Record<Signal, string>
 
-/** With the true minus sign; null: unknown. */
+/** With a real minus sign; null: unknown. */
 export function decibels(snr: number | null): string {
   return snr === null ? '?' : `${String(Number(snr.toFixed(2))).replace('-', '−')} dB`
 }

@@ -12,7 +12,7 @@ import { t } from '../../strings.ts'
 import { Preview } from '../alerts/preview.tsx'
 import type { NewRule } from '../alerts/rule.ts'
 
-/** One button: to be told, by all own destinations, when this node falls silent. */
+/** One button that creates a rule: notify all own destinations when this node falls silent. */
 export function WatchNode({ node }: { node: Node }) {
   const isOpen = useSignal(false)
   const minutes = useSignal('120')

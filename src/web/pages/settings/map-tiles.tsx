@@ -29,7 +29,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
     const next = readForm(kind.value, text)
     await run(async () => {
       const saved = await ask(api.settings.$put({ json: { mapTiles: next } }))
-      // Only a page that is loaded again may show images of another host.
+      // Only a reloaded page may show images of another host.
       if (hostsOf(next) === hostsOf(tiles)) onSaved(saved)
       else location.reload()
       say(t.settings.saved)
@@ -131,7 +131,7 @@ function readForm(kind: MapTiles['kind'], text: (name: string) => string): MapTi
   }
 }
 
-/** What the policy of the page depends on. */
+/** The hosts on which the page's content security policy depends. */
 function hostsOf(tiles: MapTiles): string {
   if (tiles.kind !== 'url') return tiles.kind
   return JSON.stringify([tiles.url, tiles.darkUrl].map((url) => /^https?:\/\/[^/]+/.exec(url ?? '')?.[0] ?? null))

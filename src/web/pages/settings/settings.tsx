@@ -31,7 +31,10 @@ export function SettingsPage() {
   )
 }
 
-/** The unit that people set it in, by how the API names it, and the most it takes: days as they are, seconds as minutes. */
+/**
+ * The unit in which people set it, by the end of the API's name, and its limits: days stay days, seconds become
+ * minutes.
+ */
 function unitOf(name: string): { name: string; size: number; most: number } | null {
   if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: MAX_RETENTION_DAYS }
   return name.endsWith('Seconds')
@@ -52,7 +55,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   const all: Entry[] = Object.entries(numbers)
   const submit = handleForm(async (text) => {
     const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
-    // Only the changed fields: somebody else may be changing the others.
+    // Only the changed fields, because somebody else may be changing the others.
     const json: Partial<Settings> = Object.fromEntries(
       all.filter(([name, value]) => read(name) !== value).map(([name]) => [name, read(name)]),
     )

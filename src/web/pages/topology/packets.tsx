@@ -99,7 +99,7 @@ function Packets(filter: Filter) {
 
 const idOf = ({ id }: Packet) => id
 
-/** The newest packets, kept fresh, and the earlier ones that were asked for. `filter` never changes. */
+/** The newest packets, kept up to date, and earlier ones on request. `filter` never changes. */
 function usePackets({ port, from }: Filter) {
   const known = useSignal<readonly Packet[] | null>(null)
   const next = useSignal<number | null>(null)

@@ -22,7 +22,7 @@ import { Ways } from './way.tsx'
 const POLL_MS = 4000
 const PAGE = 50
 
-/** The ways through the mesh that were asked for or overheard, and a form to ask for one. */
+/** Requested and overheard traceroutes, and a form for a new one. */
 export function TraceroutesPage() {
   const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
@@ -44,7 +44,7 @@ export function TraceroutesPage() {
   const loadMore = () =>
     more.run(async () => {
       const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
-      // Rows that have moved out of the newest page meanwhile stay visible.
+      // Rows that have moved out of the first page meanwhile stay visible.
       older.value = [...older.value, ...newest, ...page.traceroutes]
       hasMore.value = page.traceroutes.length === PAGE
     })

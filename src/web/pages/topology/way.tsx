@@ -42,7 +42,7 @@ function Hop({ snr }: { snr: number | null }) {
   )
 }
 
-/** A node by its short name, with its long one behind it. */
+/** A node by its short name, with the long name as a tooltip. */
 export function NodeChip({ nodeNum }: { nodeNum: number | null }) {
   if (nodeNum === null) {
     return (

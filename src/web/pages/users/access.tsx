@@ -9,7 +9,7 @@ import { userTexts } from '../../strings/people/users.ts'
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
 
-/** Role, password and whether the account is open at all. */
+/** Role, password, and whether the account is active. */
 export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promise<void> }) {
   const password = useSignal<string | null>(null)
   const isSelf = user.id === viewer.value?.id

@@ -17,7 +17,7 @@ export function UserCredentials({ user }: { user: User }) {
       ask(api.users[':id'].tokens.$get({ param: { id } })),
     ])
     return { sessions, tokens }
-    // Read again after a change: a reset or a deactivation ends them.
+    // Loaded again after a change, because a reset or a deactivation ends them.
   }, [user])
   const open = data.value
   const end = (text: string, confirm: string, done: string, act: () => Promise<unknown>) =>

@@ -6,7 +6,9 @@ import { useLoad } from '../../state/load.ts'
 import type { User } from '../../state/session.ts'
 import { userTexts } from '../../strings/people/users.ts'
 
-/** What the groups at the provider set for a user, and that they do so again; nothing without them. */
+/**
+ * Shows what the groups at the provider set for a user, and that they will do so again; nothing if they set nothing.
+ */
 export function FromProvider({ user }: { user: User }) {
   const param = { id: String(user.id) }
   const { data, error } = useLoad(() => ask(api.users[':id']['provider-role'].$get({ param })), [user])

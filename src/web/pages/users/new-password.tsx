@@ -5,7 +5,7 @@ import { PasswordForm } from '../../parts/form/password-form.tsx'
 import { refreshStatus, signOut, temporaryPassword, user } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
 
-/** Until a temporary password is replaced there is nothing else to do. */
+/** Until the temporary password is replaced, nothing else is possible. */
 export function NewPasswordPage() {
   useEffect(() => {
     document.title = `${t.password.title} · ${APP_NAME}`

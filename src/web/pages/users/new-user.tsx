@@ -27,7 +27,7 @@ type Way = User['authProvider']
 export function NewUserPage() {
   const made = useSignal<Made | null>(null)
   const up = { path: '/users', name: userTexts.back }
-  // Pages of their own: the heading of each takes the focus.
+  // Separate pages, because the heading of each takes the focus.
   return made.value === null ? (
     <Page title={userTexts.createTitle} up={up} key="form">
       <NewUserForm onMade={(result) => (made.value = result)} />

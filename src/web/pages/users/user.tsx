@@ -89,7 +89,7 @@ function SeeAsUser({ user }: { user: User }) {
 type Grants = InferResponseType<(typeof api.users)[':id']['permissions']['$get']>['grants']
 type Givers = ReadonlyMap<number, string>
 
-/** Who granted, by id. */
+/** The users who granted permissions, by id. */
 async function namesOf(grants: Grants): Promise<Givers> {
   const ids = [...new Set(grants.flatMap(({ grantedBy }) => grantedBy ?? []))]
   const givers = await Promise.all(ids.map((id) => ask(api.users[':id'].$get({ param: { id: String(id) } }))))

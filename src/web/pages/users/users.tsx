@@ -14,7 +14,7 @@ import { userTexts } from '../../strings/people/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const FIRST_PAGE = 100
-/** Of one answer at most. */
+/** The maximum in one answer. */
 const PAGE = 500
 
 /** The first `wanted` users that match, page by page. */
@@ -25,7 +25,7 @@ async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; to
     const page = await ask(
       api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit), offset: String(offset) } }),
     )
-    // A user created meanwhile shifts others to the next page: each is shown once.
+    // A user created meanwhile shifts others to the next page, so duplicates are removed.
     for (const found of page.users) users.set(found.id, found)
     offset += limit
     if (offset >= wanted || offset >= page.total) return { users: [...users.values()], total: page.total }

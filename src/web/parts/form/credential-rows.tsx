@@ -42,7 +42,7 @@ export function TokenRow({ token, children }: { token: Token; children: Componen
   )
 }
 
-/** A browser and its system out of a User-Agent header. */
+/** The browser and its system from a User-Agent header. */
 export function deviceName(userAgent: string | null): string {
   if (userAgent === null) return t.common.none
   const browser = /(Edg|OPR|Firefox|Chrome|Safari)\/(\d+)/.exec(userAgent)

@@ -11,7 +11,7 @@ type InputProps = {
   name?: string
   value?: string
   defaultValue?: string | number
-  /** The id of a `datalist`: values on offer. */
+  /** The id of a `datalist` with suggested values. */
   list?: string
   autocomplete?: 'off' | 'username' | 'current-password' | 'new-password' | 'one-time-code'
   autocapitalize?: 'off'
@@ -53,7 +53,7 @@ export function Field({ label, hint, error, ...input }: FieldProps) {
 type OwnProps = InputProps & { id: string; describedBy: string; invalid: boolean }
 
 function Input({ describedBy, invalid, ...input }: OwnProps) {
-  // JSX wants to know the type of an input when it is written; here it is known when it is drawn.
+  // JSX needs to know the type of an input in advance; here it is known only on rendering.
   return h('input', { ...input, 'aria-describedby': describedBy, 'aria-invalid': invalid })
 }
 
@@ -103,7 +103,7 @@ export function Select<K extends string>(props: {
   )
 }
 
-/** Characters that the service looks for at most. */
+/** The maximum number of characters that the service searches for. */
 
 export function SearchBox(props: { label: string; hint: string; value: string; onInput(value: string): void }) {
   return (
@@ -123,7 +123,7 @@ export function SearchBox(props: { label: string; hint: string; value: string; o
   )
 }
 
-/** A few choices that exclude each other, side by side. */
+/** A few choices side by side, of which one is active. */
 export function Segments<K extends string>(props: {
   label: string
   value: K | null

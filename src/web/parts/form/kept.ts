@@ -6,9 +6,9 @@ import { user } from '../../state/session.ts'
 
 export type Kept = {
   readonly value: Signal<string>
-  /** Whether it was there already: begun before a reload, another page, or another sign-in. */
+  /** Whether there was a text already: begun before a reload, on another page, or before another sign-in. */
   readonly wasBegun: boolean
-  /** It was sent, or is no longer wanted. */
+  /** The text was sent, or is no longer wanted. */
   forget(): void
 }
 
@@ -27,7 +27,7 @@ export function useKept(place: string, initial = ''): Kept {
     // Somebody else has changed a text that is not being edited here.
     if (value.peek() === last) value.value = initial
   }, [initial])
-  // Immediately, not with the next frame: the session may end in between.
+  // Immediately, not with the next frame, because the session may end in between.
   useEffect(() => effect(() => keepDraft(key, value.value === before.current ? '' : MARK + value.value)), [])
   return { value, wasBegun: found !== '', forget: () => keepDraft(key, '') }
 }
@@ -37,5 +37,5 @@ export function typedInto({ value }: Kept): { value: string; onInput(event: Targ
   return { value: value.value, onInput: (event) => (value.value = event.currentTarget.value) }
 }
 
-/** Distinguishes an emptied text from none. */
+/** Distinguishes an emptied text from a missing one. */
 const MARK = '='

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 import { isCalled, type Node, nodeName } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 
-/** More matches than these are narrowed by typing on. */
+/** At most this many matches are shown; typing narrows them. */
 const MOST_SHOWN = 8
 
 type Props = {
@@ -11,7 +11,7 @@ type Props = {
   nodes: readonly Node[]
   /** The !hex id of the chosen node; empty: none. */
   value: string
-  /** Takes the focus at once, for example in a window that was opened for it. */
+  /** Takes the focus at once, for example in a dialog that was opened for it. */
   autofocus?: boolean
   onChoose(nodeId: string): void
 }
@@ -90,7 +90,7 @@ export function NodePicker({ label, nodes, value, autofocus = false, onChoose }:
   )
 }
 
-/** Names that begin with what is wanted come first. */
+/** Names that begin with the search term come first. */
 function find(nodes: readonly Node[], wanted: string): readonly Node[] {
   const rank = (node: Node) => (nodeName(node).toLowerCase().startsWith(wanted) ? 0 : 1)
   return nodes

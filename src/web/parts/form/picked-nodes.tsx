@@ -2,7 +2,7 @@ import { nameOfId } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
 
-/** Chosen nodes by name, each with a button that takes it out. Nodes are !hex ids. */
+/** Chosen nodes by name, each with a button to remove it. Nodes are !hex ids. */
 export function PickedNodes({
   nodes,
   onChange,

@@ -9,12 +9,12 @@ import { scopeTexts } from '../../strings/people/scope.ts'
 import { Failure } from '../notice.tsx'
 import { Segments } from './field.tsx'
 
-/** What of the contents of the mesh somebody sees: channels by name, and direct messages. Writing needs reading. */
+/** Which contents of the mesh somebody sees: channels by name, and direct messages. Writing requires reading. */
 export function ScopeFields({ value }: { value: Signal<Scope> }) {
   const { data, error, reload } = useLoad(async () => (await ask(api.channels.$get())).channels, [])
   const known = (data.value ?? []).filter(({ role }) => role !== 'DISABLED')
   const { channels, direct } = value.value
-  // Kept while all are chosen, so that a look at the other choice loses nothing.
+  // Kept while all channels are chosen, so that trying the other choice loses nothing.
   const chosen = useSignal<Exclude<Channels, 'all'> | null>(null)
   const used = [...new Set(known.map(({ index }) => index))]
   const listed = [...new Set([...used, ...(channels === 'all' ? [] : channels.read)])].toSorted((a, b) => a - b)

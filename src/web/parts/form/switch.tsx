@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 import '../../styles/controls.css'
 
 type Props = {
-  /** Read out where `children` do not name it. */
+  /** The accessible name, if `children` do not contain it. */
   label?: string
   checked: boolean
   disabled?: boolean
@@ -13,7 +13,7 @@ type Props = {
   children?: ComponentChildren
 }
 
-/** Something that is on or off. */
+/** A switch. */
 export function Switch({ label, checked, disabled = false, hint, error, onChange, children }: Props) {
   const id = useId()
   return (

@@ -4,7 +4,7 @@ import { t } from '../../strings.ts'
 import { Empty, Loading } from '../notice.tsx'
 import { Page } from '../page.tsx'
 
-/** A page whose code is loaded when it is first opened; its heading, `title`, is shown at once. Null: no heading. */
+/** A page whose code is loaded when it is first opened. Its heading, `title`, is shown at once; null: no heading. */
 export function later<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   title: string | null = null,
@@ -35,7 +35,7 @@ export function later<P extends object>(
   }
 }
 
-/** The service is away, or runs another version than this page came from. */
+/** The service is unreachable, or has another version than this page. */
 function Missing({ retry }: { retry: () => void }) {
   return (
     <Page title={t.shell.missing}>

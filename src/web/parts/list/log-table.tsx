@@ -26,21 +26,21 @@ export function LogTable({ headings, children }: { headings: readonly Heading[];
   )
 }
 
-/** Whether columns for wide screens alone are there: a cell across all of them would bring them back on a phone. */
+/** Whether columns for wide screens are shown: a cell across all of them would make them reappear on a phone. */
 const wideScreen = matchMedia('(width > 60rem)')
 const isWide = signal(wideScreen.matches)
 wideScreen.addEventListener('change', ({ matches }) => (isWide.value = matches))
 
 type LogRowProps = {
   at: number
-  /** How many cells there are after the time, and how many of them on wide screens alone. */
+  /** The number of cells after the time, and how many of them are for wide screens only. */
   span: number
   wideSpan: number
   details(): ComponentChildren
   children: ComponentChildren
 }
 
-/** One line, and all of it once it is opened. `children` are the cells after the time. */
+/** One line, and all details once it is opened. `children` are the cells after the time. */
 export function LogRow(props: LogRowProps) {
   const isOpen = useSignal(false)
   return (
@@ -70,7 +70,7 @@ export function LogRow(props: LogRowProps) {
   )
 }
 
-/** Names and values as they are. */
+/** Names and values, unformatted. */
 export function RawFacts({ facts }: { facts: readonly (readonly [name: string, value: string])[] }) {
   return (
     <dl class="facts mono">

@@ -1,6 +1,6 @@
 import { Icon } from '../icon.tsx'
 
-/** A symbol with a meaning, in words for users who point at it or cannot see it. */
+/** A symbol with its meaning in words, for users who point at it or cannot see it. */
 export function Mark({ icon, words, tone = 'faint' }: Props) {
   return (
     <span class={tone} title={words}>

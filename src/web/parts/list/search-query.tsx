@@ -11,7 +11,7 @@ export function SearchQuery({ label, hint }: { label: string; hint: string }) {
   const typed = useSignal(asked)
   const sent = useRef(asked)
   useEffect(() => {
-    // Changed from elsewhere: a link or the browser's history.
+    // Changed by a link or the browser's history.
     if (asked !== sent.current) typed.value = sent.current = asked
   }, [asked])
   useEffect(() => {

@@ -23,7 +23,7 @@ export function SteadyList({ steady, fill = false, children }: Props) {
             class="button small"
             onClick={({ detail }) => {
               update()
-              // The button disappears; keyboard users continue in the list.
+              // The button disappears, so keyboard users continue in the list.
               const next = box.current?.querySelector<HTMLElement>('[tabindex="0"], a, button')
               if (detail === 0) next?.focus()
             }}

@@ -6,7 +6,7 @@ export type Column<T, K extends string> = {
   readonly key: K
   readonly name: string
   readonly cell: (row: T) => ComponentChildren
-  /** Shown on wide screens alone, or on even wider ones. */
+  /** Shown only on wide screens, or only on even wider ones. */
   readonly wideOnly?: boolean
   readonly widestOnly?: boolean
   readonly isNumber?: boolean
@@ -26,7 +26,7 @@ type Props<T, K extends string> = {
 const ROW_PX = 44
 const SPARE_ROWS = 8
 
-/** On paper all rows stand. */
+/** When printing, all rows are rendered. */
 const isPrinting = signal(false)
 const print = matchMedia('print')
 print.addEventListener('change', () => setPrinting(print.matches))
@@ -34,7 +34,7 @@ addEventListener('beforeprint', () => setPrinting(true))
 addEventListener('afterprint', () => setPrinting(false))
 
 function setPrinting(is: boolean): void {
-  // The browser prints what is drawn when this returns.
+  // The browser prints what is rendered when this returns.
   const before = options.debounceRendering
   options.debounceRendering = (draw) => draw()
   isPrinting.value = is
@@ -54,7 +54,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
     return () => observer.disconnect()
   }, [])
   const { rows, columns } = props
-  // One tab stop: what is in the rows is reached by arrow keys.
+  // One tab stop: arrow keys reach what is in the rows.
   useLayoutEffect(() => {
     for (const inner of box.current?.querySelectorAll<HTMLElement>('tbody a, tbody button') ?? []) inner.tabIndex = -1
   })
@@ -82,7 +82,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
   const first = isAll ? 0 : Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
   const last = isAll ? rows.length : Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
   return (
-    // A region that scrolls must take the focus, else a keyboard can't scroll it.
+    // A region that scrolls must take the focus, or else a keyboard cannot scroll it.
     <div
       class="table-box virtual"
       ref={box}
@@ -91,7 +91,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
       aria-label={props.label}
       onKeyDown={walk}
       onScroll={(event) => {
-        // A new window only when the old one runs out: not a drawing for every pixel.
+        // Renders other rows only when the present ones run out, not for every pixel.
         const scrolled = event.currentTarget.scrollTop
         if (Math.abs(scrolled - top.value) > (ROW_PX * SPARE_ROWS) / 2) top.value = scrolled
       }}
@@ -145,7 +145,7 @@ function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
   )
 }
 
-// One cell: across all columns it would bring those back that narrow screens do without.
+// One cell, because a cell across all columns would make those reappear that narrow screens omit.
 function Gap({ rows }: { rows: number }) {
   if (rows <= 0) return null
   return (

@@ -13,7 +13,7 @@ type Found = { readonly name: string; readonly kind: string; run(): void }
 
 const MOST_SHOWN = 12
 
-/** Finds pages, nodes and actions by a part of their names. */
+/** Finds pages, nodes and actions by part of their names. */
 export function Finder({ onClose }: { onClose(): void }) {
   if (can('nodes', 'read')) useNodes()
   const id = useId()

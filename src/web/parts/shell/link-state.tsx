@@ -4,7 +4,7 @@ import { liveState } from '../../state/live.ts'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
-/** The state of the radio link in one line. Drawn only for users who may see it. */
+/** The state of the radio link in one line. Rendered only for users who may see it. */
 export function LinkState() {
   return has('radio') ? <KnownLinkState /> : null
 }

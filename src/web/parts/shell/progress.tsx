@@ -4,7 +4,10 @@ import { keptAt } from '../../state/kept.ts'
 import { awaited } from '../../state/load.ts'
 import { t } from '../../strings.ts'
 
-/** Shows that data is loading, and the age of the data shown meanwhile. In the margin of the page: it moves nothing. */
+/**
+ * Shows that data is loading, and the age of the data shown meanwhile. It stands in the margin of the page, so it moves
+ * nothing.
+ */
 export function Progress() {
   const isAwaited = online.value && awaited.value > 0
   const at = online.value ? keptAt.value : null

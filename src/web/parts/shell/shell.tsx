@@ -30,7 +30,7 @@ function entries(): Entry[] {
   return ROUTES.flatMap(({ nav, need }) => (nav !== undefined && mayOpen(need) ? [nav] : []))
 }
 
-/** The frame of every page, for signed-in users and for strangers. */
+/** The frame of every page, for signed-in users and for people without an account. */
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(warmPages, [])
   useEffect(keepFiles, [])
@@ -170,7 +170,7 @@ function SignIn() {
   )
 }
 
-/** On every page while an administrator sees as somebody else. */
+/** Shown on every page while an administrator sees as somebody else. */
 function SeeingAsBar({ name }: SeeingAs) {
   return (
     <div class="seeing-as" role="status">
@@ -246,7 +246,7 @@ function TabBar() {
   )
 }
 
-/** A page outside the application: it leads nowhere else. */
+/** A page outside the application: no navigation. */
 export function Alone({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <main class="alone">

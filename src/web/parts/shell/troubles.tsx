@@ -15,7 +15,7 @@ import { say } from '../notice.tsx'
 const RETRY_MS = 3000
 const CUT_MS = 2000
 
-/** Problems, shown on every page at its lower edge: there they move nothing that a user is about to press. */
+/** Problems, shown at the lower edge of every page, where they move nothing that a user is about to press. */
 export function Troubles() {
   return (
     <div class="troubles">
@@ -55,7 +55,7 @@ function Connection() {
   )
 }
 
-/** Most interruptions end before anybody could have read about them. */
+/** Most interruptions end before anybody could read about them. */
 function useIsCut(): boolean {
   const isCut = liveState.value === 'cut'
   const isLasting = useSignal(false)

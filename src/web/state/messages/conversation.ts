@@ -9,17 +9,20 @@ import { withNews } from './news.ts'
 
 const POLL_MS = 4000
 const PAGE_SIZE = 60
-/** While a linked message is searched, larger steps, and this many of them before the reader is asked again. */
+/**
+ * The page size and the number of pages while a linked message is searched, before the user is asked whether to
+ * continue.
+ */
 const SEEK_SIZE = 250
 const SEEK_STEPS = 4
-/** One whose id is known is certain to come, or certain to be gone. */
+/** The number of pages for a message with a known id, which will certainly be found or is certainly deleted. */
 const LINK_STEPS = 40
 
-/** Which messages are looked at: those of a channel, with one node, or of all. */
+/** Which messages are shown: those of a channel, with one node, or all. */
 export type Wanted = {
   readonly channel: string | null
   readonly partner: string | null
-  /** Of these only what is searched for: empty texts and null are no limit. */
+  /** The search; empty texts and null are no limits. */
   readonly q: string
   /** Node ID of the sender. */
   readonly from: string | null
@@ -32,7 +35,7 @@ export function isSearch({ q, from, since, until }: Wanted): boolean {
   return q !== '' || from !== null || since !== '' || until !== ''
 }
 
-/** The start of a day, or of one some days later, in milliseconds; null: no day. */
+/** The start of a day, or of a day some days later, in milliseconds; null: not a day. */
 function startOfDay(day: string, later = 0): number | null {
   const [year, month, date] = day.split('-').map(Number)
   if (year === undefined || month === undefined || date === undefined) return null
@@ -41,17 +44,17 @@ function startOfDay(day: string, later = 0): number | null {
 }
 
 export type Conversation = {
-  /** Oldest first; null until they came. */
+  /** Oldest first; null until they were loaded. */
   readonly messages: readonly Message[] | null
-  /** They are what was seen last: the latest are on their way, or the service cannot be reached. */
+  /** They are the stored ones from the last visit: the latest are loading, or the service is unreachable. */
   readonly isKept: boolean
   readonly error: ApiError | null
   readonly hasOlder: boolean
   readonly isBusy: boolean
   older(): void
   /**
-   * Loads earlier messages until the wanted one is among them, and answers it; null: not found yet. `id`: that of the
-   * wanted one, where it is known.
+   * Loads earlier messages until the wanted one is among them, and returns it; null: not found yet. `id`: its id, if
+   * known.
    */
   seek(isWanted: (message: Message) => boolean, id?: number): Promise<Message | null>
   reload(): void
@@ -59,7 +62,9 @@ export type Conversation = {
   add(message: Message): void
 }
 
-/** The messages of one conversation, kept fresh; earlier ones stay once they were loaded. `wanted` never changes. */
+/**
+ * The messages of one conversation, kept up to date. Earlier ones stay once they were loaded. `wanted` never changes.
+ */
 export function useConversation(wanted: Wanted): Conversation {
   const { channel, partner, q, from } = wanted
   const since = startOfDay(wanted.since)
@@ -89,8 +94,8 @@ export function useConversation(wanted: Wanted): Conversation {
   }
   const take = (event: LiveEvent) => {
     const known = messages.peek()
-    // Only the service knows what a search finds.
-    // Between what was kept and the news there may be messages that are not here.
+    // Only the service can tell which messages match a search. Between the stored messages and the new ones, some may
+    // be missing here.
     if (event === null || known === null || isKept.peek() || isSearch(wanted)) return false
     const next = withNews(known, event, isWanted)
     if (next === null) return false
@@ -113,7 +118,7 @@ export function useConversation(wanted: Wanted): Conversation {
   const loadOlder = async (limit: number) => {
     const before = next.peek()
     const page = await load(before, limit)
-    // The conversation started over meanwhile: this page no longer comes before it.
+    // The conversation was reloaded meanwhile, so this page no longer precedes it.
     if (next.peek() !== before) return
     messages.value = merge(messages.peek() ?? [], page.messages)
     next.value = page.nextBefore
@@ -143,14 +148,14 @@ export function useConversation(wanted: Wanted): Conversation {
   }
 }
 
-/** More arrived than one page holds: the messages in between are unknown. */
+/** More arrived than one page holds, so the messages in between are unknown. */
 function hasGap(known: readonly Message[], { messages, nextBefore }: MessagePage): boolean {
   const oldest = messages.at(-1)
   const newest = known.at(-1)
   return nextBefore !== null && oldest !== undefined && newest !== undefined && oldest.id > newest.id
 }
 
-/** Oldest first, each once. One that says the same stays the same object, so that it is not drawn again. */
+/** Oldest first, without duplicates. An unchanged message stays the same object, so that it is not rendered again. */
 function merge(known: readonly Message[], fresh: readonly Message[]): Message[] {
   const byId = new Map(known.map((message) => [message.id, message]))
   for (const message of fresh) {

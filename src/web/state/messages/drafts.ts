@@ -1,6 +1,6 @@
 /** Texts that were written and not sent, kept in this tab through a reload and another sign-in. */
 const PREFIX = 'draft:'
-/** Where the browser keeps nothing. */
+/** Used if the browser stores nothing. */
 const fallback = new Map<string, string>()
 
 /** `place` distinguishes drafts: user and conversation. */
@@ -27,6 +27,6 @@ export function dropDrafts(): void {
   try {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
   } catch {
-    // Nothing is kept there.
+    // Nothing is stored there.
   }
 }

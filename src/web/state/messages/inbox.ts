@@ -9,13 +9,13 @@ import { BROADCAST, type Message, type MessagePage } from '../mesh.ts'
 import { can, user } from '../session.ts'
 
 const POLL_MS = 10_000
-/** The number of messages in which unread ones are counted. */
+/** The number of messages among which unread ones are counted. */
 const INBOX_SIZE = 200
 
-/** The newest messages of all conversations, newest first; null until they came once. */
+/** The newest messages of all conversations, newest first; null until they were loaded once. */
 export const inbox = signal<readonly Message[] | null>(null)
 
-/** `channel=0` or `with=!a0cb0001`: also in the address of the conversation. */
+/** `channel=0` or `with=!a0cb0001`, as in the address of the conversation. */
 export function conversationOf({ toNodeNum, channel, direction, toNodeId, fromNodeId }: Message): string {
   if (toNodeNum === BROADCAST) return `channel=${channel}`
   return `with=${direction === 'out' ? toNodeId : fromNodeId}`
@@ -26,7 +26,7 @@ async function refreshInbox(): Promise<void> {
   try {
     const { messages } = await askAs<MessagePage>(api.messages.$get({ query: { limit: String(INBOX_SIZE) } }))
     inbox.value = messages
-    // A new user does not have a thousand unread messages.
+    // A new user should not have a thousand unread messages.
     if (marks.peek().from === null) keepMarks({ ...marks.peek(), from: messages[0]?.id ?? 0 })
   } catch (error) {
     // Old data stays; a page of messages shows its own errors.
@@ -34,7 +34,7 @@ async function refreshInbox(): Promise<void> {
   }
 }
 
-/** Whether an event contains the message itself, or its state: then it is in the inbox, and no request is needed. */
+/** Whether an event contains the message itself, or its state: it is then added to the inbox without a request. */
 function takeEvent(event: LiveEvent): boolean {
   const known = inbox.peek()
   if (event === null || known === null) return false
@@ -49,7 +49,7 @@ export function forgetInbox(): void {
   inbox.value = null
 }
 
-/** Where the inbox is kept fresh: once in the page. */
+/** Keeps the inbox up to date: once per page. */
 export function InboxKeeper(): null {
   useKeptList('inbox', inbox)
   useEffect(() => void refreshInbox(), [])
@@ -59,7 +59,7 @@ export function InboxKeeper(): null {
 
 /** How far somebody has read: ids of messages. */
 type Marks = {
-  /** Up to this one, everywhere; null: nothing is known yet. */
+  /** The highest id read everywhere; null: unknown yet. */
   readonly from: number | null
   readonly read: Readonly<Record<string, number>>
 }
@@ -82,7 +82,7 @@ function loadMarks(key: string): Marks {
     const found: unknown = JSON.parse(localStorage.getItem(key) ?? 'null')
     return isMarks(found) ? found : NO_MARKS
   } catch {
-    // Storage is blocked, or something else wrote there: counting begins now.
+    // Storage is blocked, or contains something else: counting begins now.
     return NO_MARKS
   }
 }
@@ -108,20 +108,20 @@ export function readUpTo(conversation: string | null, { from, read }: Marks = ma
   return Math.max(from ?? Number.MAX_SAFE_INTEGER, conversation === null ? 0 : (read[conversation] ?? 0))
 }
 
-/** Up to which id each conversation is read at this moment, as `readUpTo` answers it. */
+/** Up to which id each conversation is read at this moment, as from `readUpTo`. */
 export function readNow(): (conversation: string) => number {
   const known = marks.peek()
   return (conversation) => readUpTo(conversation, known)
 }
 
-/** Somebody has seen a conversation up to this message; in the view of all, all of them. */
+/** Marks a conversation as read up to this message. The view of all messages marks all conversations. */
 export function markRead(conversation: string | null, id: number): void {
   const { from, read } = marks.peek()
   if (from === null || id <= readUpTo(conversation)) return
   keepMarks(conversation === null ? { from: id, read } : { from, read: { ...read, [conversation]: id } })
 }
 
-/** Texts that came and were not seen, by conversation. */
+/** Unread texts by conversation. */
 export const unread = computed((): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const message of inbox.value ?? []) {

@@ -4,8 +4,8 @@ import type { LiveEvent } from '../live.ts'
 import type { Message } from '../mesh.ts'
 
 /**
- * Messages, newest first, updated by an event of the kind `message` or `delivery`; null if that is not sufficient.
- * `isWanted`: which of them belong to the list.
+ * Messages, newest first, updated by an event of the kind `message` or `delivery`; null if the event is not sufficient.
+ * `isWanted`: whether a message belongs to the list.
  */
 export function withNews(
   known: readonly Message[],
@@ -26,7 +26,7 @@ export function withNews(
   return known.some(isIt) ? known.map((message) => (isIt(message) ? { ...message, ...changes } : message)) : null
 }
 
-// The service created them: an object with an id is a message as in the list.
+// The service created them: an object with an id is a message in the form of the list.
 function isMessage(value: unknown): value is Message {
   return isRecord(value) && typeof value['id'] === 'number' && typeof value['text'] === 'string'
 }

@@ -118,7 +118,7 @@ function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) 
   )
 }
 
-/** Corners as users write them: latitude and longitude, one line each. */
+/** Corners as users write them: latitude and longitude, one corner per line. */
 function showCorners(points: readonly (readonly [number, number])[]): string {
   return points.map(([latitude, longitude]) => `${latitude}, ${longitude}`).join('\n')
 }

@@ -97,7 +97,7 @@ type NumberProps = {
   max?: number
 }
 
-/** A number that must be given. */
+/** A number that is required. */
 export function NumberField({ label, value, set, ...bounds }: NumberProps) {
   return (
     <Field

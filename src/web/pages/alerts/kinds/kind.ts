@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { NewRule } from '../rule.ts'
 
-/** What a new rule of any kind begins with. */
+/** The initial values of a new rule of any kind. */
 export type Common = { readonly name: string; readonly destinations: number[] }
 
 export type FieldsProps<Rule> = { readonly rule: Rule; set(changes: Partial<Rule>): void }
@@ -13,7 +13,7 @@ export type KindView<Rule extends NewRule> = {
   fresh(common: Common): Rule
   /** A rule as a sentence. */
   sentence(rule: Rule): string
-  /** The fields of its own; null: it has none. */
+  /** The fields that only this kind has; null: none. */
   Fields(props: FieldsProps<Rule>): JSX.Element | null
 }
 

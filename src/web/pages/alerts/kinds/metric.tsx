@@ -9,7 +9,7 @@ import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'metric'>
 
-/** Offered; any other one can be typed. */
+/** Metrics that are offered; any other can be typed. */
 const COMMON = [
   'deviceMetrics.batteryLevel',
   'deviceMetrics.voltage',

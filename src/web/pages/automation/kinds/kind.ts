@@ -16,12 +16,12 @@ export type Fact = readonly [name: string, value: string]
 export type KindView<OwnRule, Own> = {
   readonly name: string
   readonly help: string
-  /** Tokens that its text may hold. */
+  /** Tokens that its text may contain. */
   readonly tokens: readonly TokenName[]
   /** The initial values of the form. */
   readonly empty: Own
   draftOf(rule: OwnRule): Partial<Own>
-  /** The form's content, valid or not: the service reports errors. */
+  /** The form's content, valid or not, because the service reports errors. */
   ruleOf(draft: Own, common: Common): NewRule
   /** Whether everything is filled in. */
   isWhole(draft: Own): boolean
@@ -30,7 +30,7 @@ export type KindView<OwnRule, Own> = {
   /** An example message for the dry run. Absent: the rule runs on schedule. */
   sampleOf?(draft: Own): Sample
   Fields(props: { form: Form<Own> }): JSX.Element
-  /** A rule in a few words. */
+  /** A short description of a rule. */
   summary(rule: OwnRule, channels: Channels): readonly string[]
   /** Details that the summary leaves out. */
   facts(rule: OwnRule): readonly Fact[]

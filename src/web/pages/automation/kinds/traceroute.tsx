@@ -97,7 +97,7 @@ function Fields({ form }: { form: Form<Draft> }) {
   )
 }
 
-/** Nodes in turn: a list that is added to and taken from. */
+/** A list of nodes in turn, to which nodes are added and from which they are removed. */
 function NodeList({ form }: { form: Form<Draft> }) {
   const { draft, set } = form
   const typed = useSignal('')

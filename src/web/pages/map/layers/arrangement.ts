@@ -7,18 +7,18 @@ import { createNames, type Named } from '../names.ts'
 import { type Dots, RELAYS } from './nodes.ts'
 import type { Waypoints } from './waypoints.ts'
 
-/** If more nodes are visible, only those that somebody marked are named. */
+/** If more nodes are visible, only marked nodes are named. */
 const MOST_NAMED = 300
 
 type Parts = {
   readonly dots: Dots
   readonly lines: Lines
   readonly waypoints: Waypoints
-  /** Which nodes have a short name: all; all, but only these stand out; none. */
+  /** Which nodes have a short name: all; all, with emphasis on these; none. */
   readonly named: () => 'all' | ReadonlySet<number> | 'none'
 }
 
-/** Keeps the texts of the map apart: more important ones take their room first. */
+/** Keeps the texts of the map apart. More important ones are placed first. */
 export function createArrangement(map: LeafletMap, parts: Parts): () => void {
   const names = createNames(map)
   return () => {
@@ -41,7 +41,7 @@ export function createArrangement(map: LeafletMap, parts: Parts): () => void {
   }
 }
 
-/** Whose short name is written, the first ones first. */
+/** The nodes whose short names are shown, the most important first. */
 function toName(dots: readonly Named[], now: number): readonly Named[] {
   const isFew = dots.length <= MOST_NAMED
   const last = ({ isDimmed }: Named) => Number(isDimmed)
@@ -54,7 +54,7 @@ function isMarked({ isLocal, isFavorite }: Node): boolean {
   return isLocal || isFavorite
 }
 
-/** Nodes that somebody marked, then those that relay for others, then those active now. */
+/** Marked nodes, then those that relay for others, then those active now. */
 function rank(node: Node, now: number): number {
   return isMarked(node) ? 0 : 1 + ageOf(node, now) + (RELAYS.has(node.role ?? '') ? 0 : 3)
 }

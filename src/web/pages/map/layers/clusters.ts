@@ -1,11 +1,11 @@
 import type { Place } from './sheet.ts'
 
-/** Draws nearer together than this many pixels become one. */
+/** Dots closer together than this many pixels are joined. */
 export const CLUSTER_PX = 36
 
 /**
- * Joins what lies within CLUSTER_PX of each other at this scale (pixels for one of zoom 0). The result depends on the
- * order of `items` alone: give it a steady one. An item that joins nobody is a group of its own.
+ * Joins what lies within CLUSTER_PX of each other at this scale (pixels per pixel at zoom 0). The result depends only
+ * on the order of `items`, so use a stable one. An item with no neighbour is a group of its own.
  */
 export function groupNear<T extends { readonly world: Place }>(items: readonly T[], scale: number): T[][] {
   const size = CLUSTER_PX / scale

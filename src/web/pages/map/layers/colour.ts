@@ -17,13 +17,13 @@ const TOKENS = [
 export type Token = (typeof TOKENS)[number]
 export type Palette = (token: Token) => string
 
-/** The colours of the current scheme: read at once, because each costs a layout. */
+/** The colours of the current scheme, read all at once, because each read costs a layout. */
 export function readPalette(): Palette {
   const found = new Map(TOKENS.map((token) => [token, colour(token)]))
   return (token) => found.get(token) ?? ''
 }
 
-/** A design token as a colour that a canvas understands. */
+/** A design token as a colour that a canvas accepts. */
 export function colour(token: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${token})`

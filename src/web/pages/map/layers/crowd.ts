@@ -1,13 +1,16 @@
 /** A rectangle in pixels of the map's box. */
 export type Box = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
-/** The texts already on the map, so that none is written over another. */
+/** The texts already on the map, so that none is drawn over another. */
 export type Crowd = {
   isFree(box: Box): boolean
   take(box: Box): void
 }
 
-/** Boxes are looked for in cells of this size, in pixels: thousands of dots need not be compared with each other. */
+/**
+ * The size in pixels of the cells in which boxes are looked up, so that thousands of dots need not be compared with
+ * each other.
+ */
 const CELL_PX = 64
 
 export function createCrowd(): Crowd {
@@ -39,12 +42,12 @@ function overlap(a: Box, b: Box): boolean {
 const widths = new Map<string, number>()
 let pen: CanvasRenderingContext2D | null = null
 
-/** Pixels of this many rem: they follow the reader's text size. */
+/** This many rem in pixels: they follow the reader's text size. */
 export function remPx(rem: number): number {
   return rem * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
 }
 
-/** How wide a text of the map is in pixels, without drawing it; `family` is a token of the design. */
+/** The width of a text on the map in pixels, without drawing it. `family` is a design token. */
 export function textWidth(text: string, family: '--font' | '--mono', sizePx: number): number {
   const key = `${family} ${sizePx} ${text}`
   const known = widths.get(key)

@@ -21,7 +21,7 @@ export type MapContent = {
   readonly track: readonly Spot[]
   readonly links: readonly Link[]
   readonly traces: readonly Traceroute[]
-  /** The only one of them, which the user asked for. */
+  /** The only line, which the user asked for. */
   readonly route: Traceroute | null
   readonly waypoints: readonly Waypoint[]
   readonly layers: Layers
@@ -44,7 +44,7 @@ export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: 
 export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
   const { shown, chosen, track, links, traces, route, waypoints } = content
   const { nodes: dots, precision, clusters, labels } = content.layers
-  // Nodes grow old also while nothing is heard.
+  // Nodes also age while nothing is heard.
   const minute = useComputed(() => Math.floor(now.value / 60_000)).value
   const nodes = useSame(shown)
   const chosenNum = chosen?.nodeNum ?? null
@@ -74,12 +74,12 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
   useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])
 }
 
-/** The nodes of both ways of a traceroute. */
+/** The nodes of both directions of a traceroute. */
 function nodesOf(route: Traceroute): ReadonlySet<number> {
   return new Set(waysOf(route).flatMap(({ nodes }) => nodes.flatMap((nodeNum) => nodeNum ?? [])))
 }
 
-/** The list before, while it has the same elements. */
+/** The previous list, if its elements are the same. */
 function useSame<T>(list: readonly T[]): readonly T[] {
   const last = useRef(list)
   const isSame = last.current.length === list.length && list.every((item, index) => item === last.current[index])

@@ -31,20 +31,20 @@ export type ShownLines = {
   readonly ways: readonly Way[]
   /** Where one node was, oldest first. */
   readonly track: readonly Spot[]
-  /** Everything but the ways is dimmed. */
+  /** Everything except the routes is dimmed. */
   readonly isRoute: boolean
 }
 
 export type Lines = {
   show(shown: ShownLines): void
   draw(frame: Frame): void
-  /** The time of the spot of the track at a point of the map's box; null: there is none. */
+  /** The time of the track's point at a place of the map's box; null: there is none. */
   spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(crowd: Crowd): void
 }
 
-/** How far a line bends to its right, as a part of its length: so that there and back lie side by side. */
+/** How far a line bends to its right, as a share of its length, so that both directions lie side by side. */
 const BEND = 0.12
 /** More dots than these would hide the track. */
 const MOST_DOTS = 300
@@ -63,7 +63,7 @@ type Stroke = {
 }
 
 export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette): Lines {
-  // Above everything.
+  // Above everything else.
   map.createPane('signals').style.zIndex = '630'
   const labels = layerGroup().addTo(map)
   let shown: ShownLines = { links: [], areLinksNumbered: false, ways: [], track: [], isRoute: false }
@@ -71,7 +71,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
   let found: { version: number; zoom: number; links: Stroke[]; ways: Stroke[] } | null = null
   let signals: Signal[] = []
   let signalsKey = ''
-  // Nodes move, and join in clusters by the zoom: the ends are looked up again then.
+  // Nodes move, and form clusters depending on the zoom, so the ends are looked up again then.
   const strokes = () => {
     const [version, zoom] = [dots.version(), map.getZoom()]
     if (found?.version !== version || found.zoom !== zoom) {
@@ -120,7 +120,10 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
   }
 }
 
-/** From the neighbour to the node that hears it. Straight ones between the same two ends are one, the best heard. */
+/**
+ * From the neighbour to the node that hears it. Straight lines between the same two ends become one, with the best
+ * signal.
+ */
 function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots): Stroke[] {
   const best = new Map<string, Stroke>()
   const ids = new Map<Place, number>()
@@ -141,7 +144,7 @@ function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots): St
   return [...best.values()]
 }
 
-/** Hop by hop. A hop is dashed if the nodes in between are unknown or have no position. */
+/** Hop by hop. A hop is dashed if nodes in between are unknown or have no position. */
 function strokesOfWay({ nodes, snr }: Way, dots: Dots): Stroke[] {
   const strokes: Stroke[] = []
   let last: { at: Place; index: number } | null = null
@@ -166,10 +169,12 @@ type Manner = {
   readonly halo?: string
 }
 
-/** As many lines at once as a canvas fills well: with thousands in one path it compares each with each. */
+/**
+ * The number of lines that a canvas draws efficiently at once: in one path of thousands, it compares each with each.
+ */
 const AT_ONCE = 40
 
-/** Lines that touch the sheet, those of one colour together. */
+/** Lines that touch the sheet, grouped by colour. */
 function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, width, alpha, halo }: Manner): void {
   const { pen } = frame
   const groups = new Map<string, Stroke[]>()
@@ -187,7 +192,7 @@ function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, 
       pen.stroke()
     }
   }
-  // Round ends of thousands of thin lines cost more than they show.
+  // Round ends of thousands of thin lines cost more than they are worth.
   pen.lineCap = halo === undefined ? 'butt' : 'round'
   if (halo !== undefined) {
     pen.strokeStyle = halo
@@ -225,7 +230,7 @@ function trace(frame: Frame, { from, to }: Stroke, isBent: boolean): void {
   pen.quadraticCurveTo(frame.x(control), frame.y(control), frame.x(to), frame.y(to))
 }
 
-/** Of a flat arc to the right of the way from `from` to `to`. */
+/** The control point of a flat arc to the right of the line from `from` to `to`. */
 function controlOf(from: Place, to: Place): Place {
   const [x, y] = [to.x - from.x, to.y - from.y]
   return { x: from.x + x / 2 - y * BEND * 2, y: from.y + y / 2 + x * BEND * 2 }
@@ -267,7 +272,7 @@ const LABEL_HEIGHT_REM = 1.25
 /** Arrow, gap and border of a label. */
 const LABEL_EXTRA_REM = 1.625
 
-/** The signal on a line, and an arrow that points where it goes. */
+/** The signal on a line, and an arrow in its direction. */
 function createSignal(map: LeafletMap, { from, to, snr }: Stroke, onto: LayerGroup): Signal {
   const text = decibels(snr)
   const box = document.createElement('span')

@@ -24,7 +24,7 @@ export type ShownNodes = {
   readonly placed: readonly Node[]
   readonly now: number
   readonly chosen: number | null
-  /** Never part of a cluster. */
+  /** These nodes are never part of a cluster. */
   readonly kept: ReadonlySet<number>
   /** All others are dimmed; null: none are. */
   readonly bright: ReadonlySet<number> | null

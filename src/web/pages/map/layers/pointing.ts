@@ -6,19 +6,19 @@ import type { Lines } from './lines.ts'
 import type { Tip } from './tip.ts'
 import { boundsOf, CLUSTERS_END_ZOOM, type Dots, type Unit } from './nodes.ts'
 
-/** How far from a dot a press still means it, in pixels: the targets are 24 pixels for a mouse, 44 for a finger. */
+/** How far from a dot a press still counts, in pixels: targets are 24 pixels wide for a mouse, 44 for a finger. */
 const REACH_PX = { mouse: 8, finger: 16 } as const
 
 export type Choice = {
-  /** Null: the choice is taken back. */
+  /** Null: nothing is chosen any more. */
   choose(nodeId: string | null): void
-  /** Several nodes lie over each other: the user chooses among them. */
+  /** Several nodes lie on top of each other: the user chooses one. */
   ask(nodes: readonly Node[]): void
 }
 
 type Parts = { readonly dots: Dots; readonly lines: Lines; readonly tip: Tip }
 
-/** What the mouse says on pointing, and what a press does. */
+/** What a pointing mouse shows, and what a press does. */
 export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, choice: Choice): void {
   const box = map.getContainer()
   let isFinger = false
@@ -50,7 +50,7 @@ export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, cho
   })
 }
 
-/** Zooms until the nodes of a cluster lie apart; false if it is none, or if they never do. */
+/** Zooms until the nodes of a cluster lie apart; false if it is no cluster, or if they never do. */
 function zoomInto(map: LeafletMap, hits: readonly Unit[]): boolean {
   const clusters = hits.filter(({ nodes }) => nodes.length > 1)
   if (clusters.length === 0) return false

@@ -1,6 +1,6 @@
 import { canvas, type Map as LeafletMap, type Point } from 'leaflet'
 
-/** A place in pixels of the map at zoom 0: independent of what is in sight. */
+/** A place in pixels of the map at zoom 0, independent of the visible part. */
 export type Place = Pick<Point, 'x' | 'y'>
 
 export type Frame = {
@@ -17,8 +17,8 @@ export type Frame = {
 export type Sheet = { redraw(): void }
 
 /**
- * One canvas that is drawn whole by `draw`: after each move, and on `redraw`. Thousands of shapes need no object each.
- * While the map moves or zooms the browser shifts the finished picture.
+ * One canvas, redrawn completely by `draw` after each move and on `redraw`, so that thousands of shapes need no
+ * objects. While the map moves or zooms, the browser shifts the finished picture.
  */
 export function createSheet(
   map: LeafletMap,
@@ -27,7 +27,7 @@ export function createSheet(
 ): Sheet {
   const { style } = map.createPane(pane)
   style.zIndex = String(zIndex)
-  // What lies below can be pointed at; clicks are found by their place.
+  // What lies below can still be pressed; clicks are found by their place.
   style.pointerEvents = 'none'
   const renderer = canvas({ pane, padding: 0.3 })
   const drawAll = () => {
@@ -54,7 +54,7 @@ export function createSheet(
 
 type Ground = { pen: CanvasRenderingContext2D; left: number; top: number; right: number; bottom: number }
 
-/** The context of Leaflet's canvas and its edges, which it keeps to itself; null while it is on no map. */
+/** The context and the edges of Leaflet's canvas, which are private to it; null while it is on no map. */
 function groundOf(renderer: object): Ground | null {
   const { _ctx: pen, _bounds: bounds }: { _ctx?: unknown; _bounds?: unknown } = renderer
   if (!(pen instanceof CanvasRenderingContext2D) || !isBounds(bounds)) return null

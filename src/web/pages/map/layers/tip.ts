@@ -21,7 +21,7 @@ export function createTip(map: LeafletMap): Tip {
       if (key === last) return
       hide()
       last = key
-      // An element instead of text: Leaflet would read markup out of a node's name.
+      // An element instead of text, because Leaflet would read markup in a node's name.
       const words = document.createElement('bdi')
       words.textContent = text
       const icon = divIcon({ className: 'map-tip', html: words, iconSize: [0, 0] })

@@ -7,11 +7,11 @@ const SIZE_PX = 28
 
 export type Waypoints = {
   show(waypoints: readonly Waypoint[]): void
-  /** Keeps the place of their icons free. */
+  /** Keeps the space of their icons free. */
   takeRoom(crowd: Crowd): void
 }
 
-/** Places that people named: their icons, which take the focus like any button. */
+/** Places with names, shown as icons that take the focus like any button. */
 export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
   // Below the nodes, which they must not hide.
   map.createPane('waypoints').style.zIndex = '395'
@@ -25,7 +25,7 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
       }
     },
     show(waypoints) {
-      // A pin that has the focus keeps it.
+      // A pin keeps the focus.
       if (JSON.stringify(waypoints) === JSON.stringify(shown)) return
       shown = waypoints
       layer.clearLayers()
@@ -49,7 +49,7 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
   }
 }
 
-// An element, not markup: Leaflet would read it out of a name.
+// An element instead of text, because Leaflet would read markup in a name.
 function element(className: string, text: string): HTMLElement {
   const found = document.createElement('span')
   found.className = className

@@ -58,7 +58,7 @@ const Sheet = Renderer.extend({
     const [width, height] = [max.x - min.x, max.y - min.y]
     const sharpness = devicePixelRatio > 1 ? 2 : 1
     DomUtil.setPosition(container, min)
-    // A canvas that gets a size becomes empty.
+    // Setting the size of a canvas clears it.
     container.width = sharpness * width
     container.height = sharpness * height
     container.style.width = `${width}px`

@@ -7,7 +7,7 @@ const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 
 const LABEL_WIDTH = 96
 const LABEL_HEIGHT = 56
 
-/** Degrees as lines with their names: the map that needs no other host. */
+/** Lines of latitude and longitude with labels: the map that needs no other host. */
 export function graticule(map: LeafletMap, palette: () => Palette): { draw(): void } {
   // Below the tiles: visible where they are missing.
   const { redraw } = createSheet(map, { pane: 'graticule', zIndex: 150 }, (frame) => drawLines(map, frame, palette()))

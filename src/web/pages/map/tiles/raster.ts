@@ -3,7 +3,10 @@ import { openArchive, readAttribution, type Tiles } from './archive.ts'
 
 type Archive = Extract<Tiles, { kind: 'archive' }>
 
-/** The images of a map file. Drawn, not linked: images that a page makes itself would need a wider policy. */
+/**
+ * The images of a map file. They are drawn on a canvas, because showing them as images would need a wider content
+ * security policy.
+ */
 export async function rasterLayer(tiles: Archive, onAttribution: (text: string) => void): Promise<GridLayer> {
   const archive = openArchive()
   const says = await readAttribution(archive)

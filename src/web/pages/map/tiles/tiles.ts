@@ -2,7 +2,7 @@ import { type GridLayer, type Map as LeafletMap, tileLayer } from 'leaflet'
 import type { Tiles } from './archive.ts'
 
 export type TileReports = {
-  /** Tiles can't be had: nothing more is asked for. */
+  /** Tiles are unavailable: no more are requested. */
   onFail(): void
   /** Whose tiles these are, as their file says. */
   onAttribution(text: string): void
@@ -41,11 +41,11 @@ export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, report
 }
 
 function fromHost({ url, darkUrl, maxZoom }: Extract<Tiles, { kind: 'url' }>, isDark: boolean): GridLayer {
-  // Tile servers require the site that asks; they get the origin only, and no other server gets it.
+  // Tile servers want to know which site asks. They get the origin only, and no other server gets it.
   return tileLayer(isDark ? (darkUrl ?? url) : url, { maxNativeZoom: maxZoom, maxZoom: 24, referrerPolicy: 'origin' })
 }
 
-// The reader of map files is large, and only needed with such a file.
+// The reader of map files is large, and only needed for such a file.
 async function loadArchive(
   tiles: Extract<Tiles, { kind: 'archive' }>,
   isDark: boolean,
