@@ -15,12 +15,14 @@ export function rowJson(columns: readonly { readonly name: string; readonly type
 
 function cellJson(cell: string, type: string): string {
   const marked = `json_object('$int', cast(${cell} as text))`
+  const blob = `when 'blob' then json_object('$base64', to_base64(${cell}))`
   // Without an affinity, the column does not distinguish 5 from 5.0.
-  const integer = hasNoAffinity(type)
-    ? marked
-    : `iif(${cell} between -${MAX_EXACT} and ${MAX_EXACT}, ${cell}, ${marked})`
-  return `case typeof(${cell}) when 'integer' then ${integer}
-    when 'blob' then json_object('$base64', to_base64(${cell})) else ${cell} end`
+  if (hasNoAffinity(type)) return `case typeof(${cell}) when 'integer' then ${marked} ${blob} else ${cell} end`
+  // Nearly every cell is a number in these bounds, or null. Comparing is twice as fast as typeof. SQLite sorts
+  // numbers before texts and blobs.
+  const exact = `${cell} between -${MAX_EXACT} and ${MAX_EXACT} or ${cell} is null`
+  return `case when ${exact} then ${cell}
+    else case typeof(${cell}) when 'integer' then ${marked} ${blob} else ${cell} end end`
 }
 
 // sqlite.org/datatype3.html, section 3.1; ANY belongs to STRICT tables.
