@@ -32,6 +32,7 @@ const keys = {
   code: (userId: number | '%d') => `code:user:${userId}`,
   codeBrowser: ({ userId, nonce }: KnownBrowser) => `code:browser:${userId}:${nonce}`,
   codeBrowsersOf: (userId: number | '%d') => `code:browser:${userId}:`,
+  codeBrowsers: (userId: number | '%d') => `code:browsers:${userId}`,
 }
 const ADDRESSES = 'login:address:'
 const refusedKey = (key: string) => `refused:${key}`
@@ -54,17 +55,10 @@ export async function attemptLogin<R, T>(
   onRefused: (limit: RefusedLimit) => Promise<void>,
 ): Promise<T | null> {
   const { username, browser, reading } = attempt
-  const { LOGIN_MAX_FAILURES: most } = ctx.config
   const readAndCheck = async (rows: R | null) => check(rows ?? (await reading.select.all(reading.values)))
-  const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven'], factor = 1): Limit => {
-    return { key, most: most * factor, forgiven, onRefused: () => onRefused(name) }
-  }
-  if (browser !== null) {
-    const browsers = limit('browsers', keys.browsers(browser.userId), 'one', BROWSERS_FACTOR)
-    return counted(ctx, [browsers, limit('browser', keys.browser(browser), 'all')], readAndCheck, reading)
-  }
-  const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
-  return counted(ctx, [...address, limit('account', keys.account(username), 'all')], readAndCheck, reading)
+  const known = browser && { own: keys.browser(browser), all: keys.browsers(browser.userId) }
+  const limits = limitsOf(ctx, { account: keys.account(username), known }, onRefused)
+  return counted(ctx, limits, readAndCheck, reading)
 }
 
 /**
@@ -86,19 +80,15 @@ export async function attemptCode<T>(
   check: () => Promise<T | null>,
   onRefused: (limit: RefusedLimit) => Promise<void>,
 ): Promise<T | null> {
-  const { LOGIN_MAX_FAILURES: most } = ctx.config
-  const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven']): Limit => {
-    return { key, most, forgiven, onRefused: () => onRefused(name) }
-  }
-  if (browser !== null) return counted(ctx, [limit('browser', keys.codeBrowser(browser), 'all')], check)
-  const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
-  return counted(ctx, [...address, limit('account', keys.code(userId), 'all')], check)
+  const known = browser && { own: keys.codeBrowser(browser), all: keys.codeBrowsers(userId) }
+  return counted(ctx, limitsOf(ctx, { account: keys.code(userId), known }, onRefused), check)
 }
 
 /** Clears all wrong codes of a user. */
 export async function forgiveCodes({ sessions }: Ctx, userId: number): Promise<void> {
   await sessions.forgive(keys.code(userId), 'all')
   await sessions.forgive(refusedKey(keys.code(userId)), 'all')
+  await sessions.forgive(keys.codeBrowsers(userId), 'all')
   await sessions.clear(keys.codeBrowsersOf(userId))
 }
 
@@ -137,6 +127,7 @@ export function forgiveInDatabase(
       eq(key, ofUser(keys.browsers)),
       eq(key, ofUser(keys.password)),
       eq(key, ofUser(keys.code)),
+      eq(key, ofUser(keys.codeBrowsers)),
       eq(
         key,
         ofUser((id) => refusedKey(keys.code(id))),
@@ -154,6 +145,21 @@ type Limit = {
   readonly most: number
   readonly forgiven: 'all' | 'one'
   readonly onRefused: () => Promise<void>
+}
+
+/** The keys of those whose attempts are counted together; `known`: of a known browser, and of all of the same user. */
+type Counted = { readonly account: string; readonly known: { readonly own: string; readonly all: string } | null }
+
+function limitsOf(ctx: Ctx, { account, known }: Counted, onRefused: (limit: RefusedLimit) => Promise<void>): Limit[] {
+  const { LOGIN_MAX_FAILURES: most } = ctx.config
+  const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven'], factor = 1): Limit => {
+    return { key, most: most * factor, forgiven, onRefused: () => onRefused(name) }
+  }
+  if (known !== null) {
+    return [limit('browsers', known.all, 'one', BROWSERS_FACTOR), limit('browser', known.own, 'all')]
+  }
+  const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
+  return [...address, limit('account', account, 'all')]
 }
 
 /** `check` gets the rows of `reading`, or null if counting brought none. */

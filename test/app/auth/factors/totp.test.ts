@@ -194,6 +194,32 @@ describe('signing in with TOTP', () => {
     expect(await outcomeOf(sendCode(anna, codeAt(secret, app.clock.now)))).toBe('200')
   })
 
+  test('many browsers in which the user signed in before guess no more codes than ten of them', async () => {
+    Object.assign(app.ports, { config: { ...app.ports.config, LOGIN_MAX_FAILURES: 3 } })
+    const browsers = [anna]
+    for (let i = 0; i < 11; i++) {
+      const browser = cookieClient(app)
+      await login(browser)
+      browsers.push(browser)
+    }
+    const { secret } = await enrol(app, anna)
+    app.clock.advance(5 * STEP_MS)
+    const right = codeAt(secret, app.clock.now)
+    const wrong = String((Number(right) + 1) % 1_000_000).padStart(6, '0')
+    const outcomes: string[] = []
+    for (const browser of browsers.slice(1)) {
+      expect(await login(browser)).toEqual({ secondFactor: ['totp', 'recovery'] })
+      for (let i = 0; i < 3; i++) outcomes.push(await outcomeOf(sendCode(browser, wrong)))
+    }
+    expect(outcomes.filter((outcome) => outcome === '401 invalid_code')).toHaveLength(30)
+    expect(outcomes.slice(30)).toEqual(['429 rate_limited', '429 rate_limited', '429 rate_limited'])
+    const refused = auditRows(app).filter(({ details }) => details['reason'] === 'rate_limited')
+    expect(refused).toMatchObject([{ username: 'anna', details: { factor: 'totp', limit: 'browsers' } }])
+    app.clock.advance(15 * 60_000)
+    await login(anna)
+    expect(await outcomeOf(sendCode(anna, codeAt(secret, app.clock.now)))).toBe('200')
+  })
+
   test('an attempt ends after five minutes, with a new password, with the account, and when the clock goes back', async () => {
     const { secret } = await enrol(app, anna)
     const admin = await app.admin()
