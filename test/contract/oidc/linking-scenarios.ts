@@ -194,6 +194,15 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       const expired = await invite()
       await service.sql(`update invitations set expires_at = 1 where user_id = ${expired.id} returning user_id`)
       await refused(expired.token)
+      // Made while the clock was a year ahead.
+      const early = await invite()
+      await service.sql(
+        `update invitations set expires_at = expires_at + 31536000000 where user_id = ${early.id} returning user_id`,
+      )
+      await refused(early.token)
+      expect(await send(admin, 'GET', `/api/users/${early.id}/invitation`)).toMatchObject({
+        body: { invitation: null },
+      })
       const replaced = await invite()
       const second = await send(admin, 'POST', `/api/users/${replaced.id}/invitation`, { expiresInDays: 1 })
       expect(second.status).toBe(200)

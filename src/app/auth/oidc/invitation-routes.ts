@@ -101,7 +101,7 @@ export const invitationRoutes = new Hono<AppEnv>()
     answers(
       'Unlink a local user from an account at an OpenID provider, for example if somebody else linked it. Sessions that began there end',
       { 204: null },
-      ['user_not_found', 'not_found', 'not_a_local_user'],
+      ['user_not_found', 'not_found', 'not_a_local_user', 'last_way_in'],
     ),
     validate('param', idParam),
     async (c) => {

@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { invitations, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
@@ -193,11 +193,17 @@ export async function inviteUser(
   return made.invitation
 }
 
+/** A link that is valid for longer than any began while the clock was ahead: it has expired too. */
+function isOpen({ now }: Ctx): SQL | undefined {
+  const { expiresAt } = invitations
+  return and(gt(expiresAt, now()), lte(expiresAt, now() + MAX_LIFETIME_DAYS * DAY_MS))
+}
+
 /** Whether a link to the account is open, and until when; null: none. Throws `user_not_found`. */
 export async function readInvitation(ctx: Ctx, id: number): Promise<{ createdAt: number; expiresAt: number } | null> {
   await getUser(ctx.store, id)
   const { createdAt, expiresAt, userId } = invitations
-  const open = and(eq(userId, id), gt(expiresAt, ctx.now()))
+  const open = and(eq(userId, id), isOpen(ctx))
   return (await ctx.store.db.select({ createdAt, expiresAt }).from(invitations).where(open).get()) ?? null
 }
 
@@ -222,7 +228,7 @@ export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Id
   const owner = await findAccount(store, identity)
   if (owner !== null) throw new OidcFailure('identity_taken', { userId: owner.id })
   const open = sql`exists (select 1 from ${invitations}
-    where ${and(eq(invitations.tokenHash, tokenHash), gt(invitations.expiresAt, ctx.now()))}
+    where ${and(eq(invitations.tokenHash, tokenHash), isOpen(ctx))}
     and "invitations"."user_id" = "users"."id")`
   const free = and(
     open,

@@ -85,19 +85,15 @@ function cutLink({ store }: Ctx, id: number): Statement {
   return store.db.update(users).set({ oidcIssuer: null, oidcSubject: null }).where(linked)
 }
 
-/** As `unlink`, for an administrator. Throws `user_not_found`, `not_a_local_user`, `not_found`. */
+/** As `unlink`, for an administrator. Throws `user_not_found`, `not_a_local_user`, `not_found`, `last_way_in`. */
 export async function unlinkUser(ctx: SignedInCtx, id: number): Promise<void> {
+  if (id === ctx.viewer.user.id) return unlink(ctx)
   const { username, authProvider, oidcSubject: subject } = await getUser(ctx.store, id)
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
   if (subject === null) throw new AppError('not_found')
   await ctx.store.atomic([
     cutLink(ctx, id),
-    audit(
-      ctx,
-      'account_unlinked',
-      { ...(id !== ctx.viewer.user.id && { userId: id, username }), subject },
-      { onlyIfChanged: true },
-    ),
+    audit(ctx, 'account_unlinked', { userId: id, username, subject }, { onlyIfChanged: true }),
     ...stillAdmin(ctx),
   ])
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_PERMISSIONS } from '../../../../src/shared/access/resources.ts'
 import { warnIfNobodyEnters } from '../../../../src/app/users/ways-in.ts'
 import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../../../support/web/browser.ts'
+import { outcomeOf } from '../../../support/answers.ts'
 import { auditRows, createTestApp, type TestApp } from '../../../support/app.ts'
 import { type Json, oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
 
@@ -209,6 +210,23 @@ test('sessions and tokens stop working when the sign-in method of their user is 
   expect(await outcomes()).toEqual({ local: open, oidc: closed })
   await reopen({})
   expect(await outcomes()).toEqual({ local: open, oidc: open })
+})
+
+test('while local accounts are disabled nobody unlinks the only way in of their own', async () => {
+  app.store.sqlite
+    .prepare("update users set oidc_issuer = ?, oidc_subject = 'boss' where username = 'admin'")
+    .run(provider.issuer)
+  const admin = Number(Object(app.store.sqlite.prepare("select id from users where username = 'admin'").get()).id)
+  await reopen({ DISABLE_LOCAL_AUTH: 'true' })
+  const own = browser()
+  provider.user = { sub: 'boss' }
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const rows = auditRows(app).length
+  for (const path of ['/api/auth/oidc/link', `/api/users/${admin}/link`]) {
+    expect(await outcomeOf(own.request(path, { method: 'DELETE' }))).toBe('409 last_way_in')
+  }
+  expect(auditRows(app)).toHaveLength(rows)
+  expect(await whoIs(own)).toMatchObject({ username: 'admin' })
 })
 
 describe('at the start', () => {
