@@ -21,9 +21,10 @@ export async function createPasskey(name: string): Promise<readonly string[] | n
 
 type Options = { options: PublicKeyCredentialRequestOptionsJSON }
 
-/** Signs in with a passkey, or finishes a sign-in with it. Throws `ApiError`. */
-export async function signInByPasskey() {
-  const { options: optionsJSON } = await askAs<Options>(api.auth.login.passkey.options.$post())
+/** Signs in with a passkey, instead of a password or after it. Throws `ApiError`. */
+export async function signInByPasskey(how: 'alone' | 'second') {
+  const query = how === 'alone' ? { alone: 'true' as const } : {}
+  const { options: optionsJSON } = await askAs<Options>(api.auth.login.passkey.options.$post({ query }))
   const response = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))
   return ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
 }

@@ -64,7 +64,7 @@ export function factorScenarios(admin: () => Client): void {
   test('a passkey works as the second step and alone; a copy of it does not', async () => {
     const origin = Object.assign(new URL(admin().service.url), { hostname: 'localhost' })
     const service = { ...admin().service, url: origin }
-    await makeUser(admin(), 'pia')
+    const id = await makeUser(admin(), 'pia')
     const pia = await signIn(service, 'pia')
     const passkey = createAuthenticator(origin.origin)
     const jar = new Map<string, string>()
@@ -114,11 +114,25 @@ export function factorScenarios(admin: () => Client): void {
     const second = createClient(service)
     const credentials = { username: 'pia', password: USER_PASSWORD }
     expect((await send(second, '/api/auth/login', credentials)).body).toEqual({ secondFactor: ['passkey', 'recovery'] })
+    // Left at its second step, it does not turn a passkey alone into that step.
+    const left = Object((await send(second, `${path}/options?alone=true`, {})).body).options
+    expect(left).toMatchObject({ userVerification: 'required', allowCredentials: [] })
+    const weak = passkey.get(left.challenge, { isVerified: false })
+    expect(await send(second, path, { response: weak })).toMatchObject(refusal(403, 'passkey_refused'))
     const used = passkey.get(await challenge(second, path), { isVerified: false })
     expect(await send(second, path, { response: used })).toMatchObject({ status: 200, body: { user: {} } })
     expect(await auditOf(admin(), 'login_success')).toContainEqual(
       expect.objectContaining({ username: 'pia', details: { provider: 'local', factor: 'passkey' } }),
     )
+
+    expect((await admin().send('DELETE', `/api/users/${id}`)).status).toBe(204)
+    const closed = createClient(service)
+    const late = passkey.get(await challenge(closed, path))
+    expect(await send(closed, path, { response: late })).toMatchObject(refusal(403, 'passkey_refused'))
+    expect((await auditOf(admin(), 'login_failed'))[0]).toMatchObject({
+      username: 'pia',
+      details: { factor: 'passkey', reason: 'user_inactive' },
+    })
   })
 
   test('an administrator removes a lost factor', async () => {

@@ -165,9 +165,11 @@ export async function addPasskey(
     ...codes.statements,
   ])
   const stored = await db.select({ n: count() }).from(passkeys).where(eq(passkeys.lastUse, use)).get()
-  // This passkey is already registered, or the session ended meanwhile.
-  if (stored?.n !== 1) throw new AppError('passkey_refused')
-  return codes.read()
+  const shown = await codes.read()
+  // This passkey is already registered, or the session ended meanwhile. Another request may have used or removed it at
+  // once: the codes that came with it are shown all the same.
+  if (stored?.n !== 1 && shown === null) throw new AppError('passkey_refused')
+  return shown
 }
 
 /** Removes one of the viewer's passkeys. `also` are statements for the same step. Throws `factor_not_found`. */
@@ -223,12 +225,13 @@ export async function proveByPasskey(
   response: z.infer<typeof assertionSchema>,
 ): Promise<UsedPasskey | null> {
   const party = demandParty(c, ctx)
-  const challenge = await take(c, ctx, purpose, userId)
   const row = await ctx.store.db.select().from(passkeys).where(eq(passkeys.credentialId, response.id)).get()
+  // Before the challenge is used up, which writes a row: nobody fills the database with passkeys of their own.
   if (row === undefined) return null
+  const challenge = await take(c, ctx, purpose, userId)
   const refuse = async (reason: 'wrong_passkey' | 'copied_passkey'): Promise<null> => {
     // The callers for other purposes record their refusals themselves.
-    if (purpose === 'enter') await recordRefusal(ctx, row.userId, reason)
+    if (purpose === 'enter') await recordRefusedPasskey(ctx, row.userId, reason)
     return null
   }
   if (challenge === null || (userId !== null && row.userId !== userId)) return refuse('wrong_passkey')
@@ -266,7 +269,12 @@ export async function proveByPasskey(
   return { userId: row.userId, proof }
 }
 
-async function recordRefusal(ctx: Ctx, userId: number, reason: string): Promise<void> {
+/** Records a sign-in refused to the known passkey of this user. */
+export async function recordRefusedPasskey(
+  ctx: Ctx,
+  userId: number,
+  reason: 'wrong_passkey' | 'copied_passkey' | 'user_inactive',
+): Promise<void> {
   const { db } = ctx.store
   const user = await db.select({ username: users.username }).from(users).where(eq(users.id, userId)).get()
   if (user === undefined) return
@@ -317,16 +325,25 @@ async function handOut(
   setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
+/** What the browser was asked for its passkey for; null: nothing. */
+export async function askedPurpose(c: Context, ctx: Ctx): Promise<string | null> {
+  return (await presented(c, ctx))?.purpose ?? null
+}
+
+async function presented(c: Context, ctx: Ctx): Promise<z.infer<typeof challengeSchema> | null> {
+  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
+  return text === null ? null : challengeSchema.parse(JSON.parse(text))
+}
+
 /**
  * The challenge that this browser was given for this purpose; null without one. It is valid once, among all instances.
  */
 async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | null): Promise<string | null> {
+  const content = await presented(c, ctx)
+  if (content === null) return null
   const options = cookieOptions(c, ctx)
-  const sealed = getCookie(c, cookieName(options.secure))
-  const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
-  if (text === null) return null
   deleteCookie(c, cookieName(options.secure), options)
-  const content = challengeSchema.parse(JSON.parse(text))
   const left = content.expiresAt - ctx.now()
   const isOurs = content.purpose === purpose && content.userId === userId
   if (!isOurs || left <= 0 || left > LIFETIME_MS) return null

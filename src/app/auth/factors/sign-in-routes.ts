@@ -11,13 +11,24 @@ import { rememberBrowser } from '../local/known-browser.ts'
 import { startSession } from '../sessions/sessions.ts'
 import { signedInAnswer, signedInSchema } from '../viewer.ts'
 import { findAttempt } from './attempts.ts'
-import { askForPasskey, assertionSchema, optionsSchema, proveByPasskey } from './passkeys.ts'
+import {
+  askedPurpose,
+  askForPasskey,
+  assertionSchema,
+  optionsSchema,
+  proveByPasskey,
+  recordRefusedPasskey,
+} from './passkeys.ts'
 import { proveByRecovery, recoveryCodeSchema } from './recovery-codes.ts'
 import { claimSignIn, finishAttempt } from './second-step.ts'
 import { proveByTotp, totpCodeSchema } from './totp.ts'
 import type { CheckedUser } from './unchanged.ts'
 
 const ERRORS = ['invalid_code', 'attempt_ended', 'local_auth_disabled', 'rate_limited'] as const
+
+const passkeyQuery = z.strictObject({
+  alone: z.literal('true').optional().describe('Instead of a password, also while a sign-in waits for a second factor'),
+})
 
 /** The second step of a sign-in. */
 export const factorSignInRoutes = new Hono<AppEnv>()
@@ -56,8 +67,9 @@ export const factorSignInRoutes = new Hono<AppEnv>()
       { 200: optionsSchema },
       ['local_auth_disabled', 'passkeys_unavailable'],
     ),
+    validate('query', passkeyQuery),
     async (c) => {
-      const attempt = await findAttempt(c, c.var.ctx)
+      const attempt = c.req.valid('query').alone === 'true' ? null : await findAttempt(c, c.var.ctx)
       const purpose = attempt === null ? 'enter' : 'second'
       const options = await askForPasskey(c, c.var.ctx, purpose, attempt?.userId ?? null)
       return c.json({ options })
@@ -76,7 +88,7 @@ export const factorSignInRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const { response } = c.req.valid('json')
-      if ((await findAttempt(c, ctx)) === null)
+      if ((await askedPurpose(c, ctx)) === 'enter' || (await findAttempt(c, ctx)) === null)
         return c.json(await enter(c, ctx, await enterByPasskey(c, ctx, response)))
       const user = await finishAttempt(c, ctx, 'passkey', async ({ userId }) => {
         const used = await proveByPasskey(c, ctx, 'second', userId, response)
@@ -104,7 +116,9 @@ async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof ass
           .from(users)
           .where(eq(users.id, used.userId))
           .get()
-  if (used === null || user === undefined || !user.isActive || user.authProvider !== 'local') {
+  if (used === null || user === undefined) throw new AppError('passkey_refused')
+  if (!user.isActive || user.authProvider !== 'local') {
+    await recordRefusedPasskey(ctx, user.id, 'user_inactive')
     throw new AppError('passkey_refused')
   }
   const checked = { userId: user.id, epoch: user.epoch }

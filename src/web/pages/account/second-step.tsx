@@ -20,7 +20,7 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
   const { busy, error, run } = useAction()
   const byPasskey = () =>
     run(async () => {
-      await signInByPasskey()
+      await signInByPasskey('second')
       await onEntered()
     })
   const hasPasskey = factors.includes('passkey')

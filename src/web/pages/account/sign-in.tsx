@@ -190,7 +190,7 @@ function PasskeyButton({ onEntered }: { onEntered(): Promise<void> }) {
   const { busy, error, run } = useAction()
   const enter = () =>
     run(async () => {
-      await signInByPasskey()
+      await signInByPasskey('alone')
       await onEntered()
     })
   return (
