@@ -1,68 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { describeCertified } from '../contract/oidc/certified-scenarios.ts'
 import { describeEnding } from '../contract/oidc/ending-scenarios.ts'
+import { describeGroups } from '../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
-import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
+import { openOidcWorkerd } from './oidc-workerd.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
-// Not through wrangler's own harness: there, requests of a worker go through Node's fetch, which follows redirects.
-const open: OpenOidcService = async (env): Promise<OidcService> => {
-  const logged: string[] = []
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      modules: true,
-      script: await bundle(),
-      compatibilityDate:
-        readFileSync(`${ROOT}/wrangler.toml`, 'utf8').match(/^compatibility_date = "(.*)"$/m)?.[1] ?? '',
-      bindings: env,
-      d1Databases: ['DB'],
-      host: '127.0.0.1',
-      port: 0,
-      cf: false,
-      handleStructuredLogs: ({ message }) => logged.push(message),
-      telemetry: { enabled: false },
-    }),
-  )
-  const url = await miniflare.ready
-  const database = await miniflare.getD1Database('DB')
-  for (const statement of migrations()) await database.prepare(statement).run()
-  return {
-    send: (path, init) => fetch(new URL(path, url), init),
-    sql: async (query) => (await database.prepare(query).all()).results,
-    logged: () => logged,
-    close: () => miniflare.dispose(),
-  }
-}
-
-describeOidc('workerd', open)
-describeProviders('workerd', open)
-
-async function bundle(): Promise<string> {
-  const { outputFiles } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: ['src/edge/worker.ts'],
-    bundle: true,
-    format: 'esm',
-    conditions: ['workerd', 'worker', 'browser'],
-    write: false,
-  })
-  return outputFiles[0]?.text ?? ''
-}
-
-function migrations(): string[] {
-  const files = readdirSync(`${ROOT}/drizzle`)
-    .filter((name) => name.endsWith('.sql'))
-    .toSorted(byText)
-  return files.flatMap((name) => readFileSync(`${ROOT}/drizzle/${name}`, 'utf8').split('--> statement-breakpoint'))
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : 1
-}
-describeLinking('workerd', open)
-describeEnding('workerd', open)
+describeOidc('workerd', openOidcWorkerd)
+describeProviders('workerd', openOidcWorkerd)
+describeLinking('workerd', openOidcWorkerd)
+describeEnding('workerd', openOidcWorkerd)
+describeGroups('workerd', openOidcWorkerd)
+describeCertified('workerd', openOidcWorkerd)

@@ -1,7 +1,6 @@
 import type { Configuration } from 'oidc-provider'
 import { afterEach, expect, test } from 'vitest'
-import { listen } from '../../../src/node/http/server.ts'
-import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
+import { createTestApp, type TestApp } from '../../support/app.ts'
 import { type Browser, createBrowser, whoIs } from '../../support/web/browser.ts'
 import { authorizeAt, type CertifiedProvider, startCertifiedProvider } from '../../support/oidc/certified-provider.ts'
 
@@ -130,66 +129,4 @@ test('a provider that only accepts the secret in the form, as it announces', asy
   })
   expect((await signInAs(browser, 'anna')).end).toBe('302 /nodes')
   expect(service.logged.filter((line) => line.includes('"warn"'))).toEqual([])
-})
-
-test('signing out there ends the sessions of that browser by a logout token, which counts once', async () => {
-  const posts: { status: number; body: string }[] = []
-  const site: { service?: TestApp } = {}
-  const server = await listen(
-    async (request) => {
-      const { service } = site
-      if (service === undefined) return new Response(null, { status: 503 })
-      const body = await request.text()
-      const { pathname } = new URL(request.url)
-      const headers = Object.fromEntries(request.headers)
-      const answer = await service.request(pathname, { method: request.method, headers, body })
-      posts.push({ status: answer.status, body })
-      return answer
-    },
-    0,
-    '127.0.0.1',
-  )
-  const logout = '/api/auth/oidc/backchannel-logout'
-  const { service, browser } = await open({
-    ...USUAL,
-    client: {
-      backchannel_logout_uri: `http://127.0.0.1:${server.port}${logout}`,
-      backchannel_logout_session_required: true,
-    },
-    configuration: { features: { backchannelLogout: { enabled: true } } },
-  })
-  site.service = service
-  const newBrowser = () => createBrowser((path, init) => service.request(path, init))
-  const [beside, elsewhere] = [newBrowser(), newBrowser()]
-  const cookies = new Map<string, string>()
-  // Two sessions here belong to one at the provider, and the third to another one of the same user.
-  for (const [who, jar] of [
-    [browser, cookies],
-    [beside, cookies],
-    [elsewhere, new Map<string, string>()],
-  ] as const) {
-    const begun = await who.request('/api/auth/oidc/login')
-    const callback = await authorizeAt(begun.headers.get('location') ?? '', 'anna', jar)
-    await who.request(`${callback.pathname}${callback.search}`)
-    expect(await whoIs(who)).toMatchObject({ oidcSubject: 'anna' })
-  }
-  const { logoutUrl } = Object(await (await browser.request('/api/auth/logout', { method: 'POST' })).json())
-  expect(new URL(logoutUrl).searchParams.get('id_token_hint')).toMatch(/^ey/)
-  expect((await authorizeAt(logoutUrl, 'anna', cookies)).href).toBe(`${ORIGIN}/login`)
-  await expect.poll(() => posts.map(({ status }) => status)).toEqual([200])
-  expect([await whoIs(browser), await whoIs(beside)]).toEqual([null, null])
-  expect(await whoIs(elsewhere)).toMatchObject({ oidcSubject: 'anna' })
-  const { action, username, details } = auditRows(service).at(-1) ?? {}
-  expect({ action, username, details }).toMatchObject({
-    action: 'session_revoked',
-    username: 'system',
-    details: { by: 'the OpenID provider', sessions: 1 },
-  })
-
-  const [said] = posts
-  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-  const again = await service.request(logout, { method: 'POST', headers, body: said?.body ?? '' })
-  expect(again.status).toBe(400)
-  expect(service.logged.filter((line) => line.includes('refused'))).toEqual([])
-  await server.close(1000)
 })

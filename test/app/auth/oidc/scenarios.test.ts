@@ -1,5 +1,7 @@
 import { describeAccounts } from '../../../contract/oidc/account-scenarios.ts'
+import { describeCertified } from '../../../contract/oidc/certified-scenarios.ts'
 import { describeEnding } from '../../../contract/oidc/ending-scenarios.ts'
+import { describeGroups } from '../../../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
@@ -25,3 +27,5 @@ describeProviders('Node', open)
 describeLinking('Node', open)
 describeEnding('Node', open)
 describeAccounts('Node', open)
+describeGroups('Node', open)
+describeCertified('Node', open)

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/**
+ * The worker on workerd with an empty D1. Not through wrangler's own harness: there, requests of a worker go through
+ * Node's fetch, which follows redirects.
+ */
+export const openOidcWorkerd: OpenOidcService = async (env): Promise<OidcService> => {
+  const logged: string[] = []
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      modules: true,
+      script: await bundle(),
+      compatibilityDate:
+        readFileSync(`${ROOT}/wrangler.toml`, 'utf8').match(/^compatibility_date = "(.*)"$/m)?.[1] ?? '',
+      bindings: env,
+      d1Databases: ['DB'],
+      host: '127.0.0.1',
+      port: 0,
+      cf: false,
+      handleStructuredLogs: ({ message }) => logged.push(message),
+      telemetry: { enabled: false },
+    }),
+  )
+  const url = await miniflare.ready
+  const database = await miniflare.getD1Database('DB')
+  for (const statement of migrations()) await database.prepare(statement).run()
+  return {
+    send: (path, init) => fetch(new URL(path, url), init),
+    sql: async (query) => (await database.prepare(query).all()).results,
+    logged: () => logged,
+    close: () => miniflare.dispose(),
+  }
+}
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: ['src/edge/worker.ts'],
+    bundle: true,
+    format: 'esm',
+    conditions: ['workerd', 'worker', 'browser'],
+    write: false,
+  })
+  return outputFiles[0]?.text ?? ''
+}
+
+function migrations(): string[] {
+  const files = readdirSync(`${ROOT}/drizzle`)
+    .filter((name) => name.endsWith('.sql'))
+    .toSorted(byText)
+  return files.flatMap((name) => readFileSync(`${ROOT}/drizzle/${name}`, 'utf8').split('--> statement-breakpoint'))
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : 1
+}
