@@ -209,9 +209,9 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
   const indexedFrom = match === null ? whole.before : await readIndexedFrom(store, 'audit_log')
   const bound = Math.min(whole.before, Math.max(whole.from, indexedFrom))
   const keep = (ids: string, count: number) => findRows(store, filters, ids, count)
-  const range = { from: bound, before: whole.before, limit, keep }
-  const indexed = match === null ? [] : await walkMatches(store, 'audit_log', match, range)
   const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
+  const range = { from: bound, before: whole.before, limit, keep, read }
+  const indexed = match === null ? [] : await walkMatches(store, 'audit_log', match, range)
   const rest = { from: whole.from, before: bound, limit: limit - indexed.length, read }
   const { found } = await walkBack(rest)
   return [...indexed, ...found]

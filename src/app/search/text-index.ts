@@ -84,16 +84,24 @@ const MERGED = {
 const FIRST_IDS = 250
 const MOST_IDS = 4000
 
+type MatchWalk<Row> = Range & {
+  /** Enough rows. */
+  readonly limit: number
+  /** The matching ones of some ids, a JSON array: at most `limit`, the highest id first. */
+  keep(ids: string, limit: number): Promise<readonly Row[]>
+  /** The same of all rows in the range. */
+  read(range: Range, limit: number): Promise<readonly Row[]>
+}
+
 /**
- * Searches the rows of a range that the index finds, from the highest id, until there are enough. `keep` returns the
- * matching ones of some ids, up to a number, the highest id first. Other requests run between two queries. Only the
- * range itself gives a lower bound: FTS5 does not use one before it has found something.
+ * Searches the rows of a range that the index finds, from the highest id, until there are enough. Other requests run
+ * between two queries. Only the range itself gives a lower bound: FTS5 does not use one before it has found something.
  */
 export async function walkMatches<Row>(
   { db, batch }: Store,
   table: TextTable,
   match: string,
-  { from, before, limit, keep }: Range & { limit: number; keep(ids: string, limit: number): Promise<readonly Row[]> },
+  { from, before, limit, keep, read }: MatchWalk<Row>,
 ): Promise<Row[]> {
   const index = sql.raw(`${table}_text`)
   const found: Row[] = []
@@ -102,8 +110,7 @@ export async function walkMatches<Row>(
   // rows. D1 takes longer for the additional query.
   if (batch === undefined) {
     end = Math.max(from, before - FIRST_IDS)
-    const newest = Array.from({ length: before - end }, (_, n) => before - 1 - n)
-    found.push(...(await keep(JSON.stringify(newest), limit)))
+    found.push(...(await read({ from: end, before }, limit)))
   }
   for (let most = FIRST_IDS; found.length < limit; most = Math.min(MOST_IDS, most * 2)) {
     const ids = (

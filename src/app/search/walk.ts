@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { Store } from '../../db/store.ts'
+import { prepareShapes, type Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
 /** Ids from `from` up to, but not including, `before`. */
@@ -52,17 +52,24 @@ export async function walkBack<Row>({
   return { found, seenFrom: end }
 }
 
+// Two sub-selects, because one with both would read every row.
+const ranges = prepareShapes((db, table) =>
+  db
+    .select({
+      first: sql<number | null>`(select min(id) from ${sql.raw(table)})`.as('first'),
+      last: sql<number | null>`(select max(id) from ${sql.raw(table)})`.as('last'),
+    })
+    .from(sql`(select 1)`)
+    .prepare(),
+)
+
 /** The ids of a table from its lowest one, below `before` if that is given; none for an empty table. */
 export async function rangeOf(
-  { db }: Store,
+  store: Store,
   table: 'messages' | 'packets' | 'audit_log',
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<Range> {
-  const name = sql.raw(table)
-  // Two sub-selects, because one with both would read every row.
-  const [row] = await db.all<{ first: number | null; last: number | null }>(
-    sql`select (select min(id) from ${name}) as first, (select max(id) from ${name}) as last`,
-  )
+  const row = await ranges(store, table).get()
   const from = row?.first ?? 1
   return { from, before: Math.max(from, Math.min(before, (row?.last ?? 0) + 1)) }
 }

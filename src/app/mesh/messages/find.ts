@@ -1,9 +1,10 @@
-import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
-import type { Store } from '../../../db/store.ts'
-import { messagesSeenBy, ofNodesSeenBy, type View } from '../../sharing/visible.ts'
+import { prepareShapes, rawRows, type Store } from '../../../db/store.ts'
+import { messagesSeenBy, ofNodesSeenBy, type View, visibleMessages, visibleValues } from '../../sharing/visible.ts'
 import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
+import { namesOf } from '../../../shared/names.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export type MessageSearch = {
@@ -78,7 +79,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const indexedFrom =
     match === null ? before : Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
   const keep = (ids: string, count: number) => byIds(store, by, ids, count)
-  const range = { from: indexedFrom, before, limit, keep }
+  const range = { from: indexedFrom, before, limit, keep, read: plain }
   const found = match === null ? [] : await walkMatches(store, 'messages', match, range)
   if (found.length >= limit) return { found, seenFrom: indexedFrom, from }
   const rest = { from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
@@ -144,10 +145,45 @@ async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
   return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
 }
 
+const value: (name: string) => Placeholder = sql.placeholder
+
+/** The same as `conditions`, for prepared selects. */
+const CONDITIONS = {
+  since: sql`+${messages.timestamp} >= ${value('since')}`,
+  until: sql`+${messages.timestamp} < ${value('until')}`,
+  channel: eq(messages.channel, value('channel')),
+  from: sql`+${messages.fromNodeNum} = ${value('sender')}`,
+  q: contains(messages.text, value('q')),
+  signed: sql`signed`,
+  visible: visibleMessages,
+} as const satisfies Partial<Record<keyof By, SQL>>
+const FILTERS = namesOf(CONDITIONS)
+
+/** A shape is the set of filters. */
+const walks = prepareShapes((db, shape) => {
+  const asked = shape.split(' ')
+  return db
+    .select({ id: messages.id })
+    .from(messages)
+    .where(
+      and(
+        ...FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name]),
+        gte(messages.id, value('lowest')),
+        lt(messages.id, value('end')),
+      ),
+    )
+    .orderBy(desc(messages.id))
+    .limit(value('limit'))
+    .prepare()
+})
+
 /** Searches all messages of the range. */
-async function byId(store: Store, by: By, range: Range, limit: number): Ids {
-  const where = and(...conditions(by), ...within(range))
-  return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
+async function byId(store: Store, { visible, from: sender, ...by }: By, range: Range, limit: number): Ids {
+  const asked = { ...by, visible, from: sender }
+  const shape = FILTERS.filter((name) => asked[name] !== undefined).join(' ')
+  const seen = visible === undefined ? {} : visibleValues(visible)
+  const values = { ...by, sender, ...seen, lowest: range.from, end: range.before, limit }
+  return (await rawRows<readonly [id: number]>(walks(store, shape), values)).map(([id]) => id)
 }
 
 function within({ from, before }: Range): SQL[] {
