@@ -99,7 +99,7 @@ function refuse(viewer: Viewer, required: Rule): void {
       return
     case 'signed-in':
       if (credential.kind === 'session' && credential.isSeenAs) {
-        throw new AppError('see_as_refused', 'This belongs to the user alone')
+        throw new AppError('see_as_refused', 'This is private data of the user')
       }
       if (credential.kind === 'token' && !required.tokens) {
         throw new AppError('forbidden', 'This needs a session; an API token is not enough')

@@ -36,7 +36,7 @@ export const backupRoutes = new Hono<AppEnv>()
     '/',
     requireAdminOrScope('backup'),
     answers(
-      'All backups, newest first. `running` tells how far a backup under way has come',
+      'All backups, newest first. `running` is the progress of a backup that is being made',
       { 200: z.object({ backups: z.array(backupSchema), running: progressSchema.nullable() }) },
       ['unsupported_on_this_runtime'],
     ),

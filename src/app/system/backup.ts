@@ -46,7 +46,7 @@ export type Backup = z.infer<typeof backupSchema>
 /** The progress of a running backup: finished tables, and rows of all tables. */
 export const progressSchema = z
   .object({ name: z.string(), tables: z.int(), rows: z.int() })
-  .meta({ id: 'BackupProgress', description: 'A backup under way: whole tables, and rows of all of them' })
+  .meta({ id: 'BackupProgress', description: 'The progress of a backup: finished tables, and rows of all tables' })
 
 export type BackupProgress = z.infer<typeof progressSchema>
 

@@ -41,7 +41,7 @@ export const restoreRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers(
-      'Revoke the chosen ones again. `refused` lists those that could not be revoked, and why',
+      'Revoke the selected entries again. `refused` lists those that could not be revoked, and why',
       { 200: reapplicationSchema },
       ['not_found'],
     ),

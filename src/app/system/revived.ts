@@ -154,7 +154,7 @@ export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): 
   const pending = await readPending(ctx.store)
   const chosen = pending.filter(({ id }) => ids === 'all' || ids.includes(id))
   if (ids !== 'all' && chosen.length !== ids.length) {
-    throw new AppError('not_found', 'Not in the list of what the restore revived; reload it')
+    throw new AppError('not_found', 'This entry is not in the list of what the restore gave back; reload the list')
   }
   const done: Pending[] = []
   const refused: Reapplication['refused'] = []

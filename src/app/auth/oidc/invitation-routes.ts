@@ -87,7 +87,7 @@ export const invitationRoutes = new Hono<AppEnv>()
     '/:id/provider-role',
     requireAdmin,
     answers(
-      'What the groups at the OpenID provider made of a user: the next sign-in sets it again; null: nothing',
+      'The role and permissions that groups at the OpenID provider gave a user; the next sign-in sets them again. Null: none',
       { 200: z.object({ role: providerRoleSchema.nullable() }) },
       ['user_not_found'],
     ),

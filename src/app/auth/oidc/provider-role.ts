@@ -17,7 +17,7 @@ export const providerRoleSchema = z
   })
   .meta({
     id: 'ProviderRole',
-    description: 'What the groups at the OpenID provider made of a user at the latest sign-in',
+    description: 'The role and permissions that groups at the OpenID provider gave a user at the latest sign-in',
   })
 
 /** The role and permissions that a user has because of groups at the provider; null: none. Throws `user_not_found`. */

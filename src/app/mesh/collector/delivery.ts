@@ -62,7 +62,7 @@ export async function storeDelivery(
 async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Promise<KnownSource> {
   const before = await readSource(store, name)
   if (before !== null && before.kind !== 'ingest') {
-    throw new AppError('source_taken', 'This service itself has a source of this name')
+    throw new AppError('source_taken', 'This service has a source of its own with this name')
   }
   if (before !== null && before.tokenId === tokenId) return before
   const claimed = await claimSource(store, { name, tokenId, now: now() })

@@ -22,7 +22,7 @@ export const mapRoutes = new Hono<AppEnv>()
   .get(
     '/preview',
     requirePermission('settings', 'write'),
-    answers('Some tiles of an address that is not chosen yet, as a page for a frame', {
+    answers('A preview of tiles from an address that is not saved yet, as a page for a frame', {
       200: { mediaType: 'text/html' },
     }),
     validate('query', previewSchema),

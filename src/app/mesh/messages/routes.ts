@@ -63,7 +63,7 @@ export const messageRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('messages', 'write'),
     answers(
-      'Send a text. Repeating the Idempotency-Key within a day sends nothing and answers the first message',
+      'Send a text. Repeating the Idempotency-Key within a day sends nothing and returns the first message',
       { 202: z.object({ message: messageSchema }) },
       ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
     ),

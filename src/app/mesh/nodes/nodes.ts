@@ -109,7 +109,7 @@ export const nodeDetailSchema = nodeSchema
     nameSigned: z.boolean().describe('The names were signed: only signed names replace them'),
     positionSigned: z.boolean().describe('The position was signed: only a signed position replaces it'),
   })
-  .meta({ id: 'NodeDetail', description: 'A node with what only a look at it alone tells' })
+  .meta({ id: 'NodeDetail', description: 'A node, with fields that lists leave out' })
 export type NodeDetail = z.infer<typeof nodeDetailSchema>
 
 export const nodeChangesSchema = z.strictObject({
