@@ -12,12 +12,18 @@ import { freePort } from '../support/servers/free-port.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'mesh-wrangler-'))
 const clone = join(directory, 'clone')
+/** What wrangler said while it made the local database of the clone. */
+let applied: string
 beforeAll(() => {
   // A clone that builds its own pages: other files run at the same time.
   for (const name of ['src', 'scripts', 'wrangler.toml', 'package.json', 'tsconfig.base.json']) {
     cpSync(join(ROOT, name), join(clone, name), { recursive: true })
   }
   for (const name of ['drizzle', 'node_modules']) symlinkSync(join(ROOT, name), join(clone, name))
+})
+// Once: wrangler starts a runtime for each migration.
+beforeAll(async () => {
+  applied = await wrangler('d1', 'migrations', 'apply', 'DB', '--local')
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
@@ -40,11 +46,10 @@ async function wrangler(...args: string[]): Promise<string> {
 }
 
 test('wrangler applies the migrations, triggers included, and then has none left', async () => {
-  const local = ['--local', '--persist-to', join(directory, 'state')]
-  expect(await wrangler('d1', 'migrations', 'apply', 'DB', ...local)).toContain('0001_authentication.sql')
-  expect(await wrangler('d1', 'migrations', 'apply', 'DB', ...local)).toContain('No migrations to apply')
+  expect(applied).toContain('0001_authentication.sql')
+  expect(await wrangler('d1', 'migrations', 'apply', 'DB', '--local')).toContain('No migrations to apply')
   const query = "select name from sqlite_master where type = 'trigger' order by name"
-  const [{ results }] = JSON.parse(await wrangler('d1', 'execute', 'DB', ...local, '--json', '--command', query))
+  const [{ results }] = JSON.parse(await wrangler('d1', 'execute', 'DB', '--local', '--json', '--command', query))
   expect(results).toEqual(
     expect.arrayContaining([{ name: 'audit_log_no_update' }, { name: 'nodes_updated' }, { name: 'users_last_admin' }]),
   )
@@ -63,7 +68,6 @@ test('the worker is at most 282 KB, compressed', async () => {
 test('a local run takes its secrets from .dev.vars, and restores a lost administrator', async () => {
   const secrets = Object.entries({ ...SCENARIO_ENV, ADMIN_USERNAME: 'anna' })
   writeFileSync(join(clone, '.dev.vars'), secrets.map(([name, value]) => `${name}="${value}"\n`).join(''))
-  await wrangler('d1', 'migrations', 'apply', 'DB', '--local')
   const url = new URL(`http://127.0.0.1:${await freePort()}`)
   const args = ['dev', '--local', '--ip', url.hostname, '--port', url.port, '--inspector-port', '0']
   const running = spawn(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })
