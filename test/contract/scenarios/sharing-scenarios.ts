@@ -56,7 +56,10 @@ export function sharingScenarios(admin: () => Client): void {
     await admin().service.sql(`delete from nodes where node_num in (${[...NODES, LOCAL].join()})`)
     await admin().service.sql('delete from deleted_nodes')
     const start = Date.now() - 600_000
-    const told = [...NODES.map((from) => packet(text('hello'), { from })), ...all.map(packetOf)]
+    const told = [
+      ...NODES.map((from) => packet(text('hello'), { from })),
+      ...all.map((said, index) => packetOf(said, index)),
+    ]
     await deliver(told.map((each, index) => ({ data: item(each), receivedAt: start + 1000 * index })))
     for (const nodeNum of hidden) {
       expect((await admin().send('PUT', `/api/nodes/${nodeNum}`, { hidden: true })).status).toBe(200)

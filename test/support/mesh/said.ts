@@ -36,7 +36,7 @@ const latitudeOf = (index: number) => 41.00003 + index * 0.0101
 const uptimeOf = (index: number) => 7_300_017 + index ** 3 * 131 + index * 17
 const numberOf = (kind: string, index: number) => (kind === 'route' ? 0x61000000 : 0x51000000) + index * 7
 
-function dataOf(said: Said, index: number) {
+function dataOf(said: Said, index: number, nodeNum: number) {
   switch (said.kind) {
     case 'text':
       return text(markOf(said, index))
@@ -49,7 +49,7 @@ function dataOf(said: Said, index: number) {
       return { portnum: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, create(WaypointSchema, value)) }
     }
     case 'neighbors': {
-      const value = { nodeId: nodeOf(said), neighbors: [{ nodeId: numberOf('neighbors', index), snr: 5 }] }
+      const value = { nodeId: nodeNum, neighbors: [{ nodeId: numberOf('neighbors', index), snr: 5 }] }
       const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, value))
       return { portnum: PortNum.NEIGHBORINFO_APP, payload }
     }
@@ -62,9 +62,9 @@ function dataOf(said: Said, index: number) {
 }
 
 /** What a radio reports of it. */
-export function packetOf(said: Said, index: number): FromRadioVariant {
+export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(said)): FromRadioVariant {
   const to = said.kind === 'route' || (said.kind === 'text' && said.isDirect) ? LOCAL : BROADCAST
-  return packet(dataOf(said, index), { from: nodeOf(said), to, channel: said.channel })
+  return packet(dataOf(said, index, nodeNum), { from: nodeNum, to, channel: said.channel })
 }
 
 export const nodeOf = ({ node }: Said): number => NODES[node] ?? NODES[0]

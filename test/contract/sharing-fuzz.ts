@@ -1,0 +1,263 @@
+import * as fc from 'fast-check'
+import { item } from '../support/mesh/delivery.ts'
+import { packet, text } from '../support/mesh/mesh.ts'
+import { type Eyes, KINDS, markOf, maySee, packetOf, type Said } from '../support/mesh/said.ts'
+import { ADMIN_PASSWORD, type Client, createClient, makeUser, type Service, signIn } from './service.ts'
+
+/** Meshes that are there at the same time, each with its own nodes and channels: a radio has eight channels. */
+const TOGETHER = 2
+const NODES_EACH = 3
+const CHANNELS_EACH = 4
+const FIRST_NODE = 0xb0000001
+const NODES = Array.from({ length: TOGETHER * NODES_EACH }, (_, n) => FIRST_NODE + n)
+/** Requests under way at once. */
+const AT_ONCE = 6
+const SIGNED_IN_MS = 10 * 60_000
+const DAY = 86_400_000
+
+const READ = { read: true, write: false }
+const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
+const EMPTIED =
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics newcomers deleted_nodes'
+
+type Viewer = {
+  /** The channels of each mesh, counted from 0; all channels if `seesAll`. */
+  readonly channels: readonly (readonly number[])[]
+  readonly seesAll: boolean
+  readonly direct: boolean
+  readonly seesHidden: boolean
+}
+type Round = {
+  readonly meshes: readonly (readonly Said[])[]
+  readonly hidden: readonly number[]
+  readonly user: Viewer
+  readonly shown: readonly (readonly number[])[]
+}
+
+const someMesh = fc.array(
+  fc.record({
+    kind: fc.constantFrom(...KINDS),
+    node: fc.integer({ min: 0, max: NODES_EACH - 1 }),
+    channel: fc.integer({ min: 0, max: CHANNELS_EACH - 1 }),
+    isDirect: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 14 },
+)
+const each = <T>(some: fc.Arbitrary<T>) => fc.array(some, { minLength: TOGETHER, maxLength: TOGETHER })
+const someChannels = each(fc.uniqueArray(fc.integer({ min: 0, max: CHANNELS_EACH - 1 })))
+const someRound: fc.Arbitrary<Round> = fc.record({
+  meshes: each(someMesh),
+  hidden: fc.subarray(NODES),
+  user: fc.record({
+    channels: someChannels,
+    // Rarely: everything on channels is the least of a test.
+    seesAll: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+    direct: fc.boolean(),
+    seesHidden: fc.boolean(),
+  }),
+  shown: someChannels,
+})
+
+/** What was found where it must not be, or not found where it must. */
+export type Finding = { readonly round: number; readonly viewer: string; readonly what: string; readonly where: string }
+
+/**
+ * Random meshes and scopes, two at a time in one service: a user and an anonymous caller ask for everything, and each
+ * mark of each mesh must be found by whom it is for and by nobody else. Answers what was wrong, at most that of one
+ * round, and how many meshes and answers were looked at.
+ */
+export async function fuzzSharing(
+  service: Service,
+  meshes: number,
+  onRound: (round: number) => void,
+): Promise<{ findings: Finding[]; meshes: number; items: number; answers: number }> {
+  let admin = await signIn(service, 'admin', ADMIN_PASSWORD)
+  const made = await admin.send('POST', '/api/tokens', { name: 'fuzz', scopes: ['ingest'] })
+  const authorization = `Bearer ${Object(made.body).token}`
+  let signedInAt = Date.now()
+  const userId = await makeUser(admin, 'fuzz')
+  let user = await signIn(service, 'fuzz')
+  const rounds = Math.ceil(meshes / TOGETHER)
+  const seed = Number(process.env['SHARING_SEED'] ?? Date.now() % 1e9)
+  const found = { findings: new Array<Finding>(), meshes: 0, items: 0, answers: 0 }
+  for (const [round, given] of fc.sample(someRound, { numRuns: rounds, seed }).entries()) {
+    // Public access is changed only within a quarter of an hour after a sign-in.
+    if (Date.now() - signedInAt > SIGNED_IN_MS) {
+      signedInAt = Date.now()
+      admin = await signIn(service, 'admin', ADMIN_PASSWORD)
+      user = await signIn(service, 'fuzz')
+    }
+    const all = given.meshes.flatMap((mesh, index) => mesh.map((said) => placed(said, index)))
+    const hidden = new Set(given.hidden)
+    await play(service, authorization, all, hidden)
+    const eyes: Eyes = {
+      read: given.user.seesAll ? 'all' : numbersOf(given.user.channels),
+      direct: given.user.direct,
+      seesHidden: given.user.seesHidden,
+    }
+    await open(service, userId, eyes)
+    const seen = await answersTo(user, pathsFor(USER_LISTS))
+    const shown = numbersOf(given.shown)
+    const access = { enabled: true, permissions: ALL, channels: shown, positionPrecisionBits: null }
+    await admin.send('PUT', '/api/public-access', { ...access, hideSilentAfterDays: round + 1 })
+    const stranger = strangerAt(service, `198.18.${round >> 8}.${round & 255}`)
+    const told = await answersTo(stranger, pathsFor(PUBLIC_LISTS))
+    const findings = [
+      ...compare(seen, all, (said) => maySeeOf(eyes, said, hidden)),
+      ...(eyes.seesHidden ? [] : naming(seen, hidden)),
+    ].map((one) => ({ round, viewer: `user ${JSON.stringify(eyes)}`, ...one }))
+    const ofStranger = [
+      ...compare(told, all, (said, index) => {
+        const isReplaced = said.kind === 'neighbors' && all.some((later, at) => at > index && isSameReport(later, said))
+        return !isReplaced && maySeeOf({ read: shown, direct: false, seesHidden: false }, said, hidden)
+      }),
+      ...naming(told, hidden),
+    ].map((one) => ({ round, viewer: `stranger ${JSON.stringify(shown)}`, ...one }))
+    found.meshes += TOGETHER
+    found.items += all.length
+    found.answers += seen.size + told.size
+    found.findings.push(...findings, ...ofStranger)
+    onRound(round)
+    if (found.findings.length > 0) return found
+  }
+  return found
+}
+
+/** An item of one of the meshes with the node and channel that no other mesh has. */
+type Placed = Said & { readonly nodeNum: number }
+
+function placed(said: Said, mesh: number): Placed {
+  const nodeNum = NODES[mesh * NODES_EACH + said.node] ?? FIRST_NODE
+  return { ...said, channel: mesh * CHANNELS_EACH + said.channel, nodeNum }
+}
+
+const numbersOf = (channels: readonly (readonly number[])[]) =>
+  channels.flatMap((some, mesh) => some.map((channel) => mesh * CHANNELS_EACH + channel)).toSorted((a, b) => a - b)
+
+const isSameReport = (a: Placed, b: Placed) => a.kind === b.kind && a.nodeNum === b.nodeNum
+
+function maySeeOf(eyes: Eyes, { nodeNum, ...said }: Placed, hidden: ReadonlySet<number>): boolean {
+  if (!eyes.seesHidden && hidden.has(nodeNum)) return false
+  return maySee({ ...eyes, seesHidden: true }, said, hidden)
+}
+
+/** Replaces what was said by these, one after the other. */
+async function play(
+  service: Service,
+  authorization: string,
+  all: readonly Placed[],
+  hidden: ReadonlySet<number>,
+): Promise<void> {
+  await Promise.all(EMPTIED.split(' ').map((table) => service.sql(`delete from ${table}`)))
+  await service.sql('delete from nodes')
+  const start = Date.now() - 600_000
+  const told = [
+    ...NODES.map((from) => packet(text('hello'), { from })),
+    ...all.map((said, index) => packetOf(said, index, said.nodeNum)),
+  ]
+  const packets = told.map((one, index) => ({ data: item(one), receivedAt: start + 1000 * index }))
+  const { status, body } = await createClient(service).send(
+    'POST',
+    '/api/ingest',
+    { source: 'fuzz', packets },
+    { authorization },
+  )
+  if (status !== 200 || Object(body).rejected.length > 0) throw new Error(`ingest: ${status} ${JSON.stringify(body)}`)
+  await service.sql(`update nodes set is_hidden = 1 where node_num in (${[...hidden].join()})`)
+}
+
+async function open({ sql }: Service, userId: number, { read, direct, seesHidden }: Eyes): Promise<void> {
+  const channels = read === 'all' ? 'null' : `'${JSON.stringify({ read, write: [] })}'`
+  await sql(`update users set channels = ${channels}, direct_read = ${Number(direct)} where id = ${userId}`)
+  await sql(`update user_permissions set can_read = 1, can_write = iif(resource = 'nodes', ${Number(seesHidden)}, 0)
+    where user_id = ${userId} and resource in ('dashboard', 'nodes', 'messages', 'info')`)
+}
+
+/** Each address has a limit. */
+function strangerAt(service: Service, address: string): Client {
+  const client = createClient(service)
+  return {
+    ...client,
+    send: (method, path) => client.send(method, path, undefined, { [service.addressHeader]: address }),
+  }
+}
+
+const USER_LISTS = [
+  '/api/nodes',
+  '/api/nodes?q=!b',
+  '/api/messages?limit=500',
+  '/api/messages?q=word&limit=500',
+  '/api/traceroutes?limit=500',
+  '/api/neighbors',
+  '/api/waypoints',
+  '/api/packets?limit=500',
+  '/api/channels',
+  '/api/dashboard',
+  '/api/info',
+]
+const PUBLIC_LISTS = [
+  '/api/nodes',
+  '/api/messages?limit=500',
+  '/api/traceroutes',
+  '/api/neighbors',
+  '/api/waypoints',
+  '/api/channels',
+  '/api/dashboard',
+  '/api/info',
+  '/api/packets',
+]
+
+function pathsFor(lists: readonly string[]): string[] {
+  const now = Date.now()
+  const metric = `metric=deviceMetrics.uptimeSeconds&from=${now - DAY}&to=${now + DAY / 2}`
+  return [
+    ...lists,
+    ...NODES.flatMap((nodeNum) => [
+      `/api/nodes/${nodeNum}`,
+      `/api/nodes/${nodeNum}/positions`,
+      `/api/telemetry?nodeId=${nodeNum}&${metric}`,
+    ]),
+  ]
+}
+
+async function answersTo(client: Client, paths: readonly string[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  const waiting = [...paths]
+  const work = async () => {
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const { status, body } = await client.send('GET', path)
+      if (status === 429) {
+        waiting.unshift(path)
+        await new Promise((resolve) => setTimeout(resolve, 200))
+      } else if (status >= 500) throw new Error(`${path}: ${status}`)
+      else found.set(path, typeof body === 'string' ? body : JSON.stringify(body))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return found
+}
+
+type Wrong = { readonly what: string; readonly where: string }
+
+/** A number is a mark only if no digit stands beside it. */
+const isIn = (body: string, mark: string) => new RegExp(`(?<![\\d.])${mark.replace('.', '\\.')}(?!\\d)`).test(body)
+
+function compare(
+  answers: ReadonlyMap<string, string>,
+  all: readonly Placed[],
+  isFor: (said: Placed, index: number) => boolean,
+): Wrong[] {
+  return all.flatMap((said, index) => {
+    const mark = markOf(said, index)
+    const where = [...answers].flatMap(([path, body]) => (isIn(body, mark) ? [path] : []))
+    if (isFor(said, index) === where.length > 0) return []
+    return [{ what: `${JSON.stringify(said)} ${mark}`, where: where.join(' ') || 'nowhere' }]
+  })
+}
+
+/** Answers that name a hidden node; that of its own address is a refusal, which repeats nothing. */
+function naming(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): Wrong[] {
+  return [...answers].flatMap(([path, body]) =>
+    [...nodeNums].filter((num) => isIn(body, String(num))).map((num) => ({ what: `node ${num}`, where: path })),
+  )
+}

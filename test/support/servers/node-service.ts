@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApp } from '../../../src/app/app.ts'
+import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
+import { parseConfig } from '../../../src/app/config/config.ts'
+import type { Ports } from '../../../src/app/context.ts'
+import { memoryBuckets } from '../../../src/app/http/limits/buckets.ts'
+import { createLog } from '../../../src/app/log.ts'
+import { makeFirstAdmin } from '../../../src/app/users/first-admin.ts'
+import { createAddressing } from '../../../src/node/http/client-address.ts'
+import { zlibCompressor } from '../../../src/node/http/compressor.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { nativePasswordHasher } from '../../../src/node/passwords.ts'
+import { listen } from '../../../src/node/http/server.ts'
+import type { Service } from '../../contract/service.ts'
+
+/** The service on Node with an empty database in a folder of its own, on a port of its own. */
+export async function openNodeService(env: Readonly<Record<string, string>>): Promise<Service> {
+  const directory = mkdtempSync(join(tmpdir(), 'mesh-scenarios-'))
+  const parsed = parseConfig({ ...env, TRUSTED_PROXIES: '127.0.0.1' })
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
+  const store = openDatabase(join(directory, 'mesh.db'))
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
+  const ports: Ports = {
+    config: parsed.config,
+    store,
+    sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
+    passwords: nativePasswordHasher(),
+    log,
+    providers: [],
+    backups: null,
+    radio: null,
+    events: null,
+    meter: null,
+    compressor: zlibCompressor(),
+    outbound: null,
+    mail: null,
+    mapArchive: null,
+    clockWatch: null,
+    version: '1.2.3',
+    disk: null,
+    startedAt: Date.now(),
+    now: Date.now,
+    ...createAddressing(parsed.config.TRUSTED_PROXIES, log),
+  }
+  await makeFirstAdmin(ports)
+  const server = await listen(createApp(() => ports).fetch, 0, '127.0.0.1')
+  return {
+    url: new URL(`http://127.0.0.1:${server.port}`),
+    addressHeader: 'x-forwarded-for',
+    sql: async (query) => {
+      const statement = store.sqlite.prepare(query)
+      return statement.reader ? statement.all().map((row) => ({ ...Object(row) })) : (statement.run(), [])
+    },
+    close: async () => {
+      await server.close(1000)
+      store.close()
+      rmSync(directory, { recursive: true })
+    },
+  }
+}
