@@ -7,6 +7,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
 import { can } from '../../state/session.ts'
+import { settingsTexts } from '../../strings/system/settings.ts'
 import { t } from '../../strings.ts'
 import { MAX_ATTRIBUTION, MAX_TILE_URL } from '../../../shared/limits.ts'
 
@@ -19,7 +20,7 @@ const URL_HINT = 'https://tiles.example.org/{z}/{x}/{y}.png'
 
 /** Chooses where the map gets its tiles, and shows some of them before they are saved. */
 export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(settings: Settings): void }) {
-  const texts = t.settings.tiles
+  const texts = settingsTexts.tiles
   const { busy, error, run } = useAction()
   const kind = useSignal<MapTiles['kind']>(tiles.kind)
   const preview = useSignal<string | null>(null)
@@ -32,7 +33,7 @@ export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(sett
       // Only a reloaded page may show images of another host.
       if (hostsOf(next) === hostsOf(tiles)) onSaved(saved)
       else location.reload()
-      say(t.settings.saved)
+      say(settingsTexts.saved)
     })
   })
   const show = (form: HTMLFormElement | null) => {

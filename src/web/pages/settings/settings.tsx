@@ -7,6 +7,7 @@ import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { can } from '../../state/session.ts'
+import { settingsTexts } from '../../strings/system/settings.ts'
 import { t } from '../../strings.ts'
 import { MapTilesCard } from './map-tiles.tsx'
 import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
@@ -19,7 +20,7 @@ const MINUTE_SECONDS = 60
 export function SettingsPage() {
   const { data, error, reload } = useLoad(() => ask(api.settings.$get()), [])
   return (
-    <Page title={t.settings.title}>
+    <Page title={settingsTexts.title}>
       <Failure error={error.value} retry={reload} />
       {data.value !== null && (
         <>
@@ -36,14 +37,14 @@ export function SettingsPage() {
  * minutes.
  */
 function unitOf(name: string): { name: string; size: number; most: number } | null {
-  if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: MAX_RETENTION_DAYS }
+  if (name.endsWith('Days')) return { name: settingsTexts.days, size: 1, most: MAX_RETENTION_DAYS }
   return name.endsWith('Seconds')
-    ? { name: t.settings.minutes, size: MINUTE_SECONDS, most: MAX_ACTIVE_SECONDS / MINUTE_SECONDS }
+    ? { name: settingsTexts.minutes, size: MINUTE_SECONDS, most: MAX_ACTIVE_SECONDS / MINUTE_SECONDS }
     : null
 }
 
 function labelOf(name: string): string {
-  const names: Readonly<Record<string, string>> = t.settings.names
+  const names: Readonly<Record<string, string>> = settingsTexts.names
   return names[name] ?? humanize(name.replaceAll(/([A-Z])/g, ' $1'))
 }
 
@@ -61,7 +62,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
     )
     await run(async () => {
       onSaved(await ask(api.settings.$put({ json })))
-      say(t.settings.saved)
+      say(settingsTexts.saved)
     })
   })
   const isRetention = ([name]: Entry) => name.endsWith('RetentionDays')
@@ -76,13 +77,13 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   )
   return (
     <form onSubmit={submit} class="stack">
-      {isFixed && <p class="faint">{t.settings.readOnly}</p>}
+      {isFixed && <p class="faint">{settingsTexts.readOnly}</p>}
       <div class="cards">
-        <Card title={t.settings.retention} help={t.settings.retentionHelp}>
+        <Card title={settingsTexts.retention} help={settingsTexts.retentionHelp}>
           {draw(all.filter(isRetention))}
         </Card>
-        <Card title={t.settings.activity}>{draw(all.filter(isActivity))}</Card>
-        {others.length > 0 && <Card title={t.settings.other}>{draw(others)}</Card>}
+        <Card title={settingsTexts.activity}>{draw(all.filter(isActivity))}</Card>
+        {others.length > 0 && <Card title={settingsTexts.other}>{draw(others)}</Card>}
       </div>
       <Failure error={error.value} />
       {!isFixed && (

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
-import { t } from '../../strings.ts'
+import { revivedTexts } from '../../strings/mesh/revived.ts'
 import { At } from '../age.tsx'
 import { askFirst } from '../dialog.tsx'
 import { Icon } from '../icon.tsx'
@@ -13,7 +13,7 @@ type Revived = List['revived'][number]
 
 /** The user, the node, or public access. */
 function nameOf({ username, hiddenNode }: Revived): string {
-  return username ?? (hiddenNode === null ? t.revived.publicAccess : `!${hiddenNode.toString(16).padStart(8, '0')}`)
+  return username ?? (hiddenNode === null ? revivedTexts.publicAccess : `!${hiddenNode.toString(16).padStart(8, '0')}`)
 }
 
 /** Reapplies the changes of each user, or leaves the users as restored. */
@@ -28,16 +28,16 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
       const answer = await ask(api.system.restore.reapply.$post({ json: { ids } }))
       refused.value = answer.refused.map(({ id, detail }) => {
         const found = revived.find((one) => one.id === id)
-        return t.revived.refused(found === undefined ? String(id) : nameOf(found), detail)
+        return revivedTexts.refused(found === undefined ? String(id) : nameOf(found), detail)
       })
       chosen.value = new Set()
-      if (answer.reapplied.length > 0) say(t.revived.done)
+      if (answer.reapplied.length > 0) say(revivedTexts.done)
       await reload()
     })
   const leave = () =>
     askFirst({
-      text: t.revived.leaveSure,
-      confirm: t.revived.leave,
+      text: revivedTexts.leaveSure,
+      confirm: revivedTexts.leave,
       isDangerous: true,
       act: async () => {
         await send(api.system.restore.revived.$delete())
@@ -54,8 +54,8 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
     <section class="notice notice-bad revived" aria-labelledby="revived-title">
       <Icon name="warning" />
       <div class="stack">
-        <h2 id="revived-title">{t.revived.title(backup)}</h2>
-        <p>{t.revived.help}</p>
+        <h2 id="revived-title">{revivedTexts.title(backup)}</h2>
+        <p>{revivedTexts.help}</p>
         <ul>
           {revived.length > 1 && (
             <li>
@@ -67,7 +67,7 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
                     (chosen.value = new Set(event.currentTarget.checked ? revived.map(({ id }) => id) : []))
                   }
                 />
-                {t.revived.all}
+                {revivedTexts.all}
               </label>
             </li>
           )}
@@ -80,9 +80,9 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
                   onChange={(event) => toggle(one.id, event.currentTarget.checked)}
                 />
                 <span>
-                  <strong>{nameOf(one)}</strong> {t.revived.what(one.action, one.token?.name ?? null)},{' '}
+                  <strong>{nameOf(one)}</strong> {revivedTexts.what(one.action, one.token?.name ?? null)},{' '}
                   <span class="faint">
-                    {one.by !== null && t.revived.by(one.by)} {one.at !== null && <At at={one.at} />}
+                    {one.by !== null && revivedTexts.by(one.by)} {one.at !== null && <At at={one.at} />}
                   </span>
                 </span>
               </label>
@@ -102,10 +102,10 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
             disabled={ids.length === 0 || action.busy.value}
             onClick={() => void again()}
           >
-            {t.revived.again}
+            {revivedTexts.again}
           </button>
           <button type="button" class="button" onClick={leave}>
-            {t.revived.leave}
+            {revivedTexts.leave}
           </button>
         </div>
       </div>

@@ -11,7 +11,7 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
   node_updated: 'was hidden and is shown again',
 }
 
-export const revived = {
+export const revivedTexts = {
   title: (backup: string) => `The restore of ${backup} undid changes made after the backup`,
   help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
   what: (action: RevivableAction, token: string | null) =>

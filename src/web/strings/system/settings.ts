@@ -1,6 +1,6 @@
 import type { Settings } from '../../../app/settings/settings.ts'
 
-export const settings = {
+export const settingsTexts = {
   title: 'Settings',
   saved: 'Settings saved',
   readOnly: 'You can read the settings but not change them.',
