@@ -40,8 +40,21 @@ export function seeAs(next: SeeingAs | null): void {
  */
 export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
 
+/** A read that has not come whole after this time fails. A write never does: it may have been done. */
+const READ_MS = 30_000
+
+async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  if (init.method !== 'GET') return fetch(url, init)
+  const controller = new AbortController()
+  const begun = Date.now()
+  const giveUp = () => controller.abort(missing(heardAt.peek() > begun ? 'timeout' : 'offline'))
+  setTimeout(giveUp, READ_MS)
+  return fetch(url, { ...init, signal: controller.signal })
+}
+
 /** The API, typed by the service itself. */
 export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, ''), {
+  fetch: limitReads,
   headers: seeingAs === null || isEmbedded ? {} : { 'X-See-As': seeingAs.ticket },
   ...(isEmbedded && { init: { credentials: 'omit' as const } }),
 }).api
@@ -65,7 +78,10 @@ export function noteHeard(): void {
 
 export type Issue = { readonly path: string; readonly message: string }
 
-/** A request that the service refused, or never answered (`code` is then `offline`). */
+/**
+ * A request that the service refused, or never answered: `code` is then `timeout` if it was heard in the meantime, else
+ * `offline`.
+ */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
@@ -106,20 +122,28 @@ export function watchRefusals(listener: (code: string) => void): void {
 /** The JSON of a successful answer. Throws `ApiError`. */
 export async function ask<T>(pending: Promise<ClientResponse<T, number, 'json'>>): Promise<T> {
   const response = await send(pending)
-  return response.json()
+  return response.json().catch(noteMissing)
 }
 
 /** For answers without content, and for those read elsewhere. Throws `ApiError`. */
 export async function send<R extends ClientResponse<unknown, number>>(pending: Promise<R>): Promise<R> {
-  const response = await pending.catch(() => null)
-  if (response === null || isGateway(response.status)) {
-    online.value = false
-    throw new ApiError(0, 'offline', '', {}, null)
-  }
+  const response = await pending.catch(noteMissing)
+  if (isGateway(response.status)) noteMissing(null)
   noteHeard()
   if (response.ok || response.status === 304) return response
   const error = await readProblem(response)
   onRefused(error.code)
+  throw error
+}
+
+const missing = (code: 'timeout' | 'offline') => new ApiError(0, code, '', {}, null)
+
+/** Throws what it means that an answer did not come, or not whole. */
+function noteMissing(cause: unknown): never {
+  // The answer came, and is none.
+  if (cause instanceof SyntaxError) throw cause
+  const error = cause instanceof ApiError ? cause : missing('offline')
+  if (error.code === 'offline') online.value = false
   throw error
 }
 
@@ -165,7 +189,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
  * documented type of the route; the service's own tests check every answer against it. Throws `ApiError`.
  */
 export async function askAs<T>(pending: Promise<ClientResponse<unknown, number>>): Promise<T> {
-  const body: unknown = await (await send(pending)).json()
+  const body: unknown = await (await send(pending)).json().catch(noteMissing)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return body as T
 }

@@ -104,6 +104,30 @@ test('offline, loaded data stays readable even after a reload, and one bar says 
   await isLive(reader)
 })
 
+test('a read without an answer ends with a sentence and a button that tries again', async () => {
+  const waiting = await mesh.join('waiting', { settings: READ })
+  const { page } = waiting
+  let asked = 0
+  await page.route('**/api/settings', (route) => (++asked === 1 ? undefined : route.continue()))
+  await page.clock.install()
+  await waiting.goto('/settings')
+  await expect.poll(() => asked).toBe(1)
+  await page.getByText('Loading…').first().waitFor()
+  // Another answer comes meanwhile: the service is there.
+  await Promise.all([
+    page.waitForResponse('**/api/auth/status'),
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"),
+  ])
+  await page.clock.fastForward(30_000)
+  const failure = page.getByRole('alert')
+  await failure.getByText('The service took too long to answer.').waitFor()
+  expect(await page.getByText('Loading…').count()).toBe(0)
+  expect(await waiting.violations()).toEqual([])
+  await failure.getByRole('button', { name: 'Try again' }).click()
+  await failure.waitFor({ state: 'detached' })
+  expect(asked).toBe(2)
+})
+
 test('signing out deletes what was kept, and the next user sees none of it', async () => {
   const { page } = reader
   await reader.goto('/nodes')

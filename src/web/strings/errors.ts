@@ -2,6 +2,7 @@ import type { ErrorCode } from '../../app/http/errors.ts'
 
 export const errors = {
   offline: 'The service does not respond. Check your connection. As far as this page knows, nothing was changed.',
+  timeout: 'The service took too long to answer. Your connection may be slow, or the service busy.',
   internal:
     'Something went wrong in the service. Try again. If it happens again, give an administrator the reference below.',
   invalid_credentials:
@@ -58,4 +59,4 @@ export const errors = {
   radio_unavailable: 'The radio is not connected. Nothing was sent.',
   database_unavailable: 'The database does not respond right now. Try again in a moment.',
   invalid_request: 'The form has an error:',
-} as const satisfies Partial<Record<ErrorCode | 'offline' | 'passkey_cancelled', string>>
+} as const satisfies Partial<Record<ErrorCode | 'offline' | 'timeout' | 'passkey_cancelled', string>>
