@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { users } from '../../src/db/schema.ts'
 import { storeRevived } from '../../src/app/system/revived.ts'
 import { openDatabase } from '../../src/node/database.ts'
@@ -217,22 +218,36 @@ test('notes being written survive a granted permission and the end of the sessio
 test('every setting of the API can be changed, and the audit log has the previous value', async () => {
   await page.goto(`${site.base}/settings`)
   await page.getByLabel('Messages').waitFor()
-  const offered = Object.keys(Object(await (await page.request.get(`${site.base}/api/settings`)).json()))
-  const inputs = page.locator('main input')
-  // The background of the map has a form of its own, of which a kind is shown at first.
-  await expect
-    .poll(async () => new Set(await inputs.evaluateAll((all) => all.map((input) => Object(input).name))))
-    .toEqual(new Set(offered.filter((name) => name !== 'mapTiles')))
-  expect(offered).toContain('mapTiles')
-  await page.getByLabel('Packet log').fill('12')
-  await page.getByLabel('A node is active if heard in the last').fill('90')
+  const readSettings = async () =>
+    z.record(z.string(), z.unknown()).parse(await (await page.request.get(`${site.base}/api/settings`)).json())
+  const before = await readSettings()
+  const fields = page.locator('main input[name]')
+  for (const field of await fields.all()) await field.fill(String(Number(await field.inputValue()) + 1))
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Settings saved').waitFor()
+  const ground = page.locator('.card', { hasText: 'Background of the map' })
+  await ground.getByLabel('Tiles', { exact: true }).selectOption('From an address')
+  await ground.getByLabel('Address of the tiles').fill(`${site.base}/{z}/{x}/{y}.png`)
+  await ground.getByLabel('Attribution').fill('The mapping club')
+  // Its images are allowed to a page that is loaded again.
+  await Promise.all([page.waitForEvent('load'), ground.getByRole('button', { name: 'Save the background' }).click()])
+  await expect.poll(() => ground.getByLabel('Address of the tiles').inputValue()).toBe(`${site.base}/{z}/{x}/{y}.png`)
+  const after = await readSettings()
+  const shown = (value: unknown) => JSON.stringify(value)
   await page.goto(`${site.base}/audit?action=settings_updated`)
-  await page.locator('.expander').click()
-  await expect
-    .poll(() => page.locator('.changes tbody tr').allTextContents())
-    .toEqual(['packetRetentionDays712', 'nodeActiveSeconds72005400'])
+  const entries = page.locator('.expander')
+  await expect.poll(() => entries.count()).toBe(2)
+  await entries.nth(1).click()
+  await entries.nth(0).click()
+  const rows = page.locator('.changes tbody tr')
+  const changes = async () =>
+    Promise.all((await rows.all()).map(async (row) => (await row.locator('th, td').allTextContents()).join(' ')))
+  const wanted = Object.keys(before).map((name) => `${name} ${shown(before[name])} ${shown(after[name])}`)
+  await expect.poll(async () => (await changes()).toSorted()).toEqual(wanted.toSorted())
+  for (const name of Object.keys(before)) expect([name, after[name]]).not.toEqual([name, before[name]])
+  // As it was, for the tests after this one.
+  const headers = { origin: site.base }
+  expect((await page.request.put(`${site.base}/api/settings`, { headers, data: before })).status()).toBe(200)
 })
 
 test('the audit log is exported with the current filters', async () => {
@@ -277,7 +292,7 @@ test('opening an entry does not widen the table on a phone', async () => {
   const phone = await site.visit({ viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true })
   await phone.goto('/audit?action=settings_updated')
   await phone.signIn('admin', ADMIN_PASSWORD)
-  await phone.page.locator('.expander').tap()
+  await phone.page.locator('.expander').first().tap()
   await phone.page.locator('.detail').waitFor()
   const boxes = phone.page.locator('.audit, .audit > thead th:nth-child(-n + 3)')
   const excess = async () => {
