@@ -106,6 +106,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await tag()).not.toBe(before)
       const found = await listNodes(reader(), { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 })
       expect(read(found)).toMatchObject([{ nodeNum: FAR, position: { latitude: 5e-7, longitude: 6e-7 } }])
+      expect(read(await listNodes(reader(), { limit: 10, ids: [FAR, 1] }))).toMatchObject([{ nodeNum: FAR }])
     })
 
     it('stores routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {

@@ -114,6 +114,7 @@ test('no statement of a route or a timer scans a growing table', async () => {
     'nodes?q=f',
     'nodes?since=5',
     'nodes?activeWithin=60',
+    'nodes?ids=5,6',
     `nodes/${LOCAL}`,
     `nodes/${LOCAL}/positions?from=0&to=5`,
     'messages',

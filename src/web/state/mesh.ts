@@ -6,7 +6,7 @@ import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
 import { isTold, type LiveEvent } from './live.ts'
 import { useKeptList } from './kept.ts'
 import { asApiError, useFresh, whileAwaited } from './load.ts'
-import { can } from './session.ts'
+import { can, isStranger } from './session.ts'
 import { plain } from '../format.ts'
 import { t } from '../strings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
@@ -22,10 +22,41 @@ const POLL_MS = 5000
 /** All nodes, the latest heard first; null until they were loaded once. */
 export const nodes = signal<readonly Node[] | null>(null)
 export const nodesError = signal<ApiError | null>(null)
-const byNum = computed(() => new Map(nodes.value?.map((node) => [node.nodeNum, node])))
+/** By number: nodes that were loaded because a page names them, where the list of all is not needed. */
+export const few = signal<ReadonlyMap<number, Node>>(new Map())
+/** How many parts of the open page show all nodes. */
+export const listUsers = signal(0)
+type Loader = typeof import('./few.ts')
+/** The code that loads few of them; null: nothing has asked for one, or the service was away. */
+let loader: Promise<Loader | null> | null = null
 
+async function withFew(use: (found: Loader) => void): Promise<void> {
+  const found = await loader
+  if (found === null) loader = null
+  else use(found)
+}
+
+const byNum = computed(() => {
+  const all = new Map(nodes.value?.map((node) => [node.nodeNum, node]))
+  for (const [nodeNum, node] of few.value) all.set(nodeNum, node)
+  return all
+})
+
+/** A node, as far as it is known here. One that is not is loaded, if the page does not load all. */
 export function nodeByNum(nodeNum: number): Node | undefined {
+  lookFor(nodeNum)
   return byNum.value.get(nodeNum)
+}
+
+function lookFor(nodeNum: number): void {
+  if (listUsers.peek() > 0 || nodeNum <= 0 || nodeNum >= BROADCAST) return
+  loader ??= import('./few.ts').catch(() => null)
+  void withFew(({ wantNode }) => wantNode(nodeNum))
+}
+
+/** Whether all nodes are here, and every change of them since was noted. */
+export function isListHere(): boolean {
+  return changed !== null && nodes.peek() !== null
 }
 
 let etag: string | null = null
@@ -76,6 +107,7 @@ async function readNodes(): Promise<void> {
     if (response.status !== 304) {
       const first = await askAs<Node[]>(Promise.resolve(response))
       nodes.value = await readPages(first, response.headers.get('x-next-cursor'))
+      void withFew(({ dropFew }) => dropFew())
       etag = response.headers.get('etag')
     }
     nodesError.value = null
@@ -95,6 +127,8 @@ async function refreshActive(): Promise<void> {
 /** Drops data that was loaded for another user. */
 export function forgetNodes(): void {
   nodes.value = null
+  few.value = new Map()
+  void withFew(({ dropFew }) => dropFew())
   reading = null
   etag = null
   changed = null
@@ -112,8 +146,14 @@ let changed: Map<number, News> | null = null
 
 function noteChange(event: LiveEvent): boolean {
   const nodeNum = event?.data['nodeNum']
-  if (event === null || typeof nodeNum !== 'number') changed = null
-  else if (nodeNum > 0 && nodeNum < BROADCAST) changed?.set(nodeNum, addNews(changed.get(nodeNum), newsOf(event.data)))
+  if (event === null || typeof nodeNum !== 'number') {
+    changed = null
+    void withFew(({ renewFew }) => renewFew())
+  } else if (nodeNum > 0 && nodeNum < BROADCAST) {
+    const news = newsOf(event.data)
+    changed?.set(nodeNum, addNews(changed.get(nodeNum), news))
+    void withFew(({ changeFew }) => changeFew(nodeNum, news === 'gone' ? null : news === 'changed' ? {} : news))
+  }
   return false
 }
 
@@ -173,35 +213,43 @@ function isWhole(node: Partial<Node>): node is Node {
   return node.nodeNum !== undefined && node.firstHeard !== undefined
 }
 
-/** How many parts of the open page show nodes. */
-const users = signal(0)
-
-/** Keeps the nodes fresh while a page that shows them is open. */
+/** Keeps all nodes fresh while a page that shows them is open. */
 export function useNodes(): void {
-  useEffect(() => {
-    // All parts of a page share one list: the first loads it, the others use it.
-    users.value = users.peek() + 1
-    if (users.peek() === 1) {
-      void refreshActive()
-      // Earlier data is still updated by the events.
-      if (changed !== null && nodes.peek() !== null && isTold(['node'])) void refreshChanged()
-      else {
-        changed = new Map()
-        void whileAwaited(refreshNodes())
-      }
+  useEffect(enterList, [])
+}
+
+/**
+ * For pages that only name nodes: each is loaded when it is first named. A list of all that is here already is kept
+ * fresh instead.
+ */
+export function useNames(): void {
+  useEffect(() => (isListHere() || isStranger.peek() ? enterList() : undefined), [])
+}
+
+/** Returns how to leave it. */
+function enterList(): () => void {
+  // All who show nodes share one list: the first loads it, the others find it there.
+  listUsers.value = listUsers.peek() + 1
+  if (listUsers.peek() === 1) {
+    void refreshActive()
+    // Earlier data is still updated by the events.
+    if (isListHere() && isTold(['node'])) void refreshChanged()
+    else {
+      changed = new Map()
+      void whileAwaited(refreshNodes())
     }
-    return () => {
-      users.value = users.peek() - 1
-    }
-  }, [])
+  }
+  return () => {
+    listUsers.value = listUsers.peek() - 1
+  }
 }
 
 /** Keeps the list up to date: once per page. */
 export function NodeKeeper(): null {
-  useKeptList('nodes', nodes, () => users.value > 0)
+  useKeptList('nodes', nodes, () => listUsers.value > 0)
   useFresh(
     async () => {
-      if (users.peek() > 0) await refreshChanged()
+      if (listUsers.peek() > 0) await refreshChanged()
     },
     POLL_MS,
     ['node'],
@@ -215,7 +263,7 @@ let lastNames: ReadonlyMap<number, string> = new Map()
  * The same object as long as no name changes, so that hundreds of messages are not rendered again for each heard node.
  */
 const names = computed(() => {
-  const next = new Map(nodes.value?.map((node) => [node.nodeNum, nodeName(node)]))
+  const next = new Map([...byNum.value].map(([nodeNum, node]) => [nodeNum, nodeName(node)]))
   const isSame = next.size === lastNames.size && [...next].every(([num, name]) => lastNames.get(num) === name)
   if (!isSame) lastNames = next
   return lastNames
@@ -223,6 +271,7 @@ const names = computed(() => {
 
 /** The name of a node, as far as it is known here. */
 export function nameOf(nodeNum: number, nodeId: string): string {
+  lookFor(nodeNum)
   return names.value.get(nodeNum) ?? nodeId
 }
 

@@ -32,6 +32,9 @@ import {
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const MAX_TRACK = 10_000
+const MAX_IDS = 100
+/** Characters of an ID and its comma. */
+const ID_LENGTH = 11
 const YEAR_SECONDS = 31_536_000
 const END_OF_TIME = 8_640_000_000_000_000
 
@@ -62,6 +65,13 @@ export const nodeRoutes = new Hono<AppEnv>()
           limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
           since: timeQuery.optional().describe('Heard at or after this time, ms'),
           q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node ID'),
+          ids: z
+            .string()
+            .max(MAX_IDS * ID_LENGTH)
+            .transform((text) => text.split(','))
+            .pipe(z.array(nodeNumSchema).max(MAX_IDS))
+            .optional()
+            .describe('These nodes alone: up to 100 node numbers or !hex IDs, separated by commas'),
           activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last n seconds'),
           signed: z
             .enum(['true', 'false'])
@@ -81,8 +91,8 @@ export const nodeRoutes = new Hono<AppEnv>()
             .describe('X-Next-Cursor of the previous response: the next page, by node number. Not with filters'),
         })
         .refine(
-          ({ cursor, since, q, activeWithin, signed }) =>
-            cursor === undefined || [since, q, activeWithin, signed].every((filter) => filter === undefined),
+          ({ cursor, since, q, ids, activeWithin, signed }) =>
+            cursor === undefined || [since, q, ids, activeWithin, signed].every((filter) => filter === undefined),
           { path: ['cursor'], message: 'not together with filters' },
         ),
     ),

@@ -14,8 +14,8 @@ import { Card, Page } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { noteFiring } from '../../state/firing.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { can, isAdmin } from '../../state/session.ts'
-import { useNodes } from '../../state/mesh.ts'
+import { isAdmin } from '../../state/session.ts'
+import { useNames } from '../../state/mesh.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { type Destination, Destinations } from './destinations.tsx'
@@ -32,6 +32,7 @@ const POLL_MS = 15_000
 
 /** Firing alerts, their history, and the rules. */
 export function AlertsPage() {
+  useNames()
   const alerts = useLoad(() => ask(api.alerts.$get({ query: { limit: '100' } })), [], POLL_MS, ['alert'])
   const rules = useLoad(() => ask(api.alerts.rules.$get({ query: {} })), [], POLL_MS, ['alert'])
   const destinations = useLoad(() => ask(api.alerts.destinations.$get({ query: {} })), [])
@@ -52,7 +53,6 @@ export function AlertsPage() {
   )
   return (
     <Page title={t.nav.alerts}>
-      {can('nodes', 'read') && <NodeNames />}
       <Confirmation onConfirmed={destinations.reload} />
       <Failure error={alerts.error.value} retry={alerts.reload} />
       {isLoaded && page !== null && (
@@ -90,11 +90,6 @@ export function AlertsPage() {
       {isLoaded && page !== null && <History alerts={page.alerts.filter(({ state }) => state === 'resolved')} />}
     </Page>
   )
-}
-
-function NodeNames() {
-  useNodes()
-  return null
 }
 
 /** The link of a confirmation e-mail leads here. */

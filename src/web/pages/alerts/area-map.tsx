@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import '../../styles/map.css'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
-import { nodes } from '../../state/mesh.ts'
+import { nodes, useNodes } from '../../state/mesh.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { useTiles } from '../map/data.ts'
@@ -9,6 +9,7 @@ import type { Shape } from './rule.ts'
 
 /** The map on which an area is drawn. Its fields contain the same numbers, for users who cannot point. */
 export function AreaMap({ shape, set }: { shape: Shape; set(shape: Shape): void }) {
+  useNodes()
   const box = useRef<HTMLDivElement>(null)
   const latest = useRef(set)
   latest.current = set

@@ -3,6 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { age, dateTime } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
+import { useNames } from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, explain, Failure, say } from '../../parts/notice.tsx'
@@ -14,7 +15,6 @@ import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 import '../../styles/automation.css'
 import { type Channels, useChannels } from './channels.ts'
-import { NodeNames } from './fields.tsx'
 import { viewOf } from './kinds/kinds.ts'
 import type { Automation } from './rule.ts'
 import { Guards } from './try.tsx'
@@ -27,11 +27,11 @@ const POLL_MS = 10_000
 
 /** The rules that make the radio send automatically. */
 export function AutomationPage() {
+  useNames()
   const { data, error, reload } = useLoad(() => ask(api.automation.$get()), [], POLL_MS)
   const list = data.value
   return (
     <Page title={a.title} actions={list !== null && <NewRule list={list} />}>
-      <NodeNames />
       <Failure error={error.value} retry={reload} />
       {!can('automation', 'write') && <p class="faint">{a.readOnly}</p>}
       {!has('radio') && <p class="faint measure">{a.nothingRunsHere}</p>}

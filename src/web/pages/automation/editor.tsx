@@ -2,6 +2,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, type ApiError, ask, isRecord, type Issue } from '../../api.ts'
 import { type Action, useAction, useLoad } from '../../state/load.ts'
+import { useNames } from '../../state/mesh.ts'
 import { Actions, Submit } from '../../parts/form/field.tsx'
 import { Empty, explain, Failure, say } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -13,7 +14,7 @@ import '../../styles/automation.css'
 import { type Channels, useChannels } from './channels.ts'
 import { type Draft, draftOf, emptyDraft, ruleOf, tryableOf, withOwn } from './draft.ts'
 import { type Begun, forgetDraft, useKeptDraft } from './drafts.ts'
-import { type Form, NodeNames } from './fields.tsx'
+import type { Form } from './fields.tsx'
 import { RuleFields } from './form.tsx'
 import { RunLog } from './log.tsx'
 import { RuleFacts } from './facts.tsx'
@@ -28,13 +29,13 @@ const UP = { path: '/automation', name: a.back }
 
 /** A rule that does not exist yet. */
 export function NewAutomationPage() {
+  useNames()
   const wanted = place.value.query.get('kind')
   const initial = useRef(emptyDraft(KIND_NAMES.find((kind) => kind === wanted) ?? 'announce')).current
   const begun = useKeptDraft(null, initial)
   const { draft } = begun
   return (
     <Page title={a.newTitle} up={UP}>
-      <NodeNames />
       <fieldset class="kinds">
         <legend class="sr-only">{a.kind}</legend>
         {KIND_NAMES.map((kind) => (
@@ -57,6 +58,7 @@ export function NewAutomationPage() {
 
 /** One rule: its form, its dry run, and its log. */
 export function RulePage({ id }: { id: string }) {
+  useNames()
   const { data, error, reload } = useLoad(() => ask(api.automation[':id'].$get({ param: { id } })), [])
   const automation = data.value?.automation ?? null
   if (error.value?.code === 'automation_not_found') {
@@ -74,7 +76,6 @@ export function RulePage({ id }: { id: string }) {
       up={UP}
       actions={automation !== null && can('automation', 'write') && <Delete automation={automation} reload={reload} />}
     >
-      <NodeNames />
       <Failure error={error.value} retry={reload} />
       {automation !== null &&
         (can('automation', 'write') ? (

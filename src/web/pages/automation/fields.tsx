@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
-import { nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Labelled } from '../../parts/form/labelled.tsx'
+import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { can } from '../../state/session.ts'
 import { a } from '../../strings/automation.ts'
 import { type TokenName, widestText } from '../../../shared/automation/tokens.ts'
@@ -177,17 +177,7 @@ export function ChannelChecks(props: {
   )
 }
 
-/** Loads the names of nodes, for users who may see them. */
-export function NodeNames() {
-  return can('nodes', 'read') ? <Keeper /> : null
-}
-
-function Keeper() {
-  useNodes()
-  return null
-}
-
-/** One node by its name, or by its id for users who may not see nodes. */
+/** One node by its name; by its id for users who may not see nodes. */
 export function NodeSelect(props: {
   label: string
   value: string
@@ -196,7 +186,6 @@ export function NodeSelect(props: {
   onChange(nodeId: string): void
 }) {
   const { label, value, error = null } = props
-  const known = (nodes.value ?? []).filter(({ isLocal }) => !isLocal)
   if (!can('nodes', 'read')) {
     return (
       <Labelled label={label} hint={a.nodeIdHint} error={error}>
@@ -212,22 +201,14 @@ export function NodeSelect(props: {
       </Labelled>
     )
   }
-  const isMissing = value !== '' && !known.some(({ nodeId }) => nodeId === value)
   return (
-    <Labelled label={label} error={error}>
-      {(aria) => (
-        <select {...aria} value={value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-          <option value="">{props.none}</option>
-          {isMissing && <option value={value}>{value}</option>}
-          {known
-            .toSorted((x, y) => nodeName(x).localeCompare(nodeName(y)))
-            .map((node) => (
-              <option key={node.nodeId} value={node.nodeId}>
-                {nodeName(node)}
-              </option>
-            ))}
-        </select>
-      )}
-    </Labelled>
+    <NodePicker
+      label={label}
+      value={value}
+      none={props.none}
+      error={error}
+      isOffered={({ isLocal }) => !isLocal}
+      onChoose={props.onChange}
+    />
   )
 }

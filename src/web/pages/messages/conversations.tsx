@@ -4,7 +4,7 @@ import { api, ask } from '../../api.ts'
 import type { Wanted } from '../../state/messages/conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../../state/messages/inbox.ts'
 import { useLoad } from '../../state/load.ts'
-import { isInRadio, type Message, nameOf, nameOfId, nodes } from '../../state/mesh.ts'
+import { isInRadio, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -98,7 +98,7 @@ function NewDirect() {
           <div class="picker-room">
             <NodePicker
               label={t.messages.recipient}
-              nodes={(nodes.value ?? []).filter(({ isLocal }) => !isLocal)}
+              isOffered={({ isLocal }) => !isLocal}
               value=""
               autofocus
               onChoose={(nodeId) => {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
-import { isInRadio, type Message, nameOfId, useNodes } from '../../state/mesh.ts'
+import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
@@ -16,7 +16,7 @@ import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 /** Channels and direct conversations, and the one that is open. */
 export function MessagesPage() {
-  useNodes()
+  useNames()
   const { query } = place.value
   const wanted = wantedBy(query)
   const channels = useChannels()

@@ -5,7 +5,6 @@ import { FiltersButton } from '../../parts/list/filters-button.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { setQuery } from '../../router.ts'
 import type { Wanted } from '../../state/messages/conversation.ts'
-import { nodes } from '../../state/mesh.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
@@ -19,12 +18,7 @@ export function SearchFilters({ wanted: { from, since, until } }: { wanted: Want
       <FiltersButton isOpen={isOpen} controls={id} used={used} />
       <div id={id} class="toolbar search-filters" hidden={!isOpen.value}>
         {can('nodes', 'read') && (
-          <NodePicker
-            label={t.messages.sender}
-            nodes={nodes.value ?? []}
-            value={from ?? ''}
-            onChoose={(nodeId) => setQuery({ from: nodeId })}
-          />
+          <NodePicker label={t.messages.sender} value={from ?? ''} onChoose={(nodeId) => setQuery({ from: nodeId })} />
         )}
         <Field
           label={t.messages.since}

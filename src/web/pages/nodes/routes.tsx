@@ -1,7 +1,7 @@
 import { api, ask, send } from '../../api.ts'
 import { dateTime, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { type Node, useNodes } from '../../state/mesh.ts'
+import { type Node, useNames } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -16,7 +16,7 @@ const SHOWN = '5'
 
 /** The routes to a node that were found, and a button for a new traceroute. */
 export function NodeRoutes({ node }: { node: Node }) {
-  useNodes()
+  useNames()
   const { data, reload } = useLoad(
     () => ask(api.traceroutes.$get({ query: { node: node.nodeId, limit: SHOWN } })),
     [node.nodeId],

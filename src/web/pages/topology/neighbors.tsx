@@ -2,7 +2,7 @@ import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
-import { isCalled, nodeByNum, nodeName } from '../../state/mesh.ts'
+import { isCalled, nodeByNum, nodeName, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
@@ -16,7 +16,6 @@ import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import '../../styles/ways.css'
 import { decibels, signalOf } from '../nodes/snr.ts'
-import { NodeNames } from './traceroutes.tsx'
 
 type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
 
@@ -26,6 +25,7 @@ type Key = (typeof KEYS)[number]
 
 /** Who hears whom, as the nodes report it. */
 export function NeighborsPage() {
+  useNodes()
   const { query } = place.value
   const q = query.get('q') ?? ''
   const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
@@ -43,7 +43,6 @@ export function NeighborsPage() {
   const steady = useSteady('neighbors', rows, pairOf, query.toString())
   return (
     <Page title={t.neighbors.title} fill>
-      {can('nodes', 'read') && <NodeNames />}
       <div class="toolbar">
         <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
         <p class="faint" role="status">

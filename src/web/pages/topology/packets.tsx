@@ -5,7 +5,7 @@ import { api, ask, isRecord } from '../../api.ts'
 import { decimal } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { BROADCAST, nameOf, useNodes } from '../../state/mesh.ts'
+import { BROADCAST, nameOf, useNames } from '../../state/mesh.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -28,22 +28,16 @@ const PAGE_SIZE = '100'
 
 /** The log of heard packets. */
 export function PacketsPage() {
+  useNames()
   const { query } = place.value
   const port = query.get('port') ?? ''
   const filter = { port: port in t.packets.ports ? port : '', from: queryNode(query, 'from') ?? '' }
   return (
     <Page title={t.packets.title}>
-      {can('nodes', 'read') && <NodeNames />}
       <Filters {...filter} />
       <Packets {...filter} key={JSON.stringify(filter)} />
     </Page>
   )
-}
-
-/** Loads the nodes, so that numbers have names. */
-function NodeNames() {
-  useNodes()
-  return null
 }
 
 function Filters({ port, from }: Filter) {

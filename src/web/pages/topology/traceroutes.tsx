@@ -4,7 +4,7 @@ import { api, ask, send } from '../../api.ts'
 import { humanize, plain } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { nodeByNum, nodeName, nodes, useNodes } from '../../state/mesh.ts'
+import { nameOf, nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
@@ -24,6 +24,7 @@ const PAGE = 50
 
 /** Requested and overheard traceroutes, and a form for a new one. */
 export function TraceroutesPage() {
+  useNames()
   const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
   const loaded = useLoad(async () => ({ ...(await ask(api.traceroutes.$get({ query: by }))), node }), [node], POLL_MS)
@@ -50,7 +51,6 @@ export function TraceroutesPage() {
     })
   return (
     <Page title={t.routes.title}>
-      {can('nodes', 'read') && <NodeNames />}
       {!has('radio') && !isStranger.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
       {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
       {node !== '' && (
@@ -85,24 +85,15 @@ export function TraceroutesPage() {
 
 const idOf = ({ id }: Traceroute) => id
 
-/** Loads the nodes, so that numbers have names. */
-export function NodeNames() {
-  useNodes()
-  return null
-}
-
-function nameOfId(id: string): string {
-  const node = nodes.value?.find(({ nodeId }) => nodeId === id)
-  return node === undefined ? id : nodeName(node)
-}
+/** No routes are traced to radios of this service or to ignored nodes. */
+const isTarget = ({ isLocal, isIgnored }: Node) => !isLocal && !isIgnored
 
 function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) {
   const chosen = useSignal<string | null>(null)
   const { busy, error, run } = useAction()
-  const targets = (nodes.value ?? []).filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
   const wanted = chosen.value ?? preset
-  // No routes are traced to radios of this service or to ignored nodes.
-  const to = targets.some(({ nodeId }) => nodeId === wanted) ? wanted : ''
+  const node = wanted === '' ? undefined : nodeByNum(Number.parseInt(wanted.slice(1), 16))
+  const to = node !== undefined && isTarget(node) ? wanted : ''
   const trace = () =>
     run(async () => {
       await send(api.traceroutes.$post({ json: { to } }))
@@ -119,7 +110,12 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
           void trace()
         }}
       >
-        <NodePicker label={t.routes.target} nodes={targets} value={to} onChoose={(nodeId) => (chosen.value = nodeId)} />
+        <NodePicker
+          label={t.routes.target}
+          value={to}
+          isOffered={isTarget}
+          onChoose={(nodeId) => (chosen.value = nodeId)}
+        />
         <button class="button primary" disabled={busy.value || to === ''}>
           {busy.value ? t.common.loading : t.routes.trace}
         </button>
@@ -165,9 +161,4 @@ function Trace({ trace }: { trace: Traceroute }) {
       )}
     </li>
   )
-}
-
-function nameOf(nodeNum: number, nodeId: string): string {
-  const node = nodeByNum(nodeNum)
-  return node === undefined ? nodeId : nodeName(node)
 }

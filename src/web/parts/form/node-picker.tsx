@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import { isCalled, type Node, nodeName } from '../../state/mesh.ts'
+import { MOST_FOUND, useFoundNodes } from '../../state/find-nodes.ts'
+import { type Node, nameOfId, nodeName } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 
 /** At most this many matches are shown; typing narrows them. */
@@ -8,37 +9,44 @@ const MOST_SHOWN = 8
 
 type Props = {
   label: string
-  nodes: readonly Node[]
   /** The !hex id of the chosen node; empty: none. */
   value: string
-  /** Takes the focus at once, for example in a dialog that was opened for it. */
+  /** What it means that no node is chosen, where that may be chosen too. */
+  none?: string
+  error?: string | null
+  /** Takes the focus at once, for example in a window that was opened for it. */
   autofocus?: boolean
+  /** Whether this node may be chosen. */
+  isOffered?(node: Node): boolean
   onChoose(nodeId: string): void
 }
 
 /** Finds one of thousands of nodes by typing a part of its name, its id or its number (a combobox of WAI-ARIA 1.2). */
-export function NodePicker({ label, nodes, value, autofocus = false, onChoose }: Props) {
+export function NodePicker({ label, value, none, error = null, autofocus = false, isOffered, onChoose }: Props) {
   const id = useId()
-  const chosen = nodes.find(({ nodeId }) => nodeId === value)
   const typed = useSignal<string | null>(null)
   const active = useSignal(0)
-  const wanted = typed.value?.trim().toLowerCase() ?? ''
-  const isOpen = typed.value !== null
-  const found = isOpen ? find(nodes, wanted) : []
-  const choose = (node: Node | undefined) => {
-    if (node === undefined) return
+  const wanted = typed.value?.trim().toLowerCase() ?? null
+  const found = useFoundNodes(wanted)?.filter((node) => isOffered?.(node) ?? true) ?? null
+  const options = [
+    ...(wanted === '' && none !== undefined ? [{ nodeId: '', name: none }] : []),
+    ...(found ?? []).slice(0, MOST_SHOWN).map((node) => ({ nodeId: node.nodeId, name: nodeName(node) })),
+  ]
+  const isOpen = wanted !== null
+  const choose = (option: { readonly nodeId: string } | undefined) => {
+    if (option === undefined) return
     typed.value = null
-    onChoose(node.nodeId)
+    onChoose(option.nodeId)
   }
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step !== undefined) {
       event.preventDefault()
       typed.value ??= ''
-      active.value = Math.max(0, Math.min(Math.min(found.length, MOST_SHOWN) - 1, active.value + (isOpen ? step : 0)))
+      active.value = Math.max(0, Math.min(options.length - 1, active.value + (isOpen ? step : 0)))
     } else if (event.key === 'Enter' && isOpen) {
       event.preventDefault()
-      choose(found[active.value])
+      choose(options[active.value])
     } else if (event.key === 'Escape' && isOpen) {
       event.stopPropagation()
       typed.value = null
@@ -55,10 +63,13 @@ export function NodePicker({ label, nodes, value, autofocus = false, onChoose }:
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
-        aria-activedescendant={isOpen && found.length > 0 ? `${id}-${active.value}` : undefined}
+        aria-activedescendant={isOpen && options.length > 0 ? `${id}-${active.value}` : undefined}
+        aria-invalid={error !== null}
+        aria-describedby={`${id}-about`}
         placeholder={t.nodes.searchHint}
-        value={typed.value ?? (chosen === undefined ? '' : nodeName(chosen))}
+        value={typed.value ?? (value === '' ? (none ?? '') : nameOfId(value))}
         onFocus={(event) => event.currentTarget.select()}
+        onClick={() => (typed.value ??= '')}
         onInput={(event) => {
           typed.value = event.currentTarget.value
           active.value = 0
@@ -66,34 +77,31 @@ export function NodePicker({ label, nodes, value, autofocus = false, onChoose }:
         onKeyDown={press}
         onBlur={() => (typed.value = null)}
       />
-      <ul id={`${id}-list`} role="listbox" aria-label={t.nodes.found} hidden={!isOpen || found.length === 0}>
-        {found.slice(0, MOST_SHOWN).map((node, index) => (
+      <ul id={`${id}-list`} role="listbox" aria-label={t.nodes.found} hidden={!isOpen || options.length === 0}>
+        {options.map(({ nodeId, name }, index) => (
           <li
-            key={node.nodeId}
+            key={nodeId}
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === active.value}
             // Before the field loses the focus, which closes the list.
             onPointerDown={(event) => {
               event.preventDefault()
-              choose(node)
+              choose({ nodeId })
             }}
           >
-            <span class="clip">{nodeName(node)}</span> <span class="faint mono">{node.nodeId}</span>
+            <span class="clip">{name}</span> <span class="faint mono">{nodeId}</span>
           </li>
         ))}
       </ul>
-      <p class="about" role="status">
-        {isOpen && (found.length === 0 ? t.nodes.none : t.nodes.matches(found.length, MOST_SHOWN))}
+      <p class="about" id={`${id}-about`} role="status">
+        {error === null ? found !== null && say(found.length) : <span class="bad">{error}</span>}
       </p>
     </div>
   )
 }
 
-/** Names that begin with the search term come first. */
-function find(nodes: readonly Node[], wanted: string): readonly Node[] {
-  const rank = (node: Node) => (nodeName(node).toLowerCase().startsWith(wanted) ? 0 : 1)
-  return nodes
-    .filter((node) => isCalled(node, wanted))
-    .toSorted((a, b) => rank(a) - rank(b) || nodeName(a).localeCompare(nodeName(b)))
+function say(count: number): string {
+  if (count === 0) return t.nodes.none
+  return count >= MOST_FOUND ? t.nodes.manyMatches(MOST_SHOWN) : t.nodes.matches(count, MOST_SHOWN)
 }

@@ -2,7 +2,8 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { mayOpen, ROUTES } from '../../pages/routes.tsx'
 import { navigate } from '../../router.ts'
-import { isCalled, nodeName, nodes, useNodes } from '../../state/mesh.ts'
+import { useFoundNodes } from '../../state/find-nodes.ts'
+import { type Node, nodeName } from '../../state/mesh.ts'
 import { can, has } from '../../state/session.ts'
 import { startWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
@@ -15,11 +16,12 @@ const MOST_SHOWN = 12
 
 /** Finds pages, nodes and actions by part of their names. */
 export function Finder({ onClose }: { onClose(): void }) {
-  if (can('nodes', 'read')) useNodes()
   const id = useId()
   const typed = useSignal('')
   const active = useSignal(0)
-  const found = find(typed.value.trim().toLowerCase())
+  const wanted = typed.value.trim().toLowerCase()
+  const nodes = useFoundNodes(wanted === '' || !can('nodes', 'read') ? null : wanted)
+  const found = find(wanted, nodes ?? [])
   const run = (one: Found | undefined) => {
     if (one === undefined) return
     onClose()
@@ -73,14 +75,13 @@ export function Finder({ onClose }: { onClose(): void }) {
   )
 }
 
-function find(wanted: string): readonly Found[] {
+function find(wanted: string, nodes: readonly Node[]): readonly Found[] {
   const pages = ROUTES.flatMap(({ nav, need }) =>
     nav !== undefined && mayOpen(need) ? { name: nav.name, kind: t.finder.page, run: () => navigate(nav.path) } : [],
   )
   const near = [...pages, { name: t.nav.account, kind: t.finder.page, run: () => navigate('/account') }, ...actions()]
   const named = near.filter(({ name }) => name.toLowerCase().includes(wanted))
-  const known = wanted === '' ? [] : (nodes.value ?? []).filter((node) => isCalled(node, wanted))
-  const heard = known.slice(0, MOST_SHOWN).map((node) => ({
+  const heard = nodes.slice(0, MOST_SHOWN).map((node) => ({
     name: nodeName(node),
     kind: t.finder.node,
     run: () => navigate(`/nodes/${node.nodeId}`),

@@ -50,6 +50,7 @@ export const nodes = {
   found: 'Matches',
   matches: (n: number, shown: number) =>
     n === 1 ? '1 match' : n > shown ? `${n} matches, the first ${shown} shown` : `${n} matches`,
+  manyMatches: (shown: number) => `Many matches, the first ${shown} shown`,
   empty: 'No node heard yet',
   emptyHelp: 'Nodes appear here as soon as a radio is connected.',
   columns: {

@@ -85,19 +85,32 @@ describe('GET /api/nodes', () => {
     expect(await numbers('?q=HILL')).toStrictEqual([FAR])
     expect(await numbers('?q=%25')).toStrictEqual([7])
     expect(await numbers('?q=!A0cb')).toStrictEqual([FAR])
+    expect(await numbers(`?ids=7,!a0cb0002,9`)).toStrictEqual([7, FAR])
+    expect(await numbers(`?ids=7&q=hill`)).toStrictEqual([])
     mesh.app.clock.advance(120_000)
     expect(await numbers('?activeWithin=60')).toStrictEqual([7])
     expect(await numbers('?activeWithin=120&q=hill')).toStrictEqual([FAR])
   })
 
-  it.each(['limit=0', 'limit=5001', 'limit=1.5', 'since=-1', 'since=now', 'q=', 'activeWithin=0', 'activeWithin=x'])(
-    'refuses %s',
-    async (query) => {
-      const answer = await get(`?${query}`)
-      expect(answer.status).toBe(400)
-      expect(await answer.json()).toMatchObject({ code: 'invalid_request' })
-    },
-  )
+  it.each([
+    'limit=0',
+    'limit=5001',
+    'limit=1.5',
+    'since=-1',
+    'since=now',
+    'q=',
+    'activeWithin=0',
+    'activeWithin=x',
+    'ids=',
+    'ids=7,',
+    'ids=0',
+    'ids=7;8',
+    `ids=${Array.from({ length: 101 }, (_, index) => index + 1).join(',')}`,
+  ])('refuses %s', async (query) => {
+    const answer = await get(`?${query}`)
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ code: 'invalid_request' })
+  })
 })
 
 describe('the ETag of GET /api/nodes', () => {
@@ -127,7 +140,7 @@ describe('the ETag of GET /api/nodes', () => {
   })
 
   it('differs between queries', async () => {
-    const queries = ['', '?limit=1', '?q=hill', `?since=${START}`, '?activeWithin=60']
+    const queries = ['', '?limit=1', '?q=hill', `?since=${START}`, '?activeWithin=60', '?ids=7']
     const tags = await Promise.all(queries.map(tagOf))
     expect(new Set(tags).size).toBe(queries.length)
   })

@@ -1,4 +1,4 @@
-import { nameOf, nameOfId, nodes } from '../../../state/mesh.ts'
+import { nameOf, nameOfId } from '../../../state/mesh.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Field, Select } from '../../../parts/form/field.tsx'
@@ -81,7 +81,7 @@ function NodeList({ chosen, onChange }: { chosen: readonly string[]; onChange(ch
       <PickedNodes nodes={chosen} onChange={onChange} />
       <NodePicker
         label={alertTexts.addNode}
-        nodes={(nodes.value ?? []).filter(({ nodeId }) => !chosen.includes(nodeId))}
+        isOffered={({ nodeId }) => !chosen.includes(nodeId)}
         value=""
         onChoose={(nodeId) => onChange([...chosen, nodeId])}
       />

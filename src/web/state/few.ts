@@ -1,0 +1,76 @@
+import { api, askAs, reconnects } from '../api.ts'
+import { few, listUsers, type Node } from './mesh.ts'
+import { can, isStranger } from './session.ts'
+
+/** Known to the service or not. */
+const asked = new Set<number>()
+let waiting = new Set<number>()
+/** Shown by their numbers until the service is back. */
+const failed = new Set<number>()
+let timer: ReturnType<typeof setTimeout> | undefined
+
+/** As many as one request takes. */
+const MOST = 100
+/** What a page draws at once is asked for at once. */
+const PAUSE_MS = 30
+
+/** Loads a node, together with the others that are wanted at the same time. */
+export function wantNode(nodeNum: number): void {
+  if (asked.has(nodeNum)) return
+  asked.add(nodeNum)
+  ask([nodeNum])
+}
+
+/** Loads again what may have changed unnoticed. */
+export function renewFew(): void {
+  ask(asked)
+}
+
+reconnects.subscribe(() => {
+  ask(failed)
+  failed.clear()
+})
+
+/** Drops all: the list of all nodes is here, or another user. */
+export function dropFew(): void {
+  asked.clear()
+  waiting.clear()
+  failed.clear()
+  few.value = new Map()
+}
+
+/** What an event says of a node; null: it was deleted. An empty change: ask. */
+export function changeFew(nodeNum: number, changes: Partial<Node> | null): void {
+  if (!asked.has(nodeNum)) return
+  const next = new Map(few.peek())
+  const before = next.get(nodeNum)
+  if (changes === null) next.delete(nodeNum)
+  else if (before !== undefined && Object.keys(changes).length > 0) next.set(nodeNum, { ...before, ...changes })
+  else return ask([nodeNum])
+  few.value = next
+}
+
+function ask(nodeNums: Iterable<number>): void {
+  for (const nodeNum of nodeNums) waiting.add(nodeNum)
+  if (waiting.size > 0) timer ??= setTimeout(() => void load(), PAUSE_MS)
+}
+
+async function load(): Promise<void> {
+  const wanted = [...waiting]
+  waiting = new Set()
+  timer = undefined
+  // Strangers cannot ask for single ones.
+  if (listUsers.peek() > 0 || !can('nodes', 'read') || isStranger.peek()) {
+    for (const nodeNum of wanted) asked.delete(nodeNum)
+    return
+  }
+  for (let at = 0; at < wanted.length; at += MOST) {
+    const part = wanted.slice(at, at + MOST)
+    try {
+      const found = await askAs<Node[]>(api.nodes.$get({ query: { ids: part.join(',') } }))
+      if (found.length > 0) few.value = new Map([...few.peek(), ...found.map((node) => [node.nodeNum, node] as const)])
+    } catch {
+      for (const nodeNum of part) failed.add(nodeNum)
+    }
+  }
+}

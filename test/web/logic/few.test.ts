@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { mountHook, pass, serve, signInAs } from './service.ts'
+import '../../../src/web/state/few.ts'
+import { online, reconnects } from '../../../src/web/api.ts'
+import { useFoundNodes } from '../../../src/web/state/find-nodes.ts'
+import { forgetNodes, nameOf, type Node, nodeByNum } from '../../../src/web/state/mesh.ts'
+
+const named = (nodeNum: number, longName: string): Node => Object({ nodeNum, nodeId: `!${nodeNum}`, longName })
+
+let asked: string[]
+let isUp: boolean
+beforeEach(() => {
+  vi.useFakeTimers()
+  asked = []
+  isUp = true
+  signInAs(1)
+  serve((path) => {
+    if (!isUp) throw new TypeError('unreachable')
+    asked.push(decodeURIComponent(path))
+    return Response.json([named(7, 'Hill'), named(8, 'Hut')])
+  })
+})
+afterEach(() => {
+  forgetNodes()
+  signInAs(null)
+  online.value = true
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+test('nodes that a page names are loaded together and once, and one that nobody knows is shown by id', async () => {
+  expect([nameOf(7, '!7'), nameOf(8, '!8'), nameOf(9, '!9')]).toEqual(['!7', '!8', '!9'])
+  await vi.dynamicImportSettled()
+  await pass(100)
+  expect([nameOf(7, '!7'), nodeByNum(8)?.longName, nameOf(9, '!9')]).toEqual(['Hill', 'Hut', '!9'])
+  await pass(100)
+  expect(asked).toEqual(['/api/nodes?ids=7,8,9'])
+})
+
+test('names that could not be loaded come when the service is back', async () => {
+  isUp = false
+  expect(nameOf(7, '!7')).toBe('!7')
+  await vi.dynamicImportSettled()
+  await pass(100)
+  isUp = true
+  reconnects.value++
+  await pass(100)
+  expect(nameOf(7, '!7')).toBe('Hill')
+})
+
+test('the service is asked for nodes once somebody stopped typing; matches that begin with the words come first', async () => {
+  let wanted: string | null = null
+  const { current, unmount } = mountHook(() => useFoundNodes(wanted))
+  await pass(1000)
+  expect([current(), asked]).toEqual([null, []])
+  unmount()
+  wanted = 'hu'
+  const typed = mountHook(() => useFoundNodes(wanted))
+  await pass(100)
+  expect([typed.current(), asked]).toEqual([null, []])
+  await pass(1000)
+  expect(typed.current()?.map(({ longName }) => longName)).toEqual(['Hut', 'Hill'])
+  expect(asked).toEqual(['/api/nodes?limit=50&q=hu'])
+  typed.unmount()
+})
