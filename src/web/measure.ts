@@ -1,23 +1,31 @@
 import { unitSystem } from './display.ts'
 import { decimal } from './format.ts'
 
-/** Units of the service, and those that users of imperial units see instead. */
-const IMPERIAL: Readonly<Record<string, { readonly unit: string; convert(value: number): number }>> = {
-  '°C': { unit: '°F', convert: (value) => value * 1.8 + 32 },
-  m: { unit: 'ft', convert: (value) => value / 0.3048 },
-  km: { unit: 'mi', convert: (value) => value / 1.609_344 },
-  mm: { unit: 'in', convert: (value) => value / 25.4 },
-  'm/s': { unit: 'mph', convert: (value) => value / 0.447_04 },
-  hPa: { unit: 'inHg', convert: (value) => value / 33.863_886_667 },
-  kg: { unit: 'lb', convert: (value) => value / 0.453_592_37 },
+/** Units of the service, and what users of imperial units read instead: `factor` of them for one, from `zero` on. */
+const IMPERIAL: Readonly<Record<string, { readonly unit: string; readonly factor: number; readonly zero?: number }>> = {
+  '°C': { unit: '°F', factor: 1.8, zero: 32 },
+  m: { unit: 'ft', factor: 1 / 0.3048 },
+  km: { unit: 'mi', factor: 1 / 1.609_344 },
+  mm: { unit: 'in', factor: 1 / 25.4 },
+  'm/s': { unit: 'mph', factor: 1 / 0.447_04 },
+  hPa: { unit: 'inHg', factor: 1 / 33.863_886_667 },
+  kg: { unit: 'lb', factor: 1 / 0.453_592_37 },
 }
 
-type Shown = { readonly unit: string | null; convert(value: number): number }
+type Shown = {
+  readonly unit: string | null
+  convert(value: number): number
+  /** Back to the unit of the service. */
+  revert(shown: number): number
+}
 
-/** The unit in which this user reads values of a unit of the service, and the conversion to it. */
-export function shownUnit(unit: string | null): Shown {
+/** The unit in which this user reads values of a unit of the service, or differences of them, and the conversion to it. */
+export function shownUnit(unit: string | null, isDifference = false): Shown {
   const other = unitSystem.value === 'imperial' && unit !== null ? IMPERIAL[unit] : undefined
-  return other ?? { unit, convert: (value) => value }
+  if (other === undefined) return { unit, convert: (value) => value, revert: (shown) => shown }
+  const { factor } = other
+  const zero = isDifference ? 0 : (other.zero ?? 0)
+  return { unit: other.unit, convert: (value) => value * factor + zero, revert: (shown) => (shown - zero) / factor }
 }
 
 /** A measured value in the units of this user, with at most `digits` decimals. */

@@ -38,6 +38,14 @@ test.each([
   expect(measure(value, unit, 1)).toBe(imperial)
 })
 
+test('what is typed in feet or °F becomes what the service stores; a difference has no zero', () => {
+  unitSystem.value = 'imperial'
+  expect(shownUnit('m').revert(1000)).toBeCloseTo(304.8, 10)
+  expect([shownUnit('°C').revert(212), shownUnit('°C').convert(100)]).toEqual([100, 212])
+  expect([shownUnit('°C', true).revert(9), shownUnit('°C', true).convert(5)]).toEqual([5, 9])
+  expect([shownUnit('%').revert(7), shownUnit(null).revert(7)]).toEqual([7, 7])
+})
+
 test('an altitude stays in metres or feet, however high', () => {
   expect(altitude(2962)).toBe('2962 m')
   unitSystem.value = 'imperial'

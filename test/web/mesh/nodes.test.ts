@@ -124,5 +124,6 @@ test('the file has every filtered node, and no cell that a spreadsheet would exe
   ])
   const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n')
   expect(lines[0]).toMatch(/^nodeId,nodeNum,longName,shortName,/)
+  expect(lines[0]).toContain('altitude (m)')
   expect(lines.slice(1).map((line) => line.split(',')[2])).toEqual(["'=1+1", 'Quiet repeater', 'Gone for weeks'])
 })

@@ -1,4 +1,5 @@
 import { precisionMeters } from '../../state/mesh.ts'
+import { unitSystem } from '../../display.ts'
 import { decimal } from '../../format.ts'
 import { distance } from '../../measure.ts'
 import { Icon } from '../../parts/icon.tsx'
@@ -63,11 +64,13 @@ export function SettingField(props: Props) {
 /** Advice that is shown before a change. */
 function Hint({ section, leaf, value }: Props) {
   const { field } = leaf
+  const metres = leaf.field.path.endsWith(SMART_DISTANCE) ? asDistance(value) : ''
   const time = isSeconds(section, leaf) ? asDuration(value) : ''
   const parts = [
     fieldHelp(section, leaf),
     isSeconds(section, leaf) && !fieldHelp(section, leaf).startsWith(c.seconds) ? c.seconds : '',
     time === '' ? '' : c.equals(time),
+    metres === '' ? '' : c.equals(metres),
     fieldHelp(section, leaf) === '' || field.list ? boundsOf(field) : '',
     field.maxBytes === null || field.list || typeof value === 'boolean'
       ? ''
@@ -80,6 +83,15 @@ function Hint({ section, leaf, value }: Props) {
       {field.risk !== null && <span class="sr-only"> {c.riskHelp[field.risk]}</span>}
     </>
   )
+}
+
+/** The only distance among the settings: radios take it in metres. */
+const SMART_DISTANCE = 'broadcastSmartMinimumDistance'
+
+/** For users of other units; empty where it says nothing new. */
+function asDistance(metres: unknown): string {
+  const value = Number(metres)
+  return unitSystem.value === 'metric' || !(value > 0) ? '' : distance(value)
 }
 
 /** Marks settings that need a confirmation; the hint says so in words. */

@@ -182,7 +182,7 @@ export function sortNodes(found: readonly Node[], by: Key, isDown: boolean): Nod
 
 const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
 
-/** The columns of an exported list, with the names of the API. */
+/** The columns of a file of the list, under the names of the API and with its units, whatever the reader chose. */
 const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   nodeId: (node) => node.nodeId,
   nodeNum: (node) => node.nodeNum,
@@ -195,16 +195,16 @@ const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   firstHeard: (node) => time(node.firstHeard),
   hopsAway: (node) => node.hopsAway,
   viaMqtt: (node) => String(node.viaMqtt),
-  snr: (node) => node.snr,
-  rssi: (node) => node.rssi,
-  batteryLevel: ({ deviceMetrics }) => deviceMetrics?.batteryLevel ?? null,
-  voltage: ({ deviceMetrics }) => deviceMetrics?.voltage ?? null,
-  channelUtilization: ({ deviceMetrics }) => deviceMetrics?.channelUtilization ?? null,
-  airUtilTx: ({ deviceMetrics }) => deviceMetrics?.airUtilTx ?? null,
+  'snr (dB)': (node) => node.snr,
+  'rssi (dBm)': (node) => node.rssi,
+  'batteryLevel (%)': ({ deviceMetrics }) => deviceMetrics?.batteryLevel ?? null,
+  'voltage (V)': ({ deviceMetrics }) => deviceMetrics?.voltage ?? null,
+  'channelUtilization (%)': ({ deviceMetrics }) => deviceMetrics?.channelUtilization ?? null,
+  'airUtilTx (%)': ({ deviceMetrics }) => deviceMetrics?.airUtilTx ?? null,
   uptimeSeconds: ({ deviceMetrics }) => deviceMetrics?.uptimeSeconds ?? null,
-  latitude: ({ position }) => position?.latitude ?? null,
-  longitude: ({ position }) => position?.longitude ?? null,
-  altitude: ({ position }) => position?.altitude ?? null,
+  'latitude (°)': ({ position }) => position?.latitude ?? null,
+  'longitude (°)': ({ position }) => position?.longitude ?? null,
+  'altitude (m)': ({ position }) => position?.altitude ?? null,
   precisionBits: ({ position }) => position?.precisionBits ?? null,
 }
 

@@ -2,9 +2,10 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
+import { distance } from '../../../measure.ts'
 import { later } from '../../../parts/list/later.tsx'
 import type { RuleOf, Shape } from '../rule.ts'
-import { ALL, NumberField, WatchedFields, who } from './fields.tsx'
+import { ALL, MeasureField, NumberField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'area'>
@@ -15,7 +16,7 @@ export const area: KindView<Rule> = {
   name: alertTexts.kinds.area,
   fresh: (common) => ({ kind: 'area', ...common, nodes: ALL, when: 'moves', metres: 500 }),
   sentence: ({ nodes, when, metres }) =>
-    `Tell me when ${who(nodes)} ${when === 'moves' ? `moves more than ${metres ?? 0} m` : `${when} the area`}`,
+    `Tell me when ${who(nodes)} ${when === 'moves' ? `moves more than ${distance(metres ?? 0)}` : `${when} the area`}`,
   Fields,
 }
 
@@ -40,7 +41,13 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
         }
       />
       {rule.when === 'moves' ? (
-        <NumberField label={alertTexts.metres} value={rule.metres} min={10} set={(metres) => set({ metres })} />
+        <MeasureField
+          label={alertTexts.distance}
+          unit="m"
+          value={rule.metres}
+          min={10}
+          set={(metres) => set({ metres: Math.round(metres) })}
+        />
       ) : (
         <ShapeFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />
       )}
@@ -106,8 +113,9 @@ function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) 
             max={180}
             set={(longitude) => set({ ...shape, longitude })}
           />
-          <NumberField
-            label={alertTexts.metres}
+          <MeasureField
+            label={alertTexts.radius}
+            unit="m"
             value={shape.metres}
             min={10}
             set={(metres) => set({ ...shape, metres })}

@@ -2,6 +2,7 @@ import { nameOf, nameOfId } from '../../../state/mesh.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Field, Select } from '../../../parts/form/field.tsx'
+import { shownUnit } from '../../../measure.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
 
@@ -97,7 +98,31 @@ type NumberProps = {
   max?: number
 }
 
-/** A number that is required. */
+type MeasureProps = Omit<NumberProps, 'set'> & {
+  /** Of the service. */
+  unit: string | null
+  /** Whether it is a difference of two values. */
+  isDifference?: boolean
+  set(value: number): void
+}
+
+/** A measured value that must be given, in the units of this user. */
+export function MeasureField({ label, unit, isDifference = false, value, set, min, max, ...rest }: MeasureProps) {
+  const shown = shownUnit(unit, isDifference)
+  const rounded = (n: number) => Number(n.toFixed(3))
+  return (
+    <NumberField
+      {...rest}
+      label={shown.unit === null ? label : `${label} (${shown.unit})`}
+      value={value === null || value === undefined ? value : rounded(shown.convert(value))}
+      {...(min !== undefined && { min: rounded(shown.convert(min)) })}
+      {...(max !== undefined && { max: rounded(shown.convert(max)) })}
+      set={(typed) => set(rounded(shown.revert(typed)))}
+    />
+  )
+}
+
+/** A number that must be given. */
 export function NumberField({ label, value, set, ...bounds }: NumberProps) {
   return (
     <Field

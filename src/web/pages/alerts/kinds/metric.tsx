@@ -1,10 +1,12 @@
 import { useId } from 'preact/hooks'
 import { METRIC_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
+import { unitOf } from '../../../../shared/mesh/metric-units.ts'
 import { duration, metricName } from '../../../format.ts'
+import { measure } from '../../../measure.ts'
 import { Field, Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
-import { ALL, NumberField, WatchedFields, who } from './fields.tsx'
+import { ALL, MeasureField, NumberField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'metric'>
@@ -38,13 +40,14 @@ export const metric: KindView<Rule> = {
   }),
   sentence({ nodes, metric: name, is, limit, forMinutes = 0 }) {
     const lasting = forMinutes > 0 ? ` for ${duration(forMinutes * 60)}` : ''
-    return `Tell me when the ${metricName(name, COMMON).toLowerCase()} of ${who(nodes)} is ${is} ${limit}${lasting}`
+    return `Tell me when the ${metricName(name, COMMON).toLowerCase()} of ${who(nodes)} is ${is} ${measure(limit, unitOf(name), 1)}${lasting}`
   },
   Fields,
 }
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
   const id = useId()
+  const unit = unitOf(rule.metric)
   return (
     <>
       <WatchedFields rule={rule} set={set} />
@@ -71,9 +74,11 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
         ]}
         onChange={(is) => set({ is })}
       />
-      <NumberField label={alertTexts.limit} value={rule.limit} set={(limit) => set({ limit })} />
-      <NumberField
+      <MeasureField label={alertTexts.limit} unit={unit} value={rule.limit} set={(limit) => set({ limit })} />
+      <MeasureField
         label={alertTexts.hysteresis}
+        unit={unit}
+        isDifference
         value={rule.hysteresis ?? 0}
         min={0}
         set={(hysteresis) => set({ hysteresis })}
