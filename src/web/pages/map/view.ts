@@ -14,6 +14,7 @@ import type { Background } from './switches.ts'
 import type { Tiles } from './tiles/archive.ts'
 import { graticule } from './tiles/graticule.ts'
 import { showTiles, type TileReports } from './tiles/tiles.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 import type { Waypoint } from './waypoint.ts'
 
 /** A route whose nodes are brought into sight, once for each `key`. */
@@ -63,7 +64,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   const lines = createLines(map, dots, palette)
   const ground = createSheet(map, { pane: 'ground', zIndex: 390 }, (frame) => {
     dots.drawCells(frame)
-    lines.draw(frame)
+    return lines.draw(frame)
   })
   const tip = createTip(map)
   const waypoints = createWaypoints(map, tip)
@@ -85,13 +86,23 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     const { lat, lng } = map.getCenter()
     if (isPlaced) rememberView({ lat, lng, zoom: map.getZoom() })
   })
-  /** Runs once for all simultaneous changes. */
-  const redraw = () =>
-    next.ask('draw', () => {
-      ground.redraw()
+  /** Once for all that changes at a time. */
+  const redraw = () => {
+    next.ask('ground', ground.redraw)
+    redrawTop()
+  }
+  const redrawTop = () =>
+    next.ask('top', () => {
       top.redraw()
       next.ask('arrange', arrange)
     })
+  /** What the ground shows of the nodes: not when each was heard, so that thousands of lines rest. */
+  let drawnGround: readonly unknown[] = []
+  const isGroundOld = ({ now, look, bright }: ShownNodes) => {
+    const before = drawnGround
+    drawnGround = [dots.version(), Math.floor(now / MINUTE_MS), look.precision, bright]
+    return drawnGround.some((part, index) => part !== before[index])
+  }
   const drawTiles = () => {
     dropTiles()
     const dark = background === 'auto' ? isDark() : background === 'dark'
@@ -147,7 +158,8 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
         else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: !isStill })
         isPlaced = true
       } else if (!isPlaced) fitTo(places)
-      redraw()
+      if (isGroundOld(shown)) redraw()
+      else redrawTop()
     },
     showLines(shown) {
       lines.show(shown)

@@ -37,8 +37,8 @@ export type ShownLines = {
 
 export type Lines = {
   show(shown: ShownLines): void
-  draw(frame: Frame): void
-  /** The time of the track's point at a place of the map's box; null: there is none. */
+  draw(frame: Frame): Iterable<void>
+  /** The time of the spot of the track at a point of the map's box; null: there is none. */
   spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(crowd: Crowd): void
@@ -98,14 +98,14 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
         return { at, world: map.project(at, 0), time }
       })
     },
-    draw(frame) {
+    *draw(frame) {
       const { links, ways } = strokes()
       const colours = palette()
       const dimmed = shown.isRoute ? DIMMED : 1
       const isBent = shown.areLinksNumbered
-      strokeAll(frame, links, { colours, isBent, width: isBent ? 2 : 1.5, alpha: (isBent ? 0.9 : 0.7) * dimmed })
+      yield* strokeAll(frame, links, { colours, isBent, width: isBent ? 2 : 1.5, alpha: (isBent ? 0.9 : 0.7) * dimmed })
       drawTrack(frame, track, colours, dimmed)
-      strokeAll(frame, ways, { colours, isBent: true, width: 3, alpha: 1, halo: colours('--surface') })
+      yield* strokeAll(frame, ways, { colours, isBent: true, width: 3, alpha: 1, halo: colours('--surface') })
     },
     spotAt(at) {
       const { x, y } = map.containerPointToLayerPoint(at).add(map.getPixelOrigin())
@@ -174,8 +174,12 @@ type Manner = {
  */
 const AT_ONCE = 40
 
-/** Lines that touch the sheet, grouped by colour. */
-function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, width, alpha, halo }: Manner): void {
+/** Lines that touch the sheet, those of one colour together. */
+function* strokeAll(
+  frame: Frame,
+  strokes: readonly Stroke[],
+  { colours, isBent, width, alpha, halo }: Manner,
+): Generator<void> {
   const { pen } = frame
   const groups = new Map<string, Stroke[]>()
   for (const stroke of strokes) {
@@ -185,11 +189,12 @@ function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, 
     if (group === undefined) groups.set(key, [stroke])
     else group.push(stroke)
   }
-  const follow = (group: readonly Stroke[]) => {
+  const follow = function* (group: readonly Stroke[]): Generator<void> {
     for (let at = 0; at < group.length; at += AT_ONCE) {
       pen.beginPath()
       for (const stroke of group.slice(at, at + AT_ONCE)) trace(frame, stroke, isBent)
       pen.stroke()
+      yield
     }
   }
   // Round ends of thousands of thin lines cost more than they are worth.
@@ -198,7 +203,7 @@ function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, 
     pen.strokeStyle = halo
     pen.lineWidth = 2 * width
     pen.globalAlpha = 0.7 * alpha
-    for (const group of groups.values()) follow(group)
+    for (const group of groups.values()) yield* follow(group)
   }
   pen.lineWidth = width
   pen.globalAlpha = alpha
@@ -207,7 +212,7 @@ function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, 
     if (first === undefined) continue
     pen.strokeStyle = colours(first.token)
     pen.setLineDash(first.isDashed ? [3, 8] : [])
-    follow(group)
+    yield* follow(group)
   }
   pen.setLineDash([])
   pen.globalAlpha = 1

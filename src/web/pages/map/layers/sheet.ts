@@ -16,6 +16,12 @@ export type Frame = {
 
 export type Sheet = { redraw(): void }
 
+/** Draws everything, at once or in steps: after each of them the rest may wait for the next frame. */
+type Draw = (frame: Frame) => Iterable<void> | void
+
+/** Steps in one frame after a move: more would hold up the next move. */
+const STEPS_A_FRAME = 12
+
 /**
  * One canvas, redrawn completely by `draw` after each move and on `redraw`, so that thousands of shapes need no
  * objects. While the map moves or zooms, the browser shifts the finished picture.
@@ -23,21 +29,28 @@ export type Sheet = { redraw(): void }
 export function createSheet(
   map: LeafletMap,
   { pane, zIndex }: { readonly pane: string; readonly zIndex: number },
-  draw: (frame: Frame) => void,
+  draw: Draw,
 ): Sheet {
   const { style } = map.createPane(pane)
   style.zIndex = String(zIndex)
   // What lies below can still be pressed; clicks are found by their place.
   style.pointerEvents = 'none'
   const renderer = canvas({ pane, padding: 0.3 })
-  const drawAll = () => {
+  let rest: Iterator<void> | null = null
+  let turn = 0
+  const proceed = (steps: number) => {
+    for (let step = 0; step < steps && rest !== null; step++) if (rest.next().done === true) rest = null
+    if (rest !== null) turn = requestAnimationFrame(() => proceed(STEPS_A_FRAME))
+  }
+  const drawAll = (steps: number) => {
+    cancelAnimationFrame(turn)
     const ground = groundOf(renderer)
     if (ground === null) return
     const { pen, left, top, right, bottom } = ground
     pen.clearRect(left, top, right - left, bottom - top)
     const { x: originX, y: originY } = map.getPixelOrigin()
     const scale = map.getZoomScale(map.getZoom(), 0)
-    draw({
+    const drawing = draw({
       pen,
       scale,
       x: (place) => place.x * scale - originX,
@@ -45,11 +58,16 @@ export function createSheet(
       touches: (l, t, r, b, margin) =>
         l - margin < right && r + margin > left && t - margin < bottom && b + margin > top,
     })
+    rest = drawing?.[Symbol.iterator]() ?? null
+    proceed(steps)
   }
-  renderer.on('update', drawAll)
+  renderer.on('update', () => drawAll(STEPS_A_FRAME))
+  renderer.on('remove', () => cancelAnimationFrame(turn))
   renderer.addTo(map)
-  drawAll()
-  return { redraw: drawAll }
+  // In place of a picture that is seen: it must not flicker.
+  const redraw = () => drawAll(Number.POSITIVE_INFINITY)
+  redraw()
+  return { redraw }
 }
 
 type Ground = { pen: CanvasRenderingContext2D; left: number; top: number; right: number; bottom: number }
