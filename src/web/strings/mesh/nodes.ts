@@ -31,6 +31,7 @@ export const nodes = {
   signals: { good: 'good', fair: 'fair', weak: 'weak' },
   view: 'View',
   views: { none: 'None', silent: 'Fell silent within 7 days', battery: 'Low battery', weak: 'Weak signal' },
+  viewsHelp: 'Filter or sort the list, then save it here as a view.',
   saveView: 'Save view',
   deleteView: 'Delete view',
   viewName: 'Name',
