@@ -49,7 +49,7 @@ export function BackupSchedule({ loaded: { data, error, reload } }: { loaded: Lo
           />
           {backupTexts.enabled}
         </label>
-        <div class="two">
+        <div class="four">
           <Field label={backupTexts.time} name="backupTime" type="time" defaultValue={settings.backupTime} required />
           <Field
             label={backupTexts.keep}
