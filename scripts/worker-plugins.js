@@ -14,6 +14,7 @@ export function workerPlugins(root) {
     withoutApiDocuments(root),
     withoutProxySignIn(root),
     withoutRestore(root),
+    withoutEventStreams(root),
     withoutDescriptions(),
     withoutTextFormats(),
     withoutGeneratedCode(),
@@ -78,6 +79,18 @@ function withoutRestore(root) {
   const file = join(root, 'src/app/system/revived.ts')
   const code = `export * from ${JSON.stringify(join(root, 'src/edge/no-restore.ts'))}`
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
+}
+
+/** There are no live events on the edge: their routes answer 501 before they open a stream. */
+function withoutEventStreams(root) {
+  const files = ['mesh/live/event-stream.ts', 'sharing/strangers/event-stream.ts'].map((file) =>
+    join(root, 'src/app', file),
+  )
+  return {
+    name: 'without-event-streams',
+    enforce: 'pre',
+    load: (id) => (files.includes(id) ? replaceExports(id, '() => null') : null),
+  }
 }
 
 /** The same exports, each of them `value`. */

@@ -1,21 +1,15 @@
 import type { Events, LiveEvent } from './event.ts'
 import { refreshViewer } from '../../auth/viewer.ts'
-import type { Ctx, SignedInCtx, Viewer } from '../../context.ts'
+import type { SignedInCtx, Viewer } from '../../context.ts'
 import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { seesAllContents, type View, viewKey } from '../../sharing/visible.ts'
 import { contentsSeen, mayGet } from './seen.ts'
-import { type Bell, createBell, opening, type Reader, RESET, streamOf } from './stream.ts'
+import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
 
 /** Events in one chunk. */
 const MAX_CHUNK = 100
-
-/** Throws `unsupported_on_this_runtime`. */
-export function demandEvents({ events }: Pick<Ctx, 'events'>): Events {
-  if (events === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no live events')
-  return events
-}
 
 /**
  * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId`. The stream holds a position in the kept

@@ -3,8 +3,8 @@ import { requireAuth } from '../../http/access.ts'
 import { sharedEvents } from '../../sharing/strangers/shared-events.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
-import { demandEvents, openEventStream } from './event-stream.ts'
-import { STREAM_HEADERS } from './stream.ts'
+import { openEventStream } from './event-stream.ts'
+import { demandEvents, STREAM_HEADERS } from './stream.ts'
 
 export const eventRoutes = new Hono<AppEnv>().get(
   '/',

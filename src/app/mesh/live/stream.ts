@@ -1,9 +1,17 @@
+import type { Ctx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
 import type { Events } from './event.ts'
 
 /** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
 const BEAT_MS = 15_000
 /** Beats for which a reader may read nothing. */
 const MAX_STALLED_BEATS = 2
+
+/** Throws `unsupported_on_this_runtime`. */
+export function demandEvents({ events }: Pick<Ctx, 'events'>): Events {
+  if (events === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no live events')
+  return events
+}
 
 export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream',
