@@ -10,17 +10,11 @@ import { forgiveAttempts } from '../auth/local/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
-import {
-  type Granting,
-  isEverything,
-  permissionsSchema,
-  storedPermissionsJson,
-  writePermissions,
-} from './permissions.ts'
+import { type Granting, permissionsSchema, storedPermissionsJson, writePermissions } from './permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../sharing/scope.ts'
 import { stillAdmin } from './still-admin.ts'
+import { wholeForAdmins } from './whole-for-admins.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
-import { isSameScope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
 
 /** The columns of a `User`: only these leave the database here. */
@@ -71,8 +65,8 @@ export const usernameSchema = z
 export const emailSchema = printable(MAX_EMAIL).pipe(z.email())
 export const displayNameSchema = printable(MAX_DISPLAY_NAME).min(1)
 
-export const newUserSchema = z
-  .strictObject({
+export const newUserSchema = wholeForAdmins(
+  z.strictObject({
     username: usernameSchema,
     password: z.string().optional().describe('If missing, the response contains a random, temporary password, once'),
     email: emailSchema.nullish(),
@@ -86,15 +80,8 @@ export const newUserSchema = z
         'Resources that are not named get the permissions of a new user; an administrator has every permission',
       ),
     scope: scopeSchema.optional().describe('Which contents the user sees; default: as for a new user'),
-  })
-  .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
-    path: ['permissions'],
-    message: 'an administrator has every permission',
-  })
-  .refine(({ isAdmin, scope }) => isAdmin !== true || scope === undefined || isSameScope(scope, WHOLE_SCOPE), {
-    path: ['scope'],
-    message: 'an administrator sees everything',
-  })
+  }),
+)
 
 const { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
 /** Fields that a body may repeat but not change. */

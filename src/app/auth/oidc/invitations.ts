@@ -7,9 +7,10 @@ import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../../sharing/scope.ts'
-import { isEverything, permissionsSchema, writePermissions } from '../../users/permissions.ts'
+import { permissionsSchema, writePermissions } from '../../users/permissions.ts'
 import { stillAdmin } from '../../users/still-admin.ts'
 import type { User } from '../../users/user.ts'
+import { wholeForAdmins } from '../../users/whole-for-admins.ts'
 import {
   displayNameSchema,
   emailSchema,
@@ -20,7 +21,6 @@ import {
   usernameSchema,
 } from '../../users/users.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../shared/access/resources.ts'
-import { isSameScope, WHOLE_SCOPE } from '../../../shared/access/scope.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { OidcFailure } from './failure.ts'
@@ -35,38 +35,34 @@ const days = z.int().min(1).max(MAX_LIFETIME_DAYS).default(LIFETIME_DAYS).descri
 
 export const invitationBody = z.strictObject({ expiresInDays: days })
 
-export const preparedUserSchema = z
-  .strictObject({
-    username: usernameSchema,
-    provider: z
-      .string()
-      .max(64)
-      .optional()
-      .describe('Name as in GET /api/auth/status. Required with a subject; without one any provider is accepted'),
-    subject: z
-      .string()
-      .refine(isSubject)
-      .optional()
-      .describe('`sub` at the provider. Without it the answer contains a link by which a user takes the account over'),
-    email: emailSchema.nullish(),
-    displayName: displayNameSchema.nullish(),
-    isAdmin: z.boolean().optional(),
-    permissions: permissionsSchema.partial().optional(),
-    scope: scopeSchema.optional().describe('Which contents the user sees; default: as for a new user'),
-    expiresInDays: days,
-  })
-  .refine(({ provider, subject }) => subject === undefined || provider !== undefined, {
-    path: ['provider'],
-    message: 'a subject needs its provider',
-  })
-  .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
-    path: ['permissions'],
-    message: 'an administrator has every permission',
-  })
-  .refine(({ isAdmin, scope }) => isAdmin !== true || scope === undefined || isSameScope(scope, WHOLE_SCOPE), {
-    path: ['scope'],
-    message: 'an administrator sees everything',
-  })
+export const preparedUserSchema = wholeForAdmins(
+  z
+    .strictObject({
+      username: usernameSchema,
+      provider: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('Name as in GET /api/auth/status. Required with a subject; without one any provider is accepted'),
+      subject: z
+        .string()
+        .refine(isSubject)
+        .optional()
+        .describe(
+          '`sub` at the provider. Without it the answer contains a link by which a user takes the account over',
+        ),
+      email: emailSchema.nullish(),
+      displayName: displayNameSchema.nullish(),
+      isAdmin: z.boolean().optional(),
+      permissions: permissionsSchema.partial().optional(),
+      scope: scopeSchema.optional().describe('Which contents the user sees; default: as for a new user'),
+      expiresInDays: days,
+    })
+    .refine(({ provider, subject }) => subject === undefined || provider !== undefined, {
+      path: ['provider'],
+      message: 'a subject needs its provider',
+    }),
+)
 
 export const invitationSchema = z
   .object({
