@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
-import type { Ports } from '../../src/app/context.ts'
+import { NO_PORTS, type Ports } from '../../src/app/context.ts'
 import { requirePermission } from '../../src/app/http/access.ts'
 import { answers } from '../../src/app/http/describe.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
@@ -63,18 +63,8 @@ function portsOf(dataDir: string, store: SqliteStore): Ports {
     buckets: memoryBuckets(),
     passwords: { hash: unused, verify: unused },
     log: { debug: log, info: log, warn: log, error: console.error },
-    providers: [],
-    backups: null,
-    radio: null,
-    events: null,
-    meter: null,
-    compressor: null,
-    outbound: null,
-    mail: null,
-    mapArchive: null,
-    clockWatch: null,
+    ...NO_PORTS,
     version: '1.2.3',
-    disk: null,
     startedAt: 0,
     now: Date.now,
     ...createAddressing([], { warn: log }),

@@ -61,6 +61,21 @@ export interface Ports {
   origin(c: Context): string
 }
 
+/** A runtime without any of the optional ports. */
+export const NO_PORTS = {
+  providers: [],
+  backups: null,
+  radio: null,
+  events: null,
+  meter: null,
+  compressor: null,
+  outbound: null,
+  mail: null,
+  mapArchive: null,
+  clockWatch: null,
+  disk: null,
+} as const satisfies Partial<Ports>
+
 /** One request. */
 export interface Ctx extends Ports {
   /** The user that the authenticating proxy names. */

@@ -5,7 +5,7 @@ import { sealAudit } from '../app/audit/chain.ts'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { createProviders } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
-import type { Ports } from '../app/context.ts'
+import { NO_PORTS, type Ports } from '../app/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
@@ -80,18 +80,10 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     buckets: memoryBuckets(),
     passwords: scriptPasswordHasher(Date.now),
     log,
+    ...NO_PORTS,
     providers: createProviders({ config, log, now: Date.now }),
-    backups: null,
-    radio: null,
-    events: null,
-    meter: null,
-    compressor: null,
     outbound: fetchOutbound(),
-    mail: null,
-    mapArchive: null,
-    clockWatch: null,
     version: manifest.version,
-    disk: null,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this header itself; no other header with the client's address is trusted.

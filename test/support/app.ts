@@ -7,7 +7,7 @@ import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
 import { createProviders } from '../../src/app/auth/oidc/oidc.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
-import type { Ports } from '../../src/app/context.ts'
+import { NO_PORTS, type Ports } from '../../src/app/context.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { AppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
@@ -89,18 +89,11 @@ export async function createTestApp(
     buckets: memoryBuckets(),
     passwords: options.passwords ?? plainHasher(),
     log,
+    ...NO_PORTS,
     providers: createProviders({ config: parsed.config, log, now }),
-    backups: null,
     radio: NO_RADIO,
-    events: null,
-    meter: null,
     compressor: zlibCompressor(),
-    outbound: null,
-    mail: null,
-    mapArchive: null,
-    clockWatch: null,
     version: '1.2.3',
-    disk: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,

@@ -1,5 +1,5 @@
 import { databaseSessions } from '../../app/auth/sessions/database-sessions.ts'
-import type { Ctx, Ports } from '../../app/context.ts'
+import { type Ctx, NO_PORTS, type Ports } from '../../app/context.ts'
 import { memoryBuckets } from '../../app/http/limits/buckets.ts'
 import { readAppVersion } from '../version.ts'
 import { systemClock } from '../clock.ts'
@@ -18,18 +18,8 @@ export function consoleContext({
     buckets: memoryBuckets(),
     passwords,
     log,
-    providers: [],
-    backups: null,
-    radio: null,
-    events: null,
-    meter: null,
-    compressor: null,
-    outbound: null,
-    mail: null,
-    mapArchive: null,
-    clockWatch: null,
+    ...NO_PORTS,
     version: readAppVersion(),
-    disk: null,
     startedAt: systemClock.now(),
     now: systemClock.now,
     clientIp: () => null,

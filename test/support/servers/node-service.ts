@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createApp } from '../../../src/app/app.ts'
 import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import type { Ports } from '../../../src/app/context.ts'
+import { NO_PORTS, type Ports } from '../../../src/app/context.ts'
 import { memoryBuckets } from '../../../src/app/http/limits/buckets.ts'
 import { createLog } from '../../../src/app/log.ts'
 import { makeFirstAdmin } from '../../../src/app/users/first-admin.ts'
@@ -29,18 +29,9 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
     buckets: memoryBuckets(),
     passwords: nativePasswordHasher(),
     log,
-    providers: [],
-    backups: null,
-    radio: null,
-    events: null,
-    meter: null,
+    ...NO_PORTS,
     compressor: zlibCompressor(),
-    outbound: null,
-    mail: null,
-    mapArchive: null,
-    clockWatch: null,
     version: '1.2.3',
-    disk: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES, log),
