@@ -1,5 +1,6 @@
+import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, askAs, reconnects } from '../api.ts'
-import { few, listUsers, type Node } from './mesh.ts'
+import { few, listUsers } from './known-nodes.ts'
 import { can, isStranger } from './session.ts'
 
 /** Known to the service or not. */

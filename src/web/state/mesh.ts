@@ -5,6 +5,7 @@ import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
 import { isTold, type LiveEvent } from './live.ts'
 import { useKeptList } from './kept.ts'
+import { few, listUsers } from './known-nodes.ts'
 import { asApiError, useFresh, whileAwaited } from './load.ts'
 import { can, isStranger } from './session.ts'
 import { plain } from '../format.ts'
@@ -22,10 +23,6 @@ const POLL_MS = 5000
 /** All nodes, the latest heard first; null until they were loaded once. */
 export const nodes = signal<readonly Node[] | null>(null)
 export const nodesError = signal<ApiError | null>(null)
-/** By number: nodes that were loaded because a page names them, where the list of all is not needed. */
-export const few = signal<ReadonlyMap<number, Node>>(new Map())
-/** How many parts of the open page show all nodes. */
-export const listUsers = signal(0)
 type Loader = typeof import('./few.ts')
 /** The code that loads few of them; null: nothing has asked for one, or the service was away. */
 let loader: Promise<Loader | null> | null = null
