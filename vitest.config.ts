@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Pure logic on an in-memory database: files that start a server or wait for real bcrypt are left out. */
+/** Pure logic on an in-memory database, without files that start a server or wait for real bcrypt. */
 const UNIT = [
   'test/app/!(auth)/**/*.test.ts',
   'test/app/auth/{sessions,tokens}/*.test.ts',
@@ -13,7 +13,7 @@ const UNIT = [
   'test/node/backup/{cell-values,schedule}.test.ts',
 ]
 
-/** With a peer of its own, such as a provider, a radio or a broker, on the sources: nothing is built for them. */
+/** Tests with a peer, such as a provider, a radio or a broker, on the sources: they need no build. */
 const PEERS = [
   'test/app/auth/oidc/!(parts).test.ts',
   'test/contract/*.test.ts',
@@ -24,9 +24,9 @@ const PEERS = [
 
 const cores = availableParallelism()
 
-/** What peers and system have in common: they run side by side, for which Vitest wants one number of workers. */
+/** Settings that peers and system share. They run in parallel, for which Vitest needs the same number of workers. */
 const SIDE_BY_SIDE = {
-  // A file may use a browser and services of its own, up to 1.5 GB, and waits for them half of the time.
+  // A file may use its own browser and services, up to 1.5 GB, and waits for them half of the time.
   maxWorkers: Math.max(1, Math.min(4, cores + 1, Math.floor(totalmem() / 1.5e9))),
   // For a machine that is busy with other things: the longest test takes 20 s on a quiet one.
   testTimeout: 120_000,

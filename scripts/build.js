@@ -32,11 +32,11 @@ async function buildAll(unlessKnown) {
   }
   await vite.build({ configFile: join(ROOT, 'src/web/vite.config.ts'), logLevel: 'warn', plugins: [collect] })
   writeOrigins(dist, bundled)
-  // Last: a build that was cut off is made again.
+  // Last, so that an interrupted build is repeated.
   writeFileSync(stamp, sources)
 }
 
-/** Answers the files that became a part of it. */
+/** Returns the files that became part of it. */
 async function buildProgram(dist) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
@@ -49,7 +49,7 @@ async function buildProgram(dist) {
     platform: 'node',
     target: 'node22',
     external: ['@node-rs/bcrypt'],
-    // Packages that are CommonJS ask for these two. better-sqlite3 looks for its binaries in ../prebuilds.
+    // CommonJS packages need these two. better-sqlite3 looks for its binaries in ../prebuilds.
     banner: {
       js: [
         "import{createRequire as __createRequire}from'node:module'",
@@ -96,8 +96,8 @@ function readStamp(file) {
 }
 
 /**
- * Writes the licenses of the packages that are part of the bundles, as they demand, and the list of these packages as a
- * software bill of materials (CycloneDX 1.6). Throws when a package has no license.
+ * Writes the licences of the bundled packages, as these require, and the list of these packages as a
+ * software bill of materials (CycloneDX 1.6). Throws if a package has no licence.
  */
 function writeOrigins(dist, files) {
   const folders = new Set()

@@ -1,4 +1,4 @@
-// Writes the typed client of the HTTP API: index.js, and index.d.ts, made of the OpenAPI document.
+// Writes the typed client of the HTTP API, generated from the OpenAPI document: index.js and index.d.ts.
 //   node scripts/client.js            into dist/client/
 //   node scripts/client.js DIR        into another folder
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ function declarations() {
   return `// Made of the OpenAPI document of the service by \`npm run client\`.
 
 ${schemas.join('\n')}
-/** What each request takes and answers. \`answer\` is null where there is no body, a Response where it is not JSON. */
+/** The inputs and answers of each request. \`answer\` is null without a body, and a Response if it is not JSON. */
 export interface Operations {
 ${operations.join('')}}
 
@@ -48,7 +48,7 @@ export type ClientOptions = {
 export class ApiError extends Error {
   /** HTTP status. */
   readonly status: number
-  /** Null when the answer came from something else than the service, such as a proxy. */
+  /** Null if the answer did not come from the service, but for example from a proxy. */
   readonly problem: Problem | null
 }
 
@@ -89,7 +89,7 @@ function answerType(content) {
   return json === undefined ? 'Response' : typeOf(json.schema, '    ')
 }
 
-/** What is written into an address: a number is welcome where digits are. */
+/** The type of a value in a URL: digits may also be given as a number. */
 function parameterType(schema) {
   const type = typeOf(schema, '        ')
   return type === 'string' ? 'string | number' : type

@@ -1,4 +1,4 @@
-// Builds what the edge runs, as wrangler.toml asks for it: the pages and the worker, dist/web and dist/edge.
+// Builds the pages and the worker for the edge, as wrangler.toml expects them: dist/web and dist/edge.
 //   node scripts/edge.js                 builds both
 //   node scripts/edge.js --worker DIST   builds the worker alone, and its files, into another dist
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ if (values.worker === undefined) await build({ configFile: join(ROOT, 'src/web/v
 await buildWorker()
 await writeApiDocuments()
 
-/** One file, smaller than wrangler's own build would make it. */
+/** One file, smaller than one from wrangler's own build. */
 async function buildWorker() {
   await build({
     configFile: false,
@@ -35,7 +35,7 @@ async function buildWorker() {
       sourcemap: true,
       reportCompressedSize: false,
       rolldownOptions: {
-        // What nobody asks of a library is left out, though its package does not say that it may be.
+        // Unused parts of a library are left out, although its package does not declare that they may be.
         treeshake: { manualPureFunctions: [SCHEMAS], moduleSideEffects: (id) => !id.includes('/node_modules/') },
         output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false },
       },
@@ -43,7 +43,7 @@ async function buildWorker() {
   })
 }
 
-/** What src/edge/api-documents.ts answers with. */
+/** The answers of src/edge/api-documents.ts. */
 async function writeApiDocuments() {
   const { createApp } = await import('../src/app/app.ts')
   const { openApiDocument } = await import('../src/app/http/openapi/document.ts')

@@ -1,6 +1,6 @@
 // npm 10 and 11 run `node-gyp rebuild` for better-sqlite3 unless its lock entry says `"gypfile": false`, and drop that line
 // whenever they rewrite the lock file (npm/cli#9837). Its binaries are prebuilt: a machine without compilers must not build.
-// `node scripts/lock.js` fails when the line is gone, `node scripts/lock.js --fix` puts it back.
+// `node scripts/lock.js` fails if the line is missing, `node scripts/lock.js --fix` restores it.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const file = new URL('../package-lock.json', import.meta.url)

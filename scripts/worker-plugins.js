@@ -1,4 +1,4 @@
-// What keeps the worker small: plugins of its build, which leave out what it never runs.
+// Plugins for the build of the worker that leave out code which it never runs.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromBinary } from '@bufbuild/protobuf'
@@ -26,7 +26,7 @@ export function workerPlugins(root) {
 
 const WEBAUTHN = /@simplewebauthn\/server\/esm\/(.*)\.js$/
 
-/** Passkeys are made without an attestation, or with one by the key itself, for which nobody has a certificate. */
+/** Passkeys have no attestation, or one by the key itself, which has no certificate. */
 const CERTIFICATES = [
   /^helpers\/(?:convertX509PublicKeyToCOSE|getCertificateInfo|isCertRevoked|mapX509SignatureAlgToCOSEAlg|validateCertificatePath|validateExtFIDOGenCEAAGUID)$/,
   /^metadata\/verifyAttestationWithMetadata$/,
@@ -34,7 +34,7 @@ const CERTIFICATES = [
   /^services\/metadataService$/,
 ]
 
-/** Each attestation but these is refused; of certificates nothing is left. */
+/** Every other attestation is refused, so no code for certificates is needed. */
 function withoutAttestations(root) {
   const noCertificates = join(root, 'src/edge/passkeys/no-certificates.ts')
   return {
@@ -51,7 +51,7 @@ function withoutAttestations(root) {
   }
 }
 
-/** The API document is a file beside the worker; nothing else asks zod for JSON schemas. No input refers to itself. */
+/** The API document is a file beside the worker; nothing else needs JSON schemas from zod. No input is recursive. */
 function withoutApiDocuments(root) {
   const routes = join(root, 'src/app/http/openapi/routes.ts')
   const files = join(root, 'src/edge/api-documents.ts')
@@ -67,7 +67,7 @@ function withoutApiDocuments(root) {
   }
 }
 
-/** No address of a proxy can be believed on the edge, where PROXY_AUTH_HEADER stops the start. */
+/** No proxy is trusted on the edge, and PROXY_AUTH_HEADER is refused there. */
 function withoutProxySignIn(root) {
   const file = join(root, 'src/app/auth/proxy.ts')
   const code = "import { Hono } from 'hono'\nexport const proxyRoutes = new Hono()"
@@ -113,11 +113,11 @@ function withoutDescriptions() {
       const cuts = []
       visit(parseSync(id, code).program, (call) => {
         const { callee, arguments: given } = call
-        // What a variable means is for the documentation; what is expected of it is for the log.
+        // The meaning of a variable is only for the documentation; its expected value is for the log.
         if (callee.name === 'variable' && given.length > 2) cuts.push([given[2].start, given[2].end, "''"])
         if (callee.name === 'answers') cuts.push([given[0].start, given.at(-1).end, "'', {}"])
         const about = ['describe', 'describing'].includes(callee.name) ? given.at(-1) : undefined
-        // The service itself asks only for this one.
+        // The service itself uses only this one.
         const isAsked = about !== undefined && code.slice(about.start, about.end).includes('getOnly')
         if (about?.type === 'ObjectExpression' && !isAsked) cuts.push([about.start, about.end, '{}'])
         if (callee.name === 'sqliteTable' && given.length === 3) cuts.push([given[1].end, given[2].end, ''])
@@ -138,7 +138,7 @@ function visit(node, onCall) {
   }
 }
 
-/** Replaces ranges, from the end to the beginning; what stands within another one goes with it. */
+/** Replaces ranges, from the end to the beginning; ranges within another one disappear with it. */
 function cut(code, ranges) {
   const outer = ranges.filter(([from, to]) => !ranges.some(([a, b]) => a <= from && to <= b && b - a > to - from))
   return outer
@@ -156,7 +156,7 @@ function withoutTextFormats() {
   }
 }
 
-/** On workerd zod makes no code for objects, because code must not come from a string there. */
+/** On workerd zod generates no code for objects, because code from strings is forbidden there. */
 function withoutGeneratedCode() {
   return {
     name: 'without-generated-code',
@@ -167,7 +167,7 @@ function withoutGeneratedCode() {
   }
 }
 
-/** Queries along the relations of tables, which the service does not make. */
+/** Relational queries, which the service does not use. */
 function withoutRelations() {
   return {
     name: 'without-relations',
@@ -191,7 +191,7 @@ function withoutRelations() {
   }
 }
 
-/** Of croner only when a pattern is due next is asked: its timers and what looks back are left out. */
+/** The service asks croner only for the next time of a pattern; its timers and past times are left out. */
 function onlyNextRuns() {
   return {
     name: 'only-next-runs',
@@ -207,7 +207,7 @@ function onlyNextRuns() {
         }
       }
       collect(parseSync(id, code).program)
-      // A method is kept when its name stands in what is kept.
+      // A method is kept if kept code contains its name.
       const words = (text) => new Set(text.match(/[A-Za-z_$][\w$]*/g))
       const rangeOf = ({ start, end }) => [start, end, '']
       const used = words(`nextRun ${cut(code, methods.map(rangeOf))}`)
@@ -225,7 +225,7 @@ function onlyNextRuns() {
 }
 
 /**
- * The descriptors of Meshtastic are objects instead of bytes in Base64: nothing reads descriptors as messages, so
+ * The descriptors of Meshtastic as objects instead of bytes in Base64. Nothing reads descriptors as messages, so
  * descriptor.proto itself is left out, and the compression sees their names.
  */
 function readableDescriptors() {
@@ -244,7 +244,7 @@ function readableDescriptors() {
   }
 }
 
-/** What is set in a descriptor, without what the registry does not ask for. */
+/** The fields that are set in a descriptor and used by the registry. */
 function plainDescriptor(message) {
   if (message.$unknown?.length > 0) throw new Error(`unknown options in ${message.$typeName}`)
   const isSet = ([name, value]) =>
