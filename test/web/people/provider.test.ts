@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../support/servers/free-port.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../support/oidc/provider.ts'
 import { ADMIN_PASSWORD, openSignedIn } from '../../support/signed-in.ts'
-import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
+import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
 
 const BUTTON = 'Sign in with your organisation'
+/** Longer than a phone is wide. */
+const CLUB = 'the Amateur Radio Club of the Lower Valley and Its Hills'
 
 describe('with local accounts', () => {
   let provider: TestProvider
@@ -170,7 +172,7 @@ describe('several providers, and straight to the first one', () => {
       OIDC_CLUB_ISSUER: two.issuer,
       OIDC_CLUB_CLIENT_ID: two.clientId,
       OIDC_CLUB_CLIENT_SECRET: two.clientSecret,
-      OIDC_CLUB_NAME: 'the club',
+      OIDC_CLUB_NAME: CLUB,
       OIDC_AUTO_LOGIN: 'true',
     }
     site = await openSite({ ...oidcEnv(one, redirect), ...env, ADMIN_PASSWORD, PORT: String(port) })
@@ -188,7 +190,7 @@ describe('several providers, and straight to the first one', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     await expect.poll(() => page.getByRole('link', { name: BUTTON }).count()).toBe(1)
-    await page.getByRole('link', { name: 'Sign in with the club' }).click()
+    await page.getByRole('link', { name: `Sign in with ${CLUB}` }).click()
     await page.getByRole('link', { name: 'Anna Berg' }).waitFor()
     expect([one.count('/authorize'), two.count('/authorize')]).toEqual([1, 1])
   })
@@ -201,9 +203,15 @@ describe('several providers, and straight to the first one', () => {
     await expect.poll(() => visitor.page.getByRole('alert').textContent()).toContain('could not be trusted')
     expect(one.count('/authorize')).toBe(before + 1)
     one.behave = {}
-    const other = await site.visit()
+    const other = await site.visit({ viewport: { width: 390, height: 844 } })
     await other.goto('/login?local=1')
+    await other.page.getByRole('link', { name: CLUB }).waitFor()
+    expect(await overflowOf(other.page)).toBeLessThanOrEqual(0)
     await other.signIn('admin', ADMIN_PASSWORD)
+    await other.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+    await other.goto('/account')
+    await other.page.getByRole('button', { name: CLUB }).waitFor()
+    expect(await overflowOf(other.page)).toBeLessThanOrEqual(0)
     expect(one.count('/authorize')).toBe(before + 1)
   })
 })

@@ -61,6 +61,8 @@ test('from then on the code is asked for; without the phone a recovery code sign
   await other.signIn('admin', ADMIN_PASSWORD)
   await page.getByText('Your password was right.').waitFor()
   expect(await other.violations()).toEqual([])
+  const focused = page.locator('input:focus')
+  await expect.poll(() => focused.getAttribute('name')).toBe('code')
   await page.getByLabel('Six digits from the app').fill('000000')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await expect.poll(() => page.getByRole('alert').textContent()).toContain('This code is wrong')

@@ -66,7 +66,7 @@ export function LinkedAccount() {
         {link === null &&
           providers.map(({ id, name }) => (
             <li key={id}>
-              <button type="button" class="button" disabled={action.busy.value} onClick={() => void begin(id)}>
+              <button type="button" class="button named" disabled={action.busy.value} onClick={() => void begin(id)}>
                 {name === null ? t.account.linkWithAny : t.account.linkWith(name)}
               </button>
             </li>

@@ -89,14 +89,14 @@ function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string 
   return (
     <>
       {known.proxyUser !== null && (
-        <a class="button primary wide" href={proxyAt(returnTo)}>
+        <a class="button primary wide named" href={proxyAt(returnTo)}>
           {t.signIn.proxy(known.proxyUser)}
         </a>
       )}
       {known.providers.map(({ id, name, icon }, index) => (
         <a
           key={id}
-          class={known.localAuthDisabled && index === 0 ? 'button primary wide' : 'button wide'}
+          class={known.localAuthDisabled && index === 0 ? 'button primary wide named' : 'button wide named'}
           href={signInAt(id, returnTo)}
           onClick={() => keepReturn(returnTo)}
         >

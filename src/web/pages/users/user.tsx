@@ -145,6 +145,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           autocomplete="off"
         />
         {!isLocal && <p class="faint">{userTexts.oidcProfile}</p>}
+        {user.oidcSubject !== null && <p class="faint">{userTexts.knownAs(user.oidcSubject)}</p>}
         <Failure error={error.value} />
         <Actions>
           <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />

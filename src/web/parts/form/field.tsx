@@ -54,7 +54,17 @@ type OwnProps = InputProps & { id: string; describedBy: string; invalid: boolean
 
 function Input({ describedBy, invalid, ...input }: OwnProps) {
   // JSX needs to know the type of an input in advance; here it is known only on rendering.
-  return h('input', { ...input, 'aria-describedby': describedBy, 'aria-invalid': invalid })
+  return h('input', {
+    ...input,
+    ...(input.autofocus && { ref: focus }),
+    'aria-describedby': describedBy,
+    'aria-invalid': invalid,
+  })
+}
+
+// Browsers honour the attribute once per page, and this page stays while its content changes.
+function focus(input: HTMLInputElement | null): void {
+  input?.focus()
 }
 
 function PasswordInput(props: OwnProps) {

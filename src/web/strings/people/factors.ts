@@ -25,7 +25,7 @@ export const factorTexts = {
   added: 'The second factor is set up',
   codesTitle: 'Keep these recovery codes',
   codesHelp:
-    'Each one signs you in once if you lose your phone. They are shown only once: print them, or keep them in a password manager.',
+    'Each one signs you in once if you lose your phone or your passkey. They are shown only once: print them, or keep them in a password manager.',
   codesKept: 'I have kept them',
   codesLeft: (left: number) => `${quantity(left, 'recovery code', 'recovery codes')} left`,
   newCodes: 'New recovery codes',

@@ -52,6 +52,7 @@ export const userTexts = {
   another: 'Create another',
   back: 'All users',
   profile: 'Profile',
+  knownAs: (subject: string) => `Subject at the organisation: ${subject}`,
   oidcProfile: 'Name and e-mail come from the organisation through which this user signs in.',
   permissions: 'Permissions',
   adminPermissions: 'Administrators have every permission. Remove the role to set permissions one by one.',
