@@ -39,7 +39,7 @@ export function Views() {
         options={[['', t.nodes.views.none] as const, ...all.map((view) => [view.query, view.name] as const)]}
         onChange={(next) => navigate(next === '' ? '/nodes' : `/nodes?${next}`, { replace: true })}
       />
-      {query === '' && <p class="faint measure">{t.nodes.viewsHelp}</p>}
+      {query === '' && <span class="faint">{t.nodes.viewsHelp}</span>}
       {open === undefined && query !== '' && saved.value.value.length < MAX_VIEWS && (
         <button type="button" class="button" onClick={() => (isNaming.value = true)}>
           {t.nodes.saveView}

@@ -45,9 +45,9 @@ export function NeighborsPage() {
     <Page title={t.neighbors.title} fill>
       <div class="toolbar">
         <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
-        <p class="faint" role="status">
+        <span class="faint" role="status">
           {data.value !== null && t.neighbors.count(rows.length)}
-        </p>
+        </span>
         {can('nodes', 'read') && (
           <a class="button" href={href('/map?links=1')}>
             {t.nodes.showOnMap}

@@ -27,7 +27,7 @@ export const dashboard = {
   notLately: 'nothing recently',
   noRadioHelp:
     'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
-  since: (time: string) => `for ${time}`,
+  since: (time: string) => (time === 'now' ? 'just now' : `for ${time}`),
   reconnects: (n: number) => quantity(n, 'reconnect', 'reconnects'),
   firmware: (version: string) => `firmware ${version}`,
   activity: 'The last 24 hours',
