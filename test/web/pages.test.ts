@@ -136,6 +136,26 @@ test('of two thousand nodes only as many rows are drawn as fit on the screen', a
   await expect.poll(() => rows.last().getAttribute('aria-rowindex')).toBe('2001')
 })
 
+test.each([
+  ['/packets', 'tbody tr'],
+  ['/messages', '.conversation'],
+  ['/traceroutes', '.page'],
+  ['/alerts', '.card'],
+  ['/automation/new?kind=schedule', '.card'],
+])('of two thousand nodes %s loads those that it names', async (path, content) => {
+  const { page, goto, signIn } = await site.visit()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url().slice(site.base.length)))
+  await goto(path)
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.locator(content).first().waitFor()
+  if (path === '/packets') await page.locator('tbody .text-button', { hasText: /^[^!]/ }).first().waitFor()
+  await page.locator('.live-live').first().waitFor({ state: 'attached' })
+  const lists = asked.filter((url) => /^\/api\/nodes(?:\?|$)/.test(url))
+  expect(lists.filter((url) => !url.startsWith('/api/nodes?ids='))).toEqual([])
+  await page.context().close()
+})
+
 test('two thousand nodes are sorted by keyboard and announced; the address keeps sorting, filters and search', async () => {
   const { page, goto, signIn } = await site.visit()
   await goto('/nodes')
