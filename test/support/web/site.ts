@@ -24,7 +24,7 @@ export type Visitor = {
   readonly complaints: string[]
   goto(path: string): Promise<void>
   signIn(username: string, password: string): Promise<void>
-  /** The findings of axe-core on the current page; empty when there are none. */
+  /** The findings of axe-core on the current page, light and dark, or as the visitor chose; empty when there are none. */
   violations(): Promise<string[]>
 }
 
@@ -130,15 +130,25 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
       await page.getByRole('button', { name: 'Sign in' }).click()
     },
     violations: async () => {
-      // Elements in transition have other colours.
-      await page.evaluate(
-        'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
-      )
-      await page.evaluate(axe.source)
-      const found = await page.evaluate(
-        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
-      )
-      return z.array(z.string()).parse(found)
+      const { colorScheme } = options
+      const light = await findViolations(page)
+      if (colorScheme !== undefined) return light
+      await page.emulateMedia({ colorScheme: 'dark' })
+      const dark = await findViolations(page)
+      await page.emulateMedia({ colorScheme: 'light' })
+      return [...light, ...dark.map((found) => `dark: ${found}`)]
     },
   }
+}
+
+async function findViolations(page: Page): Promise<string[]> {
+  // Elements in transition have other colours.
+  await page.evaluate(
+    'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
+  )
+  await page.evaluate(axe.source)
+  const found = await page.evaluate(
+    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
+  )
+  return z.array(z.string()).parse(found)
 }

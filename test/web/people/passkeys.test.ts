@@ -56,6 +56,7 @@ async function add(name: string): Promise<void> {
   const { page } = owner
   await page.getByRole('button', { name: 'Add a passkey' }).click()
   await page.getByLabel('Name of the passkey').fill(name)
+  expect(await owner.violations()).toEqual([])
   await page.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click()
 }
 

@@ -139,10 +139,14 @@ describe('accounts that exist already', () => {
     await page.getByRole('button', { name: 'Create user' }).click()
     await page.getByRole('heading', { name: 'guest is prepared', level: 1 }).waitFor()
     expect(await admin.violations()).toEqual([])
-    const link = (await page.locator('code', { hasText: '/login?invitation=' }).textContent()) ?? ''
+    await page.locator('code', { hasText: '/login?invitation=' }).waitFor()
     await page.getByRole('link', { name: 'Open the user' }).click()
     await page.getByText(/^A link to this account is open until /).waitFor()
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('dialog').waitFor()
     expect(await admin.violations()).toEqual([])
+    const link = (await page.getByRole('dialog').locator('code').textContent()) ?? ''
+    await page.keyboard.press('Escape')
 
     provider.user = { sub: 'the guest', preferred_username: 'another name there', name: 'Guest of the club' }
     const guest = await site.visit()
