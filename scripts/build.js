@@ -8,8 +8,19 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
+import { noCertificates, withoutCertificates } from './certificates.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** A fifth of the program otherwise, read and run at each start. */
+const withoutAttestations = {
+  name: 'without-attestations',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@peculiar\// }, ({ path }) => ({ path: noCertificates(ROOT, path) ?? undefined }))
+    onLoad({ filter: /@simplewebauthn.*\.js$/ }, ({ path }) => ({ contents: withoutCertificates(path) ?? undefined }))
+  },
+}
+
 const { values } = parseArgs({ options: { 'if-changed': { type: 'boolean' }, program: { type: 'string' } } })
 
 if (values.program !== undefined) writeOrigins(values.program, await buildProgram(values.program))
@@ -49,6 +60,7 @@ async function buildProgram(dist) {
     platform: 'node',
     target: 'node22',
     external: ['@node-rs/bcrypt'],
+    plugins: [withoutAttestations],
     // CommonJS packages need these two. better-sqlite3 looks for its binaries in ../prebuilds.
     banner: {
       js: [
@@ -82,7 +94,14 @@ function fingerprint() {
     entry.isFile(),
   )
   for (const path of files.map((entry) => join(entry.parentPath, entry.name)).toSorted()) add(path.slice(ROOT.length))
-  for (const path of ['package.json', 'package-lock.json', 'scripts/build.js']) add(path)
+  for (const path of [
+    'package.json',
+    'package-lock.json',
+    'scripts/build.js',
+    'scripts/certificates.js',
+    'scripts/exports.js',
+  ])
+    add(path)
   return hash.digest('hex')
 }
 

@@ -1,9 +1,10 @@
 // Plugins for the build of the worker that leave out code which it never runs.
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromBinary } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { parseSync } from 'vite'
+import { noCertificates, withoutCertificates } from './certificates.js'
+import { replaceExports } from './exports.js'
 
 /** The name under which `withoutDescriptions` has zod imported: a schema that nobody uses is left out. */
 export const SCHEMAS = '$schemas'
@@ -24,30 +25,12 @@ export function workerPlugins(root) {
   ]
 }
 
-const WEBAUTHN = /@simplewebauthn\/server\/esm\/(.*)\.js$/
-
-/** Passkeys have no attestation, or one by the key itself, which has no certificate. */
-const CERTIFICATES = [
-  /^helpers\/(?:convertX509PublicKeyToCOSE|getCertificateInfo|isCertRevoked|mapX509SignatureAlgToCOSEAlg|validateCertificatePath|validateExtFIDOGenCEAAGUID)$/,
-  /^metadata\/verifyAttestationWithMetadata$/,
-  /^registration\/verifications\/(?:tpm\/)?verifyAttestation(?!Packed)/,
-  /^services\/metadataService$/,
-]
-
-/** Every other attestation is refused, so no code for certificates is needed. */
 function withoutAttestations(root) {
-  const noCertificates = join(root, 'src/edge/passkeys/no-certificates.ts')
   return {
     name: 'without-attestations',
     enforce: 'pre',
-    resolveId: (id) => (/^@peculiar\/asn1-(?:ecc|schema)$/.test(id) ? noCertificates : null),
-    load(id) {
-      const part = WEBAUTHN.exec(id)?.[1]
-      if (part === undefined) return null
-      if (part.startsWith('services/defaultRootCerts/')) return replaceExports(id, "''")
-      if (!CERTIFICATES.some((one) => one.test(part))) return null
-      return replaceExports(id, "() => { throw new Error('certificates are not part of the worker') }")
-    },
+    resolveId: (id) => noCertificates(root, id),
+    load: withoutCertificates,
   }
 }
 
@@ -93,16 +76,6 @@ function withoutEventStreams(root) {
   }
 }
 
-/** The same exports, each of them `value`. */
-function replaceExports(file, value) {
-  const code = readFileSync(file, 'utf8')
-  const single = [...code.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name]) => name)
-  const lists = [...code.matchAll(/^export \{([^}]*)\};?$/gm)].flatMap(([, names]) => names.split(','))
-  const listed = lists.flatMap((name) => name.match(/\w+(?=\s*$)/) ?? [])
-  const names = new Set([...single, ...listed])
-  return `const value = ${value}\nexport { ${[...names].map((name) => `value as ${name}`).join(', ')} }`
-}
-
 /** Only the API document reads what describes routes and fields; only migrations read a table's indexes. */
 function withoutDescriptions() {
   return {
@@ -131,10 +104,16 @@ function withoutDescriptions() {
 }
 
 function visit(node, onCall) {
-  if (Array.isArray(node)) for (const each of node) visit(each, onCall)
+  each(node, (one) => {
+    if (one.type === 'CallExpression') onCall(one)
+  })
+}
+
+function each(node, onNode) {
+  if (Array.isArray(node)) for (const one of node) each(one, onNode)
   else if (typeof node === 'object' && node !== null) {
-    if (node.type === 'CallExpression') onCall(node)
-    for (const each of Object.values(node)) visit(each, onCall)
+    if (typeof node.type === 'string') onNode(node)
+    for (const one of Object.values(node)) each(one, onNode)
   }
 }
 

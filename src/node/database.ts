@@ -6,6 +6,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
 import type { Db, Statement, Store } from '../db/store.ts'
+import { latestTime } from './migrations.ts'
 import { refuseDatabase, StartRefused } from './start/problems.ts'
 
 /** The migration history, as far from `src/node` as from `dist/node`. */
@@ -91,10 +92,7 @@ function refuseNewer(sqlite: Database.Database, file: string): void {
   const table = sqlite.prepare("select 1 from sqlite_master where type = 'table' and name = '__drizzle_migrations'")
   if (table.get() === undefined) return
   const latest = sqlite.prepare<[], number>('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck()
-  const known = Math.max(
-    ...readMigrationFiles({ migrationsFolder: MIGRATIONS_DIR }).map(({ folderMillis }) => folderMillis),
-  )
-  if ((latest.get() ?? 0) <= known) return
+  if ((latest.get() ?? 0) <= latestTime(MIGRATIONS_DIR)) return
   throw new StartRefused(
     `${file}: found the database of a newer version, expected one of this version or an older one; start the newer version, or restore a backup that this one made`,
   )
@@ -117,15 +115,17 @@ function migrateDatabase(sqlite: Database.Database): void {
  * hides why one failed. Returns the number of applied migrations.
  */
 export function applyMigrations(sqlite: Database.Database, folder: string): number {
-  const migrations = readMigrationFiles({ migrationsFolder: folder })
+  const newest = latestTime(folder)
   const apply = sqlite.transaction(() => {
     sqlite.exec(
       'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)',
     )
     const latest = sqlite.prepare<[], number>('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck()
-    const note = sqlite.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)')
     const from = latest.get() ?? 0
-    const missing = migrations.filter((each) => each.folderMillis > from)
+    // The usual start reads none of the files.
+    if (from >= newest) return 0
+    const note = sqlite.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)')
+    const missing = readMigrationFiles({ migrationsFolder: folder }).filter((each) => each.folderMillis > from)
     for (const { sql, hash, folderMillis } of missing) {
       for (const statement of sql) sqlite.exec(statement)
       note.run(hash, folderMillis)

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import { type Mail, SendFailure } from '../../app/alerts/outbox/ports.ts'
 import type { Config } from '../../app/config/config.ts'
 
@@ -10,7 +10,12 @@ export function openMail(
   totalMs = TOTAL_MS,
 ): Mail | null {
   if (SMTP_URL === null || SMTP_FROM === null) return null
-  const transport = createTransport(SMTP_URL, { from: SMTP_FROM, disableFileAccess: true, disableUrlAccess: true })
+  let transport: Promise<Transporter> | null = null
+  // Loaded for the first mail: it is a tenth of the program.
+  const open = async () => {
+    const { createTransport } = await import('nodemailer')
+    return createTransport(SMTP_URL, { from: SMTP_FROM, disableFileAccess: true, disableUrlAccess: true })
+  }
   const domain = SMTP_FROM.replace(/^.*@/, '').replaceAll(/[^\w.-]/g, '')
   return {
     async send({ to, subject, text, id }) {
@@ -24,7 +29,8 @@ export function openMail(
       const { promise: late, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => reject(new SendFailure('the mail server did not answer in time')), totalMs)
       try {
-        await Promise.race([transport.sendMail(letter), late])
+        transport ??= open()
+        await Promise.race([transport.then((opened) => opened.sendMail(letter)), late])
       } catch (error) {
         throw error instanceof SendFailure ? error : new SendFailure(wordsFor(error))
       } finally {

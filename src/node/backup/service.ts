@@ -13,7 +13,7 @@ import { type BackupOptions, openBackups } from './backups.ts'
 import { RestoreRefused } from './folder/damage.ts'
 import { isDiskFull } from './folder/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
-import { latestTag } from './restore/migrations.ts'
+import { latestTag } from '../migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore/restore.ts'
 import { createAlarm, createScheduler } from './schedule/scheduler.ts'
 

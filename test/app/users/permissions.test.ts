@@ -1,6 +1,6 @@
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { migrationTags, openEmpty } from '../../../src/node/backup/restore/migrations.ts'
+import { migrationTags, openEmpty } from '../../../src/node/migrations.ts'
 import { MIGRATIONS_DIR } from '../../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'

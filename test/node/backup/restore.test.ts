@@ -10,7 +10,7 @@ import { WHOLE_VIEW } from '../../../src/app/sharing/visible.ts'
 import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../../src/app/search/text-index.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
-import { copyMigrations, migrationTags } from '../../../src/node/backup/restore/migrations.ts'
+import { copyMigrations, migrationTags } from '../../../src/node/migrations.ts'
 import {
   contentOf,
   fingerprint,

@@ -6,7 +6,7 @@ import { type ColumnRule, columnRules, type Rules } from '../tables/column-rules
 import { BackupDamage } from '../folder/damage.ts'
 import type { Manifest, ManifestTable } from '../manifest.ts'
 import { applyMigrations } from '../../database.ts'
-import { copyMigrations, latestTag } from './migrations.ts'
+import { copyMigrations, latestTag } from '../../migrations.ts'
 import { checkShape, refuseUnknownMigration } from '../tables/shape.ts'
 import { readTableFile } from '../tables/file.ts'
 import { quoted, tablesOf } from '../tables/tables.ts'

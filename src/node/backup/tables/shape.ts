@@ -1,7 +1,7 @@
 import { columnRules, type Rules } from './column-rules.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
 import type { Manifest } from '../manifest.ts'
-import { latestTag, migrationTags, openEmpty } from '../restore/migrations.ts'
+import { latestTag, migrationTags, openEmpty } from '../../migrations.ts'
 import { backupTables, isEphemeral, tablesOf } from './tables.ts'
 
 /**

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as z from 'zod'
 
-const journalSchema = z.looseObject({ entries: z.array(z.looseObject({ tag: z.string() })) })
+const journalSchema = z.looseObject({ entries: z.array(z.looseObject({ tag: z.string(), when: z.int() })) })
 
 function readJournal(folder: string) {
   return journalSchema.parse(JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')))
@@ -20,6 +20,11 @@ export function latestTag(folder: string): string {
   const tag = migrationTags(folder).at(-1)
   if (tag === undefined) throw new Error(`${folder} holds no migrations`)
   return tag
+}
+
+/** When the newest migration in a folder was made, by which a database notes it: milliseconds. Reads one file. */
+export function latestTime(folder: string): number {
+  return Math.max(...readJournal(folder).entries.map(({ when }) => when))
 }
 
 /** Fills a folder with the migrations up to and including `tag`, as they were at that version. */

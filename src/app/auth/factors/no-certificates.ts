@@ -1,4 +1,4 @@
-// Replaces @peculiar/asn1-* in the worker (scripts/edge.js). These packages read certificates, which come only with
+// Replaces @peculiar/asn1-* in what is built (scripts/certificates.js). These packages read certificates, which come only with
 // attestations, and the service asks for none. Only the signature of an elliptic-curve key remains to be read.
 
 /** RFC 3279, section 2.2.3: a SEQUENCE of two INTEGERs of less than 128 bytes. Throws for anything else. */
