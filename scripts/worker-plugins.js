@@ -15,7 +15,7 @@ export function workerPlugins(root) {
     withoutApiDocuments(root),
     withoutProxySignIn(root),
     withoutRestore(root),
-    withoutEventStreams(root),
+    withoutPorts(),
     withoutDescriptions(),
     withoutTextFormats(),
     withoutGeneratedCode(),
@@ -64,16 +64,55 @@ function withoutRestore(root) {
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
-/** There are no live events on the edge: their routes answer 501 before they open a stream. */
-function withoutEventStreams(root) {
-  const files = ['mesh/live/event-stream.ts', 'sharing/strangers/event-stream.ts'].map((file) =>
-    join(root, 'src/app', file),
-  )
+/** The ports of `NO_PORTS` that src/edge/worker.ts does not replace: disks and sockets. */
+const ABSENT = new Set([
+  'backups',
+  'radio',
+  'events',
+  'meter',
+  'compressor',
+  'mail',
+  'mapArchive',
+  'clockWatch',
+  'disk',
+])
+const HOLDERS = new Set(['ctx', 'ports', 'c.var.ctx', "c.get('ctx')"])
+
+/** Where the service asks for a port that the edge never has, the answer is known: what follows only with it goes. */
+function withoutPorts() {
   return {
-    name: 'without-event-streams',
+    name: 'without-ports',
     enforce: 'pre',
-    load: (id) => (files.includes(id) ? replaceExports(id, '() => null') : null),
+    transform(code, id) {
+      if (!/\/src\/app\/.*\.ts$/.test(id)) return null
+      const textOf = ({ start, end }) => code.slice(start, end)
+      const isPort = (node) =>
+        node?.type === 'MemberExpression' && ABSENT.has(node.property.name) && HOLDERS.has(textOf(node.object))
+      // It throws, so nothing after it runs.
+      const isDemand = (node) => node?.type === 'CallExpression' && /^demand(?:Backups|Events)$/.test(node.callee.name)
+      const cuts = []
+      each(parseSync(id, code).program, (node) => {
+        if (isPort(node)) cuts.push([node.start, node.end, 'null'])
+        if (node.type === 'ChainExpression' && isPort(firstLink(node.expression)))
+          cuts.push([node.start, node.end, 'undefined'])
+        if (node.type === 'CallExpression' && isDemand(node.callee.object))
+          cuts.push([node.callee.object.end, node.end, ''])
+        if (node.type === 'BlockStatement') {
+          const at = node.body.findIndex((one) => isDemand(one.expression) || isDemand(one.declarations?.[0]?.init))
+          const [first, last] = at < 0 ? [] : [node.body[at + 1], node.body.at(-1)]
+          if (first !== undefined) cuts.push([first.start, last.end, ''])
+        }
+      })
+      return cuts.length === 0 ? null : { code: cut(code, cuts), map: null }
+    },
   }
+}
+
+/** What stands before the first `?.` of a chain. */
+function firstLink(node) {
+  const inner = node.object ?? node.callee
+  if (inner === undefined) return null
+  return firstLink(inner) ?? (node.optional ? inner : null)
 }
 
 /** Only the API document reads what describes routes and fields; only migrations read a table's indexes. */
