@@ -367,7 +367,7 @@ test('the console shows the list and applies selected changes', async () => {
     '',
   ])
   expect(await cli('1,x')).toStrictEqual({ out: '', err: 'Expected IDs such as 1,2, or all\n' })
-  expect((await cli('9')).err).toMatch(/^Not in the list/)
+  expect((await cli('9')).err).toMatch(/^This entry is not in the list of what the restore gave back/)
   expect((await cli('1,5')).out).toMatch(/^Reapplied: {4}1 {2}anna: .*\nReapplied: {4}5 {2}emil: .*\n$/)
   expect((await cli('all')).out.split('\n')).toHaveLength(4)
   expect((await cli('all')).out).toBe('Nothing waits for a decision\n')
