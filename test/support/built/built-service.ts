@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -38,27 +38,33 @@ export function runCli(
 
 /** The program with its pages, as `npm run build` makes them. */
 export function buildSite(): Built & { readonly files: string } {
+  const program = buildOnce('program', buildProgramInto)
   const dir = buildOnce('site', (into) => {
-    buildProgramInto(into)
+    cpSync(program, into, { recursive: true, verbatimSymlinks: true })
     const args = ['run', '--silent', 'build:web', '--', '--outDir', join(into, 'dist/web')]
     execFileSync('npm', args, { cwd: ROOT, stdio: 'pipe' })
   })
   return { main: join(dir, 'dist/node/main.js'), files: join(dir, 'dist/web') }
 }
 
-/**
- * Fills a folder once for all files of the run; returns its path. Files that begin at the same time may both build it.
- */
+/** Fills a folder once for all files of the run; returns its path. Files that begin at the same time wait for the first. */
 export function buildOnce(name: string, build: (into: string) => void): string {
   const dir = join(inject('builds'), name)
-  if (existsSync(dir)) return dir
-  const own = mkdtempSync(`${dir}-`)
-  build(own)
-  try {
-    renameSync(own, dir)
-  } catch (error) {
-    if (!existsSync(dir)) throw error
-    rmSync(own, { recursive: true })
+  const building = `${dir}.building`
+  while (!existsSync(dir)) {
+    // Undefined: another file made the folder.
+    if (mkdirSync(building, { recursive: true }) === undefined) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+      continue
+    }
+    try {
+      if (existsSync(dir)) break
+      const own = mkdtempSync(`${dir}-`)
+      build(own)
+      renameSync(own, dir)
+    } finally {
+      rmdirSync(building)
+    }
   }
   return dir
 }
