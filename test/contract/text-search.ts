@@ -63,8 +63,8 @@ const search = fc.array(words(12), { minLength: 1, maxLength: 12 }).chain((texts
 /** Searching texts on each store. `open` returns one with a migrated database, the same one at each call. */
 export function textSearchContract(name: string, open: () => Store, runs: number): void {
   const insert = async (texts: readonly string[], at = 1) => {
-    for (const [index, text] of texts.entries()) {
-      await open()
+    const [first, ...others] = texts.map((text, index) =>
+      open()
         .db.insert(messages)
         .values({
           packetId: at + index,
@@ -74,9 +74,9 @@ export function textSearchContract(name: string, open: () => Store, runs: number
           text,
           timestamp: NOW,
           direction: 'in',
-        })
-        .run()
-    }
+        }),
+    )
+    if (first !== undefined) await open().atomic([first, ...others])
   }
   /** The texts of the matching messages, newest first. */
   const find = async (query: Partial<Parameters<typeof listMessages>[1]>): Promise<string[]> => {

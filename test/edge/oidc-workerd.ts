@@ -6,6 +6,9 @@ import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The worker, for all runtimes of a file. */
+let bundled: Promise<string> | undefined
+
 /**
  * The worker on workerd with an empty D1. Not through wrangler's own harness: there, requests of a worker go through
  * Node's fetch, which follows redirects.
@@ -15,7 +18,7 @@ export const openOidcWorkerd: OpenOidcService = async (env): Promise<OidcService
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       modules: true,
-      script: await bundle(),
+      script: await (bundled ??= bundle()),
       compatibilityDate:
         readFileSync(`${ROOT}/wrangler.toml`, 'utf8').match(/^compatibility_date = "(.*)"$/m)?.[1] ?? '',
       bindings: env,
@@ -29,7 +32,7 @@ export const openOidcWorkerd: OpenOidcService = async (env): Promise<OidcService
   )
   const url = await miniflare.ready
   const database = await miniflare.getD1Database('DB')
-  for (const statement of migrations()) await database.prepare(statement).run()
+  for (const statements of migrations()) await database.batch(statements.map((each) => database.prepare(each)))
   return {
     send: (path, init) => fetch(new URL(path, url), init),
     sql: async (query) => (await database.prepare(query).all()).results,
@@ -50,11 +53,12 @@ async function bundle(): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-function migrations(): string[] {
+/** The statements of each migration. */
+function migrations(): string[][] {
   const files = readdirSync(`${ROOT}/drizzle`)
     .filter((name) => name.endsWith('.sql'))
     .toSorted(byText)
-  return files.flatMap((name) => readFileSync(`${ROOT}/drizzle/${name}`, 'utf8').split('--> statement-breakpoint'))
+  return files.map((name) => readFileSync(`${ROOT}/drizzle/${name}`, 'utf8').split('--> statement-breakpoint'))
 }
 
 function byText(a: string, b: string): number {
