@@ -63,6 +63,7 @@ export default defineConfig({
         test: {
           name: 'system',
           globalSetup: 'test/support/built/builds.ts',
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...UNIT, ...PEERS],
           ...SIDE_BY_SIDE,
