@@ -26,7 +26,13 @@ export async function signInByPasskey(how: 'alone' | 'second') {
   const query = how === 'alone' ? { alone: 'true' as const } : {}
   const { options: optionsJSON } = await askAs<Options>(api.auth.login.passkey.options.$post({ query }))
   const response = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))
-  return ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
+  try {
+    return await ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
+  } catch (error) {
+    // In the second step the service says so of every factor, but its text is about typed codes.
+    if (!(error instanceof ApiError) || error.code !== 'invalid_code') throw error
+    throw new ApiError(error.status, 'passkey_refused', error.message, {}, null)
+  }
 }
 
 /** Proves again who the user is. Throws `ApiError`. */
