@@ -104,15 +104,14 @@ export const CROWD = 0x10000000
 /** Stores nodes with names and places, the first of them last heard at this time. */
 export async function storeCrowd({ data }: Site, count: number, lastHeard: number): Promise<void> {
   const store = openDatabase(join(data, 'mesh.db'))
-  await store.db.insert(nodes).values(
-    Array.from({ length: count }, (_, index) => ({
-      nodeNum: CROWD + index,
-      longName: `Crowd ${String(index).padStart(3, '0')}`,
-      latitude: 47 + index / 1000,
-      longitude: 8 + index / 1000,
-      firstHeard: lastHeard,
-      lastHeard: lastHeard + index,
-    })),
-  )
+  const many = Array.from({ length: count }, (_, index) => ({
+    nodeNum: CROWD + index,
+    longName: `Crowd ${String(index).padStart(3, '0')}`,
+    latitude: 47 + index / 1000,
+    longitude: 8 + index / 1000,
+    firstHeard: lastHeard,
+    lastHeard: lastHeard + index,
+  }))
+  for (let at = 0; at < count; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
   store.close()
 }

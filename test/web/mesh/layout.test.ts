@@ -3,7 +3,7 @@ import { telemetry, text } from '../../support/mesh/mesh.ts'
 import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
 import { pagesWith, THIRD_GENERATION } from '../../support/web/pages.ts'
 
-const NODES = 300
+const NODES = 2000
 const MOST_SHIFT = 0.1
 /** Pages that load at the same time, each over a link of its own. */
 const AT_ONCE = 6
