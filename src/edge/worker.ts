@@ -8,6 +8,7 @@ import type { Config } from '../app/config/config.ts'
 import { NO_PORTS, type Ports } from '../app/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
+import { nextTurn } from '../app/http/limits/next-turn.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { mayEmbed } from '../app/sharing/public-access.ts'
 import { tileOrigins } from '../app/mesh/map/tiles.ts'
@@ -154,9 +155,10 @@ function isMissingTable(error: unknown): boolean {
   return error instanceof Error && (/no such table/.test(error.message) || isMissingTable(error.cause))
 }
 
-/** Runs after the answer; the next request or the schedule repeats failed work. */
+/** Begins once the answer is on its way; the next request or the schedule repeats failed work. */
 async function seal({ store, log }: Ports): Promise<void> {
   try {
+    await nextTurn()
     await sealAudit(store)
   } catch (error) {
     log.error('Sealing the audit log failed; retrying', { error })
