@@ -69,6 +69,23 @@ test('a clock that was a year ahead leaves nothing waiting or muted for a year',
   expect(told().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
 })
 
+test('a restore with a clock that was a year ahead mutes new nodes no longer than the clock was', async () => {
+  await hear([FAR])
+  await alerts.rule({ kind: 'node_new', name: 'New', destinations: [await alerts.webhook()] })
+  const restored = alerts.app.store.sqlite.prepare(
+    "insert into audit_log (timestamp, action, resource, details) values (?, 'system_restored', 'system_backup', '{}')",
+  )
+  alerts.app.clock.advance(2 * HOUR)
+  restored.run(alerts.app.clock.now + YEAR)
+  await hear([7001])
+  await alerts.pass(2 * MINUTE)
+  expect(told()).toStrictEqual([['alert.fired', 'New', 1]])
+  restored.run(alerts.app.clock.now)
+  await hear([7002])
+  await alerts.pass(2 * MINUTE)
+  expect(alerts.sent).toHaveLength(1)
+})
+
 /** Ways to take a permission away from a user while a message about it waits. */
 const LOSSES: Readonly<Record<string, (ann: Client & { id: number }) => Promise<Response>>> = {
   'the right to see nodes': (ann) =>

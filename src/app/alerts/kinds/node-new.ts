@@ -31,7 +31,8 @@ const queries = prepareOnce((db) => ({
     .select({
       isFilled: sql<0 | 1>`exists (select 1 from nodes where first_heard <= ${sql.placeholder('before')})`,
       isRestored: sql<0 | 1>`exists
-        (select 1 from audit_log where action = 'system_restored' and timestamp > ${sql.placeholder('before')})`,
+        (select 1 from audit_log where action = 'system_restored'
+          and timestamp > ${sql.placeholder('before')} and timestamp <= ${sql.placeholder('now')})`,
     })
     .from(sql`(select 1)`)
     .prepare(),
@@ -41,7 +42,7 @@ const queries = prepareOnce((db) => ({
 const FILL_MS = HOUR_MS
 
 async function isFilling(store: Store, now: number): Promise<boolean> {
-  const facts = await queries(store).facts.get({ before: now - FILL_MS })
+  const facts = await queries(store).facts.get({ before: now - FILL_MS, now })
   return facts?.isFilled !== 1 || facts.isRestored === 1
 }
 
