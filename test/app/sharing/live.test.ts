@@ -9,16 +9,9 @@ import { type Client, createTestApp, START, type TestApp } from '../../support/a
 import { type EventStream, openEventStream } from '../../support/event-stream.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { type At, FAR, heard, LOCAL, myInfo, packet, position, text, user } from '../../support/mesh/mesh.ts'
+import { OPEN } from '../../support/public-access.ts'
 
-const READ = { read: true, write: false }
 const NONE = { read: false, write: false }
-const OPEN = {
-  enabled: true,
-  permissions: { dashboard: READ, nodes: READ, messages: READ, info: READ },
-  channels: [0],
-  positionPrecisionBits: 13,
-  hideSilentAfterDays: 30,
-}
 const TOGETHER_MS = 1000
 const BEAT_MS = 15_000
 

@@ -5,6 +5,7 @@ import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { auditRows, type Client, START } from '../../support/app.ts'
 import { createTestMesh, FAR, LOCAL, myInfo, packet, store, type TestMesh, text } from '../../support/mesh/mesh.ts'
+import { OPEN } from '../../support/public-access.ts'
 
 let mesh: TestMesh
 let admin: Client
@@ -22,13 +23,6 @@ const OFF = {
   enabled: false,
   permissions: { dashboard: NONE, nodes: READ, messages: NONE, info: NONE },
   channels: [],
-  positionPrecisionBits: 13,
-  hideSilentAfterDays: 30,
-}
-const OPEN = {
-  enabled: true,
-  permissions: { dashboard: READ, nodes: READ, messages: READ, info: READ },
-  channels: [0],
   positionPrecisionBits: 13,
   hideSilentAfterDays: 30,
 }
