@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { AREA, createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { FAR, heard, packet, position, seconds, user } from '../../support/mesh/mesh.ts'
 
-// Nothing here waits for the run of each minute.
+// No test here waits for the run that comes every minute.
 
 let alerts: TestAlerts
 let id = 9000
@@ -33,7 +33,7 @@ const announce = (from: number, byte: number) => {
 const states = async (client = alerts.admin) =>
   (await alerts.alerts(client)).map(({ state, nodeNum }) => [state, nodeNum])
 
-test('a node that passes through an area between two runs is reported with its packets', async () => {
+test('a node that passes through an area between two runs is reported when its packets arrive', async () => {
   await alerts.rule({ ...AREA, destinations: [await alerts.webhook()] })
   await at(51)
   expect(await states()).toStrictEqual([])
@@ -59,7 +59,7 @@ test('a position on a channel that the owner cannot see has no effect for that o
   expect(await states()).toStrictEqual([['firing', FAR]])
 })
 
-test('another key, and one that two nodes share, are reported with the packet that announces it', async () => {
+test('a changed key and a key that two nodes share are reported when the packet that announces them arrives', async () => {
   await alerts.rule(KEYS)
   await announce(FAR, 1)
   await announce(7001, 2)
@@ -74,7 +74,7 @@ test('another key, and one that two nodes share, are reported with the packet th
   )
 })
 
-test('the next run catches up on an alert of a position that could not be stored in its step', async () => {
+test('the next run fires an alert that could not be stored together with its position', async () => {
   await alerts.rule(AREA)
   await at(51)
   const { sqlite } = alerts.app.store

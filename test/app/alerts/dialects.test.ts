@@ -11,7 +11,7 @@ import { toTelegram } from '../../../src/app/alerts/destinations/senders/telegra
 import { cleanText } from '../../../src/app/alerts/names.ts'
 import { tellAlerts, type ToldMessage } from '../../../src/app/alerts/outbox/told-message.ts'
 
-// What these services take is read from their documentation, which each sender names; none of them is asked.
+// What these services accept comes from their documentation, which each sender names; no service is called.
 
 const PUBLIC_URL = 'https://mesh.example.org'
 const ABOUT = { uid: 'msg_1', told: 'fired', at: 1_700_000_000_000, publicUrl: PUBLIC_URL } as const
@@ -38,7 +38,7 @@ const SENDERS: Readonly<Record<string, (message: ToldMessage) => Sending>> = {
 }
 
 const bodyOf = (kind: string, told: ToldMessage) => Object(JSON.parse(String(SENDERS[kind]?.(told).body)))
-/** What people read of a message. */
+/** The text that people read in a message. */
 function shownBy(kind: string, told: ToldMessage): { title: string; text: string } {
   const { title = '', message: plain, content, text, body } = bodyOf(kind, told)
   return { title, text: plain ?? content ?? text ?? body }
@@ -108,7 +108,7 @@ const inBytes = (text: string) => new TextEncoder().encode(text).length
 const inUnits = (text: string) => text.length
 const inPoints = (text: string) => [...text].length
 
-/** The longest title and text that each takes, by its documentation or source. */
+/** The longest title and text that each service accepts, from its documentation or source. */
 const LIMITS: readonly (readonly [kind: string, most: number, measure: (text: string) => number])[] = [
   ['ntfy', 4096, inBytes],
   ['gotify', 4000, inPoints],
@@ -121,18 +121,21 @@ const LIMITS: readonly (readonly [kind: string, most: number, measure: (text: st
 ]
 const LETTERS = ['a', '🛰', '_', '\\', '<', '&', '"', '@everyone ', 'é', '漢', '👩‍👩‍👧']
 
-test.each(LIMITS)('%s gets at most %i, whole characters, and a cut text is marked', (kind, most, measure) => {
-  for (const letter of LETTERS) {
-    const told = message(Array.from({ length: 40 }, () => letter.repeat(400)))
-    const { title, text } = shownBy(kind, told)
-    expect(measure(text), letter).toBeLessThanOrEqual(most)
-    expect(text.isWellFormed() && title.isWellFormed(), letter).toBe(true)
-    expect(text, letter).toMatch(/shortened|and 25 more/)
-    expect(title.length).toBeLessThanOrEqual(250)
-    const isLinked = ['gotify', 'discord', 'slack', 'telegram', 'matrix', 'apprise'].includes(kind)
-    if (isLinked) expect(text.endsWith(`\n${PUBLIC_URL}/alerts`), letter).toBe(true)
-  }
-})
+test.each(LIMITS)(
+  '%s gets at most %i, in whole characters, and a shortened text is marked as such',
+  (kind, most, measure) => {
+    for (const letter of LETTERS) {
+      const told = message(Array.from({ length: 40 }, () => letter.repeat(400)))
+      const { title, text } = shownBy(kind, told)
+      expect(measure(text), letter).toBeLessThanOrEqual(most)
+      expect(text.isWellFormed() && title.isWellFormed(), letter).toBe(true)
+      expect(text, letter).toMatch(/shortened|and 25 more/)
+      expect(title.length).toBeLessThanOrEqual(250)
+      const isLinked = ['gotify', 'discord', 'slack', 'telegram', 'matrix', 'apprise'].includes(kind)
+      if (isLinked) expect(text.endsWith(`\n${PUBLIC_URL}/alerts`), letter).toBe(true)
+    }
+  },
+)
 
 const EVIL =
   '@everyone @here @channel @room @all @durov <!everyone> <@U024BE7LR> <@&1234> <@!1234> [x](https://evil.example) **b** `c` ||d|| \u202eevil\u202c \u0007\r\nBcc: x <b>y</b>'
@@ -156,7 +159,7 @@ test('an address in a name stays readable', () => {
 })
 
 test.each(['fired', 'repeated', 'resolved'] as const)(
-  '%s has a weight of its own where a service knows one',
+  '%s alerts have their own priority, tag or type in services that support one',
   (told) => {
     const isOver = told === 'resolved'
     expect(bodyOf('ntfy', message(['Ridge'], { told }))).toMatchObject({

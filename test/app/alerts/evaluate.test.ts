@@ -302,7 +302,7 @@ test('entering an area fires an alert, and leaving it resolves the alert', async
   expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
 })
 
-/** Silent nodes 1 to 5: a favourite, an ignored router, a router, our own radio, and one of the list. */
+/** Silent nodes 1 to 5: a favourite, an ignored router, a router, our own radio, and one on the list. */
 test.each([
   { nodes: { kind: 'all' }, watched: [1, 3, 4, 5] },
   { nodes: { kind: 'favorites' }, watched: [1] },
@@ -323,7 +323,7 @@ test.each([
   expect(found.toSorted((a, b) => a - b)).toStrictEqual(watched)
 })
 
-/** Latitudes on the meridian 10, one after the other, and the messages about them. A degree is 111 km. */
+/** Latitudes at longitude 10, one after the other, and the messages about them. A degree is 111 km. */
 const WALKS = [
   {
     of: 'leaving a polygon',

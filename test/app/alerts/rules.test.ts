@@ -143,7 +143,7 @@ const SECRET_SETTINGS: Readonly<Record<string, Record<string, string>>> = {
 }
 
 test.each(Object.entries(SECRET_SETTINGS))(
-  'the secrets of %s stay where they are, also when it fails',
+  'the secrets of %s appear only in requests to it, even if they fail',
   async (kind, settings) => {
     const { admin, app } = alerts
     const made = await ask(admin, 'POST', '/destinations', { kind, name: 'There', settings })
@@ -177,7 +177,7 @@ test.each(Object.entries(SECRET_SETTINGS))(
   },
 )
 
-test('what Apprise API could not pass on to anybody is not called sent', async () => {
+test('a message that Apprise API passed on to nobody does not count as sent', async () => {
   const settings = { url: 'https://apprise.example.org/notify/key' }
   const made = await ask(alerts.admin, 'POST', '/destinations', { kind: 'apprise', name: 'A', settings })
   alerts.answer = () => ({ status: 204, retryAfterMs: null })

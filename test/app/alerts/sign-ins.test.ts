@@ -23,9 +23,9 @@ async function signIn(userAgent?: string): Promise<void> {
   await alerts.pass(MINUTE)
 }
 
-test('a sign-in is told when its address or its browser is new, not for a newer version of the browser', async () => {
+test('a sign-in is reported if its address or browser is new, but not for a newer version of the browser', async () => {
   await alerts.rule({ kind: 'sign_in', name: 'Account' })
-  // What was noted without a browser says nothing against one.
+  // Earlier sign-ins without a known browser do not make this one new.
   await signIn(FIREFOX)
   expect(await alerts.alerts()).toStrictEqual([])
   alerts.app.ip = '198.51.100.7'

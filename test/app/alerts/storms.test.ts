@@ -69,7 +69,7 @@ test('a clock that was a year ahead leaves nothing waiting or muted for a year',
   expect(told().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
 })
 
-test('a restore with a clock that was a year ahead mutes new nodes no longer than the clock was', async () => {
+test('a restore mutes new nodes, but not if it is dated a year ahead by a wrong clock', async () => {
   await hear([FAR])
   await alerts.rule({ kind: 'node_new', name: 'New', destinations: [await alerts.webhook()] })
   const restored = alerts.app.store.sqlite.prepare(
@@ -101,7 +101,7 @@ const LOSSES: Readonly<Record<string, (ann: Client & { id: number }) => Promise<
 }
 
 test.each(Object.entries(LOSSES))(
-  'a user who loses %s gets no message about pending alerts or waiting ones',
+  'a user who loses %s gets neither the waiting messages nor any about pending alerts',
   async (_, lose) => {
     const ann = await alerts.app.user('ann')
     const at = alerts.app.clock.now

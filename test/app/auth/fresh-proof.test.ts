@@ -86,7 +86,7 @@ test('in a session from before the upgrade the proof dates from the start of the
   expect(await outcomeOf(admin.send('GET', '/api/auth/reauthenticate'))).toBe('403 reauthentication_required')
 })
 
-describe('proving who one is', () => {
+describe('reauthentication', () => {
   test('by password gives a new cookie with the same expiry, and one audit entry', async () => {
     const before = admin.cookie
     app.clock.advance(QUARTER_MS)

@@ -162,8 +162,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
 }
 
 /**
- * What of the mesh the answer of each route that is not for administrators alone may hold. `view`: contents, of which
- * the viewer gets only what `src/app/sharing/visible.ts` lets them see. `own`: things of the caller. `none`: neither.
+ * What the answer of each route may contain, except routes for administrators only. `view`: data of the mesh, limited
+ * to what `src/app/sharing/visible.ts` lets the viewer see. `own`: data of the caller. `none`: neither.
  */
 export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/auth/reauthenticate': 'own',

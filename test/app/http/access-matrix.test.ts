@@ -183,7 +183,7 @@ test('no route matches every method, which would hide it from this test', () => 
   expect(open).toStrictEqual([])
 })
 
-test('each route for users names its contents, and each with contents is tried by every viewer', () => {
+test('each route for users has its contents listed, and those with data of the mesh are tried by every viewer', () => {
   const guarded = operations.filter(
     ({ method, rule }) => method === 'GET' && (rule.kind === 'permission' || rule.kind === 'signed-in'),
   )
@@ -193,10 +193,10 @@ test('each route for users names its contents, and each with contents is tried b
   expect(Object.keys(REQUESTS).toSorted(), 'add requests to REQUESTS in said.ts').toStrictEqual(viewed)
 })
 
-test('each route that is also answered without an account is tried by a stranger', () => {
+test('each public route is tried without an account', () => {
   const found = operations.filter(({ descriptions }) => descriptions.some(({ shared }) => shared !== undefined))
   const named = found.map(({ method, path }) => `${method} ${path}`).toSorted()
-  // The stream is tried beside the requests, by `everythingPublic` in seen-mesh.ts.
+  // `everythingPublic` in seen-mesh.ts tries the stream, which is not among the requests.
   const tried = ['GET /api/events', ...Object.keys(PUBLIC_REQUESTS)].toSorted()
   expect(tried, 'add requests to PUBLIC_REQUESTS in said.ts').toStrictEqual(named)
 })

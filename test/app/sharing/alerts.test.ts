@@ -44,13 +44,13 @@ const foretold = async (client: Client, rule: object) => {
   const answer = await client.send('POST', '/api/alerts/rules/preview', rule)
   return Object(await answer.json()).total
 }
-/** Of what is listed, sent and foretold. */
+/** Everything that is listed, sent and previewed. */
 const everythingTold = async () => {
   const preview = await guest.send('POST', '/api/alerts/rules/preview', LOW)
   return JSON.stringify([await alerts.alerts(guest), alerts.bodies(), await preview.json()])
 }
 
-test('a measurement counts with the latest value that the owner may read', async () => {
+test('a measurement rule uses the latest value that the owner may read', async () => {
   await watch(LOW)
   await measure({ batteryLevel: 90 }, 0)
   await measure({ batteryLevel: 13 }, PRIVATE)
@@ -69,7 +69,7 @@ test('a measurement counts with the latest value that the owner may read', async
   expect(await everythingTold()).not.toMatch(/ (?:13|97) %/)
 })
 
-test('a place counts with the latest one that the owner may read, and a restart with the uptimes', async () => {
+test('an area rule uses the latest position that the owner may read, and a restart rule the latest uptime', async () => {
   await watch(HOME)
   await watch(RESTART)
   await place(510_000_000, 0)
@@ -85,12 +85,12 @@ test('a place counts with the latest one that the owner may read, and a restart 
   const restarts = async (client: Client) =>
     (await alerts.alerts(client)).filter(({ kind }) => kind === 'node_restarted').length
   expect([await restarts(guest), await restarts(alerts.admin)]).toEqual([0, 1])
-  // It has run for longer than what was last told on the private channel, but not than what the guest knows.
+  // Longer than the last uptime on the private channel, but shorter than the last one that the guest may read.
   await measure({ uptimeSeconds: 300 }, 0)
   expect([await restarts(guest), await restarts(alerts.admin)]).toEqual([1, 1])
 })
 
-test('a node that is hidden raises no alert for who may not see it, and its open one is not told on', async () => {
+test('a hidden node has no alert for users who may not see it, not even one that was open', async () => {
   await watch(LOW)
   await measure({ batteryLevel: 11 }, 0)
   expect([await states(guest), await states(alerts.admin)]).toEqual([['firing'], ['firing']])

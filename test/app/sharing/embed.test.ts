@@ -20,7 +20,7 @@ const policyOf = (answer: Response) =>
   /frame-ancestors ([^;]+)/.exec(answer.headers.get('content-security-policy') ?? '')?.[1]
 const put = (body: unknown) => admin.send('PUT', '/api/public-access', body)
 
-test('a frame is allowed on the named sites, for two pages, while public access shows nodes', async () => {
+test('two pages may be framed by the named sites while public access shows nodes', async () => {
   const page = '/embed/node/!a0cb0001'
   const outcome = async (path: string) => {
     const answer = await get(path)
@@ -45,7 +45,7 @@ test('a frame is allowed on the named sites, for two pages, while public access 
   expect(await outcome('/embed/map')).toEqual([404, "'none'"])
 })
 
-test('search engines list no page, unless they may', async () => {
+test('search engines may index no page unless a setting allows it', async () => {
   expect((await get('/map')).headers.get('x-robots-tag')).toBe('noindex')
   const open = await createTestApp({ env: { PUBLIC_INDEXING: 'true' } })
   const answer = await createApp(

@@ -26,7 +26,7 @@ const said = async (client: Client): Promise<string[]> => {
   return messages.map((message: { text: string }) => message.text)
 }
 
-test('a node is hidden by who may change nodes, which the audit log records once', async () => {
+test('users who may change nodes can hide one, and the audit log records it once', async () => {
   expect(await outcomeOf(hide(true, reader))).toBe('403 forbidden')
   expect([await outcomeOf(hide(true)), await outcomeOf(hide(true))]).toEqual(['200', '200'])
   const recorded = auditRows(mesh.app).filter(({ action }) => action === 'node_updated')

@@ -49,14 +49,14 @@ async function connect(lastEventId?: string): Promise<EventStream> {
   return stream
 }
 
-/** Lets what has happened be told. */
+/** Lets the stream send what has happened. */
 const tellAll = () => clock.advance(TOGETHER_MS)
 const ask = (method = 'GET', headers: Record<string, string> = {}) =>
   outcomeOf(stranger.send(method, '/api/events', undefined, headers))
 const said = (words: string, more: object = {}, at: At = {}) => heard(packet(text(words), more), at)
 
 describe('the stream for anonymous callers', () => {
-  test('is there while public access is on, and ends when it is switched off', async () => {
+  test('is open while public access is on, and ends when it is switched off', async () => {
     expect([await ask(), (await stranger.send('HEAD', '/api/events')).status]).toEqual(['401 unauthenticated', 401])
     await put(OPEN)
     const answer = await stranger.send('GET', '/api/events')
@@ -74,7 +74,7 @@ describe('the stream for anonymous callers', () => {
     expect(await ask()).toBe('401 unauthenticated')
   })
 
-  test('has heard nodes and messages of the shown channels as the lists have them, and nothing else', async () => {
+  test('sends heard nodes and messages of the shown channels as the lists show them, and nothing else', async () => {
     await put(OPEN)
     const stream = await connect()
     const { id } = Object(await stream.next())
@@ -99,7 +99,7 @@ describe('the stream for anonymous callers', () => {
     expect(first).toMatchObject({ event: 'node', data: { ...node, changes: { longName: 'Far away', notes: '' } } })
     expect(Object(first?.data).changes).toEqual(listed)
     expect(second).toMatchObject({ event: 'message', data: { text: 'for the town', message: messages[0] } })
-    // Of the private channel and the direct message, the list shows no more.
+    // Of the packets on the private channel and of the direct message, the list shows only when they were heard.
     const later = { ...node, heardAt: START + 500, changes: { lastHeard: START + 500 } }
     expect(third).toEqual({ id: expect.stringMatching(/-3$/), event: 'node', data: later })
     await put({ permissions: { ...OPEN.permissions, nodes: NONE } })
@@ -112,7 +112,7 @@ describe('the stream for anonymous callers', () => {
     expect(await messagesAlone.next()).toMatchObject({ event: 'message', data: { text: 'only this' } })
   })
 
-  test('says nothing of what only users see, and names no node that was deleted', async () => {
+  test('contains nothing that only users may see, and names no deleted node', async () => {
     await hear([said('here')])
     await put(OPEN)
     const stream = await connect()
@@ -132,7 +132,7 @@ describe('the stream for anonymous callers', () => {
     ['positions are rounded more', () => put({ positionPrecisionBits: 12 })],
     ['a node is hidden', async () => expect((await changeFar({ hidden: true })).status).toBe(200)],
     ['a node is ignored', async () => expect((await changeFar({ isIgnored: true })).status).toBe(200)],
-  ])('ends when %s, and tells nothing of before', async (_, narrow) => {
+  ])('ends when %s, and sends no earlier event', async (_, narrow) => {
     await hear([said('here')])
     await put(OPEN)
     const stream = await connect()
@@ -145,7 +145,7 @@ describe('the stream for anonymous callers', () => {
     expect(await again.next()).toMatchObject({ event: 'reset', id: expect.not.stringContaining(id.slice(0, 8)) })
   })
 
-  test('lets pages load the lists when a hidden node is shown again, and at a flood', async () => {
+  test('tells pages to reload the lists when a hidden node is shown again, and during a flood', async () => {
     await hear([said('here')])
     await changeFar({ hidden: true })
     await put(OPEN)
@@ -160,7 +160,7 @@ describe('the stream for anonymous callers', () => {
     expect(await stream.next()).toMatchObject({ event: 'reset', id: expect.stringMatching(/-2$/) })
   })
 
-  test('is written once for all readers, and resumes where a reader was', async () => {
+  test('is serialised once for all readers, and resumes where a reader left off', async () => {
     await put(OPEN)
     const bodies = []
     for (let n = 0; n < 3; n++) bodies.push((await stranger.send('GET', '/api/events')).body?.getReader())
@@ -198,7 +198,7 @@ describe('the stream for anonymous callers', () => {
     expect(await next.next()).toBeNull()
   })
 
-  test('a reader that reads nothing is dropped, and gets nothing that was told before the end', async () => {
+  test('a reader that does not read is dropped, together with the events that waited for it', async () => {
     await put(OPEN)
     const body = (await stranger.send('GET', '/api/events')).body?.getReader()
     for (const words of ['one', 'two', 'three']) {
@@ -223,7 +223,7 @@ describe('the number of streams', () => {
     for (let n = 0; n < count; n++) await connect()
   }
 
-  test('is limited for each address, whatever it says of itself', async () => {
+  test('is limited for each address, whatever headers it sends', async () => {
     await put(OPEN)
     await connectAll(MAX_PUBLIC_STREAMS_OF_ADDRESS)
     const answer = await stranger.send('GET', '/api/events', undefined, { 'x-forwarded-for': '198.51.100.7' })
@@ -237,7 +237,7 @@ describe('the number of streams', () => {
     expect(await outcomeOf(admin.send('HEAD', '/api/events'))).toBe('200')
   })
 
-  test('is limited in all: then whoever has most gives a place to newcomers', async () => {
+  test('has a total limit, at which the address with the most streams gives up places to newcomers', async () => {
     await put(OPEN)
     for (let n = 0; n < MAX_PUBLIC_STREAMS / MAX_PUBLIC_STREAMS_OF_ADDRESS; n++) {
       app.ip = `198.51.100.${n}`

@@ -52,7 +52,7 @@ test.each([
   expect(await words(admin)).toEqual(ALL_WORDS)
 })
 
-test('a page is full and gives the start of the next one, however many are left out between', async () => {
+test('a page is full and says where the next one starts, however many messages are left out in between', async () => {
   await give({ read: [0], write: [] })
   await store(mesh.ingest, [packet(text('again'), { channel: 0 }), packet(text('hidden'), { channel: 2 })])
   const first = Object(await (await anna.send('GET', '/api/messages?limit=1')).json())
@@ -60,7 +60,7 @@ test('a page is full and gives the start of the next one, however many are left 
   expect(await words(anna, `?limit=1&before=${first.nextBefore}`)).toEqual(['on the first'])
 })
 
-test('a time is a limit too where there are many messages since then', async () => {
+test('the since filter holds even if thousands of later messages are hidden', async () => {
   await give({ read: [0], write: [] })
   const { store: database } = mesh.app
   const said = (index: number, timestamp: number) => ({

@@ -219,7 +219,7 @@ describe('an anonymous caller', () => {
     expect(await outcomeOf(see('/api/nodes?limit=1&notes=1'))).toBe('400 invalid_request')
   })
 
-  test('has a limit per address, which takes nothing from other addresses', async () => {
+  test('has a limit per address, which does not affect other addresses', async () => {
     await put(OPEN)
     const outcomes = new Map<string, number>()
     for (let n = 0; n < 200; n++) {

@@ -33,24 +33,27 @@ const VIEWERS: Readonly<Record<string, Eyes>> = {
   'a user with channel 1 who may change nodes': { read: [1], direct: false, seesHidden: true },
 }
 
-/** Which answers name one of the nodes. */
+/** The answers that name one of the nodes. */
 function naming(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): string[] {
   const names = ([, body]: [string, string]) => [...nodeNums].some((nodeNum) => body.includes(String(nodeNum)))
   return [...answers].filter(names).map(([path]) => path)
 }
 
-test.each(Object.entries(VIEWERS))('%s sees just what they may, in all answers together', async (_, eyes) => {
-  const since = await mesh.play(MESH, HIDDEN)
-  mesh.open(eyes)
-  expect(marksIn(await mesh.everything(mesh.user, since), MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
-})
+test.each(Object.entries(VIEWERS))(
+  '%s sees everything they may see and nothing else, in all answers together',
+  async (_, eyes) => {
+    const since = await mesh.play(MESH, HIDDEN)
+    mesh.open(eyes)
+    expect(marksIn(await mesh.everything(mesh.user, since), MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
+  },
+)
 
 test('an administrator sees everything', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   expect(marksIn(await mesh.everything(mesh.admin, since), MESH)).toEqual(MESH.map(markOf))
 })
 
-test('a hidden node is nowhere: no number of it in any byte', async () => {
+test('no answer names a hidden node', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.open({ read: 'all', direct: true, seesHidden: false })
   const answers = await mesh.everything(mesh.user, since)
@@ -58,7 +61,7 @@ test('a hidden node is nowhere: no number of it in any byte', async () => {
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts.nodes).toBe(2)
 })
 
-test('of a value on another channel, the list has the latest that may be seen', async () => {
+test('the list shows the latest position on the channels that the user may read', async () => {
   const place = (channel: number): Said => ({ kind: 'position', node: 0, channel, isDirect: false })
   const all = [place(0), place(2), place(1), place(2)]
   await mesh.play(all, new Set())
@@ -76,7 +79,7 @@ test('of a value on another channel, the list has the latest that may be seen', 
   expect([await latitude([3]), await latitude('all')]).toEqual([null, mark(3)])
 })
 
-test('nothing of an unreadable channel is in any byte, and all that is readable is there', async () => {
+test('no answer contains anything from an unreadable channel, and everything readable is there', async () => {
   await fc.assert(
     fc.asyncProperty(meshesOn(4), someEyes(4), someNodes, async (all, seenWith, hidden) => {
       const since = await mesh.play(all, hidden)
@@ -84,7 +87,7 @@ test('nothing of an unreadable channel is in any byte, and all that is readable 
       const answers = await mesh.everything(mesh.user, since)
       expect(marksIn(answers, all)).toEqual(marksFor(seenWith, all, hidden))
       if (!seenWith.seesHidden) expect(naming(answers, hidden)).toEqual([])
-      // The list has the latest value that may be seen.
+      // The list has the latest value that the user may see.
       const listed = answers.get('/api/nodes') ?? ''
       for (const nodeNum of NODES) {
         const last = all.findLastIndex(
@@ -98,16 +101,16 @@ test('nothing of an unreadable channel is in any byte, and all that is readable 
   )
 })
 
-test('a stranger sees just the chosen channels, of each value the latest on them', async () => {
+test('a stranger sees only the chosen channels, and the latest of each value on them', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0], null)
   const answers = await mesh.everythingPublic(since)
   expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
   expect(naming(answers, HIDDEN)).toEqual([])
-  // The node told its latest position on channel 2.
+  // The latest position of the node came on channel 2.
   const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
   expect(answers.get('/api/nodes')).toContain(MESH.map(markOf)[onFirst])
-  // The stream has the messages, and the latest values of nodes as they came.
+  // The stream has the messages, and values of nodes as they arrived.
   const texts = MESH.flatMap((said, index) => (said.kind === 'text' ? [markOf(said, index)] : []))
   const heard = marksIn(new Map([['/api/events', answers.get('/api/events') ?? '']]), MESH)
   expect(heard.filter((mark) => texts.includes(mark))).toEqual(
@@ -122,7 +125,7 @@ test('a stranger sees just the chosen channels, of each value the latest on them
   })
 })
 
-test('a stranger gets rounded places alone, and nothing from which our radios can be told', async () => {
+test('a stranger gets only rounded positions, and nothing that reveals which radios are ours', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0, 1, 2], 12)
   const answers = await mesh.everythingPublic(since)
@@ -135,7 +138,7 @@ test('a stranger gets rounded places alone, and nothing from which our radios ca
   expect([...answers].filter(([, body]) => body.includes('radio-1')).map(([path]) => path)).toEqual([])
 })
 
-test('nothing that is not shared is in any byte that a stranger gets', async () => {
+test('a stranger gets nothing that is not shared', async () => {
   const some = fc.tuple(meshesOn(4), channelsAmong(4), someNodes, someNodes)
   await fc.assert(
     fc.asyncProperty(some, async ([all, channels, hidden, ignored]) => {

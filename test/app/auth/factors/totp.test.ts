@@ -133,7 +133,7 @@ describe('signing in with TOTP', () => {
     ])
   })
 
-  test.each([-1, 0, 1])('accepts the code of %d steps from now and no other', async (drift) => {
+  test.each([-1, 0, 1])('accepts a code %d steps from now, but not one two steps away', async (drift) => {
     const { secret } = await enrol(app, anna)
     app.clock.advance(10 * STEP_MS)
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, app.clock.now + drift * STEP_MS)))).toBe('200')
@@ -168,7 +168,7 @@ describe('signing in with TOTP', () => {
     expect(await outcomeOf(sendCode(copy, codeAt(secret, app.clock.now)))).toBe('401 attempt_ended')
   })
 
-  test('five wrong codes end an attempt, each recorded; ten in a window close the account to strangers', async () => {
+  test('five wrong codes end an attempt, each recorded; ten in a window lock the account for strangers', async () => {
     const { secret } = await enrol(app, anna)
     app.clock.advance(5 * STEP_MS)
     const wrong = String((Number(codeAt(secret, app.clock.now)) + 1) % 1_000_000).padStart(6, '0')
@@ -194,7 +194,7 @@ describe('signing in with TOTP', () => {
     expect(await outcomeOf(sendCode(anna, codeAt(secret, app.clock.now)))).toBe('200')
   })
 
-  test('many browsers in which the user signed in before guess no more codes than ten of them', async () => {
+  test('however many known browsers a user has, together they have only the guesses of ten', async () => {
     Object.assign(app.ports, { config: { ...app.ports.config, LOGIN_MAX_FAILURES: 3 } })
     const browsers = [anna]
     for (let i = 0; i < 11; i++) {

@@ -15,7 +15,7 @@ let app: TestApp
 
 beforeEach(async () => {
   asked = []
-  // As api.pwnedpasswords.com answers: lines with CRLF, the padded ones with the count 0.
+  // The format of api.pwnedpasswords.com: lines end with CRLF, and lines of padding have the count 0.
   answer = () => ({ status: 200, body: `${'0'.repeat(35)}:0\r\n${hashOf(KNOWN).slice(5)}:231\r\n${'F'.repeat(35)}:2` })
   server = createServer((request, response) => {
     asked.push({ path: request.url ?? '', padding: request.headers['add-padding'] })
@@ -36,13 +36,13 @@ afterEach(async () => {
 const create = async (password: string) =>
   outcomeOf((await app.admin()).send('POST', '/api/users', { username: 'anna', password }))
 
-test('a password of a breach is refused, and only the first five digits of its hash leave', async () => {
+test('a breached password is refused, and only the first five digits of its hash are sent', async () => {
   expect(await create(KNOWN)).toBe('422 weak_password')
   expect(asked).toEqual([{ path: `/range/${hashOf(KNOWN).slice(0, 5)}`, padding: 'true' }])
   expect(await create('another password that nobody knows')).toBe('201')
 })
 
-test('a changed password is looked up too', async () => {
+test('a password is also looked up when it is changed', async () => {
   const admin = await app.admin()
   const change = (newPassword: string) =>
     outcomeOf(admin.send('POST', '/api/auth/change-password', { currentPassword: ADMIN_PASSWORD, newPassword }))
@@ -50,7 +50,7 @@ test('a changed password is looked up too', async () => {
   expect(await change('another password that nobody knows')).toBe('204')
 })
 
-test('a line of padding is no breach', async () => {
+test('a line of padding does not count as a breach', async () => {
   answer = () => ({ status: 200, body: `${hashOf(KNOWN).slice(5)}:0` })
   expect(await create(KNOWN)).toBe('201')
 })
@@ -58,21 +58,21 @@ test('a line of padding is no breach', async () => {
 test.each([
   ['503', () => ({ status: 503, body: '' })],
   ['a redirect', () => ({ status: 302, body: '' })],
-  ['nothing that it should', () => ({ status: 200, body: '<html>' })],
-  ['too much', () => ({ status: 200, body: 'x'.repeat(600_000) })],
-])('a service that answers %s stops nobody', async (_what, said) => {
+  ['HTML', () => ({ status: 200, body: '<html>' })],
+  ['far too much text', () => ({ status: 200, body: 'x'.repeat(600_000) })],
+])('a password is accepted if the service answers with %s', async (_what, said) => {
   answer = said
   expect(await create(KNOWN)).toBe('201')
 })
 
-test('a service that does not answer, or is away, stops nobody', async () => {
+test('a password is accepted if the service does not answer', async () => {
   answer = () => 'stall'
   expect(await create(KNOWN)).toBe('201')
   expect(app.logged.join('\n')).toContain('not checked for breaches')
   expect(app.logged.join('\n')).not.toContain(hashOf(KNOWN).slice(0, 5))
 })
 
-test('without the setting nobody is asked, and a password that breaks another rule is not sent', async () => {
+test('nothing is looked up without the setting, or for a password that breaks another rule', async () => {
   expect(await create('short')).toBe('422 weak_password')
   app.close()
   app = await createTestApp()

@@ -30,7 +30,7 @@ async function signIn(credentials: Credentials, cookie: string | null = null) {
 const outcomeFor = async (credentials: Credentials, cookie?: string | null) =>
   (await signIn(credentials, cookie)).outcome
 
-/** Fails until strangers are refused. */
+/** Signs in with wrong passwords until strangers are refused. */
 async function lockOut(username = 'admin') {
   for (let i = 0; i < 3; i++) expect(await outcomeFor({ username, password: 'wrong' })).toBe('401 invalid_credentials')
   expect(await outcomeFor({ username, password: 'wrong' })).toBe('429 rate_limited')
@@ -123,7 +123,7 @@ describe('a browser that has signed in before', () => {
     expect(await outcomeFor(RIGHT, renewed)).toBe('200')
   })
 
-  test('is not known by a cookie that is forged, cut, changed or of another secret', async () => {
+  test('is not known by a cookie that is forged, truncated, changed or made with another secret', async () => {
     const cookie = await known()
     const other = await createTestApp({ env: { SESSION_SECRET: 'o'.repeat(40) } })
     const foreign = (await other.client().send('POST', '/api/auth/login', RIGHT)).headers.getSetCookie()[1]

@@ -27,12 +27,12 @@ describe('a new password', () => {
     ['fourteen foxes, twenty-eight code units', '🦊'.repeat(14), 'At least 15 characters'],
     ['73 bytes', 'x'.repeat(73), 'At most 72 bytes of UTF-8'],
     ['74 bytes of two-byte characters', 'é'.repeat(37), 'At most 72 bytes of UTF-8'],
-    ['a megabyte nearly', 'x'.repeat(900_000), 'At most 72 bytes of UTF-8'],
+    ['almost a megabyte', 'x'.repeat(900_000), 'At most 72 bytes of UTF-8'],
     ['a NUL', 'a long enough \u0000 password', 'No NUL and no unpaired surrogate'],
     ['a lone surrogate', 'a long enough \ud83e password', 'No NUL and no unpaired surrogate'],
     ['the username', 'Anna.With.A.Long.Name', 'Not the username'],
     ['a common one', 'Password123456789', 'Not a common password'],
-    ['one character again and again', '1'.repeat(20), 'Not a common password'],
+    ['one repeated character', '1'.repeat(20), 'Not a common password'],
     ['a common one in capitals', 'QWERTYUIOPASDFGHJKL', 'Not a common password'],
   ])('of %s is refused by name', async (_what, password, message) => {
     const answer = await create(password, 'anna.with.a.long.name')

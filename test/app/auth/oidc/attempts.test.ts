@@ -50,11 +50,11 @@ test('starting a sign-in writes nothing, and its cookie reveals nothing', async 
 })
 
 test.each([
-  ['cut', (value: string) => value.slice(0, -1)],
+  ['truncated', (value: string) => value.slice(0, -1)],
   ['changed', (value: string) => `${value.slice(0, 30)}${value[30] === 'A' ? 'B' : 'A'}${value.slice(31)}`],
   ['empty', () => ''],
-  ['of no alphabet', () => '%00'],
-  ['of four bytes', () => 'AAAAAA'],
+  ['not base64url', () => '%00'],
+  ['only four bytes long', () => 'AAAAAA'],
 ])('a cookie that is %s is not accepted', async (_how, change) => {
   const callback = await reachCallback(browser, provider)
   for (const [name, value] of browser.cookies) browser.cookies.set(name, change(value))

@@ -132,7 +132,7 @@ test.each([
   [{}, 'toString', 'missing'],
   [{ a: 'text' }, 'a.length', 'missing'],
   [{ a: ['x'] }, 'a.0', ['x']],
-])('of %j the path %s is %j', (claims, path, groups) => {
+])('in %j the path %s leads to %j', (claims, path, groups) => {
   expect(readGroups(claims, path)).toEqual(groups)
 })
 

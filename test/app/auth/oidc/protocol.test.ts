@@ -76,14 +76,14 @@ test.each([
     'key_unknown',
   ],
   [
-    'a key of another algorithm',
+    'a key for another algorithm',
     ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, alg: 'ES384' }] }),
     'key_unknown',
   ],
-  ['a key of another name', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, kid: 'x' }] }), 'key_unknown'],
+  ['a key with another ID', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, kid: 'x' }] }), 'key_unknown'],
   ['a broken key', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, x: 'AAAA' }] }), 'id_token_signature'],
   ['a shared secret', () => ({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'key 1' }] }), 'key_unknown'],
-])('keys that are %s sign nobody in, and the next good key does', async (_what, keys, reason) => {
+])('with %s nobody is signed in, and once a good key is published sign-in works', async (_what, keys, reason) => {
   provider.behave = { keys }
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(lastReason()).toBe(reason)
@@ -309,7 +309,7 @@ test.each([
       const callback = await reachCallback(browser, provider)
       if (what === 'discovery') {
         provider.behave = { discovery: how }
-        // A service that knows nothing yet.
+        // A service that has not asked the provider anything yet.
         Object.assign(app.ports, { providers: createProviders({ config, log, now, callbackTimeoutMs: 300 }) })
       }
       const answer = await browser.request(callback)

@@ -31,7 +31,7 @@ async function roleOf(id: number): Promise<unknown> {
   return Object(await answer.json()).role
 }
 
-test('what the groups set is told, with the time, and whether they do so again', async () => {
+test('shows what the groups set, when, and whether they will set it again', async () => {
   app = await createTestApp({ env: oidcEnv(provider, GROUPS) })
   provider.now = () => app.clock.now
   const id = await enter(['readers'])
@@ -57,7 +57,7 @@ test('an administrator’s own setting holds until the next sign-in applies the 
   expect(await held()).toEqual(PRESETS.viewer)
 })
 
-test('of somebody without groups there is nothing, and of nobody there is none', async () => {
+test('is empty for a user without groups, and not found for an unknown user', async () => {
   app = await createTestApp({ env: oidcEnv(provider) })
   provider.now = () => app.clock.now
   expect(await roleOf(await enter(['readers']))).toBeNull()
@@ -65,11 +65,11 @@ test('of somebody without groups there is nothing, and of nobody there is none',
   expect(await outcomeOf(admin.send('GET', '/api/users/999/provider-role'))).toBe('404 user_not_found')
 })
 
-test('after a change of providers the groups of the new one set what the linked account may do', async () => {
+test('after a change of provider, the groups at the new one set the permissions of the linked account', async () => {
   const old = provider
   app = await createTestApp({ env: oidcEnv(old, GROUPS) })
   const anna = await app.user('anna')
-  /** Links her account there, and signs in there. */
+  /** Links her account at that provider, and signs in there. */
   const link = async (here: TestApp, at: TestProvider, groups: unknown) => {
     at.now = () => here.clock.now
     at.user = { sub: 'her subject', groups }
@@ -91,7 +91,7 @@ test('after a change of providers the groups of the new one set what the linked 
     env: oidcEnv(provider, { ...GROUPS, OIDC_GROUP_PERMISSIONS: 'readers=operator' }),
     store,
   })
-  // What the old one said stays, but is no longer in force; its subject means nobody here.
+  // What the old provider set stays, but is no longer in force; its subject belongs to nobody at the new one.
   expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: false })
   const later = app
   provider.now = () => later.clock.now

@@ -404,7 +404,7 @@ describe('a signing node', () => {
     })
   })
 
-  it('of firmware before 2.8 is not locked by the first who signs in its name', async () => {
+  it('with firmware before 2.8 is not locked by whoever first signs in its name', async () => {
     const liar = createSigner(2, FAR)
     await publish(packet(user({ longName: 'Old', publicKey: OWN_KEY }), { from: FAR }))
     await publish(

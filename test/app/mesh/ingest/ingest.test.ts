@@ -212,7 +212,7 @@ describe('beside the radios of this service', () => {
     ])
   })
 
-  test('unless the collector marks them, memories after a handshake are told apart from live packets', async () => {
+  test('unless the collector marks them, packets replayed after a handshake are told apart from live ones', async () => {
     const way = { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA }
     const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 6, ...way })
     const own = packet(battery(50, START), { from: LOCAL, rxRssi: undefined, rxSnr: 0 })
@@ -228,7 +228,7 @@ describe('beside the radios of this service', () => {
     ])
   })
 
-  test('news is passed on and counted once, and an unknown port is logged once', async () => {
+  test('new data is published and counted once, and an unknown port is logged once', async () => {
     const packets = [
       item(packet(text('news'))),
       ...[1, 2].map(() => item(packet({ portnum: PortNum.CAYENNE_APP, payload: Uint8Array.of(1) }))),

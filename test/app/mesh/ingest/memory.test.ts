@@ -66,7 +66,7 @@ describe('the memory of a radio', () => {
     expect(await mesh.node()).toMatchObject(live)
   })
 
-  it('updates the state from replayed packets without reporting them as news', async () => {
+  it('updates the state from replayed packets without reporting them as new', async () => {
     const time = seconds(START - 10 * MINUTE)
     const replay = [
       packet(position({ ...PLACE, time }), { rxTime: time, hopLimit: 2 }),

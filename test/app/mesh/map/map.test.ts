@@ -63,7 +63,7 @@ const CHOSEN = {
   attribution: '© Own',
 } as const
 
-test('tiles chosen on the page Settings count instead of those of the variables, in the policy of pages too', async () => {
+test('tiles chosen in Settings replace those of the variables, also in the content security policy of pages', async () => {
   const { app, admin } = await open({ MAP_TILE_URL: 'https://tiles.example.org/{z}/{x}/{y}.png' })
   const policy = async () => (await app.request('/map')).headers.get('content-security-policy')
   expect(await policy()).toContain("; img-src 'self' data: https://tiles.example.org; ")
@@ -84,7 +84,7 @@ test('tiles chosen on the page Settings count instead of those of the variables,
   expect(script.headers.get('content-security-policy')).toContain("; img-src 'self' data:; ")
 })
 
-test('while the database does not answer, pages allow the tiles of the variables', async () => {
+test('while the database does not answer, the policy of pages allows the tiles of the variables', async () => {
   const { app } = await open({ MAP_TILE_URL: 'https://tiles.example.org/{z}/{x}/{y}.png' })
   app.store.sqlite.exec('drop table settings')
   const page = await app.request('/map')
@@ -95,7 +95,7 @@ describe('the preview of tiles', () => {
   const of = (url: string, more: object = {}) =>
     `/api/map/preview?${new URLSearchParams({ url, latitude: '49.8917', longitude: '10.8871', zoom: '12', ...more }).toString()}`
 
-  test('shows tiles around a place, may load images of that host alone, and runs nothing', async () => {
+  test('shows tiles around a place, may load images from that host only, and runs no script', async () => {
     const { admin } = await open({})
     const answer = await admin.send('GET', of('https://own.example.org/{z}/{x}/{y}{r}.png?key="&<b>'))
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8'])
@@ -104,7 +104,7 @@ describe('the preview of tiles', () => {
     )
     expect(answer.headers.get('referrer-policy')).toBe('origin')
     const page = await answer.text()
-    // The tile of Bamberg, as every map of the web counts them.
+    // The tile of Bamberg in the usual numbering of web maps.
     expect(page).toContain('href="https://own.example.org/12/2171/1391.png?key=&quot;&amp;&lt;b>"')
     expect(page.match(/<image /g)).toHaveLength(6)
   })
