@@ -88,7 +88,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
           },
         }),
       )
-      // What our radio heard of another of our radios, and that one did not report itself, is in the packet log only.
+      // What our radio heard from another of our radios is only in the packet log, unless that radio reported it itself.
       expect(first.messages).toHaveLength(8)
       expect(first.messages[0]).toMatchObject({ text: 'dm to C', emoji: false, pkiEncrypted: true })
       const rows = [await count(telemetry), await count(metrics), await count(channels)]

@@ -50,7 +50,7 @@ const someRound: fc.Arbitrary<Round> = fc.record({
   hidden: fc.subarray(NODES),
   user: fc.record({
     channels: someChannels,
-    // Rarely: everything on channels is the least of a test.
+    // Rarely: seeing all channels tests the least.
     seesAll: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
     direct: fc.boolean(),
     seesHidden: fc.boolean(),
@@ -58,13 +58,13 @@ const someRound: fc.Arbitrary<Round> = fc.record({
   shown: someChannels,
 })
 
-/** What was found where it must not be, or not found where it must. */
+/** A mark that was found where it must not be, or not found where it must be. */
 export type Finding = { readonly round: number; readonly viewer: string; readonly what: string; readonly where: string }
 
 /**
- * Random meshes and scopes, two at a time in one service: a user and an anonymous caller ask for everything, and each
- * mark of each mesh must be found by whom it is for and by nobody else. Answers what was wrong, at most that of one
- * round, and how many meshes and answers were looked at.
+ * Random meshes and scopes, two at a time in one service: a user and an anonymous caller request everything, and each
+ * mark of each mesh must reach those who may see it and nobody else. Returns the findings of one round at most, and
+ * how many meshes and answers were checked.
  */
 export async function fuzzSharing(
   service: Service,
@@ -123,7 +123,7 @@ export async function fuzzSharing(
   return found
 }
 
-/** An item of one of the meshes with the node and channel that no other mesh has. */
+/** An item of one mesh, with a node number and a channel that no other mesh has. */
 type Placed = Said & { readonly nodeNum: number }
 
 function placed(said: Said, mesh: number): Placed {
@@ -141,7 +141,7 @@ function maySeeOf(eyes: Eyes, { nodeNum, ...said }: Placed, hidden: ReadonlySet<
   return maySee({ ...eyes, seesHidden: true }, said, hidden)
 }
 
-/** Replaces what was said by these, one after the other. */
+/** Empties the meshes and stores these items, one after the other. */
 async function play(
   service: Service,
   authorization: string,
@@ -173,7 +173,7 @@ async function open({ sql }: Service, userId: number, { read, direct, seesHidden
     where user_id = ${userId} and resource in ('dashboard', 'nodes', 'messages', 'info')`)
 }
 
-/** Each address has a limit. */
+/** A caller at this address: each address has its own limit. */
 function strangerAt(service: Service, address: string): Client {
   const client = createClient(service)
   return {
@@ -255,7 +255,7 @@ function compare(
   })
 }
 
-/** Answers that name a hidden node; that of its own address is a refusal, which repeats nothing. */
+/** Answers that name a hidden node. The answer at the path of the node itself is a refusal, which does not repeat it. */
 function naming(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): Wrong[] {
   return [...answers].flatMap(([path, body]) =>
     [...nodeNums].filter((num) => isIn(body, String(num))).map((num) => ({ what: `node ${num}`, where: path })),

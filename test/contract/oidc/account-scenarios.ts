@@ -16,7 +16,7 @@ type Kind = 'no factor' | 'totp' | 'passkey' | 'both' | 'provider' | 'provider w
 type Expected = {
   /** What follows the password; null: nothing. */
   readonly asks: readonly string[] | null
-  /** What a route for every user answers then. */
+  /** What a route for every user answers after the sign-in. */
   readonly may: '200' | '403 second_factor_required'
   readonly ways: readonly Way[]
 }
@@ -50,7 +50,7 @@ const ROWS: readonly [policy: Policy, role: 'user' | 'admin', kind: Kind, expect
   ['all', 'user', 'provider with one factor', { ...PROVIDER, may: BLOCKED }],
 ]
 
-/** The audit entries of a sign-in in each way that the kind offers, each but the password wrong at first. */
+/** The audit entries of signing in in each way that this kind of account has; each factor is wrong at first. */
 const SIGN_INS: Record<Kind, readonly string[]> = {
   'no factor': ['login_success local'],
   totp: [
@@ -96,7 +96,7 @@ const PROOFS: Record<Way, { readonly refused: string; readonly entries: readonly
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown> }
 
-/** A user, and everything with which they prove who they are. */
+/** A user, and everything that proves who they are. */
 type Member = {
   readonly id: number
   readonly username: string
@@ -106,8 +106,8 @@ type Member = {
 }
 
 /**
- * Who signs in how, what they may do then and how they prove it again, on any runtime: for these policies, and with so
- * many browsers at one instant, an even number. Each browser costs a password.
+ * How each kind of account signs in, what it may do then and how it reauthenticates, on any runtime: for these
+ * policies, and with `browsers` at one instant (an even number; each of them costs one password hash).
  */
 export function describeAccounts(
   runtime: string,
@@ -139,7 +139,7 @@ export function describeAccounts(
       const { id } = Object(made.body['user'])
       return { id: Number(id), username, passkey: createAuthenticator(SITE), secret: '', codes: [] }
     }
-    /** The code of now, also if it was used already. */
+    /** The current code, even if it was used already. */
     const freshCode = async ({ id, secret }: Member): Promise<string> => {
       await service.sql(`update totp_factors set last_step = 1 where user_id = ${id} returning user_id`)
       return codeAt(secret, Date.now())
@@ -204,7 +204,7 @@ export function describeAccounts(
       }
     }
     const lastEntry = async () => Number(Object((await service.sql('select max(id) as id from audit_log'))[0]).id)
-    /** The audit entries after that one, in words. */
+    /** The audit entries after this id, in words. */
     const entriesSince = async (id: number): Promise<string[]> => {
       const rows = await service.sql(`select action, details from audit_log where id > ${id} order by id`)
       return rows.map(({ action, details }) => {
@@ -216,7 +216,7 @@ export function describeAccounts(
       service.sql(`update sessions set authenticated_at = authenticated_at - 900000 where user_id = ${id} returning id`)
     const newToken = (browser: Browser) => send(browser, 'POST', '/api/tokens', { name: 'one', scopes: ['nodes:read'] })
 
-    /** Signs in, in every way that there is; returns the browser that is signed in at last. */
+    /** Signs in in every way that the account has; returns the browser of the last sign-in. */
     const enter = async (member: Member, kind: Kind, asks: Expected['asks']): Promise<Browser> => {
       if (kind === 'provider' || kind === 'provider with one factor') {
         const browser = browserOf(service)
@@ -241,54 +241,57 @@ export function describeAccounts(
     }
 
     const rows = ROWS.filter(([of]) => of === policy).map(([, ...row]) => row)
-    test.each(rows)('%s with %s', async (role, kind, expected) => {
-      const { asks, may, ways } = expected
-      let member: Member
-      if (kind === 'provider' || kind === 'provider with one factor') {
-        const sub = `subject ${++count}`
-        provider.user = { sub }
-        provider.behave = kind === 'provider' ? {} : { claims: (claims) => ({ ...claims, amr: ['pwd'] }) }
-        expect(await signInBy(browserOf(service), provider)).toBe('302 /')
-        const [row] = await service.sql(`select id, username from users where oidc_subject = '${sub}'`)
-        const { id, username } = Object(row)
-        if (role === 'admin') {
-          expect(await outcome(send(admin, 'PUT', `/api/users/${id}/admin`, { isAdmin: true }))).toBe('200')
+    test.each(rows)(
+      '%s with %s: how they sign in, what they may do, how they reauthenticate',
+      async (role, kind, expected) => {
+        const { asks, may, ways } = expected
+        let member: Member
+        if (kind === 'provider' || kind === 'provider with one factor') {
+          const sub = `subject ${++count}`
+          provider.user = { sub }
+          provider.behave = kind === 'provider' ? {} : { claims: (claims) => ({ ...claims, amr: ['pwd'] }) }
+          expect(await signInBy(browserOf(service), provider)).toBe('302 /')
+          const [row] = await service.sql(`select id, username from users where oidc_subject = '${sub}'`)
+          const { id, username } = Object(row)
+          if (role === 'admin') {
+            expect(await outcome(send(admin, 'PUT', `/api/users/${id}/admin`, { isAdmin: true }))).toBe('200')
+          }
+          member = { id, username, passkey: createAuthenticator(SITE), secret: '', codes: [] }
+          // Such a user has no password.
+          expect(await outcome(begin(member).then(({ answer }) => answer))).toBe('401 invalid_credentials')
+        } else {
+          member = await make(role === 'admin')
+          await give((await begin(member)).browser, member, kind)
         }
-        member = { id, username, passkey: createAuthenticator(SITE), secret: '', codes: [] }
-        // There is no password of such a user.
-        expect(await outcome(begin(member).then(({ answer }) => answer))).toBe('401 invalid_credentials')
-      } else {
-        member = await make(role === 'admin')
-        await give((await begin(member)).browser, member, kind)
-      }
 
-      const before = await lastEntry()
-      const browser = await enter(member, kind, asks)
-      expect(await entriesSince(before)).toEqual(SIGN_INS[kind])
-      expect(await outcome(send(browser, 'GET', '/api/nodes'))).toBe(may)
-      const status = await send(browser, 'GET', '/api/auth/status')
-      expect(Object(status.body['secondFactor']).isMissing).toBe(may === BLOCKED)
+        const before = await lastEntry()
+        const browser = await enter(member, kind, asks)
+        expect(await entriesSince(before)).toEqual(SIGN_INS[kind])
+        expect(await outcome(send(browser, 'GET', '/api/nodes'))).toBe(may)
+        const status = await send(browser, 'GET', '/api/auth/status')
+        expect(Object(status.body['secondFactor']).isMissing).toBe(may === BLOCKED)
 
-      if (may === BLOCKED) {
-        expect(await outcome(newToken(browser))).toBe(BLOCKED)
-        return
-      }
-      for (const way of ways) {
-        await age(member.id)
-        const start = await lastEntry()
-        expect(await newToken(browser)).toMatchObject({
-          status: 403,
-          body: { code: 'reauthentication_required', ways },
-        })
-        expect(await prove(browser, member, way, false)).toBe(PROOFS[way].refused)
-        expect(await outcome(newToken(browser))).toBe('403 reauthentication_required')
-        expect(await prove(browser, member, way, true)).toBe(way === 'oidc' ? '302 /backups' : '204')
-        expect(await outcome(newToken(browser))).toBe('201')
-        expect(await entriesSince(start)).toEqual([...PROOFS[way].entries, 'token_created'])
-      }
-    })
+        if (may === BLOCKED) {
+          expect(await outcome(newToken(browser))).toBe(BLOCKED)
+          return
+        }
+        for (const way of ways) {
+          await age(member.id)
+          const start = await lastEntry()
+          expect(await newToken(browser)).toMatchObject({
+            status: 403,
+            body: { code: 'reauthentication_required', ways },
+          })
+          expect(await prove(browser, member, way, false)).toBe(PROOFS[way].refused)
+          expect(await outcome(newToken(browser))).toBe('403 reauthentication_required')
+          expect(await prove(browser, member, way, true)).toBe(way === 'oidc' ? '302 /backups' : '204')
+          expect(await outcome(newToken(browser))).toBe('201')
+          expect(await entriesSince(start)).toEqual([...PROOFS[way].entries, 'token_created'])
+        }
+      },
+    )
 
-    test('a token is asked for neither, even when its owner is asked for both', async () => {
+    test('a request with a token needs no factor and no fresh sign-in, even if its owner needs both', async () => {
       const member = await make(true)
       const { browser } = await begin(member)
       await give(browser, member, 'totp')
@@ -352,7 +355,7 @@ export function describeAccounts(
         expect(await send(browser, 'GET', '/api/auth/factors')).toMatchObject({ body: left })
       })
 
-      test('two enrolments: the app of one of them counts, and the codes that were shown work', async () => {
+      test('of two enrolments one app works, and so do the recovery codes that were shown', async () => {
         const member = await make(false)
         const [one, two] = [(await begin(member)).browser, (await begin(member)).browser]
         const begun = await Promise.all([one, two].map((each) => send(each, 'POST', '/api/auth/factors/totp')))
@@ -368,7 +371,7 @@ export function describeAccounts(
         expect(shown).toHaveLength(10)
         const rows = await entriesSince(before)
         expect(rows.filter((row) => row === 'recovery_codes_created')).toHaveLength(1)
-        // Whoever was told that the app is set up was told so by an entry.
+        // Each confirmation that succeeded has its own entry.
         const told = confirmed.filter(({ status }) => status === 200).length
         expect(rows.filter((row) => row.startsWith('second_factor_added'))).toHaveLength(told)
         const works: boolean[] = []

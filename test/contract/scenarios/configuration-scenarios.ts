@@ -39,7 +39,7 @@ export function configurationScenarios(admin: () => Client): void {
     expect(await admin().send('GET', '/api/configuration?source=x')).toMatchObject(refusal(404, 'source_not_found'))
   })
 
-  test('but not changed: nothing is stored', async () => {
+  test('stored settings cannot be changed where the radio is not, and nothing is stored', async () => {
     const answer = await admin().send('PUT', '/api/configuration/lora', { values: { hopLimit: 4 } })
     expect(['unsupported_on_this_runtime', 'radio_unavailable']).toContain(Object(answer.body).code)
     expect([501, 503]).toContain(answer.status)
@@ -49,7 +49,7 @@ export function configurationScenarios(admin: () => Client): void {
     expect(await auditOf(admin(), 'configuration_updated')).toStrictEqual([])
   })
 
-  test('they need the read permission', async () => {
+  test('reading stored settings needs the permission', async () => {
     await makeUser(admin(), 'curious')
     const curious = await signIn(admin().service, 'curious')
     for (const path of ['', '/lora', '/nonsense']) {

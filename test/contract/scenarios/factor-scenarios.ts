@@ -114,7 +114,7 @@ export function factorScenarios(admin: () => Client): void {
     const second = createClient(service)
     const credentials = { username: 'pia', password: USER_PASSWORD }
     expect((await send(second, '/api/auth/login', credentials)).body).toEqual({ secondFactor: ['passkey', 'recovery'] })
-    // Left at its second step, it does not turn a passkey alone into that step.
+    // A browser that has given the password does not make a sign-in by passkey alone less strict.
     const left = Object((await send(second, `${path}/options?alone=true`, {})).body).options
     expect(left).toMatchObject({ userVerification: 'required', allowCredentials: [] })
     const weak = passkey.get(left.challenge, { isVerified: false })

@@ -83,7 +83,7 @@ export function meshScenarios(admin: () => Client): void {
     ])
   })
 
-  test('tiles of the map are chosen by a setting, and can be seen before', async () => {
+  test('map tiles are chosen by a setting, and can be previewed', async () => {
     const url = 'https://tiles.example.org/{z}/{x}/{y}.png'
     const query = new URLSearchParams({ url, latitude: '49.9', longitude: '10.9', zoom: '8' })
     const preview = await admin().send('GET', `/api/map/preview?${query.toString()}`)

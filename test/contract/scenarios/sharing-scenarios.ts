@@ -27,13 +27,13 @@ const NONE = { read: false, write: false }
 const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 const PUBLIC_MESH = '/api/public-access'
 
-/** Without those that need a rule of automation. */
+/** All requests except those that need an automation rule. */
 const ASKED = Object.fromEntries(Object.entries(REQUESTS).filter(([route]) => route !== 'GET /api/automation/:id/runs'))
 
 const EMPTIED =
   'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics'
 
-/** Who sees what of the mesh, down to the channel, in all answers together. */
+/** What each viewer sees of the mesh, down to the channel, in all answers together. */
 export function sharingScenarios(admin: () => Client): void {
   let deliver: (packets: object[]) => Promise<void>
   let user: Client
@@ -49,10 +49,10 @@ export function sharingScenarios(admin: () => Client): void {
     user = await signIn(admin().service, 'sally')
   })
 
-  /** Replaces what was said by these, one after the other. */
+  /** Empties the mesh and stores these items, one after the other. */
   async function play(all: readonly Said[], hidden: ReadonlySet<number>): Promise<void> {
     for (const table of EMPTIED.split(' ')) await admin().service.sql(`delete from ${table}`)
-    // The other end of the traceroutes too, which other scenarios leave as a node that is silent for years.
+    // Also the other end of the traceroutes: other scenarios leave it as a node that has been silent for years.
     await admin().service.sql(`delete from nodes where node_num in (${[...NODES, LOCAL].join()})`)
     await admin().service.sql('delete from deleted_nodes')
     const start = Date.now() - 600_000
@@ -74,7 +74,7 @@ export function sharingScenarios(admin: () => Client): void {
   }
 
   let shares = 0
-  /** Bodies for strangers may be 5 s old: each of these has other settings. */
+  /** Bodies for strangers may be 5 s old unless the settings change: each call changes one. */
   async function share(channels: readonly number[]): Promise<void> {
     shares += 1
     const changes = { enabled: true, permissions: ALL, channels, positionPrecisionBits: null }
@@ -92,7 +92,7 @@ export function sharingScenarios(admin: () => Client): void {
     return found
   }
 
-  /** Each address has a limit. */
+  /** A stranger at this address: each address has its own limit. */
   function strangerAt(address: string): Client {
     const stranger = createClient(admin().service)
     const { addressHeader } = stranger.service
@@ -113,19 +113,22 @@ export function sharingScenarios(admin: () => Client): void {
       await play(MESH, HIDDEN)
     })
 
-    test.each(Object.entries(VIEWERS))('%s sees just what they may, in all answers together', async (_, eyes) => {
-      await open(eyes)
-      const answers = await answersTo(user, ASKED)
-      expect(marksIn(answers, MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
-      expect(naming(answers, HIDDEN)).toEqual([])
-    })
+    test.each(Object.entries(VIEWERS))(
+      '%s sees everything they may see and nothing else, in all answers together',
+      async (_, eyes) => {
+        await open(eyes)
+        const answers = await answersTo(user, ASKED)
+        expect(marksIn(answers, MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
+        expect(naming(answers, HIDDEN)).toEqual([])
+      },
+    )
 
     test('an administrator sees everything', async () => {
       const everything: Eyes = { read: 'all', direct: true, seesHidden: true }
       expect(marksIn(await answersTo(admin(), ASKED), MESH)).toEqual(marksFor(everything, MESH, HIDDEN))
     })
 
-    test('a stranger sees the chosen channels alone, and nothing before and after public access', async () => {
+    test('a stranger sees only the chosen channels, and nothing before and after public access', async () => {
       const stranger = createClient(admin().service)
       expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
       await share([0])
@@ -157,7 +160,7 @@ export function sharingScenarios(admin: () => Client): void {
     })
   })
 
-  test('the scope of a user binds their token', async () => {
+  test('the scope of a user also limits their tokens', async () => {
     await open({ read: [0], direct: false, seesHidden: false })
     const made = await user.send('POST', '/api/tokens', { name: 'mine', scopes: ['messages:read'] })
     const bearer = createClient(admin().service)
@@ -166,7 +169,7 @@ export function sharingScenarios(admin: () => Client): void {
     expect(Object(body).scope).toEqual({ channels: { read: [0], write: [] }, direct: NONE })
   })
 
-  test('no mesh and no scope shows a viewer more than that', async () => {
+  test('with any mesh and any scope a viewer sees nothing else', async () => {
     await fc.assert(
       fc.asyncProperty(meshesOn(3), someEyes(3), channelsAmong(3), someNodes, async (all, eyes, channels, hidden) => {
         await play(all, hidden)
