@@ -1,5 +1,5 @@
 import { describeAccounts } from '../contract/oidc/account-scenarios.ts'
 import { openOidcWorkerd } from './oidc-workerd.ts'
 
-// A password costs half a second of a core there.
+// Hashing a password takes half a second of CPU time there.
 describeAccounts('workerd', openOidcWorkerd, { browsers: 6 })

@@ -10,7 +10,7 @@ const GENERATED = join(ROOT, 'src/meshtastic/gen')
 const NAMES = readdirSync(GENERATED).map((file) => file.replace(/_pb\.ts$/, ''))
 const ENTRY = 'all-descriptors'
 
-/** The generated modules as the plugins of the worker build them, in one file. */
+/** The generated modules, built by the plugins of the worker into one file. */
 async function buildDescriptors(): Promise<Record<string, DescFile>> {
   const all = NAMES.map((name) => `export { file_${name} } from ${JSON.stringify(join(GENERATED, `${name}_pb.ts`))}`)
   const plugins: PluginOption[] = Object(await import(join(ROOT, 'scripts/worker-plugins.js'))).workerPlugins(ROOT)
@@ -31,7 +31,7 @@ async function buildDescriptors(): Promise<Record<string, DescFile>> {
   const [first] = [built].flat().filter((each) => 'output' in each)
   const chunk = first?.output[0]
   const code = chunk !== undefined && 'code' in chunk ? chunk.code : ''
-  // Neither the decoder's own descriptors are there, nor bytes.
+  // Without the descriptors that the decoder has for itself, and without binary ones.
   expect(code).not.toContain('descriptor.proto')
   return import(`data:text/javascript;base64,${Buffer.from(code).toString('base64')}`)
 }
@@ -75,7 +75,7 @@ function describeFile({ name, edition, dependencies, enums, messages }: DescFile
   }
 }
 
-test('the descriptors of the worker are those that protoc made', async () => {
+test('the descriptors of the worker equal those that protoc generated', async () => {
   const built = await buildDescriptors()
   for (const name of NAMES) {
     const made: Record<string, DescFile> = await import(join(GENERATED, `${name}_pb.ts`))

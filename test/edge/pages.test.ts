@@ -84,7 +84,7 @@ test('a hashed file may be cached for ever, and never becomes a page when it is 
 })
 
 test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
-  '%s of a page is refused as the API refuses',
+  '%s on a page is refused in the same way as by the API',
   async (method) => {
     const answer = await fetch(new URL('/users', workerd.url), { method })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])

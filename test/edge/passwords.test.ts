@@ -19,7 +19,7 @@ test('of simultaneous hashes sixteen wait their turn, and the others are told to
   expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
 })
 
-test('strangers take no places of known browsers', async () => {
+test('strangers cannot take the places of known browsers', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
   const strangers = Promise.allSettled(Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'stranger')))

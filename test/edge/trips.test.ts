@@ -69,7 +69,7 @@ test('a cold dashboard reads 100 rows at most, however many messages there are',
   const firstHour = now - (now % hour) - 23 * hour
   const stored = 40_000
   const step = Math.floor((now - firstHour) / stored)
-  // Of each hour on four channels and direct ones, and packets; of the nodes 20 were heard lately.
+  // In each hour messages on four channels, direct messages and packets; 20 of the nodes were heard lately.
   for (let from = 0; from < stored; from += 10_000) {
     await workerd.sql(`${numbers(10_000)} insert into messages (packet_id, from_node_num, to_node_num, channel, text,
       timestamp, direction) select n + ${from}, 7, iif(n % 5, 4294967295, 8), n % 5, 'Message ' || n,

@@ -179,7 +179,7 @@ describe('one worker, asked by one test after the other', () => {
   })
   afterAll(() => workerd.close())
 
-  test.each(['openapi.json', 'docs', 'docs/style.css'])('/api/%s is to the letter what Node answers', async (name) => {
+  test.each(['openapi.json', 'docs', 'docs/style.css'])('/api/%s is identical to the answer on Node', async (name) => {
     const node = await createTestApp()
     const answers = [await workerd.dispatch(`http://localhost/api/${name}`), await node.request(`/api/${name}`)]
     node.close()
