@@ -170,7 +170,7 @@ describe('createReplayDetector', () => {
     expect(connected()(packet(portnum, more), 1001)).toBe(false)
   })
 
-  it('recognises what was heard before the connection by a clock that is ahead', () => {
+  it('recognises what was heard before the connection even if the clock of the radio is ahead', () => {
     const detector = createReplayDetector()
     const ahead = CONNECTED_S + 300
     detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), CONNECTED_S * 1000)
@@ -180,7 +180,7 @@ describe('createReplayDetector', () => {
     expect(detector.isReplayed(packet(PortNum.POSITION_APP, { rxTime: ahead + 1 }), CONNECTED_S * 1000)).toBe(false)
   })
 
-  it('finds no replay in the recordings, which have none', () => {
+  it('finds no replay in recordings without one', () => {
     const detector = createReplayDetector()
     const replayed = readRecordings('fromradio').filter(({ bytes }) =>
       detector.isReplayed(fromBinary(FromRadioSchema, bytes), 0),
@@ -247,7 +247,7 @@ describe('bytesWithoutSecrets', () => {
     return bytesWithoutSecrets(message, toBinary(FromRadioSchema, message))
   }
 
-  it('keeps of a channel what the service shows, and not its key', () => {
+  it('keeps the fields of a channel that the service shows, but not its key', () => {
     const settings = { psk: KEY, name: 'Team', id: 5, uplinkEnabled: true }
     const bytes = bytesOf({ case: 'channel', value: { index: 2, role: 2, settings } })
     const message = bytes === null ? null : decodeFromRadio(bytes)
@@ -256,7 +256,7 @@ describe('bytesWithoutSecrets', () => {
     expect(Buffer.from(bytes ?? []).includes(Buffer.from(KEY))).toBe(false)
   })
 
-  it('keeps nothing of settings', () => {
+  it('drops settings completely', () => {
     const network = { case: 'network', value: { wifiPsk: 'secret' } } as const
     expect(bytesOf({ case: 'config', value: { payloadVariant: network } })).toBeNull()
   })

@@ -8,7 +8,7 @@ import { readRecordings } from '../recordings.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-it('a number of firmware 2.8 is the CRC-32 of the key, as recorded', () => {
+it('the node number of firmware 2.8 is the CRC-32 of the public key, as in the recordings', () => {
   const keys = new Map<number, string>()
   for (const { bytes } of readRecordings('fromradio')) {
     const variant = decodeFromRadio(bytes)?.payloadVariant
