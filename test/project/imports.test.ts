@@ -41,7 +41,7 @@ test('no file imports itself through others, types included', async () => {
   expect(findCircle(graph)).toBeNull()
 })
 
-test('a circle is found, with its path', () => {
+test('a cycle is found, with its path', () => {
   const graph = new Map([
     ['a', ['b']],
     ['b', ['c', 'd']],

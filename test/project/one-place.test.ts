@@ -53,7 +53,7 @@ const ADDITIONS = [
     table: 'src/shared/automation/rule-kinds.ts',
     begin: 'export const RULE_KINDS = [',
     line: "'moreKind', ",
-    // Where the files of the kinds are summed: these need a file of the new kind.
+    // These files list the files of all kinds: they need one for the new kind.
     others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
   },
   {
@@ -110,7 +110,7 @@ const ADDITIONS = [
 const scratch = await mkdtemp(join(tmpdir(), 'one-place-'))
 afterAll(() => rm(scratch, { recursive: true }))
 
-/** The sources with all additions, where the compiler leaves the cache of the real ones alone. */
+/** A copy of the sources with all additions, so that the compiler does not touch the cache of the real ones. */
 async function makeCopy(): Promise<void> {
   await mkdir(join(scratch, 'drizzle'))
   await Promise.all([
