@@ -13,7 +13,7 @@ export function fetchOutbound(): Outbound {
   return {
     async send({ url, method, headers, body, mayBePrivate }) {
       if (!mayBePrivate && isPrivateHost(new URL(url).hostname)) {
-        throw new SendFailure('private addresses are for administrators alone')
+        throw new SendFailure('only administrators may use private addresses')
       }
       const signal = AbortSignal.timeout(TOTAL_MS)
       try {

@@ -187,7 +187,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a name of at most 60 characters',
-    'What the button of the sign-in page calls the provider',
+    'Name of the provider on the button of the sign-in page',
   ),
   OIDC_ICON: variable(
     z
@@ -197,7 +197,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a path of this site, or a data: URL of an image in base64',
-    'The picture on that button',
+    'Picture on that button',
   ),
   OIDC_AUTO_LOGIN: variable(
     boolean(false),
@@ -212,7 +212,7 @@ export const VARIABLES = {
   OIDC_USERNAME_CLAIM: variable(
     claimPath,
     'the name of a claim, or a path such as account.login',
-    'Where the provider names the username of a new user; without it preferred_username',
+    'Claim that contains the username of a new user; default: preferred_username',
   ),
   OIDC_ADMIN_SUBJECT: variable(
     z
@@ -222,23 +222,23 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a subject (sub) at the provider',
-    'Whose account is created as that of an administrator, while there is no active one',
+    'The user who becomes an administrator when the account is created, while there is no active administrator',
   ),
   OIDC_GROUPS_CLAIM: variable(
     claimPath,
     'the name of a claim, or a path such as realm_access.roles',
-    'Where the provider names the groups of a user; without it groups mean nothing',
+    'Claim that contains the groups of a user; without it groups are ignored',
   ),
   OIDC_ALLOWED_GROUPS: variable(list, 'groups, comma-separated', 'Who may sign in: members of one of these'),
   OIDC_ADMIN_GROUPS: variable(
     list,
     'groups, comma-separated',
-    'Who is an administrator: members of one of these, as of each sign-in',
+    'Who is an administrator: members of one of these; updated at each sign-in',
   ),
   OIDC_GROUP_PERMISSIONS: variable(
     list.pipe(z.array(parsed(parseGroupPermissions))),
     'group=viewer, group=operator, group=everything or group=nodes:rw+messages:r, comma-separated',
-    'What members of groups may do, as of each sign-in',
+    'What members of groups may do; updated at each sign-in',
   ),
   OIDC_AUTO_CREATE_USERS: variable(
     boolean(true),
@@ -264,7 +264,7 @@ export const VARIABLES = {
   BREACHED_PASSWORDS_URL: variable(
     url.refine(isCollectorTarget).nullable().default(null),
     'an https URL (http only to this machine or a private network)',
-    'A service that knows passwords of breaches by the start of their hash, such as https://api.pwnedpasswords.com/range',
+    'A service that finds breached passwords by the first characters of their hash, such as https://api.pwnedpasswords.com/range',
   ),
   LOGIN_MAX_FAILURES: variable(
     integer(1, 1000, 10),
@@ -290,7 +290,7 @@ export const VARIABLES = {
   RESTORE_FROM_BACKUP: variable(
     z.string().min(1).max(255).nullable().default(null),
     'the name of a backup',
-    'The backup that the next start restores once',
+    'The backup that the next start restores, once',
   ),
   RESTORE_REAPPLY: variable(
     boolean(false),

@@ -68,14 +68,14 @@ export const sectionSchema = z
     nodeNum: nodeNumField.nullable(),
     ...sectionEntry,
     editable: z.boolean(),
-    revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
+    revision: z.string().nullable().describe('Changes whenever a value changes, secrets included; null: not connected'),
     values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
     secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never their values'),
     fields: z.array(fieldSchema),
     renewals: z
       .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
       .describe(
-        'While the secret is set, a change of path (null: any change, otherwise to this value) must set or clear it',
+        'While the secret is set, a change of `path` to this value (null: to any value) must also set or clear the secret',
       ),
   })
   .meta({ id: 'ConfigurationSection', description: 'A section of a radio’s settings, without its secrets' })

@@ -33,7 +33,8 @@ export function findPrototypeKeys(body: unknown): Issue[] {
       continue
     }
     for (const [key, item] of Object.entries(value)) {
-      if (REFUSED.has(key)) issues.push({ path: pathOf(further(way, key)), message: 'a key of this name is refused' })
+      if (REFUSED.has(key))
+        issues.push({ path: pathOf(further(way, key)), message: 'a key of this name is not allowed' })
       enter(way, key, item)
     }
   }

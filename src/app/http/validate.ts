@@ -14,7 +14,7 @@ export const idSchema = z
   .regex(/^[1-9]\d{0,15}$/, 'a positive integer')
   .transform(Number)
   .refine(Number.isSafeInteger, 'a positive integer')
-  .meta({ description: 'Id, as a list has it', examples: ['1'] })
+  .meta({ description: 'ID from a list', examples: ['1'] })
 export const idParam = z.object({ id: idSchema })
 
 /** A query parameter that is an integer between two bounds, documented as such. */

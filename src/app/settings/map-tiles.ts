@@ -12,12 +12,12 @@ const attribution = z
   .max(MAX_ATTRIBUTION)
   .regex(/^[^\p{Cc}\p{Cs}]+$/u)
   .nullable()
-  .describe('Whose tiles they are, plain text; null: what the file itself says, or nothing')
+  .describe('Attribution of the tiles, plain text; null: the attribution in the file, if any')
 
 /** Where the map gets its tiles. */
 export const mapTilesSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('configured').describe('As MAP_TILE_URL or MAP_PMTILES says') }),
-  z.strictObject({ kind: z.literal('none').describe('The map shows degrees, and asks no other host') }),
+  z.strictObject({ kind: z.literal('none').describe('The map shows a grid of degrees, and asks no other host') }),
   z.strictObject({
     kind: z.literal('url').describe('From a host, or from a path of this site'),
     url: tileUrlField.describe('With {z}, {x} and {y}'),

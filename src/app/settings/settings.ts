@@ -21,7 +21,7 @@ const NUMBERS = {
   nodeActiveSeconds: {
     schema: z.int().min(60).max(MAX_ACTIVE_SECONDS),
     fallback: 7200,
-    meaning: 'Seconds since it was last heard for which a node counts as active',
+    meaning: 'Seconds for which a node counts as active after it was last heard',
   },
 } as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
 

@@ -7,15 +7,13 @@ export const backupSettingsSchema = z.strictObject({
     .int()
     .min(1)
     .max(365)
-    .describe(
-      'Number of scheduled backups to keep, the newest ones; with one a day, days. The schedule never deletes manual backups',
-    ),
+    .describe('How many of the newest scheduled backups to keep. The schedule never deletes manual backups'),
   keepWeekly: z
     .int()
     .min(0)
     .max(520)
     .describe(
-      'Besides these, the newest scheduled backup of each of this many latest weeks (Monday to Sunday) that have one',
+      'Number of weeks (Monday to Sunday) whose newest scheduled backup is also kept: the latest weeks that have one',
     ),
   keepMonthly: z.int().min(0).max(240).describe('The same for months'),
   backupTime: z
@@ -47,7 +45,7 @@ export const storedSettings = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.default(0),
   keepMonthly: keepMonthly.default(0),
   since: timeField.describe(
-    'Since when the schedule is enabled for this time of day: earlier runs count as not missed',
+    'Since when the schedule has been enabled for this time of day: earlier runs do not count as missed',
   ),
 })
 

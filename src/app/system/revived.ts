@@ -51,7 +51,7 @@ export const revivedSchema = z
     publicAccess: publicAccessSchema
       .nullable()
       .describe('What anonymous callers saw after that change; the restore shows them more'),
-    hiddenNode: nodeNumField.nullable().describe('A node that was hidden, and is not any more'),
+    hiddenNode: nodeNumField.nullable().describe('A node that was hidden and no longer is'),
     at: timeField.nullable().describe('When it was done and by whom, according to the audit log; null: unknown'),
     by: z.string().nullable(),
   })

@@ -62,7 +62,7 @@ type Given<T> = { readonly path: string; readonly value: T; readonly leaf: Leaf 
 function takeValue({ path, value, leaf }: Given<unknown>, changes: LeafChange[], issues: InputIssue[]): void {
   const at = `values.${path}`
   if (leaf === undefined) return void issues.push({ path: at, message: 'unknown field' })
-  if (leaf.field.secret) return void issues.push({ path: at, message: 'a secret: it belongs into secrets' })
+  if (leaf.field.secret) return void issues.push({ path: at, message: 'a secret: it belongs in secrets' })
   const before = readLeaf(leaf)
   const parsed = parseField(leaf.field, value, before)
   if (!parsed.ok) return void issues.push({ path: at, message: parsed.message })
@@ -75,7 +75,7 @@ function takeValue({ path, value, leaf }: Given<unknown>, changes: LeafChange[],
 /** Sending a secret always counts as a change, so that nobody can find out whether it was the same before. */
 function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafChange[], issues: InputIssue[]): void {
   const at = `secrets.${path}`
-  if (leaf?.field.secret !== true) return void issues.push({ path: at, message: 'no secret of this section' })
+  if (leaf?.field.secret !== true) return void issues.push({ path: at, message: 'not a secret of this section' })
   const parsed = parseSecret(leaf.field, value)
   if (!parsed.ok) return void issues.push({ path: at, message: parsed.message })
   changes.push({ leaf, before: readLeaf(leaf), after: valueAfter(leaf, parsed.value), value: parsed.value })

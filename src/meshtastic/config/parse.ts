@@ -80,7 +80,7 @@ function parseInteger({ min, max }: SectionField, value: unknown): Parsed {
 
 function parseText({ maxBytes }: SectionField, value: unknown): Parsed {
   if (typeof value !== 'string' || !value.isWellFormed() || value.includes('\0')) {
-    return refuse('a text without NUL and half characters')
+    return refuse('text without NUL or lone surrogates')
   }
   const isShort = maxBytes === null || new TextEncoder().encode(value).length <= maxBytes
   return isShort ? accept(value) : refuse(`at most ${maxBytes} bytes of UTF-8`)

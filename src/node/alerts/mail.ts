@@ -48,6 +48,6 @@ function wordsFor(error: unknown): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (code === 'EAUTH') return 'the mail server refused the password'
   return code === 'ETLS'
-    ? 'the mail server offers no encryption with a trusted certificate'
+    ? 'the mail server does not offer encryption with a trusted certificate'
     : 'the mail server could not be reached'
 }

@@ -45,7 +45,7 @@ async function choose(
   const family = isIP(hostname)
   const found = family === 0 ? await beforeAbort(resolve(hostname), signal) : [{ address: hostname, family }]
   const [first] = found
-  if (first === undefined) throw new SendFailure('the name has no address')
+  if (first === undefined) throw new SendFailure('the host name has no address')
   if (!mayBePrivate && !found.every(({ address }) => isPublicAddress(address))) {
     throw new SendFailure('only administrators may use private addresses')
   }

@@ -107,7 +107,7 @@ async function backup({ config, log, bar }: Tools): Promise<number> {
 
 const SIGNATURES = {
   own: "made with this service's secret",
-  foreign: 'made with a secret that is not known here',
+  foreign: 'made with another secret, unknown to this service',
   none: 'none',
 } as const
 

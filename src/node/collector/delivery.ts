@@ -86,7 +86,7 @@ async function readBounded({ body }: Response): Promise<string | null> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const STRANGER = 'the target answers, but not as this service does'
+const STRANGER = 'the target answers, but does not seem to be this service'
 
 /** A 200 only counts with an outcome for each item: a hotel network's sign-in page is a 200 too. */
 function readAnswer(headers: Headers, text: string | null, items: number): Verdict {
@@ -125,14 +125,18 @@ function judge({ status, headers }: Response, text: string | null): Verdict {
       return { kind: 'failed', reason: `the target asks to wait (${status})`, retryAfterMs: readRetryAfter(headers) }
     default:
       if (status >= 500 && status !== 501) {
-        return { kind: 'failed', reason: `the target fails (${status})`, retryAfterMs: readRetryAfter(headers) }
+        return {
+          kind: 'failed',
+          reason: `the target reports an error (${status})`,
+          retryAfterMs: readRetryAfter(headers),
+        }
       }
       return { kind: 'refused', reason: `${STRANGER} (${status})` }
   }
 }
 
-const TAKEN = 'a radio of the target, or a token of somebody else, has this name (409)'
-const TOO_MANY = 'the target has as many radios and brokers of collectors as it takes (409)'
+const TAKEN = 'a radio of the target, or a collector of somebody else, already has this name (409)'
+const TOO_MANY = 'the target already has the maximum number of radios and brokers of collectors (409)'
 
 function readCode(text: string | null): string | null {
   return problemSchema.safeParse(text === null ? null : parseJson(text)).data?.code ?? null

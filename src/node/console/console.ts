@@ -234,7 +234,7 @@ async function reapply(ctx: Ctx, chosen: string): Promise<string> {
   const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
   const { reapplied, refused } = await reapplyRevived(ctx, ids)
   const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Reapplied: ${revivedLine(one)}`)
-  const not = refused.map(({ id, detail }) => `Not done again: ${id}, ${detail}\n`)
+  const not = refused.map(({ id, detail }) => `Not reapplied: ${id}, ${detail}\n`)
   return [...done, ...not].join('')
 }
 

@@ -104,7 +104,9 @@ export function openHandOver(needs: {
         forget.run(id)
         waiting
           .get(id)
-          ?.fail(refused('The instance with the radios took this and did not answer: look whether it was done'))
+          ?.fail(
+            refused('The instance with the radios accepted this request and did not answer: check whether it was done'),
+          )
       }
       const whenNotTaken = () => {
         if (takeBack.run(id).changes > 0) end(() => resolve(null))
@@ -140,7 +142,7 @@ export function openHandOver(needs: {
   }
   return {
     async ask(c) {
-      if (waiting.size >= MAX_WAITING) throw refused('Too many requests wait for the instance with the radios')
+      if (waiting.size >= MAX_WAITING) throw refused('Too many requests are waiting for the instance with the radios')
       const { method, url, headers } = c.req.raw
       const body = await c.req.text()
       const question = { method, url, headers: [...headers], body, peer: peerAddress(c) }

@@ -19,7 +19,12 @@ export function createProcessMetrics(): () => readonly Family[] {
       single('process_cpu_seconds_total', 'counter', 'Processor time used.', (user + system) / 1e6),
       single('process_start_time_seconds', 'gauge', 'When the process started.', started),
       single('nodejs_heap_used_bytes', 'gauge', 'Memory of live JavaScript objects.', heapUsed),
-      single('nodejs_eventloop_delay_p99_seconds', 'gauge', 'Delay of timers since the last scrape, 99 of 100.', p99),
+      single(
+        'nodejs_eventloop_delay_p99_seconds',
+        'gauge',
+        'Delay of timers since the last scrape, 99th percentile.',
+        p99,
+      ),
       single('nodejs_eventloop_delay_max_seconds', 'gauge', 'Longest delay of timers since the last scrape.', max),
     ]
   }

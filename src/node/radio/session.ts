@@ -60,7 +60,7 @@ export function openSession(options: SessionOptions): Session {
     close()
     options.onEnd(reason, hungUp)
   }
-  const onStalled = () => end('the handshake stands still', false)
+  const onStalled = () => end('the handshake has stalled', false)
   const handshake = createHandshake({ clock, timings, random: options.random, send, onStalled })
   const enter = (next: 'handshake' | 'connected') => {
     phase = next

@@ -24,7 +24,7 @@ export function prepareDataDir(directory: string): void {
     makeDirectory(resolve(directory))
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const expected = isDiskFull(error) ? 'room on its disk' : 'a directory that can be made and written'
+    const expected = isDiskFull(error) ? 'space on its disk' : 'a directory that can be created and written'
     refuse(`DATA_DIR: found ${JSON.stringify(directory)}, expected ${expected}${ownerOf(directory)}`, error)
   }
   for (const name of readdirSync(directory).filter((each) => OURS.test(each))) {
@@ -69,14 +69,14 @@ export function refuseDatabase(file: string, error: unknown): never {
   // SQLite does not report why its shared memory fails.
   if (isDiskFull(error) || (isBrokenDisk(error) && freeBytes(dirname(file)) < LITTLE_BYTES)) {
     refuse(
-      `${file}: found a full disk, expected room for the database; nothing was changed: delete old backups in ${join(dirname(file), 'system-backups')} or other files and start again`,
+      `${file}: found a full disk, expected space for the database; nothing was changed: delete old backups in ${join(dirname(file), 'system-backups')} or other files and start again`,
       error,
     )
   }
   if (hasCode(error, 'SQLITE_NOTADB') || isCorrupt(error)) {
     const backups = join(dirname(file), 'system-backups')
     refuse(
-      `${file}: found a damaged database, expected a whole one; restore a backup of ${backups} with RESTORE_FROM_BACKUP=<its name>`,
+      `${file}: found a damaged database, expected an undamaged one; restore a backup of ${backups} with RESTORE_FROM_BACKUP=<its name>`,
       error,
     )
   }
@@ -94,7 +94,7 @@ function isCorrupt(error: unknown): boolean {
 /** Explains why the service can't listen on the address. Throws StartRefused, or an unknown error unchanged. */
 export function refuseAddress({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>, error: unknown): never {
   const found = `found ${PORT} on ${JSON.stringify(HOST)}`
-  if (hasCode(error, 'EADDRINUSE')) refuse(`PORT: ${found}, expected a port that nobody else listens on`, error)
+  if (hasCode(error, 'EADDRINUSE')) refuse(`PORT: ${found}, expected a port that no other program listens on`, error)
   if (hasCode(error, 'EACCES')) refuse(`PORT: ${found}, expected a port that this user may listen on`, error)
   if (hasCode(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAFNOSUPPORT')) {
     refuse(`HOST: found ${JSON.stringify(HOST)}, expected an address of this machine`, error)

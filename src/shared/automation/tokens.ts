@@ -6,9 +6,9 @@ type Token = { readonly meaning: string; readonly widest: string }
 export const TOKENS = {
   longName: { meaning: 'Long name of the radio', widest: 'm'.repeat(39) },
   shortName: { meaning: 'Short name of the radio', widest: 'mmmm' },
-  nodeId: { meaning: 'Id of the radio', widest: '!00000000' },
+  nodeId: { meaning: 'ID of the radio', widest: '!00000000' },
   nodes: { meaning: 'Known nodes', widest: '99999' },
-  active: { meaning: 'Nodes heard lately, by the setting nodeActiveSeconds', widest: '99999' },
+  active: { meaning: 'Nodes heard in the last nodeActiveSeconds', widest: '99999' },
   date: { meaning: 'Date in the time zone of the rule', widest: '2026-01-31' },
   time: { meaning: 'Time of day in the time zone of the rule', widest: '23:59' },
   version: { meaning: "Version of the radio's firmware", widest: 'm'.repeat(20) },
@@ -16,10 +16,10 @@ export const TOKENS = {
 
 /** Tokens of answers, in addition to those of every text. */
 export const ANSWER_TOKENS = {
-  senderLongName: { meaning: 'Long name of who is answered', widest: 'm'.repeat(39) },
-  senderShortName: { meaning: 'Short name of who is answered', widest: 'mmmm' },
-  senderId: { meaning: 'Id of who is answered', widest: '!00000000' },
-  hops: { meaning: 'Hops that the message came by', widest: '7' },
+  senderLongName: { meaning: 'Long name of the sender of the answered message', widest: 'm'.repeat(39) },
+  senderShortName: { meaning: 'Short name of the sender of the answered message', widest: 'mmmm' },
+  senderId: { meaning: 'ID of the sender of the answered message', widest: '!00000000' },
+  hops: { meaning: 'Hops the message took', widest: '7' },
   snr: { meaning: 'dB of its last transmitter', widest: '-99.99' },
   rssi: { meaning: 'dBm of its last transmitter', widest: '-999' },
 } as const satisfies Record<string, Token>

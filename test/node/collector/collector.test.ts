@@ -175,7 +175,7 @@ describe('a failing target', () => {
     items.push(...(await hear(['two'])))
     expect(collector.info()).toMatchObject({
       waiting: 2,
-      reason: 'the target fails (503)',
+      reason: 'the target reports an error (503)',
       lastDeliveredAt: null,
     })
     target.answer = null

@@ -211,7 +211,7 @@ describe('a link to a radio', () => {
     clock.advance(30_000)
     await device.next('wantConfigId')
     clock.advance(30_000)
-    expect((await link.until('waiting')).reason).toBe('the handshake stands still')
+    expect((await link.until('waiting')).reason).toBe('the handshake has stalled')
     clock.advance(2000)
     await link.until('connected')
     expect(device.connections()).toBe(2)

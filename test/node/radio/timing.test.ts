@@ -105,7 +105,7 @@ describe('the timing of a link', () => {
     expect(timesOf(radio, 'wantConfigId')).toStrictEqual([0, 30])
     expect(radio.link.info().state).toBe('handshake')
     radio.clock.advance(1)
-    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
+    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake has stalled' })
   })
 
   it('waits as long as a big node database needs, but not for live traffic', () => {
@@ -122,7 +122,7 @@ describe('the timing of a link', () => {
       radio.clock.advance(10_000)
       radio.say(queueStatus())
     }
-    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
+    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake has stalled' })
   })
 
   it('reconnects when the radio begins each handshake and ends none', () => {
@@ -136,7 +136,7 @@ describe('the timing of a link', () => {
     radio.clock.advance(29_999)
     expect(radio.link.info().state).toBe('handshake')
     radio.clock.advance(1)
-    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
+    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake has stalled' })
     expect(timesOf(radio, 'wantConfigId')).toStrictEqual([0, 30])
     radio.clock.advance(1000)
     expect(radio.opened).toHaveLength(2)

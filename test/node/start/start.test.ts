@@ -87,7 +87,7 @@ describe('a start that is refused', () => {
     expect(ended).toStrictEqual({
       code: 1,
       out: '',
-      err: `DATA_DIR: found ${JSON.stringify(directory())}, expected a directory that can be made and written (${code})\n`,
+      err: `DATA_DIR: found ${JSON.stringify(directory())}, expected a directory that can be created and written (${code})\n`,
     })
   })
 
@@ -97,7 +97,7 @@ describe('a start that is refused', () => {
     const { code, err } = await runToEnd(built, { DATA_DIR: data() })
     expect(code).toBe(1)
     expect(err).toBe(
-      `${join(data(), 'mesh.db')}: found a damaged database, expected a whole one; restore a backup of ${join(data(), 'system-backups')} with RESTORE_FROM_BACKUP=<its name> (SQLITE_NOTADB)\n`,
+      `${join(data(), 'mesh.db')}: found a damaged database, expected an undamaged one; restore a backup of ${join(data(), 'system-backups')} with RESTORE_FROM_BACKUP=<its name> (SQLITE_NOTADB)\n`,
     )
   })
 
@@ -151,7 +151,9 @@ describe('a start that is refused', () => {
     other.close()
     expect(code).toBe(1)
     expect(out).not.toContain('password')
-    expect(err).toBe(`PORT: found ${port} on "127.0.0.1", expected a port that nobody else listens on (EADDRINUSE)\n`)
+    expect(err).toBe(
+      `PORT: found ${port} on "127.0.0.1", expected a port that no other program listens on (EADDRINUSE)\n`,
+    )
   })
 
   test('an address that is not on this machine', async () => {

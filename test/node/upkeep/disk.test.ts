@@ -68,7 +68,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
     disk.fill(64 * 1024)
     const file = join(disk.dir, 'mesh.db')
     const line = new RegExp(
-      `^${file}: found a full disk, expected room for the database; nothing was changed: delete old backups in [^\\n]*$`,
+      `^${file}: found a full disk, expected space for the database; nothing was changed: delete old backups in [^\\n]*$`,
     )
     expect(() => openDatabase(file)).toThrow(line)
     expect(() => openDatabase(file)).toThrow(StartRefused)

@@ -138,7 +138,8 @@ const TESTS: BucketSize = { most: 10, everyMs: 60_000 }
 async function take({ buckets, viewer, now }: SignedInCtx, name: string, size: BucketSize): Promise<void> {
   const waitMs = await buckets.take(`alerts:${name}:${viewer.user.id}`, size, now())
   const retryAfter = Math.ceil(waitMs / 1000)
-  if (waitMs > 0) throw new AppError('rate_limited', `Too many; try again in ${retryAfter} s`, { retryAfter })
+  if (waitMs > 0)
+    throw new AppError('rate_limited', `Too many of these requests; try again in ${retryAfter} s`, { retryAfter })
 }
 
 /**

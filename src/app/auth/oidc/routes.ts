@@ -20,7 +20,10 @@ const loginQuery = z.object({
     .optional()
     .describe('Which provider, as GET /api/auth/status names them; without it the first one'),
   invitation: z.string().optional().describe('The token of a link by which a user takes over a prepared account'),
-  reauthenticate: z.literal('true').optional().describe('The provider also asks users who are already signed in there'),
+  reauthenticate: z
+    .literal('true')
+    .optional()
+    .describe('The provider asks users to sign in again even if they are signed in there'),
 })
 const linkBody = z.strictObject({
   provider: z.string().max(64).optional().describe('Name as in GET /api/auth/status; default: the first one'),

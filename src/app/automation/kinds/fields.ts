@@ -34,7 +34,7 @@ export const templateSchema = z
 const quietHoursSchema = z
   .strictObject({ from: timeOfDay, to: timeOfDay })
   .refine(({ from, to }) => from !== to, 'from and to must differ')
-  .describe('Nothing is sent from `from` to before `to`, in timeZone; may cross midnight')
+  .describe('Nothing is sent from `from` until `to`, in timeZone; may cross midnight')
   .meta({ id: 'QuietHours' })
 
 /** Settings of rules of every kind. */
@@ -45,6 +45,6 @@ export const common = {
     .string()
     .max(64)
     .default('UTC')
-    .describe('IANA name; of cron patterns, quiet hours, and the tokens {date} and {time}'),
+    .describe('IANA name; applies to cron patterns, quiet hours, and the tokens {date} and {time}'),
   quietHours: quietHoursSchema.nullable().default(null),
 }

@@ -105,10 +105,10 @@ const PROBLEM = {
   required: ['type', 'title', 'status', 'code', 'detail', 'requestId'],
   properties: {
     type: { const: 'about:blank' },
-    title: { type: 'string', description: 'The same for each code' },
+    title: { type: 'string', description: 'The code in words, always the same' },
     status: { type: 'integer', description: 'HTTP status' },
     code: { enum: Object.keys(ERRORS), description: 'The reason, for programs' },
-    detail: { type: 'string', description: 'What was wrong this time, for people' },
+    detail: { type: 'string', description: 'What was wrong with this request, for people' },
     requestId: { type: 'string', description: 'As in the header X-Request-Id, the log and the audit log' },
     issues: {
       type: 'array',

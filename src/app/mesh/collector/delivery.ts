@@ -37,7 +37,7 @@ export async function storeDelivery(
   const { taken, rejected } = readItems(delivery, known, ctx.now())
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
-    log.warn('A source is a different node than before; do two collectors use its name?', { source })
+    log.warn('A source is now a different node; do two collectors use the same name?', { source })
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
@@ -73,7 +73,7 @@ async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Pr
       "Another owner's token delivers under this name; revoke it, or choose another name",
     )
   }
-  throw new AppError('too_many_sources', 'This token, or the whole service, has reached the limit of sources')
+  throw new AppError('too_many_sources', 'This token, or the whole service, already has the maximum number of sources')
 }
 
 /** A radio has its own number; of two that take turns under one name, each hears the other's packets as forgeries. */

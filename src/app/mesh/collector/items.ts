@@ -46,14 +46,14 @@ const itemSchema = z
         .boolean()
         .optional()
         .describe("Replayed from the radio's memory after a handshake, or retained by a broker"),
-      gateway: z.int().min(1).max(0xfffffffe).optional().describe('Gateway that published it at a broker'),
+      gateway: z.int().min(1).max(0xfffffffe).optional().describe('Gateway that published it to the broker'),
       identity: z
         .string()
         .max(MAX_BYTES)
         .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5]):/)
         .optional()
         .describe(
-          'Of a channel of a radio: its hash, a colon and its name, or that of the modem preset if it has none',
+          'For a channel of a radio: its hash, a colon and its name, or the name of the modem preset if it has none',
         ),
     }),
   ])

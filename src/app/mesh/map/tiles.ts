@@ -7,7 +7,7 @@ import type { MapTilesSetting } from '../../settings/map-tiles.ts'
 import { readSettings } from '../../settings/settings.ts'
 import { TILE_FORMATS } from './pmtiles-header.ts'
 
-const attribution = z.string().nullable().describe('Whose tiles they are, plain text')
+const attribution = z.string().nullable().describe('Attribution of the tiles, plain text')
 const zoom = z.int().min(0)
 
 export const mapSchema = z
@@ -27,11 +27,11 @@ export const mapSchema = z
           minZoom: zoom,
           maxZoom: zoom,
           bounds: z.tuple([z.number(), z.number(), z.number(), z.number()]).describe('West, south, east, north'),
-          attribution: attribution.describe('Plain text; null: what the file itself says'),
+          attribution: attribution.describe('Plain text; null: the attribution in the file'),
         }),
       ])
       .nullable()
-      .describe('Null: none, the map shows degrees'),
+      .describe('Null: none, the map shows a grid of degrees'),
   })
   .meta({ id: 'MapTiles' })
 

@@ -21,7 +21,7 @@ export const messageSchema = z
     fromNodeId: nodeIdField,
     toNodeNum: nodeNumField.describe('4294967295: broadcast'),
     toNodeId: nodeIdField,
-    channel: z.int().describe('Number as in GET /api/channels; without meaning if pkiEncrypted'),
+    channel: z.int().describe('Number as in GET /api/channels; meaningless if pkiEncrypted'),
     text: z.string().meta({ examples: ['Is anybody on the hill?'] }),
     replyId: z.int().nullable().describe('The packetId this answers'),
     emoji: z.boolean().describe('The text is a reaction to replyId'),
@@ -37,7 +37,10 @@ export const messageSchema = z
     routingError: z.string().nullable(),
     notice: z.string().optional().describe("Text of the sending radio's notification about it"),
     sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
-    radio: z.string().nullable().describe('Name of the radio with which this service sends it; null for all others'),
+    radio: z
+      .string()
+      .nullable()
+      .describe('Name of the radio through which this service sends it; null if this service does not send it'),
   })
   .meta({ id: 'Message', description: 'A text of the mesh, received or sent' })
 export type Message = z.infer<typeof messageSchema>

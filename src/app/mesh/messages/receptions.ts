@@ -12,7 +12,7 @@ export const receptionSchema = z
     source: z.string().describe('The radio or broker that received it'),
     gateway: nodeNumField
       .nullable()
-      .describe('Gateway that published it at the broker; null: the radio itself heard it'),
+      .describe('Gateway that published it to the broker; null: the radio itself heard it'),
     gatewayId: nodeIdField.nullable(),
     timestamp: timeField,
     rxSnr: z.number().nullable().describe('dB, of the last transmitter'),

@@ -50,7 +50,12 @@ export const newMessageSchema = z
     emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
     wantAck: z.boolean().optional().describe('Ask for an acknowledgement; true unless hopLimit is 0'),
     radio: radioName,
-    hopLimit: z.int().min(0).max(7).optional().describe("No more than the radio's own setting is used"),
+    hopLimit: z
+      .int()
+      .min(0)
+      .max(7)
+      .optional()
+      .describe("A value above the radio's own setting has the same effect as that setting"),
   })
   .refine(({ emoji, replyId }) => !emoji || replyId !== undefined, {
     path: ['replyId'],
@@ -281,6 +286,6 @@ async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: New
 }
 
 function noSuchChannel(): AppError {
-  const message = 'disabled, or another channel, in the radio that sends'
+  const message = 'the sending radio has it disabled, or another channel in its place'
   return new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

@@ -65,7 +65,7 @@ export const nodeSchema = z
     isFavorite: z.boolean(),
     isIgnored: z.boolean(),
     isLocal: z.boolean().describe('A radio of this service'),
-    hidden: z.boolean().describe('The node, and all that it says, is there only for those who may change nodes'),
+    hidden: z.boolean().describe('Only users who may change nodes see the node and what it sends'),
     keyMismatch: z
       .boolean()
       .describe(
@@ -103,9 +103,9 @@ export const nodeDetailSchema = nodeSchema
     weakKey: z
       .boolean()
       .describe(
-        'publicKey is one of those that firmware made with too little entropy: others have its private key too',
+        'publicKey is known to be weak: the firmware made it with too little entropy, so others have its private key too',
       ),
-    signedAt: timeField.nullable().describe('When the latest packet came whose signature was verified'),
+    signedAt: timeField.nullable().describe('Time of the latest packet whose signature was verified'),
     nameSigned: z.boolean().describe('The names were signed: only signed names replace them'),
     positionSigned: z.boolean().describe('The position was signed: only a signed position replaces it'),
   })

@@ -175,7 +175,7 @@ export const nodeRoutes = new Hono<AppEnv>()
           to: timeQuery.default(END_OF_TIME).describe('At this time or earlier'),
           limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK).describe('Maximum number of entries in the response'),
         })
-        .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' }),
+        .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' }),
     ),
     async (c) => c.json(await readTrack(c.var.ctx, c.req.valid('param').id, c.req.valid('query'))),
   )

@@ -100,7 +100,7 @@ export function findSender(radio: Ports['radio']): Sender | null {
 /** Throws `invalid_request` when this process has no such radio. */
 export function requireSender(radio: Ports['radio'], source: string): void {
   if (listSenders(radio).some((sender) => sender.source === source)) return
-  const message = 'no radio of this service'
+  const message = 'this service has no such radio'
   throw new AppError('invalid_request', `radio: ${message}`, { issues: [{ path: 'radio', message }] })
 }
 

@@ -16,7 +16,7 @@ const querySchema = z
     path: ['nodeId'],
     message: 'a metric needs a node',
   })
-  .refine(isRange, { path: ['from'], message: 'not after to' })
+  .refine(isRange, { path: ['from'], message: 'must not be after to' })
 
 export const telemetryRoutes = new Hono<AppEnv>().get(
   '/',

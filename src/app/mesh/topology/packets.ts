@@ -19,7 +19,7 @@ export const packetSchema = z
     fromNodeId: nodeIdField,
     toNodeNum: nodeNumField,
     toNodeId: nodeIdField,
-    gateway: nodeNumField.nullable().describe('Gateway that published it at the broker'),
+    gateway: nodeNumField.nullable().describe('Gateway that published it to the broker'),
     channel: z.int().describe('Number as in GET /api/channels; for an undecrypted packet the hash in its header'),
     port: z.int().nullable().describe('Null: it could not be decrypted'),
     portName: z.string().nullable(),

@@ -148,7 +148,7 @@ async function storeAndAsk(
 ): Promise<Traceroute> {
   const { source, nodeNum, packetId, hopLimit } = outgoing
   if (to === nodeNum) {
-    const message = "the radio's own node"
+    const message = "must not be the radio's own node"
     throw new AppError('invalid_request', `to: ${message}`, { issues: [{ path: 'to', message }] })
   }
   await ctx.store.atomic([

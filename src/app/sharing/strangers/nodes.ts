@@ -28,7 +28,7 @@ export const trackAsked = z
     to: timeQuery.default(END_OF_TIME),
     limit: integerQuery(1, MAX_POINTS).default(MAX_POINTS),
   })
-  .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' })
+  .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' })
 
 /** The most recently heard nodes, newest first. */
 export async function listNodesShown(

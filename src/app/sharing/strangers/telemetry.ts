@@ -21,7 +21,7 @@ export const telemetryAsked = z
     from: minute.optional(),
     to: minute.optional(),
   })
-  .refine(isRange, { path: ['from'], message: 'not after to' })
+  .refine(isRange, { path: ['from'], message: 'must not be after to' })
 
 /**
  * A metric of a node over time, or the list of its metrics. Throws `node_not_found`, and `invalid_request` for a metric

@@ -165,9 +165,9 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
 }
 
 const RECOVERED =
-  'the service was stopped while the change was made; the radio was restarted since, and has what it had saved'
+  'the service was stopped while the change was made; the radio has restarted since, with the settings that it had saved'
 const UNRECOVERED =
-  'the service was stopped while the change was made; the radio did not restart since: its settings may be in the middle of an edit until it does'
+  'the service was stopped while the change was made; the radio has not restarted since: its settings may be in the middle of an edit until it does'
 
 function describe(section: RawSection, readAt: number): LiveSection {
   const { section: name, kind } = section
@@ -215,7 +215,7 @@ function demandSecrets(section: RawSection, plan: SectionPlan): void {
   if (asked.length === 0) return
   const issues = asked.map(({ path, secret }) => ({
     path: `secrets.${secret}`,
-    message: `changing ${path} needs this secret again, or cleared: the radio would use it for another destination`,
+    message: `changing ${path} requires this secret to be entered again or cleared: the radio would send it to another destination`,
   }))
   throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }

@@ -154,7 +154,7 @@ export function createEdit(options: EditOptions): Exchange {
         else settle(failed('the settings have changed since they were read; nothing was sent'))
       }
       if (at.phase !== 'waiting') return
-      const reason = isCommitting() ? 'the radio did not say that it saves' : BROKEN
+      const reason = isCommitting() ? 'the radio did not confirm that it saves' : BROKEN
       const hasRestarted = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
       // A different radio at this address must not be restarted.
       if (hasRestarted || read.nodeNum !== at.config.nodeNum) {
@@ -178,7 +178,7 @@ function isManaged({ sections }: RadioConfig): boolean {
   return security !== undefined && viewSection(security).values['isManaged'] === true
 }
 
-const MANAGED = 'the radio is managed, and takes changes from its administration keys alone'
+const MANAGED = 'the radio is managed, and accepts changes only from its admin keys'
 const BROKEN = 'the connection broke before the radio was told to save'
 
 function beginProgress(config: RadioConfig): Progress {
@@ -205,19 +205,19 @@ type Evidence = {
 
 /** The outcome of a change, judged by the radio's settings after it. */
 function compare({ plan, config, read, obstacle, hasRestarted }: Evidence): ChangeOutcome {
-  if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
+  if (read.nodeNum !== config.nodeNum) return unknown('another radio answered')
   const section = read.sections.get(plan.section.section)
-  if (section === undefined) return unknown('the radio did not tell this section again')
+  if (section === undefined) return unknown('the radio did not report this section again')
   const isOld = obstacle !== null && isAsBefore(plan, section)
   if (!hasRestarted) {
     const has = isOld ? 'it has its old values' : 'it has some of the new values'
     const reason = `${obstacle}; ${has}, and did not restart: until it does, its settings are in the middle of an edit`
-    return isOld ? failed(reason) : unknown(`${reason}, and the next change would save what it has now`)
+    return isOld ? failed(reason) : unknown(`${reason}, and the next change would save these values too`)
   }
   if (isOld) return failed(`${obstacle}; it has restarted, with its old values`)
   const differing = findDiffering(plan, section)
   if (differing.length === 0) return { state: 'applied', differing: [], reason: null }
-  const words = 'the radio has other values than those given'
+  const words = 'the radio has other values than the requested ones'
   return { state: 'differs', differing, reason: obstacle === null ? words : `${obstacle}; ${words}` }
 }
 

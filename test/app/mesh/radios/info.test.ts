@@ -35,7 +35,7 @@ const COLLECTOR: CollectorInfo = {
   delivered: 90,
   dropped: 1,
   filtered: 4,
-  reason: 'the target fails (503)',
+  reason: 'the target reports an error (503)',
 }
 
 const radio: Radio = Object({ links: () => [LINK, LOST], collector: () => COLLECTOR })

@@ -59,7 +59,7 @@ describe('a radio that', () => {
     service.clock.advance(15_000)
     expect(await service.outcome('mqtt')).toMatchObject({
       state: 'failed',
-      reason: 'the radio is managed, and takes changes from its administration keys alone; nothing was changed',
+      reason: 'the radio is managed, and accepts changes only from its admin keys; nothing was changed',
     })
   })
 

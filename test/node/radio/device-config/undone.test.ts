@@ -139,7 +139,7 @@ describe('a radio that also fails to restart', () => {
     expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'unknown',
       reason:
-        'the radio refused it: BAD_REQUEST; it has some of the new values, and did not restart: until it does, its settings are in the middle of an edit, and the next change would save what it has now',
+        'the radio refused it: BAD_REQUEST; it has some of the new values, and did not restart: until it does, its settings are in the middle of an edit, and the next change would save these values too',
     })
     expect([service.device.starts(), service.device.isEditing()]).toStrictEqual([1, true])
     await service.untilConnected(500)
@@ -170,7 +170,7 @@ describe('another radio in its place', () => {
     service.device.replace(0xa0cb0077)
     expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'unknown',
-      reason: 'another radio has answered',
+      reason: 'another radio answered',
     })
     await service.untilConnected(500)
     await service.settle()
@@ -198,7 +198,9 @@ describe('when the service is stopped in the middle of an edit', () => {
       expect((await service.read('channels'))['lastChange']).toMatchObject({
         state: 'unknown',
         settledAt: expect.any(Number),
-        reason: expect.stringMatching('service was stopped .* was restarted since, and has what it had saved'),
+        reason: expect.stringMatching(
+          'service was stopped .* has restarted since, with the settings that it had saved',
+        ),
       })
     })
     expect(stepsOf(service).slice(steps)).toStrictEqual(['rebootSeconds'])
@@ -224,7 +226,7 @@ describe('when the service is stopped in the middle of an edit', () => {
     await until(async () => {
       expect((await service.read('channels'))['lastChange']).toMatchObject({
         settledAt: expect.any(Number),
-        reason: expect.stringMatching('did not restart since'),
+        reason: expect.stringMatching('has not restarted since'),
       })
     })
   })
