@@ -23,6 +23,7 @@ import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
 import { runAlerts, runSchedule } from './schedule.ts'
+import { discardBody } from './unread-body.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
 const EACH_MINUTE = '* * * * *'
@@ -165,27 +166,33 @@ async function seal({ store, log }: Ports): Promise<void> {
   }
 }
 
+async function respond(request: Request, env: Env, execution: ExecutionContext): Promise<Response> {
+  const service = serviceOf(env)
+  if (!isApi(new URL(request.url).pathname)) {
+    if (!service.ok) return servePages(request, env, null)
+    const { ports } = service
+    return servePages(request, env, {
+      config: ports.config,
+      // If the database does not answer, pages may not be shown in frames.
+      mayEmbed: () => mayEmbed(ports).catch(() => false),
+      tileOrigins: () => tileOrigins(ports),
+    })
+  }
+  if (!service.ok) return misconfigured(service.log, service.problems)
+  try {
+    await service.ensureReady()
+  } catch (error) {
+    return refuseWithoutAdmin(service.ports.log, error)
+  }
+  const response = await service.fetch(request, env, execution)
+  if (takeTold(service.ports.store)) execution.waitUntil(seal(service.ports))
+  return response
+}
+
 export default {
   async fetch(request, env, execution) {
-    const service = serviceOf(env)
-    if (!isApi(new URL(request.url).pathname)) {
-      if (!service.ok) return servePages(request, env, null)
-      const { ports } = service
-      return servePages(request, env, {
-        config: ports.config,
-        // If the database does not answer, pages may not be shown in frames.
-        mayEmbed: () => mayEmbed(ports).catch(() => false),
-        tileOrigins: () => tileOrigins(ports),
-      })
-    }
-    if (!service.ok) return misconfigured(service.log, service.problems)
-    try {
-      await service.ensureReady()
-    } catch (error) {
-      return refuseWithoutAdmin(service.ports.log, error)
-    }
-    const response = await service.fetch(request, env, execution)
-    if (takeTold(service.ports.store)) execution.waitUntil(seal(service.ports))
+    const response = await respond(request, env, execution)
+    await discardBody(request)
     return response
   },
   /** The cron trigger of wrangler.toml: deletes what has expired, and summarises what collectors delivered. */

@@ -123,8 +123,12 @@ async function readBounded(body: ReadableStream<Uint8Array>): Promise<Blob> {
     const { done, value } = await reader.read().catch(refuseCutBody)
     if (done) return new Blob(chunks)
     size += value.length
-    // The rest of the body would be taken for the next request on this connection.
-    if (size > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
+    if (size > MAX_BODY_BYTES) {
+      // The runtime discards the rest.
+      reader.releaseLock()
+      // What it leaves would be taken for the next request on this connection.
+      throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
+    }
     chunks.push(new Uint8Array(value))
   }
 }

@@ -98,6 +98,27 @@ export function requestScenarios(admin: () => Client): void {
     )
   })
 
+  test('the answer to a body that nobody reads reaches a client that is still sending it', async () => {
+    const client = createClient(admin().service)
+    const long = 'x'.repeat(4 * 1024 * 1024)
+    const send = async (headers: Record<string, string>, body: string | ReadableStream<Uint8Array> = long) => {
+      const url = new URL('/api/auth/login', client.service.url)
+      const answer = await fetch(url, { method: 'POST', headers, body, duplex: 'half' })
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    const json = { 'content-type': 'application/json' }
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all([
+        send(json),
+        send(json, new Blob([long]).stream()),
+        send({ 'content-type': 'text/plain' }),
+        send({ ...json, 'sec-fetch-site': 'cross-site' }),
+      ])
+      expect(answers).toEqual([413, 413, 415, 403])
+    }
+  })
+
   test('a long body without a length is cut off', async () => {
     const chunk = new TextEncoder().encode('x'.repeat(64 * 1024))
     let sent = 0
