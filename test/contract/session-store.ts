@@ -93,7 +93,7 @@ function sessionContract(make: Make): void {
     expect(await store.list(7, NOW)).toStrictEqual([])
   })
 
-  test('removing one leaves the others, of this user and of another', async () => {
+  test('removing a session leaves the others, of this user and of another', async () => {
     const store = await make()
     for (const one of [session(1), session(2), session(3, { userId: 8 })]) await store.insert(one)
     await store.remove(session(1).tokenHash)
@@ -111,7 +111,7 @@ function sessionContract(make: Make): void {
     expect(others.toSorted((a, b) => a - b)).toStrictEqual([...Array.from({ length: 9 }, () => 0), 2])
   })
 
-  test('removing all of a user, or all but one', async () => {
+  test('all sessions of a user can be removed, or all but one', async () => {
     const store = await make()
     for (const one of [session(1), session(2), session(3), session(4, { userId: 8 })]) await store.insert(one)
     expect(await store.removeForUser(7, session(2).tokenHash)).toBe(2)

@@ -38,7 +38,7 @@ export function callbackCases(scene: () => Scene): void {
       (query: URLSearchParams) => query.set('state', `${'A'.repeat(16)}.${'A'.repeat(43)}`),
     ],
     ['two states', 'state_invalid', (query: URLSearchParams) => query.append('state', query.get('state') ?? '')],
-  ])('a callback with %s', async (_what, reason, change) => {
+  ])('a callback with %s is refused', async (_what, reason, change) => {
     await fails('oidc_state_invalid', reason, change)
   })
 
@@ -57,16 +57,16 @@ export function callbackCases(scene: () => Scene): void {
     expect((await browser.request(callback)).headers.get('location')).toBe('/')
   })
 
-  test('a callback with the iss of another provider', () =>
+  test('a callback with the iss of another provider is refused', () =>
     fails('oidc_failed', 'callback_iss_wrong', (query) => query.set('iss', 'https://evil.example')))
 
-  test('a callback with an empty iss', () =>
+  test('a callback with an empty iss is refused', () =>
     fails('oidc_failed', 'callback_iss_wrong', (query) => query.set('iss', '')))
 
-  test('a callback without a code', () =>
+  test('a callback without a code is refused', () =>
     fails('oidc_failed', 'callback_code_missing', (query) => query.delete('code')))
 
-  test.each(['access_denied', 'consent_required'])('a user who refuses: %s', (error) =>
+  test.each(['access_denied', 'consent_required'])('a refusal by the user (%s) is reported as such', (error) =>
     fails('oidc_denied', 'provider_denied', (query) => {
       query.delete('code')
       query.set('error', error)
@@ -83,13 +83,13 @@ export function callbackCases(scene: () => Scene): void {
     expect(service.logged().join('\n')).not.toContain('boo')
   })
 
-  test('the right iss', async () => {
+  test('a callback with the right iss signs in', async () => {
     const { provider, browser } = scene()
     provider.behave = { callback: (query) => query.set('iss', provider.issuer) }
     expect(await signInBy(browser, provider)).toBe('302 /')
   })
 
-  test('a callback in another browser, and then in the right one', async () => {
+  test('a callback is refused in another browser, and still works in the right one', async () => {
     const { provider, service, browser } = scene()
     const callback = await reachCallback(browser, provider)
     await expectFailure(service, browserOf(service), callback, {
@@ -125,7 +125,7 @@ export function callbackCases(scene: () => Scene): void {
     expect(ends).toEqual(['/', ...Array.from({ length: 19 }, () => '/login?error=oidc_state_invalid')])
   })
 
-  test('a code that was already redeemed', async () => {
+  test('a code that was already redeemed is refused', async () => {
     const { provider, service, browser } = scene()
     const first = await reachCallback(browser, provider)
     expect((await browser.request(first)).headers.get('location')).toBe('/')

@@ -129,7 +129,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       await thief.close()
     })
 
-    test.each(ALGORITHMS)('a provider that signs with %s', async (alg) => {
+    test.each(ALGORITHMS)('an ID token signed with %s is accepted', async (alg) => {
       provider.keys = provider.keys.toSorted((a, b) => Number(b.alg === alg) - Number(a.alg === alg))
       expect(await signInBy(browser, provider)).toBe('302 /')
     })
