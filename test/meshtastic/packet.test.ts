@@ -73,7 +73,7 @@ describe('countHops', () => {
     [0, 3, null],
     [0, 0, null],
     [2, 3, null],
-  ])('start %d, limit %d: %s', (start, limit, hops) => {
+  ])('start %d and limit %d give %s', (start, limit, hops) => {
     expect(countHops(start, limit)).toBe(hops)
   })
 })
@@ -87,7 +87,7 @@ describe('parseDeviceTime', () => {
     [SECONDS + 600, NOW + 600_000],
     [SECONDS + 601, null],
     [0xffffffff, null],
-  ])('%d s', (seconds, expected) => {
+  ])('%d s is %s', (seconds, expected) => {
     expect(parseDeviceTime(seconds, NOW)).toBe(expected)
   })
 })
@@ -230,7 +230,7 @@ describe('telemetry', () => {
 })
 
 describe('other payloads', () => {
-  it('users: names are cleaned, absent is null, the key must have 32 bytes', () => {
+  it('users: names are cleaned, absent fields are null, and the key has 32 bytes', () => {
     const user = { longName: 'Hut\0', publicKey: new Uint8Array(32), hwModel: 131, role: 2 } as const
     const payload = toBinary(UserSchema, create(UserSchema, user))
     expect(decodeData({ portnum: PortNum.NODEINFO_APP, payload })).toStrictEqual({
@@ -247,7 +247,7 @@ describe('other payloads', () => {
     })
   })
 
-  it('users: a name that was cut inside a character is shown without the rest of it', () => {
+  it('users: a name that was cut inside a character is shown without that character', () => {
     const payload = Uint8Array.of(0x12, 4, 0x48, 0x75, 0xf0, 0x9f)
     expect(decodeData({ portnum: PortNum.NODEINFO_APP, payload })).toMatchObject({ user: { longName: 'Hu' } })
   })
@@ -266,7 +266,7 @@ describe('other payloads', () => {
     })
   })
 
-  it('traceroutes: decibels, unknown hops, a request is not a result', () => {
+  it('traceroutes: SNR in decibels, unknown hops are null, and a request is not a reply', () => {
     const discovery = { route: [5, BROADCAST], snrTowards: [25, -14, -128], snrBack: [] }
     const payload = toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, discovery))
     const route = { route: [5, null], snrTowards: [6.25, -3.5, null], routeBack: [], snrBack: [] }
@@ -275,7 +275,7 @@ describe('other payloads', () => {
     expect(decodeData({ portnum, payload, requestId: 4 })).toStrictEqual({ kind: 'traceroute', isReply: true, route })
   })
 
-  it('neighbours and waypoints', () => {
+  it('neighbours and waypoints are decoded', () => {
     const info = { nodeId: 9, neighbors: [{ nodeId: 4_000_000_000, snr: -7.25 }, { nodeId: 0 }] }
     const neighbors = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, info))
     expect(decodeData({ portnum: PortNum.NEIGHBORINFO_APP, payload: neighbors })).toStrictEqual({
@@ -290,7 +290,7 @@ describe('other payloads', () => {
     })
   })
 
-  it.each([0xd800, 0xdfff, 0x110000, 0xffffffff])('a waypoint with an invalid icon: %d', (icon) => {
+  it.each([0xd800, 0xdfff, 0x110000, 0xffffffff])('a waypoint with the invalid icon %d has none', (icon) => {
     const payload = toBinary(WaypointSchema, create(WaypointSchema, { id: 3, icon }))
     expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload })).toMatchObject({ waypoint: { id: 3, icon: null } })
   })
@@ -301,7 +301,7 @@ describe('other payloads', () => {
     })
   })
 
-  it('store & forward replays', () => {
+  it('a store & forward replay contains the text that it repeats', () => {
     const replay = {
       rr: StoreAndForward_RequestResponse.ROUTER_TEXT_BROADCAST,
       variant: { case: 'text', value: new TextEncoder().encode('late') } as const,

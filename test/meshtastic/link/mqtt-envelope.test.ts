@@ -61,7 +61,7 @@ describe('hashChannel', () => {
     ['', Buffer.alloc(0), 0],
     ['admin', Buffer.alloc(0), 0x61 ^ 0x64 ^ 0x6d ^ 0x69 ^ 0x6e],
     ['ä', Buffer.from([1, 2]), 0xc3 ^ 0xa4 ^ 3],
-  ])('%j', (name, key, hash) => {
+  ])('the channel %j has the hash of its name and key', (name, key, hash) => {
     expect(hashChannel(name, key)).toBe(hash)
   })
 })
@@ -131,7 +131,7 @@ describe('parseMqttTopic', () => {
     ['msh/EU_868/12/e/LongFast/!a0cb0001', null],
     ['msh/EU_868/2/e/!a0cb0001', null],
     ['', null],
-  ])('%j', (topic, parsed) => {
+  ])('reads the topic %j', (topic, parsed) => {
     expect(parseMqttTopic(topic)).toStrictEqual(parsed)
   })
 })
@@ -266,7 +266,7 @@ describe('configured keys', () => {
     ['Club=AQID', null],
     [`Club=${Buffer.alloc(33).toString('base64')}`, null],
     [`${'x'.repeat(65)}=AQ==`, null],
-  ])('channel %j', (text, parsed) => {
+  ])('the channel key %j is read or refused', (text, parsed) => {
     expect(parseChannelKey(text)).toStrictEqual(parsed)
   })
 
@@ -275,7 +275,7 @@ describe('configured keys', () => {
     [`a0cb0001=${Buffer.alloc(32, 4).toString('base64')}`, null],
     ['!a0cb0001=AQ==', null],
     ['!a0cb0001', null],
-  ])('private %j', (text, parsed) => {
+  ])('the private key %j is read or refused', (text, parsed) => {
     expect(parsePrivateKey(text)).toStrictEqual(parsed)
   })
 })
