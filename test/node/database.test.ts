@@ -131,7 +131,7 @@ describe('migrations', () => {
     expect(store.sqlite.prepare(counted).pluck().get()).toBe(2)
   })
 
-  test('and the service runs on it at once', async () => {
+  test('let the service run on the migrated database at once', async () => {
     await oldDatabase()
     const store = opened()
     const app = await createTestApp({ store, ports: { sessions: databaseSessions(store) } })

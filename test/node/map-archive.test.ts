@@ -54,7 +54,7 @@ test('the page gets the metadata of the file', async () => {
   })
 })
 
-test('all of it, a part of it, its end', async () => {
+test('the whole file, a part of it and its end can be requested', async () => {
   const whole = await get()
   expect([whole.status, whole.headers.get('accept-ranges')]).toEqual([200, 'bytes'])
   expect(whole.headers.get('content-length')).toBe(String(file.length))

@@ -32,7 +32,7 @@ type Answer = {
   readonly body: string
 }
 
-/** A request with these headers exactly, each as often as it stands there. */
+/** A request with exactly these headers, repeated ones included. */
 function ask(path: string, headers: readonly string[]): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const outgoing = request({ port: server.port, host: '127.0.0.1', path, headers: ['Host', 'localhost', ...headers] })
@@ -56,7 +56,7 @@ const whoIs = async (...headers: string[]) => Object(JSON.parse((await ask('/api
 describe('behind an authenticating proxy', () => {
   beforeEach(() => serve(['127.0.0.1']))
 
-  test('whom it names gets an account with the default permissions, and a session while it names them', async () => {
+  test('a user whom it names gets an account with the default permissions, and a session as long as it names them', async () => {
     const entered = await ask(`${LOGIN}?returnTo=/nodes`, ['Remote-User', 'anna'])
     expect(entered).toMatchObject({ status: 302, location: '/nodes' })
     const cookie = ['Cookie', entered.cookie ?? '']
@@ -66,11 +66,11 @@ describe('behind an authenticating proxy', () => {
     const rows = auditRows(app).slice(1)
     expect(rows.map(({ action }) => action)).toEqual(['oidc_user_created', 'login_success'])
     expect(rows[1]).toMatchObject({ username: 'anna', details: { provider: 'proxy' } })
-    // The header alone is no session.
+    // The header alone does not make a session.
     expect(await whoIs('Remote-User', 'anna')).toBeNull()
   })
 
-  test('nobody is linked by a name: a local user of it stays who they are', async () => {
+  test('nobody is linked by name: a local user with that name keeps the account', async () => {
     const { cookie } = await ask(LOGIN, ['Remote-User', 'admin'])
     expect(await whoIs('Cookie', cookie ?? '', 'Remote-User', 'admin')).toMatchObject({
       username: 'admin-2',
@@ -84,18 +84,18 @@ describe('behind an authenticating proxy', () => {
     ['none', []],
     ['an empty one', ['Remote-User', '']],
     ['two', ['Remote-User', 'anna', 'Remote-User', 'bert']],
-    ['two of another case', ['Remote-User', 'anna', 'REMOTE-USER', 'bert']],
+    ['two that differ in case', ['Remote-User', 'anna', 'REMOTE-USER', 'bert']],
     ['one with an underscore', ['Remote_User', 'anna']],
     ['one with an underscore beside it', ['Remote-User', 'anna', 'Remote_User', 'bert']],
     ['one with a dot beside it', ['Remote-User', 'anna', 'Remote.User', 'bert']],
-    ['one that is no UTF-8', ['Remote-User', 'an\xffna']],
+    ['one that is not UTF-8', ['Remote-User', 'an\xffna']],
     ['one with a control character', ['Remote-User', 'an\tna']],
     ['one that is too long', ['Remote-User', 'x'.repeat(256)]],
-  ])('of headers: %s, signs nobody in', async (_what, headers) => {
+  ])('headers that sign nobody in: %s', async (_what, headers) => {
     expect((await ask(LOGIN, headers)).status).toBe(404)
   })
 
-  test('a header in another case, or in UTF-8, is the header', async () => {
+  test('the header may be in another case, and its value in UTF-8', async () => {
     expect((await ask(LOGIN, ['remote-user', 'anna'])).status).toBe(302)
     const { cookie } = await ask(LOGIN, ['Remote-User', Buffer.from('Jürgen').toString('latin1')])
     const named = await whoIs('Cookie', cookie ?? '', 'Remote-User', Buffer.from('Jürgen').toString('latin1'))
@@ -112,7 +112,7 @@ describe('behind an authenticating proxy', () => {
   })
 })
 
-test('from any other address the header means nothing', async () => {
+test('the header is ignored from any other address', async () => {
   await serve(['192.0.2.1'])
   expect((await ask(LOGIN, ['Remote-User', 'anna'])).status).toBe(404)
   expect((await ask(LOGIN, ['Remote-User', 'anna', 'X-Forwarded-For', '192.0.2.1'])).status).toBe(404)
@@ -120,7 +120,7 @@ test('from any other address the header means nothing', async () => {
   expect((await ask(LOGIN, ['Remote-User', 'anna'])).status).toBe(404)
 })
 
-test('without the setting there is no such way in, and it needs an address of a proxy', async () => {
+test('the header is ignored without the setting, and the setting needs the address of a proxy', async () => {
   await serve(['127.0.0.1'], { PROXY_AUTH_HEADER: '' })
   expect((await ask(LOGIN, ['Remote-User', 'anna'])).status).toBe(404)
   const problems = (env: Record<string, string>) => {

@@ -16,7 +16,7 @@ let cookie: string
 let token: string
 const dir = mkdtempSync(join(tmpdir(), 'mesh-cache-'))
 beforeAll(async () => {
-  // Nobody is trusted to name clients.
+  // No proxy is trusted.
   service = await startService(buildService(), { DATA_DIR: dir, ADMIN_PASSWORD: PASSWORD })
   cookie = await signInAt(service.url, PASSWORD)
   const scopes = ['nodes:read', 'messages:read', 'info:read', 'dashboard:read']
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Answer = { readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: string }
 
-/** With any headers, Host too: `fetch` sets some of its own. */
+/** Sends any headers, even Host, which `fetch` sets itself. */
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET', json?: unknown): Promise<Answer> {
   const { port } = new URL(service.url)
   return new Promise((resolve, reject) => {
@@ -52,7 +52,7 @@ const keptBy = ({ headers }: Answer) => ({
   by: String(headers['vary']).toLowerCase().split(/,\s*/),
 })
 
-test.each(SHARED)('%s is kept by caches for strangers alone, apart from those with credentials', async (path) => {
+test.each(SHARED)('%s is cached for strangers only, not for requests with credentials', async (path) => {
   const stranger = await ask(path)
   expect([stranger.status, stranger.headers['cache-control'], stranger.headers['set-cookie']]).toEqual([
     200,
@@ -74,7 +74,7 @@ test.each(SHARED)('%s is kept by caches for strangers alone, apart from those wi
   }
 })
 
-test('a tag from one answer never opens another: a stranger with the tag of a user gets a body of their own', async () => {
+test('an ETag gives no access: a stranger who sends the ETag of a user gets their own body', async () => {
   for (const path of SHARED) {
     const users = await ask(path, { cookie })
     const etag = String(users.headers['etag'])
@@ -86,7 +86,7 @@ test('a tag from one answer never opens another: a stranger with the tag of a us
   }
 })
 
-test('what a client says of its address and host changes no body, and evades no limit', async () => {
+test('headers about the address and host of a client change no body, and evade no limit', async () => {
   const lies = {
     host: 'evil.example',
     'x-forwarded-host': 'evil.example',

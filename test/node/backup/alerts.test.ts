@@ -26,7 +26,7 @@ const hear = (from: number, words = 'hi', replayed = false) =>
   alerts.ingest.store([heard(packet(text(words), { from, id: ++id }), { at: alerts.app.clock.now, replayed })])
 const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
 
-test('a restore two weeks later tells nothing by itself: no waiting message, no silence, no node that is only missing from the backup', async () => {
+test('a restore two weeks later sends no alert by itself: no waiting message, no silent node, no node that is only missing from the backup', async () => {
   await hear(FAR)
   alerts.app.clock.advance(2 * HOUR)
   const destinations = [await alerts.webhook()]
@@ -60,7 +60,7 @@ test('a restore two weeks later tells nothing by itself: no waiting message, no 
   await alerts.pass(10 * MINUTE)
   expect(told()).toStrictEqual([])
 
-  // What happens afterwards is told.
+  // What happens afterwards is reported.
   await hear(FAR, 'help')
   await alerts.pass(50 * MINUTE)
   await hear(7004)

@@ -44,7 +44,7 @@ test('every changed byte of the manifest is detected', () => {
   expect(unseen).toStrictEqual([])
 })
 
-test('in each file, a flipped bit at the head, in a row, at a line end and at the end is detected', async () => {
+test('a flipped bit is detected in each file: at its head, in a row, at a line end and at its end', async () => {
   for (const name of readdirSync(pristine)) {
     const bytes = readFileSync(file(name))
     const places = [0, 12, Math.floor(bytes.length / 2), bytes.lastIndexOf(10, -2), bytes.length - 1]
@@ -60,55 +60,59 @@ test('in each file, a flipped bit at the head, in a row, at a line end and at th
 })
 
 test.each<[string, () => void, string]>([
-  ['a table cut', () => truncateSync(file('telemetry.json'), 1000), 'telemetry.json has 1000 bytes, the manifest says'],
-  ['a table emptied', () => truncateSync(file('users.json')), 'users.json has 0 bytes'],
-  ['a table longer', () => appendFileSync(file('users.json'), ' '), 'users.json has'],
-  ['a table removed', () => rmSync(file('nodes.json')), 'nodes.json is missing'],
-  ['the manifest removed', () => rmSync(file('manifest.json')), 'manifest.json is missing'],
-  ['the manifest emptied', () => truncateSync(file('manifest.json')), 'manifest.json is not JSON'],
-  ['the manifest cut', () => truncateSync(file('manifest.json'), 3000), 'manifest.json is not JSON'],
-  ['the manifest huge', () => truncateSync(file('manifest.json'), 2 ** 33), 'manifest.json has 8589934592 bytes'],
-  ['the manifest a list', () => writeFileSync(file('manifest.json'), '[]'), 'manifest.json'],
   [
-    'the manifest indented',
+    'a truncated table',
+    () => truncateSync(file('telemetry.json'), 1000),
+    'telemetry.json has 1000 bytes, the manifest says',
+  ],
+  ['an emptied table', () => truncateSync(file('users.json')), 'users.json has 0 bytes'],
+  ['a lengthened table', () => appendFileSync(file('users.json'), ' '), 'users.json has'],
+  ['a removed table', () => rmSync(file('nodes.json')), 'nodes.json is missing'],
+  ['a removed manifest', () => rmSync(file('manifest.json')), 'manifest.json is missing'],
+  ['an emptied manifest', () => truncateSync(file('manifest.json')), 'manifest.json is not JSON'],
+  ['a truncated manifest', () => truncateSync(file('manifest.json'), 3000), 'manifest.json is not JSON'],
+  ['a huge manifest', () => truncateSync(file('manifest.json'), 2 ** 33), 'manifest.json has 8589934592 bytes'],
+  ['a manifest that is a list', () => writeFileSync(file('manifest.json'), '[]'), 'manifest.json'],
+  [
+    'a manifest with other indentation',
     () => edit('manifest.json', (text) => text.replace('  "kind"', '\t"kind"')),
     'manifest.json does not match',
   ],
   [
-    'the manifest without an end of line',
+    'a manifest without its last line break',
     () => edit('manifest.json', (text) => text.trimEnd()),
     'manifest.json does not match',
   ],
-  ['two tables swapped', () => swap('between', 'users.json', 'nodes.json'), '.json'],
-  ['a file added', () => writeFileSync(file('more.json'), '{}'), '"more.json" does not belong to the backup'],
-  ['a hidden file added', () => writeFileSync(file('.hidden'), ''), '".hidden" does not belong to the backup'],
+  ['a swap of two tables', () => swap('between', 'users.json', 'nodes.json'), '.json'],
+  ['an added file', () => writeFileSync(file('more.json'), '{}'), '"more.json" does not belong to the backup'],
+  ['an added hidden file', () => writeFileSync(file('.hidden'), ''), '".hidden" does not belong to the backup'],
   [
-    'a directory for a table',
+    'a directory in place of a table',
     () => replace('users.json', (path) => mkdirSync(path)),
     'users.json is not a regular file',
   ],
   [
-    'a link for a table',
+    'a link in place of a table',
     () => replace('users.json', (path) => symlinkSync(join(pristine, 'users.json'), path)),
     'users.json is not a regular file',
   ],
   [
-    'a link for the manifest',
+    'a link in place of the manifest',
     () => replace('manifest.json', (path) => symlinkSync(join(pristine, 'manifest.json'), path)),
     'manifest.json is not a regular file',
   ],
   [
-    'a FIFO for a table',
+    'a FIFO in place of a table',
     () => replace('users.json', (path) => execFileSync('mkfifo', [path])),
     'users.json is not a regular file',
   ],
   [
-    'a FIFO for the manifest',
+    'a FIFO in place of the manifest',
     () => replace('manifest.json', (path) => execFileSync('mkfifo', [path])),
     'manifest.json is not a regular file',
   ],
   [
-    'a device for a table',
+    'a device in place of a table',
     () => replace('users.json', (path) => symlinkSync('/dev/zero', path)),
     'users.json is not a regular file',
   ],
@@ -129,7 +133,7 @@ function swap(between: string, one: string, other: string): void {
   renameSync(file(between), file(other))
 }
 
-test('a socket for a table is detected', async () => {
+test('a socket in place of a table is detected', async () => {
   rmSync(file('users.json'))
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(file('users.json'), resolve))

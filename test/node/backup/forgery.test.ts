@@ -47,24 +47,24 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
   ],
   ['a later format', (m) => (m['formatVersion'] = 2), upgrade('backup format 2 is not known')],
   ['the table of sessions', (m) => addTable(m, 'sessions'), integrity('table sessions is never part of a backup')],
-  ['a table of SQLite', (m) => addTable(m, 'sqlite_sequence'), upgrade('there is no table sqlite_sequence')],
+  ['an internal table of SQLite', (m) => addTable(m, 'sqlite_sequence'), upgrade('there is no table sqlite_sequence')],
   [
     'the table of migrations',
     (m) => addTable(m, '__drizzle_migrations'),
     upgrade('there is no table __drizzle_migrations'),
   ],
   [
-    'SQL for a table',
+    'SQL as the name of a table',
     (m) => addTable(m, 'users"; drop table users; --', 'x.json'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'SQL for a column',
+    'SQL as the name of a column',
     (m) => addColumn(m, 'users', 'x" = 1); drop table users; --'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'a path for a file',
+    'a path as the name of a file',
     (m) => (table(m, 'nodes').file = '../../mesh.db'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
@@ -74,29 +74,33 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'a table twice',
+    'a repeated table',
     (m) => tables(m).push(table(m, 'nodes')),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'a column twice',
+    'a repeated column',
     (m) => addColumn(m, 'nodes', 'notes'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'a table name in other case',
+    'a table name in another case',
     (m) => addTable(m, 'Nodes'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   ['an unknown field', (m) => (m['exec'] = 'rm'), /^refused Integrity validation failed: manifest\.json: /],
   [
-    'a path for a migration',
+    'a path as the name of a migration',
     (m) => (m['schema'] = '../../x'),
     /^refused Integrity validation failed: manifest\.json: schema/,
   ],
-  ['a huge size', (m) => (table(m, 'nodes').rows = -1), /^refused Integrity validation failed: manifest\.json: tables/],
   [
-    'a table left out',
+    'a negative number of rows',
+    (m) => (table(m, 'nodes').rows = -1),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'a missing table',
     (m) => {
       tables(m).splice(tables(m).indexOf(table(m, 'users')), 1)
       rmSync(file('users.json'))
@@ -104,7 +108,7 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
     integrity('table users is missing'),
   ],
   [
-    'a column left out',
+    'a missing column',
     (m) => {
       table(m, 'metrics').columns = ['id']
       writeFileSync(file('metrics.json'), '{"table":"metrics","columns":["id"],"rows":[\n[1]\n]}\n')
@@ -112,7 +116,7 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
     integrity('table metrics lacks its column name'),
   ],
   [
-    'fewer rows than said',
+    'fewer rows than the manifest says',
     (m) => (table(m, 'nodes').rows = 5),
     integrity('nodes.json has 1 rows, the manifest says 5'),
   ],
@@ -124,7 +128,7 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
 const METRICS = '{"table":"metrics","columns":["id","name"],"rows":['
 
 test.each<[string, string, string, RegExp]>([
-  ['a row too long', 'metrics', `${METRICS}\n[1,"a",2]\n]}\n`, /metrics\.json: row 1 does not have 2 values/],
+  ['a row that is too long', 'metrics', `${METRICS}\n[1,"a",2]\n]}\n`, /metrics\.json: row 1 does not have 2 values/],
   ['a row that is an object', 'metrics', `${METRICS}\n{"id":1,"name":"a"}\n]}\n`, /metrics\.json: row 1 does not have/],
   ['a value that is a list', 'metrics', `${METRICS}\n[1,["a"]]\n]}\n`, /row 1 contains a value that no table can have/],
   ['a value that is true', 'metrics', `${METRICS}\n[1,true]\n]}\n`, /row 1 contains a value/],
@@ -155,14 +159,14 @@ test.each<[string, string, string, RegExp]>([
     /metrics\.json does not begin/,
   ],
   [
-    'a text for a key',
+    'a text as a key',
     'metrics',
     `${METRICS}\n["x","a"]\n]}\n`,
     /table metrics row 1 column id contains a text, not an integer/,
   ],
   ['a null in a required column', 'metrics', `${METRICS}\n[1,null]\n]}\n`, /table metrics row 1 column name is null/],
-  ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
-  ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
+  ['a repeated id', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
+  ['a repeated name', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
   [
     'a row without its parent row',
     'channels',

@@ -79,7 +79,7 @@ test('a restore happens once; again without its marker; another name is another 
 })
 
 test.each(['2026-01-15_120001', '../system-backups/2026-01-15_120000', '/etc', '2026-02-30_000000', '.', 'x\ny'])(
-  'without a backup %j nothing is touched',
+  'nothing is changed if there is no backup %j',
   async (name) => {
     await makeBackup(here.dataDir)
     const before = fingerprint(here.dataDir)

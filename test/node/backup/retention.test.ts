@@ -15,7 +15,7 @@ const kept = (all: readonly Backup[], keep: Keep, now: number, timeZone = 'UTC')
   return all.map(({ name }) => name).filter((name) => !expired.includes(name))
 }
 
-test('7 daily, 4 weekly and 12 monthly backups remain of two years, however often it pruned', () => {
+test('of two years of backups, 7 daily, 4 weekly and 12 monthly ones remain, however often they are pruned', () => {
   const keep = { maxBackups: 7, keepWeekly: 4, keepMonthly: 12 }
   const first = Date.UTC(2024, 0, 1, 3)
   let all: Backup[] = []

@@ -60,7 +60,7 @@ async function fill(): Promise<People> {
   return people
 }
 
-/** Takes away once everything about users that an audit entry can report as taken away. */
+/** Takes away, once each, everything from users that an audit entry can report as taken away. */
 async function takeAway(people: People): Promise<{ dorasPassword: string }> {
   app.clock.advance(60_000)
   expect((await admin.send('DELETE', `/api/users/${people.anna.id}`)).status).toBe(204)

@@ -133,8 +133,13 @@ test.each([
     { succeededAt: at('2026-05-11T02:50Z') },
     '2026-05-12T03:00Z',
   ],
-  ['today is done', '2026-05-10T03:00:01Z', { succeededAt: last }, '2026-05-11T03:00Z'],
-  ['done, and the clock set back over it', '2026-05-10T02:00Z', { succeededAt: last }, '2026-05-11T03:00Z'],
+  ['the run of today is done', '2026-05-10T03:00:01Z', { succeededAt: last }, '2026-05-11T03:00Z'],
+  [
+    'the run of today is done, and the clock was set back before it',
+    '2026-05-10T02:00Z',
+    { succeededAt: last },
+    '2026-05-11T03:00Z',
+  ],
   [
     'times before the schedule existed are not missed',
     '2026-05-10T14:00Z',
@@ -142,7 +147,7 @@ test.each([
     '2026-05-11T03:00Z',
   ],
   [
-    'switched on after the run of this day',
+    'a schedule that is switched on after the run of today starts tomorrow',
     '2026-05-10T02:00Z',
     { since: at('2026-05-10T02:00Z'), succeededAt: at('2026-05-10T01:00Z') },
     '2026-05-11T03:00Z',
@@ -154,13 +159,13 @@ test.each([
     '2026-05-11T03:05Z',
   ],
   [
-    'a second time after ten',
+    'a run that failed twice is retried after ten minutes',
     '2026-05-11T03:06Z',
     { succeededAt: last, failed: { at: at('2026-05-11T03:05Z'), count: 2 } },
     '2026-05-11T03:15Z',
   ],
   [
-    'after many failures each hour',
+    'after many failures a run is retried each hour',
     '2026-05-11T09:10Z',
     { succeededAt: last, failed: { at: at('2026-05-11T09:00Z'), count: 50 } },
     '2026-05-11T10:00Z',

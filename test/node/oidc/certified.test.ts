@@ -39,7 +39,7 @@ test.each([
   ['client_secret_post', 'EdDSA', 'a:b%c+d&e=f "\\/~!*\'()%20'],
   ['client_secret_basic', 'Ed25519', '%:+&'],
   ['client_secret_basic', 'PS256', 'plain'],
-] as const)('the certified provider with %s and %s, secret %j', async (method, alg, secret) => {
+] as const)('users sign in at the certified provider with %s, %s and the secret %j', async (method, alg, secret) => {
   const { service, browser } = await open({ method, alg, secret })
   // Twice: the second time the service knows the keys and the authentication method.
   for (const who of ['anna', 'bert']) {
@@ -59,7 +59,7 @@ const ACCOUNTS: Configuration = {
   }),
 }
 
-test.each(['/realms/mesh', '/application/o/mesh/'])('an issuer with the path %s', async (path) => {
+test.each(['/realms/mesh', '/application/o/mesh/'])('users sign in at an issuer with the path %s', async (path) => {
   const { issuer, browser } = await open({ ...USUAL, path, configuration: ACCOUNTS })
   expect(issuer.endsWith(path)).toBe(true)
   const { callback, end } = await signInAs(browser, 'anna')
@@ -84,7 +84,7 @@ test.each([
   expect(app.logged.at(-1)).toContain('"reason":"discovery_issuer_wrong"')
 })
 
-test('pairwise subjects of this client: each user is found again', async () => {
+test('each user is found again by the pairwise subject for this client', async () => {
   const { browser, service } = await open({
     ...USUAL,
     client: { subject_type: 'pairwise' },
@@ -121,7 +121,7 @@ test.each(['RS256', 'ES256'] as const)('UserInfo signed with %s is read', async 
   expect(service.logged.filter((line) => line.includes('"warn"'))).toEqual([])
 })
 
-test('a provider that only accepts the secret in the form, as it announces', async () => {
+test('the secret is sent in the form to a provider that announces only this', async () => {
   const { browser, service } = await open({
     ...USUAL,
     method: 'client_secret_post',

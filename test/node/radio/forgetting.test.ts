@@ -48,7 +48,7 @@ it('a radio forgets a deleted node and does not bring it back', async () => {
   const { service, remove, reconnect, nodes } = await start()
   await remove(FAR)
   await until(() => expect(removed(service)).toStrictEqual([FAR]))
-  // This one reports it again all the same.
+  // This radio reports the node again anyway.
   await reconnect()
   await until(() => expect(removed(service)).toStrictEqual([FAR, FAR]))
   expect(nodes()).toStrictEqual([OWN])

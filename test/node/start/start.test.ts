@@ -33,8 +33,8 @@ afterEach(() => rmSync(dir, { recursive: true }))
 
 const data = () => join(dir, 'data')
 
-describe('a start that is refused', () => {
-  test('reports each problem on its line, without secrets, and touches nothing', async () => {
+describe('a start is refused, and the output', () => {
+  test('names each problem on its own line, without secrets, and nothing is changed', async () => {
     const env = {
       DATA_DIR: data(),
       PORT: '70000',
@@ -56,7 +56,7 @@ describe('a start that is refused', () => {
     expect(existsSync(data())).toBe(false)
   })
 
-  test('an invalid proxy alone is one line', async () => {
+  test('is one line for an invalid proxy', async () => {
     const { code, err } = await runToEnd(built, { DATA_DIR: data(), TRUSTED_PROXIES: '10.0.0.0/33' })
     expect([code, err]).toStrictEqual([
       1,
@@ -68,7 +68,7 @@ describe('a start that is refused', () => {
     ['short', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at least 15 characters/],
     ['administrator123', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: not a common password/],
     ['x'.repeat(73), /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at most 72 bytes/],
-  ])('a first password of %s breaks the rules', async (password, line) => {
+  ])('names the rule that a first password of %s breaks', async (password, line) => {
     const { code, err, out } = await runToEnd(built, { DATA_DIR: data(), ADMIN_PASSWORD: password })
     expect(code).toBe(1)
     expect(err).toMatch(line)
@@ -81,7 +81,7 @@ describe('a start that is refused', () => {
     ['that is a file', () => join(dir, 'file'), 'EEXIST'],
     // Root cannot create anything there either.
     ['below /proc', () => '/proc/nowhere/data', 'ENOENT'],
-  ])('a data directory %s is one line', async (_where, directory, code) => {
+  ])('is one line for a data directory %s', async (_where, directory, code) => {
     writeFileSync(join(dir, 'file'), '')
     const ended = await runToEnd(built, { DATA_DIR: directory() })
     expect(ended).toStrictEqual({
@@ -91,7 +91,7 @@ describe('a start that is refused', () => {
     })
   })
 
-  test('a file that is not a database', async () => {
+  test('is one line for a file that is not a database', async () => {
     mkdirSync(data())
     writeFileSync(join(data(), 'mesh.db'), 'this is no database, and it is longer than a header '.repeat(10))
     const { code, err } = await runToEnd(built, { DATA_DIR: data() })
@@ -101,7 +101,7 @@ describe('a start that is refused', () => {
     )
   })
 
-  test('a database with a damaged page, which a backup then replaces', async () => {
+  test('is one line for a database with a damaged page, which a backup then replaces', async () => {
     const env = { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)
     const made = execFileSync(process.execPath, [buildCli(), 'backup'], {
@@ -123,7 +123,7 @@ describe('a start that is refused', () => {
     expect(await restored.stop('SIGTERM')).toBe(0)
   })
 
-  test.runIf(process.getuid?.() === 0)('files of another user, with the remedy', () => {
+  test.runIf(process.getuid?.() === 0)('names the remedy for files of another user', () => {
     mkdirSync(data())
     chmodSync(dir, 0o755)
     chmodSync(data(), 0o777)
@@ -143,7 +143,7 @@ describe('a start that is refused', () => {
     )
   })
 
-  test('a port in use', async () => {
+  test('is one line for a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = Object(other.address())
@@ -156,7 +156,7 @@ describe('a start that is refused', () => {
     )
   })
 
-  test('an address that is not on this machine', async () => {
+  test('is one line for an address that is not on this machine', async () => {
     const { code, err } = await runToEnd(built, { DATA_DIR: data(), HOST: '192.0.2.1', ADMIN_PASSWORD: GOOD_PASSWORD })
     expect([code, err]).toStrictEqual([
       1,
@@ -164,7 +164,7 @@ describe('a start that is refused', () => {
     ])
   })
 
-  test('an unreachable Redis server, without its password', async () => {
+  test('names an unreachable Redis server without its password', async () => {
     const env = { DATA_DIR: data(), SESSION_STORE: 'redis', REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }
     const { code, out, err } = await runToEnd(built, env)
     expect(code).toBe(1)
@@ -324,7 +324,7 @@ describe('secrets in files', () => {
       () => ({ ADMIN_PASSWORD_FILE: secret(GOOD_PASSWORD), ADMIN_PASSWORD: GOOD_PASSWORD }),
       'nothing because ADMIN_PASSWORD is set',
     ],
-  ])('a file %s is one line', async (_which, env, expected) => {
+  ])('a file %s stops the start with one line', async (_which, env, expected) => {
     const given = env()
     const { code, err } = await runToEnd(built, { DATA_DIR: data(), ...given })
     const line = `ADMIN_PASSWORD_FILE: found ${JSON.stringify(given.ADMIN_PASSWORD_FILE)}, expected ${expected}\n`

@@ -288,7 +288,7 @@ describe('a change', () => {
   })
 })
 
-it('access to settings', async () => {
+it('settings can be read and changed with the permissions only', async () => {
   const service = await start()
   const grant = (read: boolean, write: boolean) => ({ configuration: { read, write } })
   const none = await service.app.user('none', grant(false, false))
