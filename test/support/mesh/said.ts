@@ -11,10 +11,10 @@ export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'r
 /** Something that a node says, and where. */
 export type Said = {
   readonly kind: (typeof KINDS)[number]
-  /** Place of the sender among the nodes. */
+  /** Index of the sender in NODES. */
   readonly node: number
   readonly channel: number
-  /** A text for one node alone. */
+  /** Only texts can be direct messages. */
   readonly isDirect: boolean
 }
 
@@ -23,7 +23,7 @@ export type Eyes = { readonly read: 'all' | readonly number[]; readonly direct: 
 
 export const NODES = [0xb0000001, 0xb0000002, 0xb0000003] as const
 
-/** What of a mesh is found in an answer, and nowhere else: each item has digits or letters of its own. */
+/** What shows that an item is in an answer: digits or letters that occur nowhere else. */
 export function markOf({ kind }: Said, index: number): string {
   if (kind === 'text') return `word${index}word`
   if (kind === 'waypoint') return `place${index}place`
@@ -61,7 +61,7 @@ function dataOf(said: Said, index: number, nodeNum: number) {
   }
 }
 
-/** What a radio reports of it. */
+/** The item as a radio reports it. */
 export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(said)): FromRadioVariant {
   const to = said.kind === 'route' || (said.kind === 'text' && said.isDirect) ? LOCAL : BROADCAST
   return packet(dataOf(said, index, nodeNum), { from: nodeNum, to, channel: said.channel })
@@ -69,7 +69,7 @@ export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(sai
 
 export const nodeOf = ({ node }: Said): number => NODES[node] ?? NODES[0]
 
-/** Whether the eyes may find the mark anywhere. */
+/** Whether the viewer may find the mark of the item anywhere. */
 export function maySee({ read, direct, seesHidden }: Eyes, said: Said, hidden: ReadonlySet<number>): boolean {
   if (!seesHidden && hidden.has(nodeOf(said))) return false
   if (said.kind === 'text' && said.isDirect) return direct
@@ -91,12 +91,12 @@ export function marksIn(answers: ReadonlyMap<string, string>, all: readonly Said
   return all.map(markOf).filter((mark) => bytes.includes(mark))
 }
 
-/** The marks that these eyes may find. */
+/** The marks that this viewer may find. */
 export function marksFor(eyes: Eyes, all: readonly Said[], hidden: ReadonlySet<number>): string[] {
   return all.flatMap((said, index) => (maySee(eyes, said, hidden) ? [markOf(said, index)] : []))
 }
 
-/** The same without an account: there is no packet log, and of a node's reports of neighbours only the latest counts. */
+/** The same without an account: there is no packet log, and only the latest neighbour report of each node is shown. */
 export function marksForStrangers(
   read: readonly number[],
   all: readonly Said[],
@@ -112,7 +112,7 @@ export function marksForStrangers(
   )
 }
 
-/** Meshes of a few items on as many channels. */
+/** Meshes of a few items on this many channels. */
 export const meshesOn = (channels: number) =>
   fc.array(
     fc.record({
@@ -137,7 +137,7 @@ export const someNodes = fc.subarray([...NODES]).map((nums): ReadonlySet<number>
 
 const DAY = 86_400_000
 
-/** Requests of all routes with contents, each by its route. */
+/** Requests for all routes with data of the mesh, by route. */
 export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
   'GET /api/nodes': () => ['/api/nodes', '/api/nodes?since=1', '/api/nodes?q=!b'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
@@ -165,7 +165,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/automation/:id/runs': () => ['/api/automation/1/runs'],
 }
 
-/** Those of REQUESTS that are answered without an account too, and a few that are only refused. */
+/** The requests that are also answered without an account, and a few that are always refused. */
 export const PUBLIC_REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
   'GET /api/nodes': () => ['/api/nodes', '/api/nodes?limit=2', '/api/nodes?since=1'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),

@@ -13,21 +13,21 @@ export type SeenMesh = {
   readonly user: Client & { id: number }
   readonly admin: Client
   readonly stranger: Client
-  /** Empties the mesh, and stores these, one after the other; answers the number of the last event before them. */
+  /** Empties the mesh and stores these items, one after the other; returns the id of the last event before them. */
   play(all: readonly Said[], hidden: ReadonlySet<number>): Promise<string>
-  /** Gives the user these eyes. */
+  /** Lets the user see this much. */
   open(eyes: Eyes): void
-  /** Shows these channels to strangers, with positions of so many bits. */
+  /** Shows these channels to strangers, with positions of this many bits. */
   share(channels: readonly number[], precisionBits: number | null): void
   /** Makes these nodes ignored, and no others. */
   ignore(nodeNums: ReadonlySet<number>): void
-  /** Every byte that the client gets, by what it asked for. */
+  /** Every byte that the client gets, by path. */
   everything(client: Client, since: string): Promise<Map<string, string>>
   /** The same for a stranger. */
   everythingPublic(since: string): Promise<Map<string, string>>
 }
 
-/** An app with a mesh whose every item has a mark, and a user of any scope. */
+/** An app with a mesh in which every item has a mark, and a user whose scope can be set. */
 export async function createSeenMesh(): Promise<SeenMesh> {
   const clock = createManualClock(START)
   const events = createEvents(clock)
@@ -91,7 +91,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
     },
   }
 
-  /** The events as somebody without an account gets them who listens while they happen. */
+  /** The events that a stranger gets while they happen. */
   async function eventsForStranger(since: string): Promise<string> {
     const stream = await openEventStream(stranger)
     const happened = events.since(Number(since.split('-')[1]), Number.MAX_SAFE_INTEGER)

@@ -11,7 +11,7 @@ export type CertifiedProvider = {
 
 /**
  * The certified `oidc-provider` on a free loopback port, with one client: `origin`. It uses its defaults except for the
- * given settings; `path` belongs to the issuer.
+ * given settings; `path` is the path of the issuer.
  */
 export async function startCertifiedProvider(options: {
   origin: string

@@ -16,7 +16,7 @@ export type Behaviour = {
   keys?: Reply | ((set: { keys: Json[] }) => unknown)
   token?: Reply | ((answer: Json) => unknown)
   userInfo?: Reply | ((claims: Json) => unknown)
-  /** Happens before UserInfo answers. */
+  /** Runs before UserInfo answers. */
   meanwhile?: () => Promise<unknown>
   header?: (header: Json) => Json
   claims?: (claims: Json) => Json
@@ -49,7 +49,7 @@ export type TestProvider = {
   behave: Behaviour
   /** Published keys; the first one signs. */
   keys: TestKey[]
-  /** Who signs in next: the claims of UserInfo. */
+  /** The user who signs in next, as the claims of UserInfo. */
   user: Json & { sub: string }
   /** Methods of client authentication that discovery offers and the token endpoint accepts. */
   authentication: string[] | undefined
