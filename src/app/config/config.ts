@@ -222,7 +222,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a subject (sub) at the provider',
-    'The user who becomes an administrator when the account is created, while there is no active administrator',
+    'The user who becomes an administrator by signing in, while there is no active one',
   ),
   OIDC_GROUPS_CLAIM: variable(
     claimPath,
