@@ -17,6 +17,16 @@ async function endAndReturn({ page, signIn }: Visitor): Promise<void> {
   await signIn('admin', ADMIN_PASSWORD)
 }
 
+/** The drafts that are still there at the moment when the dialog closes. */
+async function whatIsLeftAtTheEnd({ page }: Visitor): Promise<unknown> {
+  return page.evaluate(`new Promise((resolve) => {
+    const look = () => {
+      if (document.querySelector('dialog[open]') === null) resolve(Object.keys(sessionStorage).filter((key) => key.startsWith('draft:')))
+    }
+    new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true })
+  })`)
+}
+
 test('creating a token continues after signing in again, but not after it was cancelled', async () => {
   const visitor = await openSignedIn(site, '/account')
   const { page } = visitor
@@ -31,8 +41,10 @@ test('creating a token continues after signing in again, but not after it was ca
   await expect.poll(() => dialog.getByLabel('Nodes and map: read').isChecked()).toBe(true)
   await expect.poll(() => dialog.locator('input:checked').count()).toBe(1)
   await expect.poll(() => dialog.getByLabel('Ends after').inputValue()).toBe('365')
+  const left = whatIsLeftAtTheEnd(visitor)
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
+  expect(await left).toEqual([])
   await page.reload()
   await page.getByText('No tokens yet.').waitFor()
   await page.getByRole('button', { name: 'New token' }).click()

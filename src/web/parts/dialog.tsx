@@ -20,7 +20,14 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     }
   }, [])
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={props.onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      // Before it disappears: `close` follows in a task of its own, and the page may be gone by then.
+      onBeforeToggle={({ newState }) => newState === 'closed' && props.onClose()}
+      // Browsers without that event on dialogs.
+      onClose={() => dialog.current !== null && props.onClose()}
+    >
       <div class="dialog-head">
         <h2 id={id}>{props.title}</h2>
         <button type="button" class="icon-button" aria-label={t.common.close} onClick={() => dialog.current?.close()}>
