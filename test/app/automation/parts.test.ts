@@ -26,7 +26,7 @@ describe('matching', () => {
     ['wildcard', '*test*', ['a test it is', 'test'], ['tes']],
     ['wildcard', '?', ['👍', 'x'], ['xx', '']],
     ['wildcard', 'a.c[x]', ['a.c[x]'], ['abcx']],
-  ] as const)('%s %s', (mode, word, heard, unheard) => {
+  ] as const)('mode "%s" with %s matches %j but not %j', (mode, word, heard, unheard) => {
     for (const text of heard) expect(matches({ mode, words: ['nothing', word] }, text), text).toBe(true)
     for (const text of unheard) expect(matches({ mode, words: ['nothing', word] }, text), text).toBe(false)
   })
@@ -82,7 +82,7 @@ test.each([
   [16, 11, 250, 5, 8.192 * (20.25 + 8 + 5 * 3)],
   [253, 12, 125, 8, 32.768 * (20.25 + 8 + 8 * 51)],
   [253, 12, 62.5, 8, 65.536 * (20.25 + 8 + 8 * 51)],
-])('%i bytes at SF%i, %d kHz, 4/%i', (bytes, spreadFactor, bandwidthKhz, codingRate, ms) => {
+])('the airtime of %i bytes at SF%i, %d kHz and 4/%i is %d ms', (bytes, spreadFactor, bandwidthKhz, codingRate, ms) => {
   expect(timeOnAirMs(bytes, { spreadFactor, bandwidthKhz, codingRate })).toBeCloseTo(ms, 6)
 })
 
@@ -93,6 +93,6 @@ test.each([
   ['*/7 * * * *', 5, 'runs must be at least 5 minutes apart'],
   ['0 0 29 2 *', 180, null],
   ['0 12 31 4,6,9,11 *', 5, 'is never due'],
-])('cron %s at least %i minutes apart', (pattern, minutes, problem) => {
+])('the problem of cron %s, with runs at least %i minutes apart, is %s', (pattern, minutes, problem) => {
   expect(cronProblem(pattern, minutes * 60_000, 0)).toBe(problem)
 })

@@ -122,7 +122,7 @@ describe('another origin', () => {
   const logout = (headers: Record<string, string>) => raw('POST', '/api/auth/logout', { headers })
 
   test.each([
-    ['nothing', {}, true],
+    ['no header', {}, true],
     ['sec-fetch-site: same-origin', { 'sec-fetch-site': 'same-origin' }, true],
     ['sec-fetch-site: none', { 'sec-fetch-site': 'none' }, true],
     ['sec-fetch-site: same-site', { 'sec-fetch-site': 'same-site' }, false],
@@ -141,7 +141,7 @@ describe('another origin', () => {
       { 'sec-fetch-site': 'same-origin', origin: 'https://x' },
       true,
     ],
-  ])('%s', async (_what, headers, isFine) => {
+  ])('a request with %s (%j) is allowed: %s', async (_what, headers, isFine) => {
     const audited = await auditedBy(app, async () => {
       expect(await outcomeOf(logout(headers))).toBe(isFine ? '200' : '403 cross_origin')
       expect(await outcomeOf(login(headers))).toBe(isFine ? '200' : '403 cross_origin')

@@ -34,7 +34,7 @@ describe('access by role, and the audit entry', () => {
     ['GET', '/tokens', 'token', '200', []],
     ['DELETE', '/tokens/:one', 'token', '204', ['token_revoked']],
     ['DELETE', '/tokens', 'token', '204', ['token_revoked']],
-  ] as const)('%s /api/users/:id%s', async (method, path, kind, granted, written) => {
+  ] as const)('%s /api/users/:id%s is for administrators only', async (method, path, kind, granted, written) => {
     const { anonymous, user } = await threeCallers(app)
     const { id: token } = await makeToken('meter')
     const [{ id: session }] = await sessionsOf(anna.id)

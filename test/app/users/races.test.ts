@@ -63,7 +63,7 @@ describe('two administrators at the same instant', () => {
     expect(admins(one)).toBe(1)
   })
 
-  test('in SQL, whatever the state before', async () => {
+  test('a trigger refuses to remove the last administrator, whatever the state before', async () => {
     const { store } = await opened()
     for (const change of ['is_admin = 0', 'is_active = 0', 'is_admin = 0, is_active = 0']) {
       expect(() => store.sqlite.prepare(`update users set ${change}`).run()).toThrow(/last_admin/)

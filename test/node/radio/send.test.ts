@@ -210,7 +210,7 @@ describe('POST /api/messages', () => {
     ['a'.repeat(201), 413],
     [`${'ü'.repeat(100)}a`, 413],
     ['🦉'.repeat(3000), 413],
-  ])('counts bytes: %#', async (text, status) => {
+  ])('accepts 200 bytes of text and refuses more (%#)', async (text, status) => {
     const service = await startService()
     const answer = await service.send({ text })
     expect(answer.status).toBe(status)

@@ -25,7 +25,7 @@ test.each([
     'https://mesh.example.org',
     /^__Host-mesh_oidc_[\w-]{16}=[\w-]{200,400}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   ],
-])('the cookie of an attempt %s', async (_how, origin, shape) => {
+])('the cookie of an attempt has a safe name and attributes %s', async (_how, origin, shape) => {
   app.origin = origin
   const answer = await browser.request('/api/auth/oidc/login')
   expect(answer.headers.getSetCookie()).toEqual([expect.stringMatching(shape)])

@@ -115,7 +115,7 @@ describe('OIDC_ALLOWED_GROUPS', () => {
     [['other'], '302 /login?error=oidc_not_allowed'],
     [undefined, '302 /login?error=oidc_not_allowed'],
     [{ mesh: 1 }, '302 /login?error=oidc_not_allowed'],
-  ])('groups %j: %s', async (groups, to) => {
+  ])('a user with the groups %j is sent to %s', async (groups, to) => {
     await open({ OIDC_GROUPS_CLAIM: 'groups', OIDC_ALLOWED_GROUPS: 'mesh' })
     expect((await enter(groups)).to).toBe(to)
     const made = app.store.sqlite.prepare("select count(*) as n from users where auth_provider = 'oidc'").get()

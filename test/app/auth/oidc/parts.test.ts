@@ -62,7 +62,7 @@ describe('the target after a sign-in', () => {
     '/api/auth/oidc/login?returnTo=/',
     '/api/./auth/oidc/callback',
     '/api/auth/%6fidc/login',
-  ])('%j is not', (wanted) => {
+  ])('%j is not a path of this site', (wanted) => {
     expect(sitePath(wanted)).toBeNull()
   })
 })
@@ -73,7 +73,7 @@ describe('a discovery document', () => {
     Object.fromEntries([['issuer', issuer], ...names.map((name) => [name, `${origin}/${name}`])])
 
   test.each(['https://id.example', 'https://id.example:8443/realms/x', 'http://127.0.0.1:9000', 'http://[::1]:9000'])(
-    'of %s',
+    'of %s is read completely',
     (issuer) => {
       expect(readMetadata(issuer, documentOf(issuer))).toMatchObject(documentOf(issuer))
     },

@@ -44,8 +44,8 @@ test('an authorization endpoint keeps its own query', async () => {
 
 test.each([
   ['is missing', undefined, 'callback_iss_missing'],
-  ['is another', 'https://evil.example', 'callback_iss_wrong'],
-])('an announced iss and %s', async (_what, iss, reason) => {
+  ['names another issuer', 'https://evil.example', 'callback_iss_wrong'],
+])('an announced iss that %s fails the sign-in before the code is redeemed', async (_what, iss, reason) => {
   provider.behave = {
     discovery: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }),
     callback: (query) => (iss === undefined ? undefined : query.set('iss', iss)),
@@ -119,7 +119,7 @@ test.each([
   ['ES256', 'sha256', null],
   ['ES256', 'sha512', 'claim_at_hash'],
   ['RS512', 'sha256', 'claim_at_hash'],
-])('an ID token signed with %s whose at_hash is a %s', async (alg, hash, reason) => {
+])('an ID token signed with %s whose at_hash is a %s is accepted or refused', async (alg, hash, reason) => {
   provider.keys = [await makeKey(alg)]
   let accessToken = ''
   provider.behave = {
@@ -215,7 +215,7 @@ test.each([
   ['client_secret_basic', undefined],
   ['client_secret_basic', ['client_secret_post', 'client_secret_basic']],
   ['client_secret_post', ['client_secret_post', 'private_key_jwt']],
-])('a secret with special characters by %s', async (method, offered) => {
+])('a secret with special characters is sent correctly by %s', async (method, offered) => {
   await replaceProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
   provider.authentication = offered
   await open()
@@ -226,7 +226,7 @@ test.each([
 })
 
 test.each(['client_secret_basic', 'client_secret_post'])(
-  'discovery that lists no known method, or none at all: a client registered for %s still signs in',
+  'a client registered for %s signs in even if discovery lists no known method, or none at all',
   async (method) => {
     for (const listed of [['private_key_jwt', 'x'], [], undefined]) {
       await open()
@@ -321,7 +321,7 @@ test.each([
 )
 
 test.each(['client_secret_basic', 'client_secret_post'])(
-  'a client registered for %s where discovery offers both: tried once, then remembered',
+  'a client registered for %s finds its method by trying if discovery offers both, and remembers it',
   async (method) => {
     provider.authentication = [method]
     const offered = ['client_secret_basic', 'client_secret_post']

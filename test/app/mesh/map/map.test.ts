@@ -47,7 +47,7 @@ test.each([
   ['http://127.0.0.1:9000/{z}/{x}/{y}.png', "'self' data: http://127.0.0.1:9000"],
   ['/tiles/{z}/{x}/{y}.png', "'self' data:"],
   ['', "'self' data:"],
-])('tiles of %s: pages may show images of %s, the API sends no such header', async (url, sources) => {
+])('with the tiles %s pages may show images from %s, and other answers only their own', async (url, sources) => {
   const { app } = await open({ MAP_TILE_URL: url })
   const page = await app.request('/map')
   expect(page.headers.get('content-security-policy')).toContain(`; img-src ${sources}; `)

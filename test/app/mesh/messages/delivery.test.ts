@@ -28,28 +28,28 @@ describe('the delivery state of our own packet', () => {
     ['is repeated and arrives', 'delivered', null, [written, says(OWN), says(TO)]],
     ['arrives before it is heard being repeated', 'delivered', null, [written, says(TO), says(OWN)]],
     ['fails', 'failed', 'MAX_RETRANSMIT', [written, says(OWN, 'MAX_RETRANSMIT')]],
-    ['has not failed if another node says so', 'sent', null, [written, says(OTHER, 'NO_ROUTE')]],
-    ['was not repeated if another node says so', 'sent', null, [written, says(OTHER)]],
+    ['another node reports as failed', 'sent', null, [written, says(OTHER, 'NO_ROUTE')]],
+    ['another node reports as received', 'sent', null, [written, says(OTHER)]],
     ['is refused by its destination', 'failed', 'PKI_UNKNOWN_PUBKEY', [written, says(TO, 'PKI_UNKNOWN_PUBKEY')]],
     ['is repeated and then refused', 'failed', 'NO_CHANNEL', [written, says(OWN), says(TO, 'NO_CHANNEL')]],
     [
-      'is repeated, whatever the radio reports then',
+      'is repeated and then reported as failed by the radio',
       'relayed',
       null,
       [written, says(OWN), says(OWN, 'MAX_RETRANSMIT')],
     ],
     ['fails and arrives late', 'delivered', null, [written, says(OWN, 'MAX_RETRANSMIT'), says(TO)]],
     ['fails and is repeated late', 'relayed', null, [written, says(OWN, 'TIMEOUT'), says(OWN)]],
-    ['arrives, whatever follows', 'delivered', null, [written, says(TO), says(TO, 'GOT_NAK'), lost, says(OWN)]],
+    ['arrives before other reports', 'delivered', null, [written, says(TO), says(TO, 'GOT_NAK'), lost, says(OWN)]],
     ['is lost', 'unknown', null, [written, lost]],
     ['is lost and turns up', 'delivered', null, [written, lost, says(TO)]],
     ['is lost and fails', 'failed', 'TIMEOUT', [written, lost, says(OWN, 'TIMEOUT')]],
     ['is repeated and then lost', 'relayed', null, [written, says(OWN), lost]],
     ['fails and is then lost', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), lost]],
-    ['keeps its first failure', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), says(OWN, 'NO_ROUTE')]],
+    ['fails twice, with the first error', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), says(OWN, 'NO_ROUTE')]],
     ['is refused by the radio', 'failed', 'QUEUE_ERROR_1', [written, refused]],
     ['never leaves', 'failed', 'NO_INTERFACE', [notSent]],
-  ])('%s: %s', (_what, state, error, events) => {
+  ])('that %s: %s', (_what, state, error, events) => {
     expect(follow(events)).toStrictEqual({ state, error })
   })
 

@@ -267,7 +267,7 @@ describe('access to nodes', () => {
     ['GET', `/api/nodes/${FAR}/positions`, undefined, 'read', 200],
     ['PUT', `/api/nodes/${FAR}`, { notes: 'x' }, 'write', 200],
     ['DELETE', `/api/nodes/${FAR}`, undefined, 'write', 204],
-  ] as const)('%s %s', async (method, path, body, action, status) => {
+  ] as const)('%s %s needs its permission, and changes are audited', async (method, path, body, action, status) => {
     const without = { nodes: { read: action === 'write', write: false } }
     const other = await mesh.app.user('other', without)
     const holder = await mesh.app.user('holder', { nodes: { read: true, write: action === 'write' } })

@@ -190,7 +190,7 @@ describe('GET /api/telemetry', () => {
     ['?nodeId=9&metric=a.b&from=2&to=1', 400],
     ['?nodeId=9&metric=a.b', 404],
     ['?nodeId=9', 404],
-  ])('%s: %d', async (query, status) => {
+  ])('%s is answered with %d', async (query, status) => {
     expect((await admin.send('GET', `/api/telemetry${query}`)).status).toBe(status)
   })
 
