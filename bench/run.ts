@@ -3,7 +3,7 @@
 //   --json            the table as JSON
 //   --write           puts the table into docs/performance.md, and its short form into README.md
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
-//   --scale <factor>  that, times a factor; 0.2 without --large
+//   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
 //   --only <names>    some of: requests storage packets alerts start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

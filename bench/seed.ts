@@ -9,19 +9,19 @@ export const NODES = 500
 export const MESSAGES = 20_000
 const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, stale: 0 }
 
-/** The data of several years, times a scale. */
+/** The data of several years, multiplied by a scale. */
 export const largeSizes = (scale: number) => ({
   nodes: Math.round(20_000 * scale),
   messages: Math.round(10_000_000 * scale),
   measurements: Math.round(15_000_000 * scale),
   auditEntries: Math.round(1_000_000 * scale),
-  /** Of 1000 messages and measurements, and sessions in total: what the next sweep deletes. */
+  /** What the next sweep deletes: of each 1000 messages and measurements, and of sessions in total. */
   stale: 20,
 })
 
 type Sizes = ReturnType<typeof largeSizes>
 
-/** Occurs in one message of a hundred thousand, and in one entry of the audit log of ten thousand. */
+/** Occurs in one of 100,000 messages, and in one of 10,000 entries of the audit log. */
 export const RARE_WORD = 'Kestrel'
 
 /** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept if it already exists. */
@@ -41,7 +41,7 @@ function seed(file: string, sizes: Sizes): void {
   const { sqlite, close } = openDatabase(unfinished)
   const now = Date.now()
   sqlite.pragma('synchronous = OFF')
-  // Each page is written once, to its place.
+  // Each page is written once, in its place.
   sqlite.pragma('journal_mode = OFF')
   sqlite.pragma('cache_size = -200000')
   sqlite.exec('begin')
@@ -55,7 +55,7 @@ function seed(file: string, sizes: Sizes): void {
   sqlite.exec('commit')
   sqlite.pragma('journal_mode = WAL')
   close()
-  // Else the service's first checkpoint would wait for the disk to take all of it.
+  // Otherwise the service's first checkpoint would wait until all of it is on the disk.
   diskFiles.sync(unfinished)
   renameSync(unfinished, file)
 }
@@ -106,7 +106,7 @@ function insertNodes(sqlite: Database.Database, { nodes }: Sizes, now: number): 
     .run(nodes, now, now, now, now)
 }
 
-/** A year of them, and of each thousand `stale` older ones; every tenth is a direct message. */
+/** The messages of a year; `stale` of each thousand are older, and every tenth is a direct message. */
 function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: Sizes, now: number): void {
   const span = stale === 0 ? messages * 1000 : (365 * DAY_MS * 1000) / (1000 - stale)
   const step = Math.floor(span / messages)
@@ -122,7 +122,7 @@ function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: S
     .run(messages)
 }
 
-/** Thirty days of them, and of each thousand `stale` older ones. Their hours exist, except for the last twelve. */
+/** The measurements of thirty days; `stale` of each thousand are older. The last twelve hours are due for a roll-up. */
 function insertMeasurements(sqlite: Database.Database, { measurements, nodes, stale }: Sizes, now: number): void {
   const names = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds']
   const addMetric = sqlite.prepare('insert or ignore into metrics (name) values (?)')

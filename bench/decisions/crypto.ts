@@ -1,4 +1,4 @@
-// node bench/decisions/crypto.ts: the figures behind two decisions of the README.
+// node bench/decisions/crypto.ts: the figures of bcrypt-on-node.md and cookie-signatures.md in docs/decisions.
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { hash } from '@node-rs/bcrypt'

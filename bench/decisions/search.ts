@@ -18,7 +18,7 @@ function random(): number {
   return seed / 2_147_483_647
 }
 
-/** The words of the documentation, as often as it uses them. */
+/** The words of the documentation, with their frequencies. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WORDS = globSync('{README.md,docs/**/*.md}', { cwd: ROOT })
   .toSorted()
@@ -76,7 +76,7 @@ function sizeOf(database: Database.Database): number {
   )
 }
 
-/** Milliseconds of CPU for `ROWS` in slices, and microseconds for each further one in transactions of 10. */
+/** CPU time: milliseconds for `ROWS` rows in slices, and microseconds for each further row in transactions of 10. */
 function fill(database: Database.Database): { bulkMs: number; insertUs: number } {
   seed = 7
   const insert = database.prepare('insert into messages (text) values (?)')

@@ -18,7 +18,7 @@ import { report } from '../table.ts'
 const NODES = 250
 /** Of each kind; 1000 for the figures of docs/edge.md. */
 const PACKETS = Number(process.env['BENCH_EDGE_PACKETS'] ?? 200)
-/** One packet of the whole mesh each so many milliseconds. */
+/** Milliseconds between two packets of the whole mesh. */
 const EVERY_MS = 1000
 const SOURCE = { kind: 'ingest', name: 'bench' } as const
 const ORIGIN = 'http://edge.test'
@@ -171,7 +171,7 @@ async function measureWrites(database: D1Database): Promise<void> {
       if (passed.length > 0) await keep(passed)
     }
     const rows = (counter.written - before) / PACKETS
-    const sampled = sampleSeconds === 0 ? '' : `, sampled each ${sampleSeconds} s`
+    const sampled = sampleSeconds === 0 ? '' : `, sampled every ${sampleSeconds} s`
     const isMixed = kind === 'mixture'
     report(
       `edge: rows written for a packet, ${kind}, ${size} a delivery${sampled}`,

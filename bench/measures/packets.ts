@@ -96,7 +96,7 @@ function inserting(from: SqliteStore, to: SqliteStore, table: string): Writing {
   return { rows: select.all(), write: (row) => insert.run(row) }
 }
 
-/** What a packet changes of its sender: once per sender in a batch. */
+/** What a packet changes about its sender: once per sender in a batch. */
 function updatingNodes(from: SqliteStore, to: SqliteStore): Writing {
   const heard: number[] = from.sqlite.prepare('select from_node_num from packets order by id').pluck().all().map(Number)
   const columns = ['last_heard', 'hops_away', 'snr', 'rssi', 'channel', 'via_mqtt', 'latitude', 'longitude', 'altitude']
@@ -170,7 +170,7 @@ async function openSite(scratch: string, nodes: number, people: number): Promise
 /** How long a busy machine may go without storing any waiting packet. */
 const PATIENCE_MS = 10_000
 
-/** Packets in the log, each once: when all that were sent are stored, or no more arrive. */
+/** The number of different packets in the log, once all that were sent are stored or no more arrive. */
 async function countStored(file: string, sent: number): Promise<number> {
   const sqlite = new Database(file, { readonly: true })
   const count = sqlite.prepare('select count(distinct packet_id) from packets').pluck()
@@ -205,7 +205,7 @@ export async function measureLive(scratch: string): Promise<void> {
     const heard = await ask<Told>(readers, 'end')
     const told = `${lost} of ${sent.toLocaleString('en')} lost, ${core.toFixed(0)} % of a core`
     report(`2,000 packets/s for ${LIVE_SECONDS} s with 200 readers`, told, 'none lost', lost === 0 && heard.ended === 0)
-    const p95 = `p95 ${heard.p95} ms, longest ${heard.longest} ms, ${heard.resets} gaps told`
+    const p95 = `p95 ${heard.p95} ms, longest ${heard.longest} ms, ${heard.resets} gaps reported`
     report('events of them, from the radio to the reader', p95, 'p95 ≤ 300 ms', heard.p95 <= 300 && heard.resets === 0)
   } finally {
     await stop(readers)

@@ -49,11 +49,11 @@ function filtered(now: number): readonly (readonly [work: string, path: string])
     ['messages of a channel', '/api/messages?channel=1'],
     ['messages, 1000 of them', '/api/messages?limit=1000'],
     ['messages, signed', '/api/messages?signed=true'],
-    ['messages, a word that none has', '/api/messages?q=Nowhereatall'],
+    ['messages, a word that does not occur', '/api/messages?q=Nowhereatall'],
     ['messages, two letters', '/api/messages?q=zq'],
     ['nodes, a word', '/api/nodes?q=number%2012'],
-    ['nodes heard lately', '/api/nodes?activeWithin=3600'],
-    ['audit log, a word that none has', '/api/audit?q=Nowhereatall'],
+    ['recently heard nodes', '/api/nodes?activeWithin=3600'],
+    ['audit log, a word that does not occur', '/api/audit?q=Nowhereatall'],
     ['audit log, refused logins', '/api/audit?action=login_failed'],
     ['audit log, a day', `/api/audit?resource=users&from=${now - 30 * DAY_MS}&to=${now - 29 * DAY_MS}`],
     ['audit log, verified', '/api/audit/verify'],
@@ -73,8 +73,8 @@ const searches = (now: number) =>
   [
     ['search of a rare word in messages', `/api/messages?q=${RARE_WORD}`],
     ['direct conversation', `/api/messages?with=${NODE}`],
-    ['messages since an hour', `/api/messages?since=${now - 3_600_000}`],
-    ['messages since a year', `/api/messages?since=${now - 360 * DAY_MS}`],
+    ['messages of the last hour', `/api/messages?since=${now - 3_600_000}`],
+    ['messages of the last year', `/api/messages?since=${now - 360 * DAY_MS}`],
     ['search of a rare word in the audit log', `/api/audit?q=${RARE_WORD}`],
   ] as const
 
@@ -157,7 +157,7 @@ async function measureSearch(large: Large, work: string, path: string): Promise<
   report(work, `${cpu.toFixed(1)} ms, ${seen.toFixed(1)} ms seen`, '≤ 20, ≤ 50 ms', cpu <= 20 && seen <= 50)
 }
 
-/** Into memory, as the database of a running service is: the start was measured without, and would leave it so. */
+/** Reads the file into memory, where a running service has it; the measurement of the start dropped it from there. */
 async function readThrough(file: string): Promise<void> {
   for await (const _ of createReadStream(file, { highWaterMark: 2 ** 20 })) continue
 }
@@ -169,7 +169,7 @@ export async function measurePauses(dataDir: string): Promise<void> {
   try {
     const start = await watch('after the start, while the audit log is sealed', () => whenSettled(dataDir))
     reportWait(start)
-    const quiet = await watch('nobody else, for a second', () => wait(1000))
+    const quiet = await watch('without load, for a second', () => wait(1000))
     reportWait(quiet)
     for (const [work, path] of searches(Date.now())) await measureSearch(large, work, path)
     const plain: Wait[] = []
@@ -198,7 +198,7 @@ export async function measurePauses(dataDir: string): Promise<void> {
       }),
     )
     await wait(Math.max(0, large.begunAt + FIRST_SWEEP_MS - 2000 - performance.now()))
-    reportWait(await watch('sweeps, and what else runs by itself', () => wait(SWEEPS_MS)))
+    reportWait(await watch('sweeps and other background work', () => wait(SWEEPS_MS)))
   } finally {
     await large.close()
   }
