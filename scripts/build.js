@@ -12,7 +12,7 @@ import { noCertificates, withoutCertificates } from './certificates.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** A fifth of the program otherwise, read and run at each start. */
+/** These would be a fifth of the program, read and run at each start. */
 const withoutAttestations = {
   name: 'without-attestations',
   setup({ onResolve, onLoad }) {

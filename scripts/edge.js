@@ -35,7 +35,7 @@ async function buildWorker() {
       sourcemap: true,
       reportCompressedSize: false,
       rolldownOptions: {
-        // Unused parts of a library are left out, although its package does not declare that they may be.
+        // Leaves out unused parts of a library even if its package does not declare that this is safe.
         treeshake: { manualPureFunctions: [SCHEMAS], moduleSideEffects: (id) => !id.includes('/node_modules/') },
         output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false },
       },

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes a release into release/: the archive for npm, the image for each platform where a container engine is, the bill of
-# materials, and checksums of all. PLATFORMS names others than linux/amd64 and linux/arm64. Refuses a work tree that is not committed, and a version without a part in CHANGELOG.md.
+# Makes a release in release/: the archive for npm, the image for each platform if there is a container engine, the bill
+# of materials, and checksums of all files. PLATFORMS names platforms other than linux/amd64 and linux/arm64. Refuses
+# uncommitted changes, and a version without a section in CHANGELOG.md.
 set -eu
 cd "$(dirname "$0")/.."
 version=$(node -p "require('./package.json').version")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Copies what the built service needs at run time on this machine, and nothing else, into the folder $1. The build carries
-# its packages in itself, but for @node-rs/bcrypt, which is native.
+# Copies what the built service needs at run time on this machine, and nothing else, into the folder $1. The build
+# contains its packages, except @node-rs/bcrypt, which is native.
 set -eu
 to=$1
 libc=$(node -p "process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime ? 'musl' : ''")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests talk to real peers; six of them are Debian packages, and those that are named are more. Installs what is
-# missing when it may, else says so.
+# The tests use real servers and tools: six Debian packages, and the commands named as arguments. Installs the missing
+# ones as root, and otherwise says what is missing.
 set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"

@@ -6,7 +6,7 @@ import { parseSync } from 'vite'
 import { noCertificates, withoutCertificates } from './certificates.js'
 import { replaceExports } from './exports.js'
 
-/** The name under which `withoutDescriptions` has zod imported: a schema that nobody uses is left out. */
+/** The name under which `withoutDescriptions` imports zod, so that unused schemas are left out. */
 export const SCHEMAS = '$schemas'
 
 export function workerPlugins(root) {
@@ -78,7 +78,7 @@ const ABSENT = new Set([
 ])
 const HOLDERS = new Set(['ctx', 'ports', 'c.var.ctx', "c.get('ctx')"])
 
-/** Where the service asks for a port that the edge never has, the answer is known: what follows only with it goes. */
+/** Checks for a port that the edge never has always give the same answer: code that needs the port is left out. */
 function withoutPorts() {
   return {
     name: 'without-ports',
@@ -156,7 +156,7 @@ function each(node, onNode) {
   }
 }
 
-/** Replaces ranges, from the end to the beginning; ranges within another one disappear with it. */
+/** Replaces ranges, from the end to the beginning; a range within another one is replaced with it. */
 function cut(code, ranges) {
   const outer = ranges.filter(([from, to]) => !ranges.some(([a, b]) => a <= from && to <= b && b - a > to - from))
   return outer
