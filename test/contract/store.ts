@@ -102,7 +102,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(entries.map(({ details }) => details)).toEqual([{ to: 'Y' }])
     })
 
-    test('a change by somebody who has lost the administrator role by then is rolled back', async () => {
+    test('a change by somebody who has lost the administrator role in the meantime is rolled back', async () => {
       const store = await open()
       await store.db
         .insert(users)

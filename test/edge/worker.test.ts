@@ -48,7 +48,7 @@ test.each([
   expect(JSON.stringify(errors())).not.toMatch(/ {4}at /)
 })
 
-test('a database without tables is told from a broken one, and works without a restart once it has them', async () => {
+test('a database without tables is distinguished from a broken one, and works without a restart once it has them', async () => {
   const workerd = await start(SCENARIO_ENV, { migrated: false })
   expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))
   await expect

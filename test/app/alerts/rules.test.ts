@@ -64,7 +64,7 @@ test('other users neither see nor change a rule; administrators see it and can e
   expect(await ask(alerts.admin, 'DELETE', `/rules/${id}`)).toMatchObject({ status: 204 })
 })
 
-test('a rule needs the permission for what it watches, and a destination of its own owner', async () => {
+test('a rule needs the permission for what it watches, and a destination of the same owner', async () => {
   const ann = await alerts.app.user('ann', { nodes: { read: false, write: false } })
   for (const path of ['/rules', '/rules/preview']) {
     expect(await ask(ann, 'POST', path, RULE)).toMatchObject({

@@ -158,7 +158,7 @@ describe('another origin', () => {
     expect((await raw('HEAD', '/api/users', { headers })).status).toBe(200)
   })
 
-  test('PUBLIC_URL counts as an own origin, whatever its path', async () => {
+  test('the origin of PUBLIC_URL counts as our own, whatever its path', async () => {
     app.close()
     app = await createTestApp({ env: { PUBLIC_URL: 'https://Mesh.example.org:443/base/' } })
     admin = await app.admin()

@@ -49,7 +49,7 @@ test('refused requests change nothing and do not count', async () => {
 
 test('one address may write five times as much, over all its users', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '4', WRITES_PER_MINUTE: '1' } })
-  // Each is created by the administrator and signs in from an address of its own.
+  // Each is created by the administrator and signs in from its own address.
   const users: Client[] = []
   for (let n = 0; n < 11; n++) {
     app.ip = `192.0.2.${n}`
@@ -82,7 +82,7 @@ test('a token uses up the allowance of its owner', async () => {
   expect(await outcomeOf(makeToken(anna))).toBe('429 rate_limited')
 })
 
-test('deliveries of a collector have an allowance of their own', async () => {
+test('deliveries of a collector have their own allowance', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '6', WRITES_PER_MINUTE: '1' } })
   const admin = await app.admin()
   const made = await admin.send('POST', '/api/tokens', { name: 'collector', scopes: ['ingest'] })

@@ -32,7 +32,7 @@ export function ingestScenarios(admin: () => Client): void {
   const difference = (before: Record<string, number>, after: Record<string, number>) =>
     Object.fromEntries(Object.entries(after).map(([table, n]) => [table, n - (before[table] ?? 0)]))
 
-  test('a delivery is stored once, however often and at whatever moment it comes', async () => {
+  test('a delivery is stored once, however often and whenever it arrives', async () => {
     const before = await count()
     const body = { source: 'hill', packets: everyKind(), receivedAt: Date.now() - 60_000 }
     const answers = await Promise.all([deliver(body), deliver(body), deliver(body)])

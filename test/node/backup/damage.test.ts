@@ -168,7 +168,7 @@ test('a file in place of the backup directory contains no backups', async () => 
   mkdirSync(directory)
 })
 
-test('a backup that belongs to another user is told from a damaged one, and hides no other', async () => {
+test('a backup that belongs to another user is distinguished from a damaged one, and hides no other', async () => {
   const other = '2026-01-15_120001'
   cpSync(pristine, join(backup, '..', other), { recursive: true })
   chmodSync(backup, 0o000)

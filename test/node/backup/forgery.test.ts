@@ -200,7 +200,7 @@ test('a password hash that would take hours is refused, an ordinary one is not',
   await expectRefused(/of cost 31, over 14/)
 })
 
-test('a backup forged under our own signature is told from an accident', async () => {
+test('a manifest that was changed under our own signature is refused', async () => {
   forge(backup, () => edit('settings.json', (text) => text.replace('30', '31')), true)
   await expectRefused(/^refused Integrity validation failed: manifest\.json does not match its signature/)
   expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: 'foreign' })

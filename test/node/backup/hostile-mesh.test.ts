@@ -115,7 +115,7 @@ function refusedCells({ sqlite }: SqliteStore): Map<string, number> {
   return refused
 }
 
-test.each([1, 2, 3])('whatever a radio sends, what is stored of it makes a valid backup: seed %d', async (seed) => {
+test.each([1, 2, 3])('whatever a radio sends, the stored data makes a valid backup (seed %d)', async (seed) => {
   const store = openMemoryStore()
   const ingest = createIngest(store)
   const next = createScribbler(seed)

@@ -184,7 +184,7 @@ describe('two instances, Redis, and nginx that alternates between them', () => {
     expect(await sections(other)).toStrictEqual(await sections(holder))
   })
 
-  test('a text goes by the radio of the other instance once, and both show its delivery', async () => {
+  test('a text is sent once, by the radio of the other instance, and both show its delivery', async () => {
     const watching = [await watchEvents(holder, headers), await watchEvents(other, headers)]
     const answer = await sendText(other, headers, 'from the one without')
     expect(answer.status).toBe(202)

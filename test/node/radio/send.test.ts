@@ -156,7 +156,7 @@ describe('POST /api/messages', () => {
     })
   })
 
-  it('keeps a report of the radio about a packet that it sends all the same', async () => {
+  it('keeps a report of the radio about a packet that it sends anyway', async () => {
     const service = await startService()
     await service.send({ text: 'one' })
     const { id: replyId } = await service.sent()

@@ -49,7 +49,7 @@ async function post(club: Club, path: string, body: object, headers: Record<stri
   return { status: answer.status, body: Object(await answer.json()) }
 }
 
-/** The radio that it goes by, 0 or 1, according to the answer; the sender is that radio. */
+/** The radio that sends it, 0 or 1, according to the answer; the packet is also from that radio. */
 async function sentBy(club: Club, path: string, body: object): Promise<number> {
   const answer = await post(club, path, body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(202)
@@ -60,7 +60,7 @@ async function sentBy(club: Club, path: string, body: object): Promise<number> {
 }
 
 const sendText = (club: Club, more: object = {}) => sentBy(club, '/api/messages', { text: 'hi', ...more })
-const askForWay = (club: Club, more: object = {}) => sentBy(club, '/api/traceroutes', { to: NODE, ...more })
+const requestTraceroute = (club: Club, more: object = {}) => sentBy(club, '/api/traceroutes', { to: NODE, ...more })
 
 /** A radio hears a text of the node, over that many hops. */
 function hear({ devices }: Club, device: number, id: number, hops: number, more: PacketValue = {}): void {
@@ -117,7 +117,7 @@ describe('the radio named in a request', () => {
       expect(await sendText(club, { radio: nameOf(club, index), text: `by ${index}` })).toBe(index)
       const { payloadVariant } = await readPacket(club, index)
       expect(payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode(`by ${index}`) })
-      expect(await askForWay(club, { radio: nameOf(club, index) })).toBe(index)
+      expect(await requestTraceroute(club, { radio: nameOf(club, index) })).toBe(index)
       expect((await readPacket(club, index)).payloadVariant.value).toMatchObject({ portnum: PortNum.TRACEROUTE_APP })
     }
     const { messages } = await club.get('/api/messages')
@@ -171,7 +171,7 @@ describe('the radio named in a request', () => {
 })
 
 describe('without a name', () => {
-  it('a broadcast goes by the first radio that has the channel and can send', async () => {
+  it('a broadcast is sent by the first radio that has the channel and can send', async () => {
     const club = await startTwo()
     expect(await sendText(club)).toBe(0)
     expect(await sendText(club, { channel: 1 })).toBe(1)
@@ -181,18 +181,18 @@ describe('without a name', () => {
     expect(await sendText(club)).toBe(1)
   })
 
-  it('a packet for a node goes by the radio that hears it over the fewest hops', async () => {
+  it('a packet for a node is sent by the radio that hears the node over the fewest hops', async () => {
     const club = await startTwo()
-    expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([0, 0])
+    expect([await sendText(club, { to: NODE }), await requestTraceroute(club)]).toStrictEqual([0, 0])
     hear(club, 0, 1, 3)
     await untilHeard(club, 3)
     hear(club, 1, 2, 1)
     await untilHeard(club, 3, 1)
-    expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([1, 1])
+    expect([await sendText(club, { to: NODE }), await requestTraceroute(club)]).toStrictEqual([1, 1])
     // The internet is the last resort.
     hear(club, 1, 3, 0, { viaMqtt: true })
     await untilHeard(club, 3, null)
-    expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([0, 0])
+    expect([await sendText(club, { to: NODE }), await requestTraceroute(club)]).toStrictEqual([0, 0])
   })
 
   it('with equal hops the latest packet decides, and old packets do not count', async () => {
@@ -206,7 +206,7 @@ describe('without a name', () => {
     await pass(club, 62)
     hear(club, 1, 3, 4)
     await untilHeard(club, 0, 4)
-    expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([1, 1])
+    expect([await sendText(club, { to: NODE }), await requestTraceroute(club)]).toStrictEqual([1, 1])
   })
 
   it('after a start the nodes reported by the radios decide', async () => {
@@ -219,10 +219,12 @@ describe('without a name', () => {
     expect(await sendText(club, { to: NODE })).toBe(1)
     // To a node in a channel, the radio must have the channel; to one of our radios, it must be another one.
     expect(await sendText(club, { to: NODE, channel: 1 })).toBe(1)
-    expect([await askForWay(club, { to: FIRST }), await askForWay(club, { to: SECOND })]).toStrictEqual([1, 0])
+    expect([await requestTraceroute(club, { to: FIRST }), await requestTraceroute(club, { to: SECOND })]).toStrictEqual(
+      [1, 0],
+    )
   })
 
-  it("a reply goes by the radio over which the original came, also to one's own message", async () => {
+  it("a reply is sent by the radio that received the original, also a reply to one's own message", async () => {
     const club = await startTwo()
     hear(club, 1, 77, 2)
     hear(club, 0, 78, 2)
@@ -232,7 +234,7 @@ describe('without a name', () => {
     expect(await sendText(club, { text: '👍', replyId: 77, emoji: true })).toBe(1)
     expect(await sendText(club, { replyId: 78 })).toBe(0)
     expect(await sendText(club, { to: NODE, replyId: 79 })).toBe(1)
-    // One that came by both goes back the shorter route.
+    // A reply to a message that both received takes the shorter route.
     hear(club, 0, 80, 3)
     hear(club, 1, 80, 1)
     await club.untilHeard(5)
@@ -266,7 +268,7 @@ describe('rules', () => {
     return found.map(({ outcome, reason, count }) => `${count} ${reason ?? outcome}`).toReversed()
   }
 
-  it('answer by the radio that heard, in its name, and only once if both heard', async () => {
+  it('answer by the radio that heard the message, in its name, and only once if both heard it', async () => {
     const club = await startTwo()
     const rule = {
       ...ACKNOWLEDGE,

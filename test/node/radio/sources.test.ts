@@ -63,7 +63,7 @@ async function startSources(): Promise<Sources> {
   }
 }
 
-it('one packet by two radios and three gateways is one message with five receptions', async () => {
+it('one packet that two radios and three gateways hear is one message with five receptions', async () => {
   const { devices, broker, get, stored } = await startSources()
   const value = textPacket(9, 'to all')
   for (const device of devices) device.send(fromRadio({ case: 'packet', value }))
@@ -105,7 +105,7 @@ it('each link has its state and reason in /api/info, without the password of the
   expect(JSON.stringify([await get('/api/info'), channels, logged])).not.toContain('hidden-word')
 })
 
-it('texts go out by the first radio that is connected', async () => {
+it('texts are sent by the first radio that is connected', async () => {
   const { devices, admin } = await startSources()
   await admin.send('POST', '/api/messages', { text: 'by the first' })
   expect((await devices[0].next('packet')).payloadVariant.case).toBe('packet')

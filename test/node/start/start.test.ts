@@ -177,14 +177,17 @@ describe('an old version of Node', () => {
   const SENTENCE =
     /^This service needs Node 22\.12 or newer and was started on (\d+\.\d+\.\d+)\. Start it with "npm start", which brings its own Node\.\n$/
 
-  test.each(['18.20.0', '20.19.2', '22.11.9'])('%s is told what to do, and nothing is touched', async (version) => {
-    const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
-    const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
-    const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { args })
-    expect(code).toBe(1)
-    expect(SENTENCE.exec(err)?.[1]).toBe(version)
-    expect(existsSync(data())).toBe(false)
-  })
+  test.each(['18.20.0', '20.19.2', '22.11.9'])(
+    '%s stops with instructions, and nothing is changed',
+    async (version) => {
+      const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
+      const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+      const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { args })
+      expect(code).toBe(1)
+      expect(SENTENCE.exec(err)?.[1]).toBe(version)
+      expect(existsSync(data())).toBe(false)
+    },
+  )
 
   const machines = ['/usr/bin/node', '/usr/local/bin/node'].filter((path) => {
     if (!existsSync(path)) return false

@@ -1,4 +1,4 @@
-// The backup commands as a program of their own.
+// The backup commands as a separate program.
 import { runBackupCommand } from '../../../src/node/backup/cli.ts'
 
 process.exitCode = await runBackupCommand(process.argv.slice(2), process.env)

@@ -14,7 +14,7 @@ export const MADE_AT = Date.UTC(2026, 0, 15, 12)
 export const MADE_NAME = '2026-01-15_120000'
 export const SECRET = 'a secret that both sides of a test know'
 
-/** A data directory of its own, removed afterwards. */
+/** A separate data directory, removed afterwards. */
 export function makeDataDir(): { dataDir: string; database: string; backups: string; remove(): void } {
   const dataDir = mkdtempSync(join(tmpdir(), 'mesh-backup-'))
   return {

@@ -15,7 +15,7 @@ export type SmallDisk = {
   remove(): void
 }
 
-/** A file system of its own, in memory. */
+/** A separate file system, in memory. */
 export function mountSmallDisk(mebibytes: number): SmallDisk {
   const dir = mkdtempSync(join(tmpdir(), 'mesh-small-disk-'))
   mount(dir, mebibytes)

@@ -22,7 +22,7 @@ export function buildCli(): string {
   return join(buildService().main, '../cli.js')
 }
 
-/** Runs a program of the console in an environment of its own. */
+/** Runs a program of the console with only this environment and PATH. */
 export function runCli(
   file: string,
   args: readonly string[],

@@ -17,7 +17,7 @@ export function fromRadio(payloadVariant: FromRadioVariant): Uint8Array {
 export type RadioDeviceOptions = {
   /** Payloads that answer `want_config_id`, config_complete included; default: a small handshake of node 1. */
   readonly handshake?: (nonce: number) => readonly Uint8Array[]
-  /** Writes each byte in a packet of its own. */
+  /** Writes each byte in a separate TCP packet. */
   readonly byteByByte?: boolean
   /** Hangs up on nobody: a client that is replaced by another one may continue to write. */
   readonly keepsClients?: boolean

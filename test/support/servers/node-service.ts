@@ -15,7 +15,7 @@ import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { listen } from '../../../src/node/http/server.ts'
 import type { Service } from '../../contract/service.ts'
 
-/** The service on Node with an empty database in a folder of its own, on a port of its own. */
+/** The service on Node with an empty database, in its own folder and on its own port. */
 export async function openNodeService(env: Readonly<Record<string, string>>): Promise<Service> {
   const directory = mkdtempSync(join(tmpdir(), 'mesh-scenarios-'))
   const parsed = parseConfig({ ...env, TRUSTED_PROXIES: '127.0.0.1' })

@@ -188,7 +188,7 @@ describe('signing in with TOTP', () => {
     for (let i = 0; i < 5; i++) expect(await outcomeOf(sendCode(second, wrong))).toBe('401 invalid_code')
     const third = await half()
     expect(await outcomeOf(sendCode(third, codeAt(secret, app.clock.now)))).toBe('429 rate_limited')
-    // The browser that she used before has a count of its own.
+    // The browser that she used before has its own count.
     await anna.send('POST', '/api/auth/logout')
     await login(anna)
     expect(await outcomeOf(sendCode(anna, codeAt(secret, app.clock.now)))).toBe('200')

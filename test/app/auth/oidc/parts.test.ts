@@ -364,7 +364,7 @@ describe('the settings', () => {
     expect(found.ok ? [] : found.problems[0]).toContain(`${name}: found ${JSON.stringify(value)}, expected `)
   })
 
-  test('of a named provider are its own, except for the redirect URI and the rules of who gets an account', () => {
+  test('are separate for each named provider, except for the redirect URI and the rules of who gets an account', () => {
     const named = {
       OIDC_PROVIDERS: 'club',
       OIDC_CLUB_ISSUER: 'https://club.example',

@@ -136,7 +136,7 @@ test('twenty first sign-ins of one subject at once create one user, and all succ
   expect(actions.filter((action) => action === 'login_success')).toHaveLength(20)
 })
 
-test('thirty people with the same name at once each get a username of their own', async () => {
+test('thirty people with the same name at once each get their own username', async () => {
   const browsers = Array.from({ length: 30 }, browser)
   const callbacks: string[] = []
   for (const [i, own] of browsers.entries()) {
@@ -212,7 +212,7 @@ test('sessions and tokens stop working when the sign-in method of their user is 
   expect(await outcomes()).toEqual({ local: open, oidc: open })
 })
 
-test('while local accounts are disabled nobody unlinks the only way in of their own', async () => {
+test('while local accounts are disabled nobody can unlink their only way to sign in', async () => {
   app.store.sqlite
     .prepare("update users set oidc_issuer = ?, oidc_subject = 'boss' where username = 'admin'")
     .run(provider.issuer)

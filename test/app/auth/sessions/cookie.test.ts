@@ -129,7 +129,7 @@ describe('the cookie', () => {
     const client = await app.admin()
     const token = /=([\w-]+)\./.exec(String(client.cookie))?.[1] ?? ''
     expect(token).toHaveLength(43)
-    // The contents of a virtual table are in tables of its own.
+    // A virtual table keeps its contents in other tables.
     const isKept = "type = 'table' and sql not like 'create virtual%'"
     const tables = app.store.sqlite.prepare(`select name from sqlite_master where ${isKept}`).pluck().all()
     const dump = tables.flatMap((name) => app.store.sqlite.prepare(`select * from "${String(name)}"`).all())

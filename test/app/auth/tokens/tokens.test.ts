@@ -189,7 +189,7 @@ describe('using a token', () => {
     expect((await statusOf(token, 'Token')).authenticated).toBe(false)
   })
 
-  test('an Authorization header decides alone, whatever the cookie', async () => {
+  test('the cookie is ignored if there is an Authorization header', async () => {
     const { token } = await made(['nodes:read'])
     const cookie = String(anna.cookie)
     const status = async (authorization: string) =>
@@ -322,7 +322,7 @@ describe('a refusal names what is missing', () => {
     expect(await detailOf(bearer(token, path))).toMatchObject([code, expect.any(String), detail])
   })
 
-  test('a stream of events ends the scopes that the owner loses meanwhile', async () => {
+  test('an open stream of events loses the scopes that the owner loses', async () => {
     const admin = await app.admin()
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
     const { token } = await made(['backup', 'nodes:read'])

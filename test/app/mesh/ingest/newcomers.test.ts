@@ -154,7 +154,7 @@ describe('new nodes of a source', () => {
     expect(await mesh.node(1)).toMatchObject({ longName: 'Known' })
     await hear([2], START, OTHER_BROKER)
     expect(countOf('node_num < 3')).toBe(2)
-    // Their messages are stored all the same.
+    // Their messages are stored anyway.
     expect(mesh.count('messages')).toBe(MOST_NEW_NODES + 502)
     const metrics = await (await mesh.app.admin()).send('GET', '/api/metrics')
     expect(await metrics.text()).toContain('mesh_new_nodes_refused_total{source="broker"} 501')

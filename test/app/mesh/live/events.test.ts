@@ -93,7 +93,7 @@ it('gives readers at the same position only what each may read, even when events
   ])
 })
 
-it("reports by the next beat, once, that the reader's permissions have changed", async () => {
+it("reports a change of the reader's permissions once, at the next beat at the latest", async () => {
   const reader = await app.user('reader')
   const admin = await app.admin()
   const stream = await connect(reader)

@@ -57,7 +57,7 @@ async function deleteNode(nodeNum = FAR): Promise<number> {
   return (await admin.send('DELETE', `/api/nodes/${nodeNum}`)).status
 }
 
-describe('a node disappears in one step of few rows, whatever it has', () => {
+describe('a node disappears in one step that changes few rows, however much data it has', () => {
   /** Rows that change when the node is deleted. */
   const changesOfDeletion = async () => {
     const admin = await app.admin()
@@ -67,12 +67,12 @@ describe('a node disappears in one step of few rows, whatever it has', () => {
     return (changes.get() ?? 0) - before
   }
 
-  test('its own rows alone while no text index has it', async () => {
+  test('only its own rows while no text index contains it', async () => {
     app.store.sqlite.exec('update text_indexes set indexed_from = 1000000')
     expect(await changesOfDeletion()).toBeLessThan(10)
   })
 
-  test('and ten of the text indexes of nodes and of the audit log', async () => {
+  test('ten more rows in the text indexes of nodes and of the audit log', async () => {
     expect(await changesOfDeletion()).toBe(17)
   })
 })

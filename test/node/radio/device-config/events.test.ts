@@ -66,7 +66,7 @@ it('a change is reported when it begins and when it ends, to users who may read 
   expect(changesIn(untold)).toStrictEqual([])
 })
 
-it('a change is no longer reported to a user who lost the permission meanwhile, and continues', async () => {
+it('a change continues, but is no longer reported to a user who has lost the permission', async () => {
   const service = await start()
   const writer = await service.app.user('writer', { configuration: { read: true, write: true }, nodes: READ })
   const told = await watch(writer)
