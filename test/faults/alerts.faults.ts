@@ -14,7 +14,7 @@ import { figure } from './figures.ts'
 
 const PASSWORD = 'the first administrator'
 const HOLDS = 'This instance has the radios and the schedules'
-/** Side by side: a round lasts at least as long as the lease of the killed instance. */
+/** Run side by side: a round lasts at least as long as the lease of the killed instance. */
 const HILLS = 5
 const ROUNDS = 20
 const DESTINATIONS = 3
@@ -82,7 +82,7 @@ function rowsOf<T>(dir: string, query: string): T[] {
 
 async function until(isSo: () => boolean | Promise<boolean>, seconds: number): Promise<void> {
   for (let tries = 0; !(await isSo()); tries++) {
-    if (tries === seconds * 20) throw new Error('it did not come to that')
+    if (tries === seconds * 20) throw new Error('the expected state was not reached')
     await wait(50)
   }
 }
@@ -158,7 +158,7 @@ test('kill -9 between event, outbox and delivery: no alert is lost, and none is 
     'alerts: texts stored, and alerts of them',
     `${sum(found.map(({ texts }) => texts))}, ${sum(found.map(({ alerts }) => alerts.length))}`,
   )
-  figure('alerts: messages that arrived, and again with the same id', `${messages}, ${arrived - messages}`)
+  figure('alerts: messages that arrived, and repeats with the same ID', `${messages}, ${arrived - messages}`)
   for (const [index, { acknowledged, texts, alerts }] of found.entries()) {
     expect(texts).toBeGreaterThanOrEqual(acknowledged)
     expect(alerts).toHaveLength(texts)
@@ -187,7 +187,7 @@ describe.skipIf(!canMount)('a disk that is full while an alert is due', () => {
       expect(await health()).toMatchObject({ unavailable: 'disk' })
       const arrivedWhileFull = receiver.at('/disk/0').arrived
       const said = lines.filter((line) => line.includes('could not be sent')).length
-      figure('alerts: lines in the log about sending, of 15 s with a full disk', said)
+      figure('alerts: lines in the log about sending, in 15 s with a full disk', said)
       disk.clear()
       await until(async () => (await fetch(`${url}/api/health`)).status === 200, 60)
       const again = await deliver(url, bearer, 'help again')

@@ -80,13 +80,13 @@ beforeEach(() => {
 })
 afterEach(() => clearInterval(traffic))
 
-/** Until the mesh has changed as much as it does while a hand aims. */
+/** Waits until the mesh has changed as much as it does while a hand aims. */
 async function aim(): Promise<void> {
   const before = heard
   await expect.poll(() => heard - before).toBeGreaterThanOrEqual(PACKETS_WHILE_AIMING)
 }
 
-/** Reads what it says within `name`, moves the mouse there, and presses after packets came. Answers what it read. */
+/** Returns the text of the element `name` around the target, and clicks on the target once packets have arrived. */
 async function clickOn(target: Locator, name = '*'): Promise<string> {
   const { page } = mesh.admin
   const { said, x, y } = await target.evaluate((element, part) => {
@@ -101,7 +101,7 @@ async function clickOn(target: Locator, name = '*'): Promise<string> {
   return said
 }
 
-/** Clicks again and again; each answers whether it hit what was aimed at. */
+/** Clicks `CLICKS` times; `click` returns whether it hit its target. */
 async function clickAll(where: string, click: (round: number) => Promise<boolean>): Promise<void> {
   const hits: boolean[] = []
   for (let round = 0; round < CLICKS; round++) hits.push(await click(round))
@@ -166,7 +166,7 @@ test('messages: clicks open the intended conversation, and the details of the in
   const details = log.getByRole('button', { name: 'Details' })
   await clickAll('texts', async (round) => {
     await page.mouse.move(700, 40)
-    // Whoever opened details reads: new texts wait below.
+    // While details are open, new texts wait below.
     await log.evaluate((box) => box.scrollTo(0, box.scrollHeight))
     await page.locator('.to-end').waitFor({ state: 'detached' })
     await log.hover({ position: { x: 5, y: 200 } })
@@ -238,7 +238,7 @@ test('map: clicks on clusters zoom into the intended one', async () => {
   await clickAll('clusters', async (round) => {
     const town = centreOf(round)
     const near = centreOf(round < TOWNS / 2 ? round + TOWN_COLUMNS : round - TOWN_COLUMNS)
-    // Its neighbour is in the middle: the cluster itself stands aside.
+    // The map is centred on the town beside it, so the cluster is not in the middle.
     await openMap(near, TOWN_ZOOM)
     const { x, y } = await pixelOf(town, await readView())
     await page.mouse.move(x - 60, y - 40)

@@ -25,7 +25,7 @@ const REAL = Array.from({ length: 300 }, (_, index) => 0x0a000000 + index)
 const FIRST_INVENTED = 0x10000000
 const LOUD = 0x0f000000
 const BATCH = 200
-/** The longest time for a small answer beyond what the machine itself takes: it stores the flood on the same core. */
+/** How much longer a small answer may take than on an idle service: it stores the flood on the same core. */
 const LIMIT_MS = 1000
 
 let dir: string
@@ -96,7 +96,7 @@ function createLongest(): { begin(): () => void; longest(): Took } {
 const countOf = (store: SqliteStore, table: string): number =>
   Number(store.sqlite.prepare(`select count(*) from ${table}`).pluck().get())
 
-test('300 nodes of a week survive 1,000,000 invented ones in a day', async () => {
+test('300 nodes heard for a week survive 1,000,000 invented ones in a day', async () => {
   const INVENTED = 1_000_000
   const HOURS = 24
   // The limits of the service take days to reach: the same rule with a hundredth of the rows.
@@ -161,12 +161,15 @@ test('300 nodes of a week survive 1,000,000 invented ones in a day', async () =>
   }
   const after = readReal(store, began)
   figure('invented senders in a day, and packets in all', `${sent}, ${packets}`)
-  figure('real nodes of a week that survived', `${after.nodes.length} of ${before.nodes.length}`)
+  figure('real nodes, heard for a week, that survived', `${after.nodes.length} of ${before.nodes.length}`)
   for (const [what, { waited, computed }] of [
     ['batch stored', batches.longest()],
     ['slice of upkeep', slices.longest()],
   ] as const)
-    figure(`longest ${what}, and the most that one computed`, `${waited.toFixed(0)} ms, ${computed.toFixed(0)} ms`)
+    figure(
+      `longest ${what}, and the longest computing time of one`,
+      `${waited.toFixed(0)} ms, ${computed.toFixed(0)} ms`,
+    )
   figure('nodes and messages in the end', `${countOf(store, 'nodes')}, ${countOf(store, 'messages')}`)
   expect(after).toStrictEqual(before)
   expect(countOf(store, 'nodes')).toBeLessThanOrEqual(MOST_NODES)
@@ -197,7 +200,7 @@ async function startFlooder(): Promise<{
     flood: async (what) => {
       child.send(what)
       const sent = await hear()
-      if ('url' in sent) throw new Error('the flooder began anew')
+      if ('url' in sent) throw new Error('the flooder started again')
       return sent
     },
     stop: () => child.disconnect(),

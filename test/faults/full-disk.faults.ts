@@ -47,7 +47,7 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
 
   const until = async (condition: () => Promise<boolean>) => {
     for (let tries = 0; !(await condition()); tries++) {
-      if (tries === 100) throw new Error('it did not come to that')
+      if (tries === 100) throw new Error('the expected state was not reached')
       await new Promise((resolve) => setTimeout(resolve, 1000))
     }
   }

@@ -46,7 +46,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => site.close())
 
-test('two thousand nodes pan and zoom with all lines, grouped and one by one', async () => {
+test('a map of two thousand nodes pans and zooms with all lines, grouped and one by one', async () => {
   const { page, complaints } = await openSignedIn(site, '/map')
   await page.getByText(`${NODES.toLocaleString('en-GB')} nodes on the map`).waitFor()
   const box = await page.locator('.map').boundingBox()

@@ -13,7 +13,7 @@ const PACKETS_PER_SECOND = 2
 const SECONDS = 60
 /** Received by one open page in a minute. */
 const MOST_A_MINUTE = 50_000
-/** Received by one page in its first seconds, without its scripts and styles, which a browser has from the last time. */
+/** Received by one page in its first seconds, without its scripts and styles, which a browser has cached. */
 const MOST_AT_FIRST = 300_000
 const FIRST_MS = 4000
 const PAGES = pagesWith('!10000001')
@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => mesh.close())
 
 type Counted = {
-  /** Since the last time. */
+  /** Since the last call. */
   take(): { total: number; by: Map<string, number> }
   isFinished(path: string): boolean
 }
@@ -159,11 +159,11 @@ test(`an open page draws at most ${MOST_A_MINUTE / 1000} kB a minute at ${PACKET
   expect(Math.max(...most)).toBeLessThanOrEqual(MOST_A_MINUTE)
 })
 
-test('on a bad link the last known list is there before the new one has come', async () => {
+test('on a slow connection the last known list is shown before the new one arrives', async () => {
   const { page, goto } = await openPage('/nodes')
   const rows = page.locator('tbody .row-link')
   await rows.first().waitFor()
-  // Until it is kept.
+  // Until the browser has stored it.
   await wait(FIRST_MS)
   const cdp = await page.context().newCDPSession(page)
   const { take, isFinished } = await countBytes(cdp)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** To the process of the readers. */
+/** Messages to the process of the readers. */
 export const commandSchema = z.enum(['go', 'rest'])
 
 /** How many answers there were of each status. */

@@ -114,7 +114,7 @@ const at = (waits: readonly number[], share: number) =>
 const told = (waits: readonly number[]) =>
   `p50 ${at(waits, 0.5).toFixed(1)} ms, p99 ${at(waits, 0.99).toFixed(1)} ms of ${waits.length}`
 
-test('5,000 people who poll the public map slow nobody down who is signed in', async () => {
+test('5,000 people who poll the public map do not slow down signed-in users', async () => {
   await probe(WARM_UP_MS)
   const quiet: number[] = []
   const loaded: number[] = []

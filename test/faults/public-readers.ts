@@ -6,7 +6,7 @@ import { commandSchema, type readersReport } from './public-plan.ts'
 
 // Readers of the public map in a process of their own: `fork` it with the port of the service and their number. They
 // poll as the pages do, each from an address of its own. "go" starts them, "rest" stops them and answers the counts.
-// Real readers have computers of their own: these give way to everything else on this machine.
+// Real readers have their own computers, so these yield to everything else on this machine.
 
 /** How often a page asks for each of these. */
 const POLLED = [
@@ -15,7 +15,7 @@ const POLLED = [
   ['/api/auth/status', 60_000],
 ] as const
 const TICK_MS = 5
-/** What is overdue because this machine was busy is left out: real readers would not come all at once. */
+/** Requests that are overdue because this machine was busy are skipped: real readers would not come all at once. */
 const MOST_IN_TICK = 12
 
 setPriority(19)
@@ -52,7 +52,7 @@ function ask(reader: (typeof readers)[number], path: string): void {
     .end()
 }
 
-/** Each reader began at another moment: in each tick a share of them asks. */
+/** Readers started at different moments: in each tick some of them ask. */
 function poll(): () => void {
   const began = performance.now()
   const sent = POLLED.map(() => 0)

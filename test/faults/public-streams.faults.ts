@@ -24,7 +24,7 @@ let cookie: string
 let token: string
 
 beforeAll(async () => {
-  // This machine is the proxy in front of the service: it says the addresses.
+  // This machine is the proxy in front of the service, and names the addresses of clients.
   service = await startService(buildService(), {
     DATA_DIR: dir,
     ADMIN_PASSWORD: PASSWORD,
@@ -94,9 +94,9 @@ async function probe(): Promise<number[]> {
 const told = (waits: readonly number[]) =>
   `p50 ${waits[Math.floor(PROBES * 0.5)]?.toFixed(1)} ms, p99 ${waits[Math.floor(PROBES * 0.99)]?.toFixed(1)} ms`
 
-test('a thousand strangers listen, the worst ones keep nobody out, and all streams end when it is switched off', async () => {
+test('a thousand strangers listen; the greediest keep nobody out; switching public access off ends all streams', async () => {
   figure('a signed-in user, nobody listens', told(await probe()))
-  // Ten addresses take all they can, and say that they are others.
+  // Ten addresses open as many streams as they can, and claim to be others.
   const greedy: Listener[] = []
   for (let n = 0; n < 10 * (MAX_PUBLIC_STREAMS_OF_ADDRESS + 5); n++) {
     greedy.push(await listen(`203.0.113.${n % 10}, 198.51.100.${n % 10}`))
@@ -133,7 +133,7 @@ test('a thousand strangers listen, the worst ones keep nobody out, and all strea
   figure('from a packet to the last of all readers', `${Math.round(performance.now() - asked)} ms`)
   expect(open.filter(isTold).length).toBe(open.filter(({ hasEnded }) => !hasEnded).length)
   expect([...open, ...greedy].some(({ heard }) => heard.includes('for the family'))).toBe(false)
-  // They differ only in where they began, and in when they had a beat.
+  // They differ only in where they began, and in the times of their beats.
   const tail = ({ heard }: Listener) => heard.slice(heard.indexOf('"for the town"')).replaceAll(': beat\n\n', '')
   const last = new Set(open.filter(isTold).map(tail))
   expect(last.size).toBe(1)

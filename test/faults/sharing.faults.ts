@@ -14,7 +14,7 @@ const RUNTIMES: readonly [string, () => Promise<Service>][] = [
 ]
 
 test.each(RUNTIMES)(
-  'on %s nobody finds anything in a thousand random meshes that is not for them, and everything that is',
+  'on %s everybody finds exactly what is meant for them in a thousand random meshes',
   async (runtime, open) => {
     const service = await open()
     const began = performance.now()

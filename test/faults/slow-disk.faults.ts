@@ -106,7 +106,7 @@ test('refused logins and started sign-ins on a disk with 100 ms per flush keep n
   const flushes = await disk.end()
   waits.sort((a, b) => a - b)
   const worst = Math.round(waits.at(-1) ?? Infinity)
-  figure('refused logins and begun sign-ins a second', EACH_A_SECOND * 2)
+  figure('refused logins and started sign-ins a second', EACH_A_SECOND * 2)
   figure('answers', JSON.stringify(Object.fromEntries(statuses)))
   figure(`flushes of ${FLUSH_MS} ms meanwhile`, flushes)
   figure(
