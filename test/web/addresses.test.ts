@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => site.close())
 afterEach(closeVisits)
 
-test('an odd address shows what it can, and causes no refused request', async () => {
+test('a malformed address shows what it can, and causes no refused request', async () => {
   const { page, goto, complaints } = await openSignedIn(site, '/account')
   const refused: string[] = []
   const pending = new Set<unknown>()
@@ -53,7 +53,7 @@ test('an odd address shows what it can, and causes no refused request', async ()
   }
   await goto('/nodes')
   await page.getByText('Castle Hill Relay').waitFor()
-  // Of the pages themselves, two are of impossible nodes; of the API none.
+  // Two pages are about impossible nodes and answer 404 themselves; no request to the API is refused.
   const none = ['/nodes/!ffffffff', '/nodes/!00000000']
   expect(refused).toEqual(none.map((path) => `404 ${site.base}${path}`))
   expect(complaints).toEqual(none.map(() => expect.stringContaining('404 (Not Found)')))

@@ -229,7 +229,7 @@ test('every setting of the API can be changed, and the audit log has the previou
   await ground.getByLabel('Tiles', { exact: true }).selectOption('From an address')
   await ground.getByLabel('Address of the tiles').fill(`${site.base}/{z}/{x}/{y}.png`)
   await ground.getByLabel('Attribution').fill('The mapping club')
-  // Its images are allowed to a page that is loaded again.
+  // A page may load its images once it is reloaded.
   await Promise.all([page.waitForEvent('load'), ground.getByRole('button', { name: 'Save the background' }).click()])
   await expect.poll(() => ground.getByLabel('Address of the tiles').inputValue()).toBe(`${site.base}/{z}/{x}/{y}.png`)
   const after = await readSettings()
@@ -303,7 +303,7 @@ test('opening an entry does not widen the table on a phone', async () => {
   await expect.poll(excess).toBeLessThan(2)
 })
 
-test('a backup is downloaded completely, told from a damaged one, and deleted after a confirmation', async () => {
+test('a backup is downloaded completely, distinguished from a damaged one, and deleted after a confirmation', async () => {
   await page.goto(`${site.base}/backups`)
   await page.getByRole('button', { name: 'Back up now' }).click()
   const row = page.locator('tbody tr')

@@ -71,7 +71,7 @@ test('three clicks start watching a node', async () => {
   await page.getByText(/^Tell me when .+ was not heard for 2 h\.$/).waitFor()
 })
 
-test('the nodes of a rule are found by name, and taken out again', async () => {
+test('the nodes of a rule are found by name, and removed again', async () => {
   const { page } = visitor
   await visitor.goto('/alerts')
   await page
@@ -125,7 +125,7 @@ test('an area is drawn on the map, corner by corner', async () => {
   expect([points.length, north > south, west < east]).toStrictEqual([3, true, true])
 })
 
-test('a rule is silenced about one node, and says so until that is taken back', async () => {
+test('a rule is muted for one node, and says so until it is unmuted', async () => {
   const { page } = visitor
   const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
   const { id: ruleId } = rules.find(({ rule }: { rule: { name: string } }) => rule.name === 'Valley')

@@ -59,7 +59,7 @@ test('a list is one tab stop, and arrow keys lead through it', async () => {
   expect(await visitor.violations()).toEqual([])
 })
 
-test('on a wall the pages are large, turn by themselves and have no controls', async () => {
+test('on a wall the pages are large, alternate automatically and have no controls', async () => {
   const wall = await site.visit({
     viewport: { width: 1920, height: 1080 },
     storageState: await visitor.page.context().storageState(),
@@ -98,13 +98,13 @@ test('on a wall the pages are large, turn by themselves and have no controls', a
 
 const PAGES = [...pagesWith('!a0cb0001'), '/users/new']
 
-/** The pressable elements of the open page that are drawn, and what is too small or out of reach of them. */
+/** The visible controls of the open page that are not high enough. */
 const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span')]
   .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !each.closest('.sr-only, .skip'))
   .map((each) => ({ name: (each.textContent || each.ariaLabel || each.placeholder || each.type).trim().slice(0, 40), height: each.getBoundingClientRect().height }))
   .filter(({ height }) => height > 0 && height < 43.5).map(({ name, height }) => name + ' ' + height)`
 
-test('on a phone everything that is pressed is 44 px high, and a toast covers none of it at the end of a page', async () => {
+test('on a phone each control is 44 px high, and a toast covers none of them at the end of a page', async () => {
   const phone = await site.visit({
     viewport: { width: 390, height: 780 },
     isMobile: true,

@@ -15,7 +15,7 @@ import { openDatabase } from '../../src/node/database.ts'
 import { openSite, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
-/** Drawn as it is, what follows it would be read from right to left. */
+/** Drawn unchanged, it would make the text after it read from right to left. */
 const TURNED = 'Club\u202egnp\u2066x'
 const PAGES = [
   '/',
@@ -97,7 +97,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-test.each(PAGES)('no name turns the text of %s', async (path) => {
+test.each(PAGES)('no name reverses the text of %s', async (path) => {
   const { page, goto } = visitor
   await goto(path)
   await page.locator('.progress p').waitFor({ state: 'detached' })
@@ -110,7 +110,7 @@ test.each(PAGES)('no name turns the text of %s', async (path) => {
   expect(found).toEqual([])
 })
 
-test('a dialog and a message about a name keep the direction, too', async () => {
+test('a dialog and a message about a name keep their direction too', async () => {
   const { page, goto } = visitor
   await goto('/alerts')
   const row = page.locator('li', { hasText: 'A new node' })

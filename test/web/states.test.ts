@@ -7,20 +7,20 @@ import { openSite, type Site, type Visitor } from '../support/web/site.ts'
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 
-/** Something that opens on a page, beyond the page itself. */
+/** Something that opens on a page, such as a dialog. */
 type State = {
   readonly name: string
   /** The source that draws it. */
   readonly of: string
   readonly path: string
   readonly onPhone?: boolean
-  /** Until it is seen. */
+  /** Resolves once it is visible. */
   open(page: Page): Promise<unknown>
 }
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 const dialogOf = (page: Page) => page.getByRole('dialog').waitFor()
-/** A button, and the window that it opens. */
+/** Presses buttons, and waits for the dialog that they open. */
 const pressed =
   (...names: readonly (string | RegExp)[]) =>
   async (page: Page) => {
@@ -241,9 +241,9 @@ const STATES: readonly State[] = [
   },
 ]
 
-/** Sources whose windows need a radio, a provider or a lost factor: the tests that open them look at them too. */
+/** Sources whose dialogs need a radio, a provider or a lost factor: the tests that open them check them too. */
 const ELSEWHERE = {
-  'parts/dialog.tsx': 'the windows themselves',
+  'parts/dialog.tsx': 'the dialogs themselves',
   'parts/proof.tsx': 'people/lost-factor.test.ts',
   'parts/recovery-codes.tsx': 'people/second-factor.test.ts',
   'parts/shell/revived-decision.tsx': 'administration.test.ts',
@@ -280,7 +280,7 @@ test.each(STATES)('axe-core finds nothing, light and dark: $name', async ({ path
   expect(await violations()).toEqual([])
 })
 
-test('every source that opens something is among these', () => {
+test('every source that opens something is in these lists', () => {
   const root = join(import.meta.dirname, '../../src/web')
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.tsx'))
   const opens = /<Dialog|askFirst\(|<details|role="listbox"|aria-expanded|popover/

@@ -43,7 +43,7 @@ test.each(['/', '/login', '/users/7', '/nodes/!a0cb0001?sort=name', '/nodes/'])(
 )
 
 test.each(['/apiary', '/other/nodes', '/nodes/!a0cb00011', '/users/0'])(
-  '%s is not found, as the application says',
+  '%s is not found, and the page says so',
   async (path) => {
     const etag = (await get('/')).headers.get('etag') ?? ''
     const answer = await get(path, { 'if-none-match': etag })
@@ -74,7 +74,7 @@ test.each([
   expect(await answer.text()).not.toContain('secret')
 })
 
-test('an unchanged file costs no body, also compressed', async () => {
+test('an unchanged file is sent without a body, also when compressed', async () => {
   const etag = (await get('/')).headers.get('etag') ?? ''
   expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
   const again = await get('/', { 'if-none-match': etag, 'accept-encoding': 'br' })
@@ -82,7 +82,7 @@ test('an unchanged file costs no body, also compressed', async () => {
   expect((await get('/assets/main-abc.js', { 'if-none-match': etag })).status).toBe(200)
 })
 
-test('files are compressed as the browser prefers, and not if it refuses', async () => {
+test('files are compressed as the browser prefers, or not at all if it refuses', async () => {
   const packed = async (accepted: string) => {
     const answer = await get('/assets/main-abc.js', { 'accept-encoding': accepted })
     return [answer.headers.get('content-encoding'), Buffer.from(await answer.arrayBuffer())] as const
@@ -95,7 +95,7 @@ test('files are compressed as the browser prefers, and not if it refuses', async
   expect([none, plain.toString()]).toEqual([null, SCRIPT])
 })
 
-test('HEAD has no body, every other method is refused as by the API', async () => {
+test('HEAD has no body; every other method is refused, as by the API', async () => {
   const head = await get('/', {}, 'HEAD')
   expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([200, '', String(HTML.length)])
   const whole = createApp(() => app.ports, pages)
@@ -106,7 +106,7 @@ test('HEAD has no body, every other method is refused as by the API', async () =
   }
 })
 
-test('behind a proxy with a path the page names its files under that path', async () => {
+test('behind a proxy with a path, the page names its files below that path', async () => {
   const below = serveSite(site, 'https://example.org/mesh/')
   const answer = await below(new Request('http://mesh.test/'))
   expect(await answer.text()).toContain('src="/mesh/assets/main-abc.js"')
@@ -117,7 +117,7 @@ test('without a build it says what to do', async () => {
   expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('npm run build')])
 })
 
-test('pages have the security headers and need no session; the API stays the API', async () => {
+test('pages have the security headers and need no session; paths of the API still reach the API', async () => {
   const whole = createApp(() => app.ports, pages)
   const page = await whole.request('/users')
   expect(await page.text()).toBe(HTML)

@@ -28,7 +28,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('nodes that a page names are loaded together and once, and one that nobody knows is shown by id', async () => {
+test('nodes that a page names are loaded together and only once; an unknown one is shown by its ID', async () => {
   expect([nameOf(7, '!7'), nameOf(8, '!8'), nameOf(9, '!9')]).toEqual(['!7', '!8', '!9'])
   await vi.dynamicImportSettled()
   await pass(100)
@@ -48,7 +48,7 @@ test('names that could not be loaded come when the service is back', async () =>
   expect(nameOf(7, '!7')).toBe('Hill')
 })
 
-test('the service is asked for nodes once somebody stopped typing; matches that begin with the words come first', async () => {
+test('the service is asked for nodes once typing has stopped; matches that begin with the words come first', async () => {
   let wanted: string | null = null
   const { current, unmount } = mountHook(() => useFoundNodes(wanted))
   await pass(1000)

@@ -187,7 +187,7 @@ test('reset marks all data as outdated; access requests the status', async () =>
   expect(asked).toBe(1)
 })
 
-test('a stranger gets a stream where something is shown, without the position of a user, and polls without a place', async () => {
+test('a stranger gets a new stream while public access shows something, and polls when too many are open', async () => {
   const stream = await open()
   await stream.say(event('7', 'node', { nodeNum: 7 }))
   showToStrangers(true)

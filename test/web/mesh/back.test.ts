@@ -35,7 +35,7 @@ afterAll(() => mesh.close())
 const textAt = (page: Page, x: number, y: number) =>
   page.evaluate(`document.elementFromPoint(${x}, ${y}).closest('tr').textContent.slice(0, 40)`)
 
-test('back leads to the same place of the list of nodes, and what came meanwhile waits', async () => {
+test('back leads to the same place in the list of nodes, and new rows wait', async () => {
   const { page, goto } = mesh.admin
   await goto('/nodes')
   await isLive(mesh.admin)
@@ -58,7 +58,7 @@ test('back leads to the same place of the list of nodes, and what came meanwhile
   expect(await textAt(page, 600, 500)).toBe(row)
 })
 
-test('back leads to the same place of the packets, with all that was loaded', async () => {
+test('back leads to the same place in the packet log, with everything that was loaded', async () => {
   const { page, goto } = mesh.admin
   await goto('/packets')
   await isLive(mesh.admin)

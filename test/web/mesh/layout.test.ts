@@ -44,7 +44,7 @@ afterAll(() => mesh.close())
 test.each([
   ['at a desk', DESK],
   ['on a phone', PHONE],
-])('no page jumps while it loads on a bad link, %s', { timeout: 400_000 }, async (_name, options) => {
+])('no page jumps while it loads on a slow connection, %s', { timeout: 400_000 }, async (_name, options) => {
   const storageState = await mesh.admin.page.context().storageState()
   const jumps: unknown[] = []
   const waiting = [...PAGES]

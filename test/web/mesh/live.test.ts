@@ -98,7 +98,7 @@ test('without a radio nothing is lost: the text stays, and the reason is shown',
   expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('Can you hear me?')
 })
 
-test('a stream that is cut resumes at its position; an unreachable service is waited for', async () => {
+test('a stream that is cut resumes at its position; the page waits for an unreachable service', async () => {
   const visitor = await mesh.join('traveller', { messages: READ, nodes: READ }, behindProxy)
   const { page } = visitor
   await visitor.goto('/messages')

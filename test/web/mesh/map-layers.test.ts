@@ -50,7 +50,7 @@ describe('the demo mesh', () => {
   })
   afterAll(() => site.close())
 
-  test('layers are switched by themselves, and stay as they are after a reload', async () => {
+  test('each layer has its own switch, which keeps its state after a reload', async () => {
     const { page, complaints, violations } = await openSignedIn(site, '/map')
     await page.getByText('25 nodes on the map').waitFor()
     await page.locator('.waypoint').first().waitFor()
@@ -108,7 +108,7 @@ describe('the demo mesh', () => {
     expect(await shown()).not.toContain('−14.25 dB')
   })
 
-  test('a way leads from the page of a node to the map, which shows it whole and dims the others', async () => {
+  test('the page of a node leads to its route on the map, which shows all of it and dims the others', async () => {
     const { page, goto, complaints } = await openSignedIn(site, '/map')
     await page.getByText('25 nodes on the map').waitFor()
     await page.locator('.map-name').first().waitFor({ state: 'attached' })

@@ -102,7 +102,7 @@ describe('tiles chosen on the page Settings', () => {
     await night.close()
   })
 
-  test('are seen before they are saved, and then on the map; the page says who learns what', async () => {
+  test('have a preview before they are saved, and are then on the map; the page says who learns what', async () => {
     const { page, goto, violations, complaints } = await openSignedIn(site, '/settings', { colorScheme: 'light' })
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Background of the map' }) })
     await card.getByLabel('Tiles', { exact: true }).selectOption('From an address')
@@ -132,7 +132,7 @@ describe('tiles chosen on the page Settings', () => {
     expect(complaints.filter((complaint) => !own.some((origin) => complaint.startsWith(origin)))).toEqual([])
   })
 
-  test('an address without its parts is refused in words', async () => {
+  test('an address that is not https is refused with the reason', async () => {
     const { page } = await openSignedIn(site, '/settings')
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Background of the map' }) })
     await card.getByLabel('Tiles', { exact: true }).selectOption('From an address')

@@ -57,7 +57,7 @@ test('there is no choice with only one radio that can send, or without the permi
   await writer.goto('/messages?channel=0')
   await writer.page.getByLabel('Write a message').fill('from the writer')
   await writer.page.getByRole('button', { name: 'Send' }).click()
-  // By then a choice would be shown.
+  // By now a choice would be shown.
   await writer.page.locator('.message.out', { hasText: 'from the writer' }).getByText('Sent by the radio').waitFor()
   await expect.poll(() => writer.page.getByLabel('Send with').count()).toBe(0)
   const { page } = mesh.admin

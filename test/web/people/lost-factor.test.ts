@@ -100,7 +100,7 @@ test('an administrator removes the factors of a user, after a proof, and the use
   await lost.visitor.page.context().close()
 })
 
-test('a proof that is not given changes nothing', async () => {
+test('without the proof nothing is changed', async () => {
   const lost = await newUser()
   const proof = await beginRemoval(lost.username)
   await admin.page.keyboard.press('Escape')
@@ -137,7 +137,7 @@ test('where administrators need a second factor from now on, an open session lea
   const secret = (await page.getByLabel('Or type this key into the app').textContent()) ?? ''
   await page.getByLabel('Six digits from the app').fill(codeAt(secret, Date.now()))
   await page.getByRole('button', { name: 'Confirm' }).click()
-  // The page behind goes on, the codes stay until they are kept.
+  // The page behind the dialog continues; the codes stay until the user confirms that they are stored.
   await page.getByRole('heading', { name: 'Nodes', level: 1, includeHidden: true }).waitFor()
   expect(await page.locator('code', { hasText: /^[a-z0-9]{4}-/ }).textContent()).toMatch(/^([a-z0-9-]{19}\n){9}/)
   expect(await visitor.violations()).toEqual([])

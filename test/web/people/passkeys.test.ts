@@ -103,7 +103,7 @@ test.each([
   ['a security key without user verification', 'usb', false],
   ['a device without user verification', 'internal', false],
 ] as const)(
-  '%s signs in after the password, and alone only if it verifies its user',
+  '%s signs in after the password, and without one only if it verifies its user',
   async (name, kind, isVerified) => {
     const { page } = owner
     await plugIn(kind, isVerified)

@@ -45,7 +45,7 @@ describe('with local accounts', () => {
     expect(visitor.complaints.filter((url) => !url.startsWith(provider.issuer))).toEqual([])
   })
 
-  test('any failure there comes back as a sentence that says what to do', async () => {
+  test('each failure there is shown as a sentence that says what to do', async () => {
     const visitor = await site.visit()
     const { page } = visitor
     const failure = async (text: string) => {
@@ -110,7 +110,7 @@ describe('accounts that exist already', () => {
     await provider.close()
   })
 
-  test('a user links the account to one there, signs in by either, and unlinks it', async () => {
+  test('a user links the account to one at the provider, signs in either way, and unlinks it', async () => {
     provider.user = { sub: 'the owner', name: 'Somebody else there' }
     const { page } = admin
     await page.getByRole('button', { name: 'Link with your organisation' }).click()
@@ -131,7 +131,7 @@ describe('accounts that exist already', () => {
     await other.page.context().close()
   })
 
-  test('an invitation is made, shown once, opened by its user, and worth nothing afterwards', async () => {
+  test('an invitation is created, shown once, opened by its user, and invalid afterwards', async () => {
     const { page } = admin
     await admin.goto('/users/new')
     await page.getByRole('radio', { name: 'at a provider' }).check()
@@ -186,7 +186,7 @@ describe('several providers, and straight to the first one', () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  test('there without a click; after a sign-out the page stays, with a button for each', async () => {
+  test('signs in there without a click; after a sign-out the page stays, with a button for each provider', async () => {
     const { page, goto } = await site.visit()
     await goto('/nodes')
     await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()

@@ -31,7 +31,7 @@ test('an authenticator app is set up with a QR code, and recovery codes are show
   await code.waitFor()
   secret = (await page.getByLabel('Or type this key into the app').textContent()) ?? ''
   expect(secret).toMatch(/^[A-Z2-7]{32}$/)
-  // As a phone sees it, also in the dark.
+  // As a phone's camera sees it, also in dark mode.
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     const seen = new URL(readQr(await code.screenshot()))
@@ -54,7 +54,7 @@ test('an authenticator app is set up with a QR code, and recovery codes are show
   expect(await overflowOf(page)).toBeLessThanOrEqual(0)
 })
 
-test('from then on the code is asked for; without the phone a recovery code signs in', async () => {
+test('from then on sign-in asks for the code; without the phone a recovery code signs in', async () => {
   const other = await site.visit()
   const { page } = other
   await other.goto('/login')

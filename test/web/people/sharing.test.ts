@@ -95,7 +95,7 @@ test('a page that strangers do not see asks them to sign in', async () => {
   expect(new URL(stranger.page.url()).search).toBe('?returnTo=%2Faccount')
 })
 
-test('an administrator sees as a guest, and stops where it began', async () => {
+test('an administrator sees the pages as a guest, and returns to where this began', async () => {
   const { page } = admin
   await page.goto(`${site.base}/users?q=guest`)
   await page.getByRole('link', { name: 'guest', exact: true }).click()

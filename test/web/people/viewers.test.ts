@@ -11,7 +11,7 @@ const READ = { read: true, write: false }
 const [HALL, TRACKER, HIDEOUT] = [0xa0cc0001, 0xa0cc0002, 0xa0cc0003]
 const FAMILY = 2
 
-/** What is found somewhere on the pages, each in words of its own. */
+/** What the pages may show; each has its own words, which occur nowhere else. */
 const WORDS = {
   hall: 'Village Hall',
   tracker: 'Cat Tracker',
@@ -73,7 +73,7 @@ async function fill(store: SqliteStore): Promise<void> {
   await ingest.store(told.map((each) => heard(each, { at })))
 }
 
-/** What is on the page that opens there, once this is. */
+/** What the page at `path` shows, once it shows `expected`. */
 async function whatIsOn({ page, goto }: Visitor, path: string, expected: string): Promise<What[]> {
   await goto(path)
   await page.locator('main').getByText(expected).first().waitFor()
@@ -122,7 +122,7 @@ test('a stranger sees the chosen channel, without places of others, hidden nodes
   expect(stranger.complaints).toEqual([])
 })
 
-test('a guest sees the same with a search, a member the channel of the family as well, an administrator all', async () => {
+test('a guest sees the same and can search, a member also sees the channel of the family, an administrator everything', async () => {
   const guest = await walk(await visitAs('guest'), true)
   expect(guest).toMatchObject({ nodes: NODES, place: false, found: ['hall', 'town'] })
   expect(guest.messages).toEqual(['hall', 'town'])
