@@ -41,7 +41,7 @@ export function navigate(path: string, options: { replace?: boolean } = {}): voi
     isReturning.value = false
   }
   place.value = readPlace()
-  if (!options.replace) scrollTo(0, 0)
+  if (!options.replace) scrollPage(0)
 }
 
 /** Identifies an entry of the history, also after a reload. */
@@ -63,9 +63,17 @@ const MOST_LEFT = 50
 export const isReturning = signal(false)
 let entry = ''
 
+function pageTop(): number {
+  return document.querySelector('.scroller')?.scrollTop ?? 0
+}
+
+function scrollPage(top: number): void {
+  document.querySelector('.scroller')?.scrollTo(0, top)
+}
+
 function leaveEntry(): void {
   left.delete(entry)
-  left.set(entry, { page: scrollY, list: document.querySelector('.virtual')?.scrollTop ?? 0 })
+  left.set(entry, { page: pageTop(), list: document.querySelector('.virtual')?.scrollTop ?? 0 })
   const [oldest] = left.keys()
   if (left.size > MOST_LEFT && oldest !== undefined) left.delete(oldest)
 }
@@ -87,9 +95,9 @@ function returnTo({ page, list }: Left): void {
   const step = () => {
     if (listening.signal.aborted) return
     const box = document.querySelector('.virtual')
-    scrollTo(0, page)
+    scrollPage(page)
     if (box !== null) box.scrollTop = list
-    const isThere = Math.abs(scrollY - page) < 2 && Math.abs((box?.scrollTop ?? 0) - list) < 2
+    const isThere = Math.abs(pageTop() - page) < 2 && Math.abs((box?.scrollTop ?? 0) - list) < 2
     if (!isThere && Date.now() < until) requestAnimationFrame(step)
     // The lists must notice first that they are scrolled.
     else requestAnimationFrame(() => requestAnimationFrame(stop))
@@ -135,7 +143,7 @@ export function followLinks(): void {
     const known = left.get(entry)
     isReturning.value = known !== undefined
     place.value = readPlace()
-    if (known === undefined) scrollTo(0, 0)
+    if (known === undefined) scrollPage(0)
     else returnTo(known)
   })
   document.addEventListener('click', (event) => {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { t } from '../strings.ts'
 import { useAction } from '../state/load.ts'
-import { Failure } from './notice.tsx'
+import { Failure, openDialogs, Toaster } from './notice.tsx'
 import { Icon } from './icon.tsx'
 
 /** A modal window: the browser keeps the focus inside and closes it on Escape. */
@@ -13,7 +13,9 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
   useEffect(() => {
     const opener = document.activeElement
     dialog.current?.showModal()
+    openDialogs.value = [...openDialogs.peek(), id]
     return () => {
+      openDialogs.value = openDialogs.peek().filter((each) => each !== id)
       // The element that opened it, such as a deleted row, may no longer exist; the page's heading always does.
       const next = opener?.isConnected ? opener : document.querySelector('h1')
       if (next instanceof HTMLElement) next.focus()
@@ -34,7 +36,8 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
           <Icon name="close" />
         </button>
       </div>
-      {props.children}
+      <div class="dialog-body">{props.children}</div>
+      <Toaster dialog={id} />
     </dialog>
   )
 }

@@ -67,10 +67,14 @@ export function say(text: string): void {
   }, 5000)
 }
 
-export function Toaster() {
+/** The open windows, the topmost last. */
+export const openDialogs = signal<readonly string[]>([])
+
+/** The place for what `say` shows: one in each window, and one on the page, of which the topmost is used. */
+export function Toaster({ dialog }: { dialog?: string }) {
   return (
     <div class="toaster" role="status">
-      {toast.value !== null && (
+      {toast.value !== null && openDialogs.value.at(-1) === dialog && (
         <div class="toast" key={toast.value.id}>
           <Icon name="check" />
           {toast.value.text}

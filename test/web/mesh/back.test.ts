@@ -67,8 +67,9 @@ test('back leads to the same place in the packet log, with everything that was l
     await page.getByRole('button', { name: 'Show more' }).click()
   }
   await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThanOrEqual(600)
-  await page.evaluate(`scrollTo(0, ${DEPTH})`)
-  const y = () => page.evaluate('scrollY')
+  const scroller = page.locator('.scroller')
+  await scroller.evaluate((element, top) => element.scrollTo(0, top), DEPTH)
+  const y = () => scroller.evaluate(({ scrollTop }) => scrollTop)
   await expect.poll(y).toBe(DEPTH)
   const row = await textAt(page, 600, 400)
   await page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: 'Neighbours' }).click()

@@ -62,10 +62,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="main">
         <Progress />
         {seeingAs !== null && <SeeingAsBar {...seeingAs} />}
-        {isAdmin.value && <RevivedNotice />}
-        <main id="content" tabIndex={-1}>
-          {children}
-        </main>
+        <div class="scroller">
+          {isAdmin.value && <RevivedNotice />}
+          <main id="content" tabIndex={-1}>
+            {children}
+          </main>
+        </div>
         <Troubles />
       </div>
       {isFinding.value && <Finder onClose={() => (isFinding.value = false)} />}
@@ -223,25 +225,32 @@ function TabBar() {
           {!isStranger.value && seeingAs === null && <SignOut />}
         </div>
       )}
-      {all.slice(0, 4).map((entry) => (
-        <a class="tab" key={entry.path} href={href(entry.path)} aria-current={isHere(entry.path) ? 'page' : undefined}>
-          <Icon name={entry.icon} />
-          {entry.name}
-          <UnreadBadge path={entry.path} />
-        </a>
-      ))}
-      {isStranger.value ? (
-        <a class="tab" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
-          <Icon name="account" />
-          {t.shell.signIn}
-        </a>
-      ) : (
-        <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-          <Icon name="menu" />
-          {t.shell.menu}
-          <Unread count={firing.value} what={t.shell.firing} />
-        </button>
-      )}
+      <div class="tabs">
+        {all.slice(0, 4).map((entry) => (
+          <a
+            class="tab"
+            key={entry.path}
+            href={href(entry.path)}
+            aria-current={isHere(entry.path) ? 'page' : undefined}
+          >
+            <Icon name={entry.icon} />
+            {entry.name}
+            <UnreadBadge path={entry.path} />
+          </a>
+        ))}
+        {isStranger.value ? (
+          <a class="tab" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
+            <Icon name="account" />
+            {t.shell.signIn}
+          </a>
+        ) : (
+          <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+            <Icon name="menu" />
+            {t.shell.menu}
+            <Unread count={firing.value} what={t.shell.firing} />
+          </button>
+        )}
+      </div>
     </nav>
   )
 }
