@@ -13,6 +13,8 @@ export const common = {
   retry: 'Try again',
   loading: 'Loading…',
   more: 'Show more',
+  printAll: 'Print all',
+  notAllOnPaper: 'The list goes on: “Print all” on its page prints the rest too, up to 10,000 rows.',
   newer: (n: number) => `${n} newer`,
   notLoaded: 'This was not loaded before the connection was lost.',
   moved: 'Order has changed',

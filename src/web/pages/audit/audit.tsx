@@ -5,6 +5,7 @@ import { useAction } from '../../state/load.ts'
 import { Field, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogTable, More } from '../../parts/list/log-table.tsx'
+import { MOST_AT_ONCE } from '../../parts/list/whole-list.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -19,7 +20,7 @@ import { MAX_SEARCH } from '../../../shared/limits.ts'
 import type { ExportFormat } from '../../../shared/access/audit-actions.ts'
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
-const PAGE = '100'
+const PAGE = 100
 /** The maximum length of an action or an area. */
 const MAX_NAME = 100
 
@@ -48,10 +49,12 @@ export function AuditPage() {
   const loaded = useSignal(key)
   const turn = useRef(0)
   const { busy, error, run } = useAction()
-  const load = async (cursor: number | null) => {
+  const load = async (cursor: number | null, limit = PAGE) => {
     const mine = ++turn.current
     const page = await ask(
-      api.audit.$get({ query: { ...filters, limit: PAGE, ...(cursor !== null && { cursor: String(cursor) }) } }),
+      api.audit.$get({
+        query: { ...filters, limit: String(limit), ...(cursor !== null && { cursor: String(cursor) }) },
+      }),
     )
     if (mine !== turn.current) return
     entries.value = cursor === null ? page.entries : [...(entries.value ?? []), ...page.entries]
@@ -88,7 +91,15 @@ export function AuditPage() {
           <AuditTable entries={steady.rows} />
         </SteadyList>
       )}
-      <More next={next.value} isBusy={busy.value} onMore={(cursor) => void run(() => load(cursor))} />
+      <More
+        next={next.value}
+        isBusy={busy.value}
+        onMore={(cursor) => void run(() => load(cursor))}
+        loadNext={async () => {
+          await load(next.peek(), MOST_AT_ONCE)
+          return next.peek() !== null
+        }}
+      />
     </Page>
   )
 }

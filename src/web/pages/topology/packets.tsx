@@ -10,6 +10,7 @@ import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../../parts/list/log-table.tsx'
+import { MOST_AT_ONCE } from '../../parts/list/whole-list.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
@@ -24,7 +25,7 @@ type Packet = InferResponseType<typeof api.packets.$get>['packets'][number]
 type Filter = { readonly port: string; readonly from: string }
 
 const POLL_MS = 4000
-const PAGE_SIZE = '100'
+const PAGE_SIZE = 100
 
 /** The log of heard packets. */
 export function PacketsPage() {
@@ -59,7 +60,7 @@ function Filters({ port, from }: Filter) {
 }
 
 function Packets(filter: Filter) {
-  const { packets, next, isBusy, error, more, reload } = usePackets(filter)
+  const { packets, next, isBusy, error, more, loadNext, reload } = usePackets(filter)
   const steady = useSteady('packets', packets ?? [], idOf)
   return (
     <>
@@ -86,7 +87,7 @@ function Packets(filter: Filter) {
           </LogTable>
         </SteadyList>
       )}
-      <More next={next} isBusy={isBusy} onMore={more} />
+      <More next={next} isBusy={isBusy} onMore={more} loadNext={loadNext} />
     </>
   )
 }
@@ -98,11 +99,11 @@ function usePackets({ port, from }: Filter) {
   const known = useSignal<readonly Packet[] | null>(null)
   const next = useSignal<number | null>(null)
   const action = useAction()
-  const load = (before: number | null) =>
+  const load = (before: number | null, limit = PAGE_SIZE) =>
     ask(
       api.packets.$get({
         query: {
-          limit: PAGE_SIZE,
+          limit: String(limit),
           ...(port !== '' && { port }),
           ...(from !== '' && { from }),
           ...(before !== null && { before: String(before) }),
@@ -119,18 +120,21 @@ function usePackets({ port, from }: Filter) {
     if (isGap || known.peek() === null) next.value = page.nextBefore
     known.value = merge(isGap ? [] : (known.peek() ?? []), page.packets)
   }, [newest.data.value])
-  const more = (before: number) =>
-    void action.run(async () => {
-      const page = await load(before)
-      known.value = merge(known.peek() ?? [], page.packets)
-      next.value = page.nextBefore
-    })
+  const loadOlder = async (before: number | null, limit: number) => {
+    const page = await load(before, limit)
+    known.value = merge(known.peek() ?? [], page.packets)
+    next.value = page.nextBefore
+  }
   return {
     packets: known.value,
     next: next.value,
     isBusy: action.busy.value,
     error: action.error.value ?? newest.error.value,
-    more,
+    more: (before: number) => void action.run(() => loadOlder(before, PAGE_SIZE)),
+    loadNext: async () => {
+      await loadOlder(next.peek(), MOST_AT_ONCE)
+      return next.peek() !== null
+    },
     reload: newest.reload,
   }
 }

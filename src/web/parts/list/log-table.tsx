@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { dateTime, stamp } from '../../format.ts'
 import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
+import { PrintAll } from './whole-list.tsx'
 
 type Heading = { readonly name: string; readonly wideOnly?: boolean }
 
@@ -84,12 +85,23 @@ export function RawFacts({ facts }: { facts: readonly (readonly [name: string, v
   )
 }
 
+type MoreProps<C> = {
+  next: C | null
+  isBusy: boolean
+  onMore(next: C): void
+  /** As in `PrintAll`, for lists that are printed. */
+  loadNext?: () => Promise<boolean>
+}
+
 /** Loads the next rows; empty at the end of the list. */
-export function More<C>({ next, isBusy, onMore }: { next: C | null; isBusy: boolean; onMore(next: C): void }) {
+export function More<C>({ next, isBusy, onMore, loadNext }: MoreProps<C>) {
   if (next === null) return null
   return (
-    <button type="button" class="button" disabled={isBusy} onClick={() => onMore(next)}>
-      {isBusy ? t.common.loading : t.common.more}
-    </button>
+    <div class="more">
+      <button type="button" class="button" disabled={isBusy} onClick={() => onMore(next)}>
+        {isBusy ? t.common.loading : t.common.more}
+      </button>
+      {loadNext !== undefined && <PrintAll loadNext={loadNext} />}
+    </div>
   )
 }

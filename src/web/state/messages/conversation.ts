@@ -52,6 +52,8 @@ export type Conversation = {
   readonly hasOlder: boolean
   readonly isBusy: boolean
   older(): void
+  /** Loads many earlier messages; returns whether there are more. Throws an ApiError. */
+  loadNext(): Promise<boolean>
   /**
    * Loads earlier messages until the wanted one is among them, and returns it; null: not found yet. `id`: its id, if
    * known.
@@ -131,6 +133,10 @@ export function useConversation(wanted: Wanted): Conversation {
     hasOlder: next.value !== null,
     isBusy: action.busy.value,
     older: () => void action.run(() => loadOlder(PAGE_SIZE)),
+    loadNext: async () => {
+      await loadOlder(SEEK_SIZE)
+      return next.peek() !== null
+    },
     seek: async (isWanted, id) => {
       const steps = id === undefined ? SEEK_STEPS : LINK_STEPS
       const mayBeOlder = (before: number | null) => before !== null && before > (id ?? 0)
