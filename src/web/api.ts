@@ -40,7 +40,7 @@ export function seeAs(next: SeeingAs | null): void {
  */
 export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
 
-/** A read that has not come whole after this time fails. A write never does: it may have been done. */
+/** A read that is incomplete after this time fails. A write never does, because it may have been carried out. */
 const READ_MS = 30_000
 
 async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
@@ -138,9 +138,9 @@ export async function send<R extends ClientResponse<unknown, number>>(pending: P
 
 const missing = (code: 'timeout' | 'offline') => new ApiError(0, code, '', {}, null)
 
-/** Throws what it means that an answer did not come, or not whole. */
+/** Throws the error for an answer that did not arrive, or not completely. */
 function noteMissing(cause: unknown): never {
-  // The answer came, and is none.
+  // An answer arrived, but it is not JSON.
   if (cause instanceof SyntaxError) throw cause
   const error = cause instanceof ApiError ? cause : missing('offline')
   if (error.code === 'offline') online.value = false

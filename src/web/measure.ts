@@ -1,7 +1,7 @@
 import { unitSystem } from './display.ts'
 import { decimal } from './format.ts'
 
-/** Units of the service, and what users of imperial units read instead: `factor` of them for one, from `zero` on. */
+/** For each unit of the service, the imperial unit: a value times `factor`, plus `zero`. */
 const IMPERIAL: Readonly<Record<string, { readonly unit: string; readonly factor: number; readonly zero?: number }>> = {
   '°C': { unit: '°F', factor: 1.8, zero: 32 },
   m: { unit: 'ft', factor: 1 / 0.3048 },
@@ -19,7 +19,7 @@ type Shown = {
   revert(shown: number): number
 }
 
-/** The unit in which this user reads values of a unit of the service, or differences of them, and the conversion to it. */
+/** The unit in which this user reads values, or differences of values, of a unit of the service, and the conversion. */
 export function shownUnit(unit: string | null, isDifference = false): Shown {
   const other = unitSystem.value === 'imperial' && unit !== null ? IMPERIAL[unit] : undefined
   if (other === undefined) return { unit, convert: (value) => value, revert: (shown) => shown }

@@ -78,7 +78,7 @@ function leaveEntry(): void {
   if (left.size > MOST_LEFT && oldest !== undefined) left.delete(oldest)
 }
 
-/** A list that has not loaded by then stays at its beginning. */
+/** A list that takes longer to load stays at its beginning. */
 const RETURN_MS = 8000
 
 function returnTo({ page, list }: Left): void {

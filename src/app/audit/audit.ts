@@ -115,7 +115,7 @@ export async function listRows(
   return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
 }
 
-// No index finds two actions at once in the order of ids.
+// No index finds entries of two actions in the order of their IDs.
 function isIndexed({ action, resource, from, to, q }: AuditFilters): boolean {
   return action !== 'login_failed' && [resource, from, to, q].every((filter) => filter === undefined)
 }

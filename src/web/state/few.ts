@@ -3,16 +3,16 @@ import { api, askAs, reconnects } from '../api.ts'
 import { few, listUsers } from './known-nodes.ts'
 import { can, isStranger } from './session.ts'
 
-/** Known to the service or not. */
+/** Requested nodes, whether or not the service knows them. */
 const asked = new Set<number>()
 let waiting = new Set<number>()
 /** Shown by their numbers until the service is back. */
 const failed = new Set<number>()
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** As many as one request takes. */
+/** The maximum number of nodes in one request. */
 const MOST = 100
-/** What a page draws at once is asked for at once. */
+/** Nodes that a page draws within this time are requested together. */
 const PAUSE_MS = 30
 
 /** Loads a node, together with the others that are wanted at the same time. */
@@ -22,7 +22,7 @@ export function wantNode(nodeNum: number): void {
   ask([nodeNum])
 }
 
-/** Loads again what may have changed unnoticed. */
+/** Reloads the nodes, because they may have changed unnoticed. */
 export function renewFew(): void {
   ask(asked)
 }
@@ -32,7 +32,7 @@ reconnects.subscribe(() => {
   failed.clear()
 })
 
-/** Drops all: the list of all nodes is here, or another user. */
+/** Drops all nodes: the list of all nodes is loaded, or another user signed in. */
 export function dropFew(): void {
   asked.clear()
   waiting.clear()
@@ -40,7 +40,7 @@ export function dropFew(): void {
   few.value = new Map()
 }
 
-/** What an event says of a node; null: it was deleted. An empty change: ask. */
+/** Applies an event about a node. Null: it was deleted; no changes: the node is loaded. */
 export function changeFew(nodeNum: number, changes: Partial<Node> | null): void {
   if (!asked.has(nodeNum)) return
   const next = new Map(few.peek())
@@ -60,7 +60,7 @@ async function load(): Promise<void> {
   const wanted = [...waiting]
   waiting = new Set()
   timer = undefined
-  // Strangers cannot ask for single ones.
+  // People without an account cannot request single nodes.
   if (listUsers.peek() > 0 || !can('nodes', 'read') || isStranger.peek()) {
     for (const nodeNum of wanted) asked.delete(nodeNum)
     return

@@ -4,9 +4,9 @@ import { api, askAs } from '../api.ts'
 import { MAX_SEARCH } from '../../shared/limits.ts'
 import { isCalled, isListHere, type Node, nodeName, nodes, useNames } from './mesh.ts'
 
-/** Of more matches the service tells the latest heard. */
+/** If more nodes match, the service returns those heard latest. */
 export const MOST_FOUND = 50
-/** Between two keys. */
+/** A search begins after this pause in typing. */
 const PAUSE_MS = 200
 
 /**

@@ -60,7 +60,7 @@ export function useFresh(
   useEffect(() => {
     if (everyMs === undefined) return
     return effect(() => {
-      // Lists for strangers may come from a cache, and lack what was told just before.
+      // Lists for people without an account may come from a cache, and lack the latest events.
       const isKept = take !== null && !isStranger.value
       const pauseMs = isTold(on) ? Math.max(everyMs, isKept ? KEPT_MS : TOLD_MS) : everyMs
       const tick = () => {

@@ -24,7 +24,7 @@ const POLL_MS = 5000
 export const nodes = signal<readonly Node[] | null>(null)
 export const nodesError = signal<ApiError | null>(null)
 type Loader = typeof import('./few.ts')
-/** The code that loads few of them; null: nothing has asked for one, or the service was away. */
+/** The code that loads single nodes; null: none was needed yet, or loading the code failed. */
 let loader: Promise<Loader | null> | null = null
 
 async function withFew(use: (found: Loader) => void): Promise<void> {
@@ -39,7 +39,7 @@ const byNum = computed(() => {
   return all
 })
 
-/** A node, as far as it is known here. One that is not is loaded, if the page does not load all. */
+/** A node, if it is known here. An unknown one is loaded, unless the page loads all nodes. */
 export function nodeByNum(nodeNum: number): Node | undefined {
   lookFor(nodeNum)
   return byNum.value.get(nodeNum)
@@ -51,7 +51,7 @@ function lookFor(nodeNum: number): void {
   void withFew(({ wantNode }) => wantNode(nodeNum))
 }
 
-/** Whether all nodes are here, and every change of them since was noted. */
+/** Whether all nodes are loaded, and their changes since then were recorded. */
 export function isListHere(): boolean {
   return changed !== null && nodes.peek() !== null
 }
@@ -216,14 +216,14 @@ export function useNodes(): void {
 }
 
 /**
- * For pages that only name nodes: each is loaded when it is first named. A list of all that is here already is kept
- * fresh instead.
+ * For pages that only name nodes: each is loaded when it is first named. If all nodes are already loaded, that list is
+ * kept fresh instead.
  */
 export function useNames(): void {
   useEffect(() => (isListHere() || isStranger.peek() ? enterList() : undefined), [])
 }
 
-/** Returns how to leave it. */
+/** Returns the function to leave it. */
 function enterList(): () => void {
   // All who show nodes share one list: the first loads it, the others find it there.
   listUsers.value = listUsers.peek() + 1

@@ -4,7 +4,7 @@ import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 import type { LiveEvent } from './event.ts'
 
-// Which live events somebody gets, and what of them.
+// Which live events somebody gets, and which parts of them.
 
 /** Whether somebody may get the event. `userId`: null for anonymous callers. */
 export function mayGet(
@@ -17,7 +17,7 @@ export function mayGet(
   return event.place === undefined || canReadMessage(view, event.place)
 }
 
-/** Without the changes that came on a channel which the view does not have: to it, nothing has changed there. */
+/** The contents without changes on channels outside the view: for that view, nothing has changed there. */
 export function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
   const changes = contents?.['changes']
   if (channels === undefined || typeof changes !== 'object' || changes === null || seesAllContents(view)) {
@@ -25,7 +25,7 @@ export function contentsSeen({ contents, channels }: LiveEvent, view: View): Liv
   }
   const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))
   if (unseen.length === 0) return contents
-  // A node that is told whole: with a part of it missing, pages read it from the list.
+  // The event has the whole node: without some of its fields it is of no use, so pages load the node.
   if ('nodeNum' in changes) return undefined
   return { changes: Object.fromEntries(Object.entries(changes).filter(([name]) => !unseen.includes(name))) }
 }

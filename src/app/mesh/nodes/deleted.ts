@@ -15,7 +15,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Those of `words` that come from a radio's memory only, and whose node somebody has deleted since. */
+/** The `words` that come only from a radio's memory, and whose node somebody has deleted since. */
 export async function listDeleted<Word extends LastWord>(store: Store, words: readonly Word[]): Promise<Word[]> {
   if (words.length === 0) return []
   const keys = JSON.stringify([...new Set(words.map(({ nodeNum }) => nodeNum))])

@@ -8,11 +8,11 @@ import { type Bell, createBell, opening, type Reader, RESET, streamOf } from '..
 import { MAX_PUBLIC_STREAMS, MAX_PUBLIC_STREAMS_OF_ADDRESS } from '../../../shared/limits.ts'
 import { beginFeed, type Feed } from './feed.ts'
 
-/** What happens within this time is told together. */
+/** Events within this time are sent together. */
 const TOGETHER_MS = 1000
 /** Readers that are woken before other work gets its turn. */
 const SLICE = 50
-/** Then a stream ends, and another reader may have its place: the connection of a client that vanished lasts long. */
+/** After this many a stream ends and frees its place: the connection of a client that vanished would stay for long. */
 const MOST_BEATS = 40
 const RETRY_AFTER_SECONDS = 60
 
@@ -64,7 +64,7 @@ function hubOf(events: Events): Hub {
   if (known !== undefined) return known
   const hub: Hub = { feed: null, places: new Set(), isRunning: false }
   hubs.set(events, hub)
-  // The service stops: nothing waits until it is told next.
+  // When the service stops, streams end at once, without waiting for the next events.
   events.subscribe(NOBODY, () => {
     if (events.isClosed()) for (const place of hub.places) place.end()
   })
@@ -79,12 +79,12 @@ async function feedOf(hub: Hub, ctx: Ctx, events: Events): Promise<Feed | null> 
   const { feed } = hub
   if (feed !== null && (hub.isRunning ? !feed.hasEnded() : await feed.renew(ctx))) return feed
   const next = await beginFeed(ctx, events)
-  // Somebody else may have begun one meanwhile.
+  // Another request may have begun one meanwhile.
   if (hub.feed === null || hub.feed.hasEnded()) hub.feed = next
   return hub.feed
 }
 
-/** Throws `rate_limited`. Once all places are taken, the address with the most streams gives one to others. */
+/** Throws `rate_limited`. If all places are taken, the address with the most streams loses one. */
 function makeRoom({ places }: Hub, address: string | null): void {
   const held = new Map<string | null, number>()
   for (const place of places) held.set(place.address, (held.get(place.address) ?? 0) + 1)
@@ -103,7 +103,7 @@ function refusal(whose: string): AppError {
   return new AppError('rate_limited', `Too many event streams ${whose}`, { retryAfter })
 }
 
-/** Tells and wakes the readers while there are any. */
+/** Sends events and wakes the readers, as long as there are any. */
 function keepTelling(ctx: Pick<Ctx, 'store' | 'now' | 'log'>, events: Events, hub: Hub): void {
   hub.isRunning = true
   events.after(TOGETHER_MS, () => void tell(ctx, events, hub))

@@ -9,8 +9,8 @@ import { changesForStrangers, messageForStrangers } from './rows.ts'
 type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
 /**
- * An event as anonymous callers get it: of heard nodes and new messages what the lists show, and nothing of other kinds.
- * Null: nothing that they see has changed.
+ * An event as anonymous callers get it: for nodes and messages, the fields that the lists show; no other kinds.
+ * Null: nothing that they may see has changed.
  */
 export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
@@ -22,7 +22,7 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View): Told | null
   const { nodeNum, nodeId, heardAt, signed } = event.data
   const changes = contentsSeen(event, view)?.['changes']
   const told = isChanges(changes) ? changesForStrangers(changes, shown) : undefined
-  // Somebody has changed what only users see, such as notes.
+  // Only something that users alone see has changed, such as notes.
   if (told !== undefined && Object.keys(told).length === 0) return null
   return { kind: 'node', data: { nodeNum, nodeId, heardAt, signed, ...(told !== undefined && { changes: told }) } }
 }

@@ -6,24 +6,24 @@ import type { PublicView } from '../public-view.ts'
 import { eventForStrangers } from './events.ts'
 import { readerFor } from './reader.ts'
 
-/** Events that are told at once. Of more, pages load the lists, which costs less than to send them all to everybody. */
+/** Events sent at once. If there are more, pages reload the lists, which costs less than sending all to everybody. */
 const MOST_AT_ONCE = 100
 /** Events kept for readers that were briefly disconnected. */
 const KEPT = 500
 
 type Needs = Pick<Ctx, 'store' | 'now'>
 
-/** The live events for all anonymous callers: chosen and written once, whoever reads them. */
+/** The live events for all anonymous callers: selected and written once for all readers. */
 export type Feed = {
-  /** Tells what has happened since the last time. False: it has ended, as its readers may see less, or other things. */
+  /** Adds what has happened since the last call. False: the feed has ended, because what its readers may see changed. */
   renew(ctx: Needs): Promise<boolean>
   hasEnded(): boolean
   end(): void
-  /** The number of the latest event. It counts only what was told. */
+  /** The number of the latest event. Only events in this feed count. */
   last(): number
-  /** The line that names an event to resume after. */
+  /** The `id` line of an event, after which a reader can resume. */
   idOf(seq: number): string
-  /** The number in such an id; null for one that is no longer kept, or of another feed. */
+  /** The number in such an ID; null if the event is no longer kept, or the ID is from another feed. */
   placeOf(id: string): number | null
   /** The bytes of all events after this number; null: some of them are no longer kept. */
   after(seq: number): Uint8Array | null
@@ -31,7 +31,7 @@ export type Feed = {
 
 const utf8 = new TextEncoder()
 
-/** Null while public access is off. Begins with what happens next. */
+/** A feed that begins with the next event; null while public access is off. */
 export async function beginFeed(ctx: Needs, events: Events): Promise<Feed | null> {
   const shown = await readPublicView(ctx)
   if (shown === null) return null
@@ -77,7 +77,7 @@ function createFeed(given: {
       if (view === null || hasEnded) return false
       const found = events.since(place, Number.MAX_SAFE_INTEGER)
       place = events.last()
-      // Not told by its number: before, it may have been one that nobody saw.
+      // A deleted node is not named: it may have been one that nobody could see.
       const isGone = found?.some(({ contents }) => contents?.['isDeleted'] === true) === true
       const isMore = view.hidden.size < hidden.size
       hidden = view.hidden

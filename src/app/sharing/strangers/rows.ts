@@ -7,7 +7,7 @@ import type { PublicView } from '../public-view.ts'
 
 // The part of a row for anonymous callers: each field is listed here, or it is not shown.
 
-/** What is never told of a node: notes, marks and firmware, its signal at our radios, and which nodes are our own. */
+/** What is never shown of a node: notes, marks and firmware, its signal at our radios, and which nodes are our own. */
 const WITHHELD = {
   firmwareVersion: null,
   publicKey: null,
@@ -63,7 +63,7 @@ const SHOWN = [
   'signed',
 ] as const satisfies readonly (keyof Node)[]
 
-/** The same of changes of a node; a node that is told whole stays whole. */
+/** The same for changes of a node. Changes that contain the whole node still do. */
 export function changesForStrangers(changes: Partial<Node>, view: PublicView): Partial<Node> {
   const { nodeNum, position } = changes
   return {

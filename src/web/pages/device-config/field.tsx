@@ -88,7 +88,7 @@ function Hint({ section, leaf, value }: Props) {
 /** The only distance among the settings: radios take it in metres. */
 const SMART_DISTANCE = 'broadcastSmartMinimumDistance'
 
-/** For users of other units; empty where it says nothing new. */
+/** The distance for users of other units; empty for metric ones. */
 function asDistance(metres: unknown): string {
   const value = Number(metres)
   return unitSystem.value === 'metric' || !(value > 0) ? '' : distance(value)

@@ -86,7 +86,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     const { lat, lng } = map.getCenter()
     if (isPlaced) rememberView({ lat, lng, zoom: map.getZoom() })
   })
-  /** Once for all that changes at a time. */
+  /** Once per frame for everything that changes together. */
   const redraw = () => {
     next.ask('ground', ground.redraw)
     redrawTop()
@@ -96,7 +96,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
       top.redraw()
       next.ask('arrange', arrange)
     })
-  /** What the ground shows of the nodes: not when each was heard, so that thousands of lines rest. */
+  /** What the ground shows of nodes. The time heard is not part of it, so thousands of lines are not redrawn each time. */
   let drawnGround: readonly unknown[] = []
   const isGroundOld = ({ now, look, bright }: ShownNodes) => {
     const before = drawnGround

@@ -11,7 +11,7 @@ type Props = {
   label: string
   /** The !hex id of the chosen node; empty: none. */
   value: string
-  /** What it means that no node is chosen, where that may be chosen too. */
+  /** The meaning of choosing no node, where that is allowed. */
   none?: string
   error?: string | null
   /** Takes the focus at once, for example in a window that was opened for it. */

@@ -38,7 +38,7 @@ export type ShownLines = {
 export type Lines = {
   show(shown: ShownLines): void
   draw(frame: Frame): Iterable<void>
-  /** The time of the spot of the track at a point of the map's box; null: there is none. */
+  /** The time at which the track was at a point of the map's box; null: no track is there. */
   spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(crowd: Crowd): void

@@ -19,7 +19,7 @@ export type Sheet = { redraw(): void }
 /** Draws everything, at once or in steps: after each of them the rest may wait for the next frame. */
 type Draw = (frame: Frame) => Iterable<void> | void
 
-/** Steps in one frame after a move: more would hold up the next move. */
+/** Steps in one frame after a move: more would delay the next move. */
 const STEPS_A_FRAME = 12
 
 /**
@@ -64,7 +64,7 @@ export function createSheet(
   renderer.on('update', () => drawAll(STEPS_A_FRAME))
   renderer.on('remove', () => cancelAnimationFrame(turn))
   renderer.addTo(map)
-  // In place of a picture that is seen: it must not flicker.
+  // Replaces a visible picture, which must not flicker.
   const redraw = () => drawAll(Number.POSITIVE_INFINITY)
   redraw()
   return { redraw }
