@@ -8,6 +8,7 @@ import { tokenRoutes } from './auth/tokens/routes.ts'
 import { automationRoutes } from './automation/routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './context.ts'
+import { isOnlyDescription } from './http/describe.ts'
 import { AppError, problem, toAppError } from './http/errors.ts'
 import { eventRoutes } from './mesh/live/routes.ts'
 import { ingestRoutes } from './mesh/collector/routes.ts'
@@ -43,6 +44,7 @@ import { limitWrites } from './http/limits/write-limit.ts'
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
   const app = new Hono<AppEnv>()
+  leaveOutDescriptions(app)
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
     c.set('ctx', {
@@ -108,6 +110,14 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
   app.onError((cause, c) => answerError(c, cause))
   return routes
+}
+
+/** Handlers that only describe their route stay in `routes`, but no request passes through them. */
+function leaveOutDescriptions({ router }: Hono<AppEnv>): void {
+  const add = router.add.bind(router)
+  router.add = (method, path, handler) => {
+    if (!isOnlyDescription(handler[0])) add(method, path, handler)
+  }
 }
 
 /** Pages in frames exist only while public access shows nodes. */

@@ -51,10 +51,18 @@ export function descriptionOf(handler: object): Description | undefined {
   return descriptions.get(handler)
 }
 
+const onlyDescriptions = new WeakSet<object>()
+
 /** A handler that does nothing but describe its route. */
 export function describing(description: Description): MiddlewareHandler {
   const handler: MiddlewareHandler = (_c, next) => next()
+  onlyDescriptions.add(handler)
   return describe(handler, description)
+}
+
+/** Whether `describing` made the handler. */
+export function isOnlyDescription(handler: object): boolean {
+  return onlyDescriptions.has(handler)
 }
 
 /** Documents a route: its purpose, its answers, and errors besides those of its rule and its input. */

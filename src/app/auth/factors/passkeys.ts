@@ -92,15 +92,24 @@ const challengeSchema = z.strictObject({
  * The host that passkeys belong to; null where browsers allow none: over http except on localhost, and at an IP
  * address.
  */
-export function relyingParty(c: Context, ctx: Ctx): { id: string; origin: string } | null {
-  const { PUBLIC_URL } = ctx.config
-  const { origin, protocol, hostname } = new URL(PUBLIC_URL ?? ctx.origin(c))
+export function relyingParty(c: Context, ctx: Ctx): Party | null {
+  const url = ctx.config.PUBLIC_URL ?? ctx.origin(c)
+  // Nearly all requests have the same address.
+  if (latest.url !== url) latest = { url, party: partyAt(url) }
+  return latest.party
+}
+
+type Party = { readonly id: string; readonly origin: string }
+let latest: { readonly url: string; readonly party: Party | null } = { url: '', party: null }
+
+function partyAt(url: string): Party | null {
+  const { origin, protocol, hostname } = new URL(url)
   const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
   const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname)
   return isAddress || (protocol !== 'https:' && !isLocal) ? null : { id: hostname, origin }
 }
 
-function demandParty(c: Context, ctx: Ctx): { id: string; origin: string } {
+function demandParty(c: Context, ctx: Ctx): Party {
   const party = relyingParty(c, ctx)
   if (party === null) throw new AppError('passkeys_unavailable')
   return party
