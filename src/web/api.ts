@@ -45,11 +45,45 @@ const READ_MS = 30_000
 
 async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   if (init.method !== 'GET') return fetch(url, init)
+  // Who is signed in, the service tells everybody.
+  const isOfSession = !(url instanceof Request ? url.url : String(url)).endsWith('/api/auth/status')
+  if (isOfSession && leaving !== null && (await leaving)) throw missing('timeout')
   const controller = new AbortController()
   const begun = Date.now()
   const giveUp = () => controller.abort(missing(heardAt.peek() > begun ? 'timeout' : 'offline'))
   setTimeout(giveUp, READ_MS)
-  return fetch(url, { ...init, signal: controller.signal })
+  if (isOfSession) unanswered.add(controller)
+  try {
+    return await fetch(url, { ...init, signal: controller.signal })
+  } catch (cause) {
+    if (controller.signal.reason === LEAVING) return limitReads(url, init)
+    throw cause
+  } finally {
+    unanswered.delete(controller)
+  }
+}
+
+const LEAVING = Symbol('the session is being ended')
+const unanswered = new Set<AbortController>()
+/** Whether the session was ended, once that is known; null: nobody ends it. */
+let leaving: Promise<boolean> | null = null
+
+/**
+ * Ends the session by `leave`. Reads without an answer are cut off, since the service would refuse them, and new ones
+ * wait: they fail once the session has ended, and are sent if it could not be.
+ */
+export async function withoutReads(leave: () => Promise<void>): Promise<void> {
+  const left = leave()
+  leaving = left.then(
+    () => true,
+    () => false,
+  )
+  for (const read of unanswered) read.abort(LEAVING)
+  try {
+    await left
+  } finally {
+    leaving = null
+  }
 }
 
 /** The API, typed by the service itself. */

@@ -2,7 +2,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { backOff } from '../../shared/back-off.ts'
 import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/mesh/event-kinds.ts'
 import { ApiError, BASE, isEmbedded, isRecord, noteHeard, readProblem, reconnects, seeingAs } from '../api.ts'
-import { can, has, isStranger, refreshStatus, status } from './session.ts'
+import { can, has, isLeaving, isStranger, refreshStatus, status } from './session.ts'
 
 /**
  * - `off`: nobody is there who may see anything, or the page is hidden
@@ -62,7 +62,7 @@ export function keepLive(): () => void {
   const reader = computed(() => {
     const known = status.value
     // The events depend on who is signed in.
-    if (seeingAs !== null) return null
+    if (seeingAs !== null || isLeaving.value) return null
     if (isStranger.value) return STRANGER
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })

@@ -1,7 +1,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
-import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals } from '../api.ts'
+import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals, withoutReads } from '../api.ts'
 import { plain } from '../format.ts'
 import { dropDrafts } from './messages/drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
@@ -66,7 +66,7 @@ export async function refreshStatus(): Promise<void> {
     missing.value = answer.headers.get('X-Unsupported') ?? ''
     statusError.value = null
     if (next.authenticated) hasEnded.value = false
-    else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true
+    else if (status.peek()?.authenticated && !isLeaving.peek()) hasEnded.value = true
     // An unchanged answer must not render the whole page again.
     const before = status.peek()
     if (JSON.stringify(next) === JSON.stringify(before)) return
@@ -114,7 +114,8 @@ export function whenLeaving(run: () => Promise<void>): void {
   leaving = run
 }
 
-let isLeaving = false
+/** The session is being ended through this page. */
+export const isLeaving = signal(false)
 
 /** Stored in a tab in which somebody signed out: it goes to no provider automatically. */
 export const SIGNED_OUT_KEY = 'signed-out'
@@ -139,17 +140,19 @@ export function tellTabs(): void {
 
 /** Ends the session here, and at the provider if it has a page for that. Throws `ApiError`. */
 export async function signOut(): Promise<void> {
-  isLeaving = true
+  isLeaving.value = true
   try {
-    const { logoutUrl } = await ask(api.auth.logout.$post())
-    dropDrafts()
-    await leaving?.()
-    tellTabs()
-    noteSignOut()
-    if (logoutUrl === null) await refreshStatus()
-    else location.assign(logoutUrl)
+    await withoutReads(async () => {
+      const { logoutUrl } = await ask(api.auth.logout.$post())
+      dropDrafts()
+      await leaving?.()
+      tellTabs()
+      noteSignOut()
+      if (logoutUrl === null) await refreshStatus()
+      else location.assign(logoutUrl)
+    })
   } finally {
-    isLeaving = false
+    isLeaving.value = false
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { pass, serve } from './service.ts'
-import { api, ApiError, ask, noteHeard, online, send } from '../../../src/web/api.ts'
+import { api, ApiError, ask, noteHeard, online, send, withoutReads } from '../../../src/web/api.ts'
 
 const READ_MS = 30_000
 
@@ -65,4 +65,42 @@ test('a write is sent once, and waits as long as it takes', async () => {
   answered.resolve(Response.json({ logoutUrl: null }))
   expect((await left).status).toBe(200)
   expect(signals).toEqual([null])
+})
+
+test('the end of the session cuts off unanswered reads, and holds new ones; they fail with it', async () => {
+  const asked: string[] = []
+  serve((path, init) => {
+    asked.push(path)
+    return path === '/api/auth/status' ? Response.json({}) : untilAborted(init)
+  })
+  const before = codeOf(ask(api.waypoints.$get()))
+  await pass(10)
+  const ended = Promise.withResolvers<void>()
+  const leaving = withoutReads(() => ended.promise)
+  const meanwhile = codeOf(ask(api.tokens.$get()))
+  await send(api.auth.status.$get())
+  await pass(10)
+  expect([before.current, meanwhile.current]).toEqual([null, null])
+  ended.resolve()
+  await leaving
+  await pass(10)
+  expect([before.current, meanwhile.current, online.value]).toEqual(['timeout', 'timeout', true])
+  expect(asked).toEqual(['/api/waypoints', '/api/auth/status'])
+})
+
+test('reads go on if the session could not be ended', async () => {
+  const asked: string[] = []
+  serve((path, init) => {
+    asked.push(path)
+    return asked.length === 1 ? untilAborted(init) : Response.json({ path })
+  })
+  const before = ask(api.waypoints.$get())
+  await pass(10)
+  const ended = Promise.withResolvers<void>()
+  const leaving = withoutReads(() => ended.promise)
+  const meanwhile = ask(api.tokens.$get())
+  ended.reject(new Error('unreachable'))
+  await expect(leaving).rejects.toThrow('unreachable')
+  expect(await Promise.all([before, meanwhile])).toEqual([{ path: '/api/waypoints' }, { path: '/api/tokens' }])
+  expect(asked).toHaveLength(3)
 })
