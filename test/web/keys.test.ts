@@ -59,6 +59,19 @@ test('a list is one tab stop, and arrow keys lead through it', async () => {
   expect(await visitor.violations()).toEqual([])
 })
 
+/** On a wall: what is cut off at an edge, or could be pressed. */
+const FAULTS_ON_WALL = `
+  [...document.querySelectorAll('#content :is(.figure, .card, .rows > li, tbody tr:not(.gap), .log li, .map-box)')]
+    .filter((each) => {
+      const { left, top, bottom } = each.getBoundingClientRect()
+      const box = (each.parentElement.closest('.rows, .virtual, .log ol') ?? document.documentElement).getBoundingClientRect()
+      const isInSight = each.checkVisibility() && left < box.right && top < box.bottom - 1 && bottom > box.top + 1
+      return isInSight && (top < box.top - 1 || bottom > Math.min(box.bottom, innerHeight) + 1)
+    })
+    .concat([...document.querySelectorAll('.button:not(.wall-leave), .icon-button, .message-action, input, select, textarea')]
+      .filter((each) => each.checkVisibility()))
+    .map((each) => each.outerHTML.slice(0, 80))`
+
 test('on a wall the pages are large, alternate automatically and have no controls', async () => {
   const wall = await site.visit({
     viewport: { width: 1920, height: 1080 },
@@ -94,6 +107,25 @@ test('on a wall the pages are large, alternate automatically and have no control
   await page.locator('.sidebar').waitFor()
   await expect.poll(awake).toEqual([])
   await page.context().close()
+})
+
+test('on a wall nothing is cut off, and the state of radio and data is in sight', async () => {
+  const { page } = visitor
+  const before = page.viewportSize() ?? { width: 1360, height: 860 }
+  await page.setViewportSize({ width: 1920, height: 1080 })
+  for (const [path, content] of [
+    ['/', '.rows li'],
+    ['/map', '.leaflet-container'],
+    ['/nodes', 'tbody tr'],
+    ['/messages', '.log li'],
+  ] as const) {
+    await visitor.goto(`${path}?wall=1`)
+    await page.locator(content).first().waitFor()
+    await page.locator('.wall-states').getByText('Radio connected').waitFor()
+    await expect.poll(() => page.evaluate(FAULTS_ON_WALL)).toEqual([])
+  }
+  await page.keyboard.press('Escape')
+  await page.setViewportSize(before)
 })
 
 const PAGES = [...pagesWith('!a0cb0001'), '/users/new']

@@ -96,7 +96,8 @@ export async function openSite(
 
 /** By how many pixels a page is wider than the screen. */
 export async function overflowOf(page: Page): Promise<number> {
-  return Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
+  // A phone widens its window to what it shows, but not this.
+  return Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
 }
 
 /** A browser for a site that already runs at `base`. */

@@ -1,6 +1,6 @@
 import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type Marker, type Point } from 'leaflet'
 import { type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
-import { type Box, type Crowd, remPx, textWidth } from './layers/crowd.ts'
+import { type Box, type Crowd, enlargement, remPx, textWidth } from './layers/crowd.ts'
 
 /** A node and where its dot is. */
 export type Named = { readonly node: Node; readonly at: LatLng; readonly isDimmed: boolean }
@@ -66,10 +66,11 @@ export function createNames(map: LeafletMap): Names {
 function shortBox({ x, y }: Point, text: string, side: Side): Box {
   const height = remPx(SHORT_REM)
   const width = textWidth(text, '--mono', height)
+  const away = AWAY_PX * enlargement()
   const box = { width, height }
-  if (side === 'right') return { ...box, x: x + AWAY_PX, y: y - height / 2 }
-  if (side === 'left') return { ...box, x: x - AWAY_PX - width, y: y - height / 2 }
-  return { ...box, x: x - width / 2, y: side === 'above' ? y - AWAY_PX - height : y + AWAY_PX }
+  if (side === 'right') return { ...box, x: x + away, y: y - height / 2 }
+  if (side === 'left') return { ...box, x: x - away - width, y: y - height / 2 }
+  return { ...box, x: x - width / 2, y: side === 'above' ? y - away - height : y + away }
 }
 
 function chosenBox({ x, y }: Point, text: string): Box {

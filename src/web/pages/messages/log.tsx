@@ -11,6 +11,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { PrintAll } from '../../parts/list/whole-list.tsx'
 import { say } from '../../parts/notice.tsx'
 import { place } from '../../router.ts'
+import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { MessageItem } from './item.tsx'
@@ -103,27 +104,28 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
     // The found message must be rendered first.
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }
-  return (
-    <ol>
-      {texts.map((message, index) => (
-        <Row
-          key={message.id}
-          message={message}
-          previous={texts[index - 1]}
-          isFirstUnread={message.id === firstUnread}
-          repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
-          reactions={reactions.get(message.packetId) ?? []}
-          where={whereOf(message, wanted, channels)}
-          onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
-          onSent={onSent}
-          hit={isSearch(wanted) ? wanted.q : null}
-          onJump={scroll.jumpTo}
-          onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
-        />
-      ))}
-    </ol>
-  )
+  // On a wall, where nobody scrolls, those are shown that fit whole, from the latest upwards.
+  const drawn = isWall.value ? texts.slice(-MOST_ON_WALL) : texts
+  const rows = drawn.map((message, index) => (
+    <Row
+      key={message.id}
+      message={message}
+      previous={drawn[index - 1]}
+      isFirstUnread={message.id === firstUnread}
+      repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
+      reactions={reactions.get(message.packetId) ?? []}
+      where={whereOf(message, wanted, channels)}
+      onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
+      onSent={onSent}
+      hit={isSearch(wanted) ? wanted.q : null}
+      onJump={scroll.jumpTo}
+      onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
+    />
+  ))
+  return <ol>{isWall.value ? rows.toReversed() : rows}</ol>
 }
+
+const MOST_ON_WALL = 20
 
 /** A button to the latest text, for users who read further up. */
 function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {

@@ -3,6 +3,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { useAim } from '../../state/steady.ts'
 import type { Conversation } from '../../state/messages/conversation.ts'
+import { isWall } from '../../state/wall.ts'
 
 /** At most this many pixels from an edge count as at the edge. */
 const NEAR_PX = 48
@@ -51,7 +52,7 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     }
     drawnLast.current = lastId
     // Too few to scroll, so the user could not load more.
-    if (at.scrollHeight <= at.clientHeight) askOlder(at, conversation)
+    if (!isWall.peek() && at.scrollHeight <= at.clientHeight) askOlder(at, conversation)
   })
   useEffect(() => {
     if (isAiming.value || !waits.current) return

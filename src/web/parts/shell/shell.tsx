@@ -10,10 +10,12 @@ import { mayOpen, type Route, ROUTES, warmPages } from '../../pages/routes.tsx'
 import { seeAs, type SeeingAs, seeingAs } from '../../api.ts'
 import { currentUrl, href, place } from '../../router.ts'
 import { can, isAdmin, isStranger, signOut, user, userName } from '../../state/session.ts'
+import { clock } from '../../format.ts'
 import { keepFiles } from '../../state/files.ts'
 import { isWall, keepWall, startWall } from '../../state/wall.ts'
 import { APP_NAME, t } from '../../strings.ts'
 import { Troubles } from './troubles.tsx'
+import { now } from '../age.tsx'
 import { Icon } from '../icon.tsx'
 import { later } from '../list/later.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
@@ -65,6 +67,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <div class="scroller">
           {isAdmin.value && <RevivedNotice />}
           <main id="content" tabIndex={-1}>
+            {isWall.value && (
+              <div class="wall-states">
+                <States />
+                <strong>{clock(now.value)}</strong>
+              </div>
+            )}
             {children}
           </main>
         </div>

@@ -47,6 +47,14 @@ export function remPx(rem: number): number {
   return rem * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
 }
 
+/** The largest text size at a desk, in pixels. */
+const MOST_AT_DESK_PX = 19
+
+/** How many times as large as at a desk everything on the map is: on a wall as its text, at least 1. */
+export function enlargement(): number {
+  return Math.max(1, remPx(1) / MOST_AT_DESK_PX)
+}
+
 /** The width of a text on the map in pixels, without drawing it. `family` is a design token. */
 export function textWidth(text: string, family: '--font' | '--mono', sizePx: number): number {
   const key = `${family} ${sizePx} ${text}`

@@ -11,6 +11,7 @@ import { type Node, precisionMeters } from '../../../state/mesh.ts'
 import { ageOf } from '../filter.ts'
 import { groupNear } from './clusters.ts'
 import type { Palette } from './colour.ts'
+import { enlargement } from './crowd.ts'
 import type { Frame, Place } from './sheet.ts'
 
 /** What is drawn of the nodes, and how. */
@@ -92,15 +93,16 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
   }
   let spots = new Map<number, Spot>()
   let version = 0
-  let grouped: { version: number; zoom: number; units: readonly Unit[]; byNode: Map<number, Unit> } | null = null
+  let grouped: Grouped | null = null
   let size = 1
   // Regrouped when the zoom or a place has changed, before anything asks where a node is.
   const current = () => {
     const zoom = map.getZoom()
-    if (grouped?.version !== version || grouped.zoom !== zoom) {
-      const units = groupSpots([...spots.values()], shown, map, zoom)
+    const times = enlargement()
+    if (grouped?.version !== version || grouped.zoom !== zoom || grouped.times !== times) {
+      const units = groupSpots([...spots.values()], shown, map, zoom, times)
       const byNode = new Map(units.flatMap((unit) => unit.nodes.map((node) => [node.nodeNum, unit])))
-      grouped = { version, zoom, units, byNode }
+      grouped = { version, zoom, times, units, byNode }
     }
     return grouped
   }
@@ -196,40 +198,41 @@ function spotOf(node: Node, before: Spot | undefined, map: LeafletMap): [number,
 }
 
 /** In drawing order: clusters, then the latest heard above the others, and the chosen one above all. */
-function groupSpots(spots: readonly Spot[], shown: ShownNodes, map: LeafletMap, zoom: number): Unit[] {
+function groupSpots(spots: readonly Spot[], shown: ShownNodes, map: LeafletMap, zoom: number, times: number): Unit[] {
   const mayJoin = shown.look.clusters && spots.length >= LEAST_FOR_CLUSTERS && zoom < CLUSTERS_END_ZOOM
   const joins = ({ node }: Spot) =>
     mayJoin && !node.isLocal && !node.isFavorite && node.nodeNum !== shown.chosen && !shown.kept.has(node.nodeNum)
   // By number: who is heard last must not change the clusters.
   const joining = spots.filter(joins).toSorted((a, b) => a.node.nodeNum - b.node.nodeNum)
-  const groups = groupNear(joining, map.getZoomScale(zoom, 0))
+  const groups = groupNear(joining, map.getZoomScale(zoom, 0) / times)
   const alone = groups.flatMap((group) => (group.length === 1 ? group : []))
   const single = [...spots.filter((spot) => !joins(spot)), ...alone].toSorted(
     (a, b) => (a.node.lastHeard ?? 0) - (b.node.lastHeard ?? 0),
   )
-  const units = single.map((spot) => unitOf(spot, shown))
+  const units = single.map((spot) => unitOf(spot, shown, times))
   return [
-    ...groups.filter((group) => group.length > 1).flatMap((group) => clusterOf(group, map) ?? []),
+    ...groups.filter((group) => group.length > 1).flatMap((group) => clusterOf(group, map, times) ?? []),
     ...units.filter(({ isChosen }) => !isChosen),
     ...units.filter(({ isChosen }) => isChosen),
   ]
 }
 
-function unitOf({ node, at, world }: Spot, { chosen }: ShownNodes): Unit {
+function unitOf({ node, at, world }: Spot, { chosen }: ShownNodes, times: number): Unit {
   const isChosen = node.nodeNum === chosen
-  return { nodes: [node], at, world, isChosen, radius: isChosen ? 10 : RELAYS.has(node.role ?? '') ? 8.5 : 6.5 }
+  const radius = isChosen ? 10 : RELAYS.has(node.role ?? '') ? 8.5 : 6.5
+  return { nodes: [node], at, world, isChosen, radius: radius * times }
 }
 
-function clusterOf(group: readonly Spot[], map: LeafletMap): Unit | null {
+function clusterOf(group: readonly Spot[], map: LeafletMap, times: number): Unit | null {
   const [first, ...others] = group.map(({ node }) => node)
   if (first === undefined) return null
   const sum = group.reduce((all, { world }) => point(all.x + world.x, all.y + world.y), point(0, 0))
   const world = sum.divideBy(group.length)
   const radius = group.length < 10 ? 13 : group.length < 100 ? 16 : 20
-  return { nodes: [first, ...others], world, at: map.unproject(world, 0), radius, isChosen: false }
+  return { nodes: [first, ...others], world, at: map.unproject(world, 0), radius: radius * times, isChosen: false }
 }
 
-type Grouped = { version: number; zoom: number; units: readonly Unit[]; byNode: Map<number, Unit> }
+type Grouped = { version: number; zoom: number; times: number; units: readonly Unit[]; byNode: Map<number, Unit> }
 
 /** The same groups with the latest values of their nodes. */
 function renewed(grouped: Grouped, spots: ReadonlyMap<number, Spot>): Grouped {
@@ -254,6 +257,7 @@ function isDimmed(nodes: readonly Node[], { bright }: ShownNodes): boolean {
 }
 
 function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: number) {
+  const times = enlargement()
   const disc = (x: number, y: number, radius: number) => {
     pen.beginPath()
     pen.arc(x, y, radius, 0, 2 * Math.PI)
@@ -269,28 +273,28 @@ function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: 
     pen.fillStyle = isHollow ? colours('--surface') : own
     pen.fill()
     pen.strokeStyle = ring === null ? (isHollow ? own : colours('--surface')) : colours(ring)
-    pen.lineWidth = isChosen ? 3 : ring === null ? 2 * size : 2.5
+    pen.lineWidth = times * (isChosen ? 3 : ring === null ? 2 * size : 2.5)
     pen.stroke()
   }
   /** Its number in a ring that shows how many of them are how old. */
   const paintCluster = (nodes: readonly Node[], x: number, y: number, radius: number) => {
-    disc(x, y, radius + 2)
+    disc(x, y, radius + 2 * times)
     pen.fillStyle = colours('--raised')
     pen.fill()
     const ages = [0, 0, 0]
     for (const node of nodes) ages[ageOf(node, shown.now)] = (ages[ageOf(node, shown.now)] ?? 0) + 1
     let from = -Math.PI / 2
-    pen.lineWidth = 4
+    pen.lineWidth = 4 * times
     for (const [index, token] of AGE_COLOURS.entries()) {
       const to = from + ((ages[index] ?? 0) / nodes.length) * 2 * Math.PI
       pen.beginPath()
-      pen.arc(x, y, radius - 1, from, to)
+      pen.arc(x, y, radius - times, from, to)
       pen.strokeStyle = colours(token)
       pen.stroke()
       from = to
     }
     pen.fillStyle = colours('--text')
-    pen.font = `600 ${nodes.length < 1000 ? 12 : 11}px system-ui, sans-serif`
+    pen.font = `600 ${(nodes.length < 1000 ? 12 : 11) * times}px system-ui, sans-serif`
     pen.textAlign = 'center'
     pen.textBaseline = 'middle'
     pen.fillText(String(nodes.length), x, y + 0.5)

@@ -1,5 +1,5 @@
 import { divIcon, latLng, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
-import type { Crowd } from './crowd.ts'
+import { type Crowd, enlargement } from './crowd.ts'
 import type { Tip } from './tip.ts'
 import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
 
@@ -19,9 +19,10 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
   let shown: readonly Waypoint[] = []
   return {
     takeRoom(crowd) {
+      const size = SIZE_PX * enlargement()
       for (const { latitude, longitude } of shown) {
         const { x, y } = map.latLngToContainerPoint([latitude, longitude])
-        crowd.take({ x: x - SIZE_PX / 2, y: y - SIZE_PX / 2, width: SIZE_PX, height: SIZE_PX })
+        crowd.take({ x: x - size / 2, y: y - size / 2, width: size, height: size })
       }
     },
     show(waypoints) {
@@ -29,6 +30,7 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
       if (JSON.stringify(waypoints) === JSON.stringify(shown)) return
       shown = waypoints
       layer.clearLayers()
+      const size = SIZE_PX * enlargement()
       for (const { latitude, longitude, icon, name, description } of waypoints) {
         const text = [name, description].filter((part) => part !== '').join(': ')
         const words = element('sr-only', text)
@@ -39,7 +41,7 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
           pane: 'waypoints',
           // A click belongs to the node above it.
           bubblingMouseEvents: true,
-          icon: divIcon({ className: 'waypoint', html: face, iconSize: [SIZE_PX, SIZE_PX] }),
+          icon: divIcon({ className: 'waypoint', html: face, iconSize: [size, size] }),
           title: name,
         }).addTo(layer)
         for (const event of ['mouseenter', 'focus']) pin.getElement()?.addEventListener(event, () => tip.show(at, text))

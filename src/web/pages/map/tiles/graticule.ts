@@ -1,5 +1,6 @@
 import { divIcon, latLng, type LatLngBounds, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
 import type { Palette } from '../layers/colour.ts'
+import { enlargement } from '../layers/crowd.ts'
 import { createSheet, type Frame, type Place } from '../layers/sheet.ts'
 
 const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
@@ -51,8 +52,8 @@ function drawLines(map: LeafletMap, frame: Frame, colours: Palette): void {
 function stepOf(map: LeafletMap): number {
   const { x, y } = map.getSize()
   const inSight = map.getBounds()
-  const widest = ((inSight.getEast() - inSight.getWest()) / Math.max(1, x)) * LABEL_WIDTH
-  const highest = ((inSight.getNorth() - inSight.getSouth()) / Math.max(1, y)) * LABEL_HEIGHT
+  const widest = ((inSight.getEast() - inSight.getWest()) / Math.max(1, x)) * LABEL_WIDTH * enlargement()
+  const highest = ((inSight.getNorth() - inSight.getSouth()) / Math.max(1, y)) * LABEL_HEIGHT * enlargement()
   return STEPS.findLast((degrees) => degrees >= Math.max(widest, highest)) ?? 45
 }
 
