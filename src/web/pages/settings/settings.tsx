@@ -69,7 +69,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   const isActivity = ([name]: Entry) => name === 'nodeActiveSeconds'
   const others = all.filter((entry) => !isRetention(entry) && !isActivity(entry))
   const draw = (entries: readonly Entry[]): ComponentChildren => (
-    <div class="stack">
+    <div class="number-fields">
       {entries.map(([name, value]) => (
         <NumberField name={name} value={value} isFixed={isFixed} key={name} />
       ))}
@@ -78,7 +78,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   return (
     <form onSubmit={submit} class="stack">
       {isFixed && <p class="faint">{settingsTexts.readOnly}</p>}
-      <div class="cards">
+      <div class="cards of-fields">
         <Card title={settingsTexts.retention} help={settingsTexts.retentionHelp}>
           {draw(all.filter(isRetention))}
         </Card>
