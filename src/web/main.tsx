@@ -39,7 +39,7 @@ import {
   status,
   statusError,
 } from './state/session.ts'
-import { t } from './strings.ts'
+import { APP_NAME, t } from './strings.ts'
 import { keepDirection } from './direction.ts'
 import { applyDisplay } from './state/display-choice.ts'
 import { applyTheme } from './theme.ts'
@@ -65,7 +65,7 @@ function App() {
 
 function Screen() {
   const known = status.value
-  if (known === null) return statusError.value === null ? <Loading /> : <Unreachable />
+  if (known === null) return statusError.value === null ? <Starting /> : <Unreachable />
   if (isEmbedded) return <Embedded />
   if (!known.authenticated && (!isStranger.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
@@ -76,6 +76,24 @@ function Screen() {
       <CurrentPage />
     </Shell>
   )
+}
+
+/** Until it is known who is signed in: the heading of the page that is opening. */
+function Starting() {
+  return (
+    <main class="boot">
+      <h1>{pageName(place.value.path)}</h1>
+      <Loading />
+    </main>
+  )
+}
+
+/** Of a subpage: the name of the page above it. */
+function pageName(path: string): string {
+  if (path === '/login') return t.signIn.title
+  if (path === '/account') return t.nav.account
+  const above = ROUTES.find(({ nav }) => nav !== undefined && (path === nav.path || path.startsWith(`${nav.path}/`)))
+  return above?.nav?.name ?? APP_NAME
 }
 
 /** Somebody without an account wants to sign in, or opens a page that needs an account. */

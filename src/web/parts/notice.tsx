@@ -87,7 +87,7 @@ export function Toaster({ dialog }: { dialog?: string }) {
 /** A placeholder during loading; visible only if it takes long. */
 export function Loading() {
   return (
-    <p class="boot" role="status">
+    <p class="loading" role="status">
       {t.common.loading}
     </p>
   )

@@ -123,7 +123,7 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
     complaints,
     goto: async (path) => {
       await page.goto(base + path)
-      await page.locator('h1').waitFor()
+      await page.locator('h1:not(.boot *)').waitFor()
     },
     signIn: async (username, password) => {
       await page.getByLabel('Username').fill(username)
