@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSite, type Site } from '../support/web/site.ts'
@@ -68,4 +70,52 @@ test('the list can be hidden', async () => {
   await page.getByRole('button', { name: 'Hide this list' }).click()
   await told(page, () => goto('/'))
   await expect.poll(() => page.getByRole('heading', { name: 'Next steps' }).count()).toBe(0)
+})
+
+/** Each page that shows the mesh, and the source that draws it while there is nothing. */
+const EMPTY_PAGES = [
+  ['/', 'dashboard/dashboard.tsx'],
+  ['/map', 'map/map.tsx'],
+  ['/nodes', 'nodes/nodes.tsx'],
+  ['/messages', 'messages/log.tsx'],
+  ['/alerts', 'alerts/alerts.tsx'],
+  ['/traceroutes', 'topology/traceroutes.tsx'],
+  ['/neighbors', 'topology/neighbors.tsx'],
+  ['/packets', 'topology/packets.tsx'],
+  ['/automation', 'automation/automation.tsx'],
+  ['/configuration', 'device-config/device-config.tsx'],
+] as const
+/** Sources whose empty pages have nothing to do with a radio. */
+const NOT_ABOUT_RADIOS = {
+  'automation/editor.tsx': 'a rule that was deleted',
+  'backups/backups.tsx': 'a runtime without backups',
+  'nodes/node.tsx': 'a node that was forgotten',
+} as const
+
+test('without a radio each empty page says how to connect one', async () => {
+  const bare = await openSite({ DEMO: 'false', ADMIN_PASSWORD: PASSWORD })
+  try {
+    const { page, goto, signIn, violations } = await bare.visit()
+    await goto('/')
+    await signIn('admin', PASSWORD)
+    await page.getByText('Nodes active').waitFor()
+    for (const [path] of EMPTY_PAGES) {
+      await goto(path)
+      await page
+        .locator('main')
+        .getByText(/^No radio is connected\. Set MESHTASTIC_TCP to your radio’s address/)
+        .waitFor()
+      expect([path, ...(await violations())]).toEqual([path])
+    }
+  } finally {
+    await bare.close()
+  }
+})
+
+test('every source of an empty page is among these', () => {
+  const root = join(import.meta.dirname, '../../src/web/pages')
+  const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.tsx'))
+  const found = sources.filter((path) => /<Empty|<ConnectHelp/.test(readFileSync(join(root, path), 'utf8')))
+  const known = [...EMPTY_PAGES.map(([, of]) => of), ...Object.keys(NOT_ABOUT_RADIOS)]
+  expect(found.toSorted()).toEqual(known.toSorted())
 })

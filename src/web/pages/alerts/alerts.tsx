@@ -5,6 +5,7 @@ import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { api, ask, send } from '../../api.ts'
 import { dateTime } from '../../format.ts'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Age } from '../../parts/age.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
@@ -13,6 +14,7 @@ import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { noteFiring } from '../../state/firing.ts'
+import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { isAdmin } from '../../state/session.ts'
 import { useNames } from '../../state/mesh.ts'
@@ -42,6 +44,10 @@ export function AlertsPage() {
     [],
     POLL_MS,
   )
+  useKept('alerts', alerts)
+  useKept('alert rules', rules)
+  useKept('destinations', destinations)
+  useKept('failed deliveries', failed)
   const page = alerts.data.value
   useEffect(() => {
     if (page !== null) noteFiring(page.firing)
@@ -116,6 +122,7 @@ function Firing({ alerts, rules, reload }: FiringProps) {
     return (
       <Empty icon="check" title={alertTexts.nothing}>
         <p>{alertTexts.nothingHelp}</p>
+        <ConnectHelp />
       </Empty>
     )
   }

@@ -4,6 +4,7 @@ import { api, ask } from '../../api.ts'
 import { age, dateTime } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { useNames } from '../../state/mesh.ts'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Age, now } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, explain, Failure, say } from '../../parts/notice.tsx'
@@ -38,6 +39,7 @@ export function AutomationPage() {
       {list?.automations.length === 0 && list.unreadable.length === 0 && (
         <Empty icon="automation" title={a.none}>
           <p>{a.noneHelp}</p>
+          <ConnectHelp />
         </Empty>
       )}
       {list !== null && list.automations.length > 0 && <Rules list={list} reload={reload} />}

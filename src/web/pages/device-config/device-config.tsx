@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { isTold } from '../../state/live.ts'
 import { useLoad } from '../../state/load.ts'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
@@ -43,6 +44,7 @@ export function ConfigurationPage({ section }: { section: string | null }) {
       {known !== null && known.sections.length === 0 && (
         <Empty icon="radio" title={c.none}>
           <p>{c.noneHelp}</p>
+          <ConnectHelp />
         </Empty>
       )}
       {known !== null && known.source !== null && known.sections.length > 0 && (
