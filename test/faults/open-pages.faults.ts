@@ -1,13 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { CDPSession } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodes } from '../../src/db/schema.ts'
 import { position, telemetry, text, user } from '../support/mesh/mesh.ts'
-import { isLive, openRadioSite, type RadioSite } from '../support/radio/site.ts'
+import { isLive, type RadioSite } from '../support/radio/site.ts'
 import { pagesWith, THIRD_GENERATION } from '../support/web/pages.ts'
+import { FIRST, openCrowdSite } from './crowd.ts'
 import { figure } from './figures.ts'
+import { countBytes, kilobytes, largest } from './page-bytes.ts'
 
-const FIRST = 0x10000000
 const NODES = 2000
 const PACKETS_PER_SECOND = 2
 const SECONDS = 60
@@ -20,75 +19,9 @@ const PAGES = pagesWith('!10000001')
 
 let mesh: RadioSite
 beforeAll(async () => {
-  const lastHeard = Date.now() - 600_000
-  const all = Array.from({ length: NODES }, (_, index) => ({
-    nodeNum: FIRST + index,
-    longName: `Crowd ${String(index).padStart(4, '0')}`,
-    shortName: String(index).padStart(4, '0'),
-    hwModel: [43, 9, 25, 31][index % 4] ?? 43,
-    role: index % 10 === 0 ? 2 : 0,
-    publicKey: Buffer.from(
-      Array.from({ length: 32 }, (__, at) => (index * 31 + at * 17 + ((index * at) % 251)) % 256),
-    ).toString('base64'),
-    latitude: 47 + ((index * 7919) % NODES) / 1000,
-    longitude: 8 + ((index * 104_729) % NODES) / 1000,
-    altitude: 300 + (index % 700),
-    precisionBits: 16,
-    positionTime: lastHeard,
-    batteryLevel: index % 100,
-    voltage: 3.3 + (index % 90) / 100,
-    channelUtilization: (index % 300) / 10,
-    airUtilTx: (index % 50) / 10,
-    uptimeSeconds: index * 97,
-    deviceMetricsTime: lastHeard,
-    hopsAway: index % 7,
-    channel: 0,
-    firstHeard: lastHeard,
-    lastHeard: lastHeard + index,
-  }))
-  mesh = await openRadioSite(undefined, [], async ({ db }) => {
-    for (let at = 0; at < NODES; at += 500) await db.insert(nodes).values(all.slice(at, at + 500))
-  })
+  mesh = await openCrowdSite(NODES)
 }, 300_000)
 afterAll(() => mesh.close())
-
-type Counted = {
-  /** Since the last call. */
-  take(): { total: number; by: Map<string, number> }
-  isFinished(path: string): boolean
-}
-
-/** Counts the bytes that a page receives, headers included, as the network of the browser sees them. */
-async function countBytes(cdp: CDPSession): Promise<Counted> {
-  const urls = new Map<string, string>()
-  const received = new Map<string, number>()
-  const finished = new Set<string>()
-  let taken = new Map<string, number>()
-  cdp.on('Network.responseReceived', ({ requestId, response }) => {
-    urls.set(requestId, new URL(response.url).pathname)
-    received.set(requestId, response.encodedDataLength)
-  })
-  cdp.on('Network.dataReceived', ({ requestId, encodedDataLength }) => {
-    received.set(requestId, (received.get(requestId) ?? 0) + encodedDataLength)
-  })
-  cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-    received.set(requestId, encodedDataLength)
-    finished.add(urls.get(requestId) ?? '')
-  })
-  await cdp.send('Network.enable')
-  return {
-    isFinished: (path) => finished.has(path),
-    take() {
-      const by = new Map<string, number>()
-      for (const [id, bytes] of received) {
-        const url = urls.get(id) ?? id
-        by.set(url, (by.get(url) ?? 0) + bytes - (taken.get(id) ?? 0))
-      }
-      taken = new Map(received)
-      return { total: [...by.values()].reduce((sum, bytes) => sum + bytes, 0), by }
-    },
-  }
-}
 
 async function openPage(path: string) {
   const storageState = await mesh.admin.page.context().storageState()
@@ -98,14 +31,6 @@ async function openPage(path: string) {
   await isLive(visitor)
   return { ...visitor, counted }
 }
-
-const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(1)} kB`
-const largest = (by: Map<string, number>) =>
-  [...by]
-    .toSorted(([, a], [, b]) => b - a)
-    .slice(0, 4)
-    .map(([url, bytes]) => `${url} ${kilobytes(bytes)}`)
-    .join(', ')
 
 test(`with ${NODES} nodes each page loads what it shows`, async () => {
   const most: unknown[] = []
