@@ -208,6 +208,7 @@ test('the page uses no script and no other host, and names every operation', asy
     expect(page).toContain(`<code>${path}</code>`)
     expect(page).toContain(summary.replaceAll('&', '&amp;').replaceAll("'", '&#39;').replaceAll('"', '&quot;'))
   }
+  expect(page.match(/\/api\/ingest<\/code>.*\s+<em>(.*)<\/em>/)?.[1]).toBe('a token with ingest')
   const links = [...page.matchAll(/href="([^"#]+)"/g)].map(([, link = '']) => link)
   expect(links).toContain('openapi.json')
   for (const link of links) {

@@ -133,6 +133,8 @@ function accessText(rule: Operation['x-access']): string {
       return 'everybody'
     case 'permission':
       return `${rule.resource ?? ''} ${rule.action ?? ''}`
+    case 'token':
+      return `a token with ${rule.scope ?? ''}`
     case 'admin':
       return rule.scope ? `administrators, or a token with ${rule.scope}` : 'administrators'
     default:
