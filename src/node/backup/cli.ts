@@ -20,7 +20,7 @@ import { systemClock } from '../clock.ts'
 
 export const BACKUP_USAGE = `  backup                      create a backup
   verify <name>               read all of a backup and list its problems
-  restore <name>              replace the database by a backup; the service must not be running
+  restore <name>              replace the database with a backup; the service must not be running
 `
 
 type Tools = { readonly config: Config; readonly log: Log; readonly bar: ProgressBar }

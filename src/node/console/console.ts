@@ -38,7 +38,7 @@ const USAGE = `Administration of the database in DATA_DIR from the console. The 
                               the user and of all addresses no longer count
   reset-second-factor <username>
                               remove the second factors and recovery codes of a user who lost them; sessions end
-  confirm-clock               say that the clock of this machine is right: old data is deleted again
+  confirm-clock               confirm that the clock of this machine is right, so that old data is deleted again
   reapply                     list the access that the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      revoke this access again
 
