@@ -42,6 +42,7 @@ export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: S
   try {
     files.makeDirectory(partial)
     const tables = readTables(database, job, partial, files, onProgress)
+    copyLog(job.database)
     const { appVersion, schema, createdAt, kind } = job
     const content = { formatVersion: 1 as const, appVersion, schema, createdAt, kind, tables }
     writeWhole(files, join(partial, MANIFEST), renderManifest(content, job.signingKey))
@@ -55,6 +56,25 @@ export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: S
     throw error
   } finally {
     database.close()
+  }
+}
+
+/**
+ * While a snapshot is read, SQLite cannot empty its write-ahead log. Copies the log into the database here, in the
+ * thread of the backup: otherwise the next commit of the service would, and wait until the disk has it.
+ */
+function copyLog(file: string): void {
+  try {
+    const database = new Database(file, { fileMustExist: true })
+    try {
+      database.pragma('synchronous = FULL')
+      // Waits for no reader or writer.
+      database.pragma('wal_checkpoint(PASSIVE)')
+    } finally {
+      database.close()
+    }
+  } catch {
+    // As on a full disk. The log is still complete, and a later commit copies it.
   }
 }
 

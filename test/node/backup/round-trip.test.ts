@@ -2,9 +2,10 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { readManifest } from '../../../src/node/backup/manifest.ts'
-import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
+import { type SnapshotJob, writeSnapshot } from '../../../src/node/backup/snapshot.ts'
 import { readTableFile } from '../../../src/node/backup/tables/file.ts'
 import { backupTables, isEphemeral, tablesOf } from '../../../src/node/backup/tables/tables.ts'
 import { openDatabase } from '../../../src/node/database.ts'
@@ -123,18 +124,7 @@ test.each(['integer', 'real', 'text', 'blob', 'numeric', '', 'varchar(10)', 'boo
     const insert = source.prepare('insert into t values (?, ?)')
     for (const [i, value] of VALUES.entries()) insert.run(`key ${i} 😀\n`, value)
     source.close()
-    mkdirSync(here.backups)
-    const job = {
-      database: here.database,
-      directory: here.backups,
-      name: MADE_NAME,
-      createdAt: MADE_AT,
-      kind: 'manual' as const,
-      appVersion: '0',
-      schema: '0000_test',
-      tables: [{ name: 't', columns: ['k', 'v'] }],
-      signingKey: null,
-    }
+    const job = { ...snapshotJob(), tables: [{ name: 't', columns: ['k', 'v'] }] }
     const { tables } = writeSnapshot(job, diskFiles, () => {})
     const restored = new Database(':memory:')
     restored.exec(create)
@@ -205,22 +195,25 @@ test('all of a million rows come back', async () => {
   expect(bytes(again).equals(bytes(name))).toBe(true)
 })
 
-test('a backup is one snapshot, whatever is written meanwhile', async () => {
-  seedDatabase(here.database, 20_000)
-  const store = openDatabase(here.database)
-  const job = {
+function snapshotJob(): SnapshotJob {
+  mkdirSync(here.backups)
+  return {
     database: here.database,
     directory: here.backups,
     name: MADE_NAME,
     createdAt: MADE_AT,
-    kind: 'manual' as const,
+    kind: 'manual',
     appVersion: '0',
     schema: '0000_test',
     tables: backupTables(),
     signingKey: null,
   }
-  mkdirSync(here.backups)
-  const manifest = writeSnapshot(job, diskFiles, () => {
+}
+
+test('a backup is one snapshot, whatever is written meanwhile', async () => {
+  seedDatabase(here.database, 20_000)
+  const store = openDatabase(here.database)
+  const manifest = writeSnapshot(snapshotJob(), diskFiles, () => {
     store.sqlite.exec("delete from telemetry; delete from user_permissions; update settings set value = 'changed'")
   })
   const rows = new Map(manifest.tables.map(({ name, rows }) => [name, rows]))
@@ -228,6 +221,20 @@ test('a backup is one snapshot, whatever is written meanwhile', async () => {
   expect(rows.get('user_permissions')).toBe(1)
   expect(readFileSync(join(here.backups, MADE_NAME, 'settings.json'), 'utf8')).not.toContain('changed')
   expect(store.sqlite.prepare('select count(*) from telemetry').pluck().get()).toBe(0)
+  store.close()
+})
+
+test('what is written meanwhile is copied into the database by the backup, not by the next commit', async () => {
+  seedDatabase(here.database, 20_000)
+  const store = openDatabase(here.database)
+  store.sqlite.pragma('wal_autocheckpoint = 0')
+  writeSnapshot(snapshotJob(), diskFiles, () => {
+    store.sqlite.exec('delete from telemetry')
+  })
+  const [log] = z
+    .array(z.object({ log: z.int().positive(), checkpointed: z.int() }))
+    .parse(store.sqlite.pragma('wal_checkpoint(NOOP)'))
+  expect(log?.checkpointed).toBe(log?.log)
   store.close()
 })
 
