@@ -12,8 +12,8 @@ const AIM_MS = 6
  * queries.
  */
 const LEAST_IDS = 10_000
-/** The next query covers at most this many times as many ids. */
-const MOST_GROWTH = 8
+/** The next query covers at most this many times as many ids: its rows may be on the disk, those before in memory. */
+const MOST_GROWTH = 2
 
 type Walk<Row> = Range & {
   /** How many rows are enough. */
