@@ -22,7 +22,7 @@ export function latestTag(folder: string): string {
   return tag
 }
 
-/** When the newest migration in a folder was made, by which a database notes it: milliseconds. Reads one file. */
+/** When the newest migration in a folder was made, in milliseconds: the time that a database records. Reads one file. */
 export function latestTime(folder: string): number {
   return Math.max(...readJournal(folder).entries.map(({ when }) => when))
 }

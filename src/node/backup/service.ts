@@ -59,7 +59,7 @@ function lockUnlessFull(file: string): Lock | null {
   }
 }
 
-/** A long restore says now and then how far it is. */
+/** A long restore logs its progress from time to time. */
 function progressLog(log: Log): (rows: number, of: number) => void {
   let loggedAt = systemClock.now()
   return (rows, of) => {

@@ -7,7 +7,7 @@ export const LEASE_MS = 15_000
 export type Lease = {
   /** Takes the lease if it is free or its holder is silent; true if this instance holds it now. */
   acquire(): boolean
-  /** Says that this instance lives; false when another one has the lease. */
+  /** Renews the lease; false when another instance has it. */
   renew(): boolean
   /**
    * Reads the row, so that a process that was suspended for long notices that it lost the lease. False when the row

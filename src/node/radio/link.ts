@@ -9,7 +9,7 @@ import { backOff } from '../../shared/back-off.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 export type LinkListener = {
-  /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any of it. */
+  /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any part of it. */
   onMessage?(message: FromRadio): void
   /** Gets events in order, immediately; must not throw. Packets have their own `replayed` flag. */
   onFrames(batch: readonly ReceivedEvent[]): void

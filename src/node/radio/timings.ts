@@ -15,7 +15,7 @@ export const LINK_TIMINGS = {
   stableMs: 60_000,
   /** Two losses within this time mean that another client takes over the radio. */
   kickWindowMs: 30_000,
-  /** Then the next attempt comes this late. */
+  /** The next attempt then waits this long. */
   busyRetryMs: 300_000,
   /** How long a radio may take to restart after its settings were saved. */
   restartMs: 180_000,

@@ -188,7 +188,7 @@ const subjectSchema = z.object({
 
 type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'>
 
-/** What most of them leave open. */
+/** The fields of a revived item, all unset: most items use only a few. */
 const NOTHING = {
   userId: null,
   username: null,

@@ -140,7 +140,7 @@ type Subscription = { close(): void }
 
 type SubscriptionEvents = {
   onOpen(): void
-  /** Called for each message, even for one that is of no use here. */
+  /** Called for each message, even if the service does not use it. */
   onEvents(batch: readonly ReceivedEvent[]): Promise<void>
   /** Called once, as the last event; not after `close`. */
   onEnd(reason: string): void
