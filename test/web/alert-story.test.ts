@@ -20,7 +20,7 @@ import { ADMIN_PASSWORD, auditRows } from '../support/app.ts'
 import { buildSite } from '../support/built/built-service.ts'
 import { RADIO } from '../support/mesh/mesh.ts'
 import { portOf } from '../support/servers/port-of.ts'
-import { openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
+import { areFilesKept, openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 // The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are simulated,
 // and the mesh is that of DEMO.
@@ -278,9 +278,7 @@ async function showPush(page: Page): Promise<void> {
     if (registration !== undefined) resolve(registration.registrationId)
   })
   await cdp.send('ServiceWorker.enable')
-  await page.evaluate(
-    "navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready).then(() => true)",
-  )
+  await areFilesKept(page)
   const registrationId = await registered
   await cdp.send('ServiceWorker.deliverPushMessage', { origin: base, registrationId, data: JSON.stringify(pushes[0]) })
   const shown = `navigator.serviceWorker.ready.then((each) => each.getNotifications())

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { alerts } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { portOf } from '../support/servers/port-of.ts'
-import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
+import { areFilesKept, openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const PASSWORD = 'a password for the alerts'
 let site: Site
@@ -187,9 +187,7 @@ test('the app is installable, and its service worker shows a push and opens the 
     if (registration !== undefined) resolve(registration.registrationId)
   })
   await cdp.send('ServiceWorker.enable')
-  await page.evaluate(
-    "navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready).then(() => true)",
-  )
+  await areFilesKept(page)
   const registrationId = await registered
   const push = { id: 'msg_1', title: 'Ridge is silent', text: 'Ridge was not heard for 2 h', path: '/nodes/!a0cb0001' }
   await cdp.send('ServiceWorker.deliverPushMessage', { origin: site.base, registrationId, data: JSON.stringify(push) })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, request } from 'node:http'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CutProxy, openCutProxy } from '../support/servers/cut-proxy.ts'
 import { user } from '../support/mesh/mesh.ts'
 import { isLive, openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio/site.ts'
-import { openBrowser, type SiteBrowser, type Visitor } from '../support/web/site.ts'
+import { areFilesKept, openBrowser, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 const READ = { read: true, write: false }
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
@@ -40,13 +40,6 @@ async function keptNames(page: Page): Promise<unknown> {
       all.onsuccess = () => { request.result.close(); resolve(all.result.map((key) => key.replace(/^\\d+ /, ''))) }
     }
   })`)
-}
-
-/** Until the files of the application are kept. */
-async function areFilesKept(page: Page): Promise<void> {
-  await expect
-    .poll(() => page.evaluate("navigator.serviceWorker.controller !== null && caches.match('/').then(Boolean)"))
-    .toBe(true)
 }
 
 test('the known list is shown at once with its age, and the new one replaces it', async () => {
@@ -148,38 +141,84 @@ test('signing out deletes what was kept, and the next user sees none of it', asy
   proxy.setBroken(false)
 })
 
-/** The site, whose files have other names once `upgrade` was called. */
-async function openUpgrade(): Promise<{ readonly base: string; readonly server: Server; upgrade(): void }> {
+type Front = {
+  readonly base: string
+  /** From now on the files have other names. */
+  upgrade(): void
+  /** Answers the next request for this path as a proxy does while the service restarts. */
+  refuse(path: string): { readonly isDone: boolean }
+  close(): void
+}
+
+/** The site without its stream, behind a server that can be a later version of it. */
+async function openFront(): Promise<Front> {
   const file = readdirSync(join(mesh.site.files, 'assets')).find((name) => /^first-.+\.js$/.test(name)) ?? ''
   const next = 'first-upgraded.js'
   let isUpgraded = false
-  const server = createServer((request, response) => {
-    const forward = async () => {
-      const path = (request.url ?? '/').replace(next, file)
-      const answer = await fetch(mesh.site.base + path, {
-        method: request.method ?? 'GET',
-        headers: { cookie: request.headers.cookie ?? '', accept: 'application/json' },
-      })
-      const isText = /html|javascript/.test(answer.headers.get('content-type') ?? '')
-      const body = isText && isUpgraded ? (await answer.text()).replaceAll(file, next) : await answer.arrayBuffer()
-      response.writeHead(isUpgraded && request.url?.includes(file) ? 404 : answer.status, {
-        'Content-Type': answer.headers.get('content-type') ?? 'text/plain',
+  const refusals = new Map<string, { isDone: boolean }>()
+  const server = createServer((asked, response) => {
+    const path = asked.url ?? '/'
+    const refusal = refusals.get(path)
+    if (path === '/api/events' || refusal?.isDone === false) {
+      if (refusal !== undefined) refusal.isDone = true
+      response.writeHead(502).end()
+      return
+    }
+    const { cookie = '' } = asked.headers
+    // Without a connection that is kept: the service may end it at the moment when the next request is sent.
+    const options = { method: asked.method, agent: false, headers: { cookie, accept: 'application/json' } }
+    const forwarded = request(mesh.site.base + path.replace(next, file), options, (answer) => {
+      const type = answer.headers['content-type'] ?? 'text/plain'
+      const isOld = isUpgraded && path.includes(file)
+      response.writeHead(isOld ? 404 : (answer.statusCode ?? 500), {
+        'Content-Type': type,
         'Cache-Control': 'no-cache',
       })
-      response.end(typeof body === 'string' ? body : Buffer.from(body))
-    }
-    forward().catch(() => response.destroy())
+      const parts: Buffer[] = []
+      const isRenamed = isUpgraded && /html|javascript/.test(type)
+      answer.on('data', (part: Buffer) => parts.push(part))
+      answer.on('end', () => {
+        const body = Buffer.concat(parts)
+        response.end(isRenamed ? body.toString().replaceAll(file, next) : body)
+      })
+    })
+    forwarded.on('error', () => response.destroy())
+    forwarded.end()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   if (typeof address !== 'object' || address === null) throw new Error('the proxy has no port')
-  return { base: `http://127.0.0.1:${address.port}`, server, upgrade: () => (isUpgraded = true) }
+  return {
+    base: `http://127.0.0.1:${address.port}`,
+    upgrade: () => void (isUpgraded = true),
+    refuse: (path) => {
+      const refusal = { isDone: false }
+      refusals.set(path, refusal)
+      return refusal
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
 }
 
+test.each(['/sw.js', '/offline.html'])('the files are kept although the request for %s failed', async (path) => {
+  const front = await openFront()
+  const refusal = front.refuse(path)
+  const visitors = await openBrowser(front.base)
+  const { page, goto } = await visitors.visit({ storageState: await mesh.admin.page.context().storageState() })
+  await goto('/nodes')
+  await areFilesKept(page)
+  expect(refusal.isDone).toBe(true)
+  await visitors.close()
+  front.close()
+})
+
 test('a new version is used from the next page on, and kept in place of the old one', async () => {
-  const { base, server, upgrade } = await openUpgrade()
-  const visitors = await openBrowser(base)
+  const front = await openFront()
+  const visitors = await openBrowser(front.base)
   const { page, goto } = await visitors.visit(PHONE)
   await goto('/login')
   await page.evaluate(
@@ -189,12 +228,11 @@ test('a new version is used from the next page on, and kept in place of the old 
   const script = () => page.evaluate("document.querySelector('script[src]').getAttribute('src')")
   await goto('/login')
   expect(await script()).not.toContain('upgraded')
-  upgrade()
+  front.upgrade()
   await goto('/login')
   expect(await script()).toContain('upgraded')
   const names = 'caches.keys().then((names) => names.join())'
   await expect.poll(() => page.evaluate(names)).toMatch(/^files-assets\/first-upgraded\.js[^,]*$/)
   await visitors.close()
-  server.closeAllConnections()
-  server.close()
+  front.close()
 })

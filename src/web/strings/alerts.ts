@@ -108,6 +108,7 @@ export const alertTexts = {
   newDestination: 'Add a destination',
   pushOn: 'Show alerts in this browser',
   pushDenied: 'This browser does not allow notifications. Allow them in its settings for this site.',
+  pushUnready: 'This browser could not load what it needs for notifications. Try again in a moment.',
   pushMissing:
     'This browser cannot show alerts. On a phone, install the app first: tap Share, then Add to Home Screen.',
   test: 'Test',

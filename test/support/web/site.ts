@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { z } from 'zod'
 import { openDatabase } from '../../../src/node/database.ts'
 import { buildSite } from '../built/built-service.ts'
@@ -98,6 +99,13 @@ export async function openSite(
 export async function overflowOf(page: Page): Promise<number> {
   // A phone widens its window to what it shows, but not this.
   return Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
+}
+
+/** Until the service worker handles the requests of this page, and the files of the application are kept. */
+export async function areFilesKept(page: Page): Promise<void> {
+  await expect
+    .poll(() => page.evaluate("navigator.serviceWorker.controller !== null && caches.match('/').then(Boolean)"))
+    .toBe(true)
 }
 
 /** A browser for a site that already runs at `base`. */

@@ -1,5 +1,6 @@
-import { api, ask, BASE } from '../../api.ts'
+import { api, ask } from '../../api.ts'
 import { deviceName } from '../../parts/form/credential-rows.tsx'
+import { startWorker } from '../../state/files.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 
 /** Why this browser cannot receive alerts; null: it can. */
@@ -11,8 +12,9 @@ export function pushProblem(): string | null {
 /** Subscribes this browser to alerts. Throws the refusal of the browser or the service. */
 export async function subscribeBrowser(): Promise<void> {
   if ((await Notification.requestPermission()) !== 'granted') throw new Error(alertTexts.pushDenied)
-  const registration = await navigator.serviceWorker.register(`${BASE}sw.js`, { scope: BASE })
-  await navigator.serviceWorker.ready
+  const registration = await startWorker().catch(() => {
+    throw new Error(alertTexts.pushUnready)
+  })
   const { publicKey } = await ask(api.alerts['push-key'].$get())
   const subscription = await registration.pushManager.subscribe({
     userVisibleOnly: true,
