@@ -5,7 +5,8 @@ set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"
 [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
-[ -x /usr/bin/chromium ] || missing="$missing chromium"
+# The build of Chromium without windows takes a third less processor time, but not every system has it.
+[ -x /usr/bin/chromium-headless-shell ] || [ -x /usr/bin/chromium ] || missing="$missing chromium-headless-shell"
 [ -x /usr/bin/oathtool ] || missing="$missing oathtool"
 [ -x /usr/bin/zbarimg ] || missing="$missing zbar-tools"
 for command in curl "$@"; do

@@ -5,6 +5,7 @@ import { createAddressing } from '../../../src/node/http/client-address.ts'
 import { listen, type Listening } from '../../../src/node/http/server.ts'
 import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
 import { type CertifiedProvider, startCertifiedProvider } from '../../support/oidc/certified-provider.ts'
+import { CHROMIUM_PATH } from '../../support/web/chromium.ts'
 
 let chrome: Browser
 let provider: CertifiedProvider
@@ -13,7 +14,7 @@ let server: Listening
 let site: string
 
 beforeAll(async () => {
-  chrome = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  chrome = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ['--no-sandbox'] })
   let fetch: ReturnType<typeof createApp>['fetch'] | undefined
   server = await listen(
     (request, env) => fetch?.(request, Object(env)) ?? new Response(null, { status: 503 }),
