@@ -144,21 +144,23 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
       const light = await findViolations(page)
       if (colorScheme !== undefined) return light
       await page.emulateMedia({ colorScheme: 'dark' })
-      const dark = await findViolations(page, 'cat.color')
+      const dark = await findViolations(page, COLOR_RULES)
       await page.emulateMedia({ colorScheme: 'light' })
       return [...light, ...dark.map((found) => `dark: ${found}`)]
     },
   }
 }
 
-/** `rules`: only those with this tag of axe-core. */
-async function findViolations(page: Page, rules?: 'cat.color'): Promise<string[]> {
+/** The rules of axe-core whose result depends on colours. */
+const COLOR_RULES = ['color-contrast', 'link-in-text-block']
+
+async function findViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Elements in transition have other colours.
   await page.evaluate(
     'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
   )
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source)
-  const only = rules === undefined ? '' : `{ runOnly: ['${rules}'] }`
+  const only = rules === undefined ? '' : JSON.stringify({ runOnly: { type: 'rule', values: rules } })
   const found = await page.evaluate(
     `axe.run(${only}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
   )
