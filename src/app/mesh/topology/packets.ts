@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
 import type { Reader } from '../../context.ts'
@@ -50,10 +50,14 @@ export const packetPageSchema = z
   })
   .meta({ id: 'PacketPage' })
 
+export type PacketPage = z.infer<typeof packetPageSchema>
+
 export type PacketFilters = {
   readonly limit: number
   /** Id of a logged packet: only earlier ones. */
   readonly before?: number | undefined
+  /** Id of a logged packet: only later ones. */
+  readonly after?: number | undefined
   /** Time in milliseconds, inclusive. */
   readonly since?: number | undefined
   readonly from?: number | undefined
@@ -86,8 +90,8 @@ const fields = {
 /** Newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it. */
 export async function listPackets(
   { store, viewer }: Reader,
-  { limit, before, since, from, to, port }: PacketFilters,
-): Promise<z.infer<typeof packetPageSchema>> {
+  { limit, before, after, since, from, to, port }: PacketFilters,
+): Promise<PacketPage> {
   const read = (range: Range | null, count: number) =>
     store.db
       .select(fields)
@@ -96,6 +100,7 @@ export async function listPackets(
         and(
           range === null ? undefined : and(gte(packets.id, range.from), lt(packets.id, range.before)),
           before === undefined ? undefined : lt(packets.id, before),
+          after === undefined ? undefined : gt(packets.id, after),
           since === undefined ? undefined : gte(packets.t, since),
           from === undefined ? undefined : eq(packets.fromNodeNum, from),
           to === undefined ? undefined : eq(packets.toNodeNum, to),
@@ -109,15 +114,18 @@ export async function listPackets(
       .limit(count)
       .all()
   const isIndexed = since === undefined && to === undefined && (from === undefined || port === undefined)
-  const rows = isIndexed
-    ? await read(null, limit + 1)
-    : (
-        await walkBack({
-          ...(await rangeOf(store, 'packets', before)),
-          limit: limit + 1,
-          read: async (...asked) => read(...asked),
-        })
-      ).found
+  const all = isIndexed ? null : await rangeOf(store, 'packets', before)
+  const rows =
+    all === null
+      ? await read(null, limit + 1)
+      : (
+          await walkBack({
+            ...all,
+            from: Math.max(all.from, (after ?? 0) + 1),
+            limit: limit + 1,
+            read: async (...asked) => read(...asked),
+          })
+        ).found
   const page = rows.slice(0, limit).map(({ standing, ...row }) => ({
     ...row,
     signed: standing === 'signed',

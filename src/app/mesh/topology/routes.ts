@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
+import { answerBody, bodyOf } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
@@ -69,6 +70,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
     z.object({
       limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
       before: idSchema.optional().describe('ID of a logged packet: returns earlier ones'),
+      after: idSchema.optional().describe('ID of a logged packet: returns later ones'),
       since: timeQuery.optional().describe('ms, inclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
       to: z.union([nodeNumSchema, broadcast]).optional().describe('Node number or !hex; !ffffffff: broadcast'),
@@ -76,6 +78,10 @@ export const packetRoutes = new Hono<AppEnv>().get(
     }),
   ),
   async (c) => {
-    return c.json(await listPackets(c.var.ctx, c.req.valid('query')))
+    const page = await listPackets(c.var.ctx, c.req.valid('query'))
+    const json = JSON.stringify(page)
+    // A stored packet stays as it is, and what a viewer may not read is missing.
+    const etag = `"${page.packets[0]?.id ?? 0}-${page.packets.at(-1)?.id ?? 0}-${json.length}"`
+    return answerBody(c, c.var.ctx.compressor, bodyOf(json, etag))
   },
 )

@@ -1,4 +1,5 @@
-import { api, ask } from '../../api.ts'
+import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
+import { api, askAs } from '../../api.ts'
 import { decimal } from '../../format.ts'
 import { useLoad } from '../../state/load.ts'
 import { BROADCAST, nameOf, type Node } from '../../state/mesh.ts'
@@ -16,7 +17,7 @@ const SHOWN = '8'
 export function NodePackets({ node }: { node: Node }) {
   const { nodeId } = node
   const { data, error } = useLoad(
-    () => ask(api.packets.$get({ query: { from: nodeId, limit: SHOWN } })),
+    () => askAs<PacketPage>(api.packets.$get({ query: { from: nodeId, limit: SHOWN } })),
     [nodeId],
     POLL_MS,
     ['node'],

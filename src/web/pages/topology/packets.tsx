@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
-import type { InferResponseType } from 'hono/client'
-import { useEffect } from 'preact/hooks'
-import { api, ask, isRecord } from '../../api.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
+import { api, askAs, isRecord, reconnects } from '../../api.ts'
 import { decimal } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
@@ -21,7 +21,7 @@ import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { packetKind } from './packet-kind.ts'
 
-type Packet = InferResponseType<typeof api.packets.$get>['packets'][number]
+type Packet = PacketPage['packets'][number]
 type Filter = { readonly port: string; readonly from: string }
 
 const POLL_MS = 4000
@@ -99,18 +99,37 @@ function usePackets({ port, from }: Filter) {
   const known = useSignal<readonly Packet[] | null>(null)
   const next = useSignal<number | null>(null)
   const action = useAction()
-  const load = (before: number | null, limit = PAGE_SIZE) =>
-    ask(
+  const load = (before: number | null, limit = PAGE_SIZE, after: number | null = null) =>
+    askAs<PacketPage>(
       api.packets.$get({
         query: {
           limit: String(limit),
           ...(port !== '' && { port }),
           ...(from !== '' && { from }),
           ...(before !== null && { before: String(before) }),
+          ...(after !== null && { after: String(after) }),
         },
       }),
     )
-  const newest = useLoad(() => load(null), [], POLL_MS, ['node'])
+  /** The newest page of this visit, with the number of reconnects then: after one, the log may be another. */
+  const last = useRef<{ readonly page: PacketPage; readonly reconnects: number } | null>(null)
+  const loadNewest = async (): Promise<PacketPage> => {
+    const now = reconnects.peek()
+    const page = await withNews(last.current?.reconnects === now ? last.current.page : null)
+    last.current = { page, reconnects: now }
+    return page
+  }
+  /** Only packets after the known ones are sent, unless more came than a page holds. */
+  const withNews = async (known: PacketPage | null): Promise<PacketPage> => {
+    const after = known?.packets[0]?.id
+    if (known === null || after === undefined) return load(null)
+    const page = await load(null, PAGE_SIZE, after)
+    if (page.nextBefore !== null) return page
+    const all = [...page.packets, ...known.packets]
+    const packets = all.slice(0, PAGE_SIZE)
+    return { packets, nextBefore: all.length > PAGE_SIZE ? (packets.at(-1)?.id ?? null) : known.nextBefore }
+  }
+  const newest = useLoad(loadNewest, [], POLL_MS, ['node'])
   useKept(`packets ${port} ${from}`, newest)
   useEffect(() => {
     const page = newest.data.value
@@ -179,7 +198,7 @@ function Details({ packet }: { packet: Packet }) {
   const { payload, ...rest } = packet
   const facts = [...Object.entries(rest), ...Object.entries(isRecord(payload) ? payload : {})]
     .filter(([, value]) => value !== null && value !== false)
-    .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const)
+    .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const)
   return (
     <>
       {can('nodes', 'read') && (

@@ -288,6 +288,10 @@ describe('the packet log', () => {
     ['port=3', [2]],
     [`since=${START + 1}`, [3]],
     ['port=3&from=10', []],
+    ['after=1', [3, 2]],
+    ['after=3', []],
+    ['after=1&to=!ffffffff', [2]],
+    ['after=1&before=3', [2]],
   ])('is filtered by %s', async (query, ids) => {
     await store(mesh.ingest, [packet(text('hi')), packet(position({ latitudeI: 1, longitudeI: 2 }), { from: 9 })])
     await store(mesh.ingest, [packet(text('later'), { to: 9 })], { at: START + 1 })
@@ -295,7 +299,7 @@ describe('the packet log', () => {
     expect(Array.isArray(packets) && packets.map(({ id }) => id)).toStrictEqual(ids)
   })
 
-  it.each(['limit=0', 'limit=501', 'from=0', 'port=512', 'port=text', 'before=0', 'since=-1'])(
+  it.each(['limit=0', 'limit=501', 'from=0', 'port=512', 'port=text', 'before=0', 'after=0', 'since=-1'])(
     'refuses %s',
     async (query) => {
       expect((await admin.send('GET', `/api/packets?${query}`)).status).toBe(400)
