@@ -12,6 +12,8 @@ const PACKETS_PER_SECOND = 2
 const SECONDS = 60
 /** Received by one open page in a minute. */
 const MOST_A_MINUTE = 50_000
+/** The same for the packet log, which also gets the packets themselves and the names of their senders. */
+const MOST_PACKETS_A_MINUTE = 250_000
 /** Received by one page in its first seconds, without its scripts and styles, which a browser has cached. */
 const MOST_AT_FIRST = 300_000
 const FIRST_MS = 4000
@@ -48,7 +50,7 @@ test(`with ${NODES} nodes each page loads what it shows`, async () => {
 })
 
 test(`an open page draws at most ${MOST_A_MINUTE / 1000} kB a minute at ${PACKETS_PER_SECOND} packets a second`, async () => {
-  const paths = ['/messages', '/nodes', '/']
+  const paths = ['/messages', '/nodes', '/', '/packets']
   const pages = await Promise.all(paths.map(openPage))
   await wait(FIRST_MS)
   for (const { counted } of pages) counted.take()
@@ -81,7 +83,9 @@ test(`an open page draws at most ${MOST_A_MINUTE / 1000} kB a minute at ${PACKET
     figure(`${paths[at]} in a minute`, `${kilobytes(total)} (${largest(by)})`)
     return total
   })
+  const packetLog = most.pop()
   expect(Math.max(...most)).toBeLessThanOrEqual(MOST_A_MINUTE)
+  expect(packetLog).toBeLessThanOrEqual(MOST_PACKETS_A_MINUTE)
 })
 
 test('on a slow connection the last known list is shown before the new one arrives', async () => {
