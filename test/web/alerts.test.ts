@@ -125,6 +125,63 @@ test('an area is drawn on the map, corner by corner', async () => {
   expect([points.length, north > south, west < east]).toStrictEqual([3, true, true])
 })
 
+test('what is typed in feet and °F comes back as typed, and is stored in metres and °C', async () => {
+  const { page } = visitor
+  const dialog = page.getByRole('dialog')
+  const storedAs = async (name: string) => {
+    const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+    return rules.find(({ rule }: { rule: { name: string } }) => rule.name === name).rule
+  }
+  const inUnits = async (name: string) => {
+    await visitor.goto('/account')
+    await page.getByRole('radio', { name }).check({ force: true })
+    await visitor.goto('/alerts')
+  }
+  /** Types as a person does: each key may redraw the field. */
+  const type = async (label: string | RegExp, text: string) => {
+    const field = dialog.getByLabel(label)
+    await field.selectText()
+    await field.pressSequentially(text)
+    expect(await field.inputValue()).toBe(text)
+  }
+  const save = async () => {
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  const change = (name: string) =>
+    page.getByRole('listitem').filter({ hasText: name }).getByRole('button', { name: 'Change' }).click()
+
+  await inUnits('Feet, miles, °F')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await page.getByLabel('Tell me about').selectOption('area')
+  await dialog.getByLabel('Name').fill('Wanders off')
+  await type('More than (ft)', '505.5')
+  await save()
+  expect(await storedAs('Wanders off')).toMatchObject({ when: 'moves', metres: 154.0764 })
+  for (let time = 0; time < 2; time++) {
+    await change('Wanders off')
+    expect(await dialog.getByLabel('More than (ft)').inputValue()).toBe('505.5')
+    await save()
+  }
+  expect(await storedAs('Wanders off')).toMatchObject({ metres: 154.0764 })
+
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await page.getByLabel('Tell me about').selectOption('metric')
+  await dialog.getByLabel('Name').fill('Frost')
+  await dialog.getByLabel('Measurement').fill('environmentMetrics.temperature')
+  await type('Limit (°F)', '-4')
+  await type(/^Ends when .*\(°F\)$/, '9')
+  await save()
+  expect(await storedAs('Frost')).toMatchObject({ limit: -20, hysteresis: 5 })
+  await inUnits('Metres, °C')
+  await change('Frost')
+  expect(await dialog.getByLabel('Limit (°C)').inputValue()).toBe('-20')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await change('Wanders off')
+  expect(await dialog.getByLabel('More than (m)').inputValue()).toBe('154.0764')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+})
+
 test('a rule is muted for one node, and says so until it is unmuted', async () => {
   const { page } = visitor
   const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())

@@ -37,7 +37,7 @@ const areaSchema = z
     when: z.enum(AREA_EVENTS),
     shape: shapeSchema.nullable().default(null).describe('Required for enters and leaves'),
     metres: z
-      .int()
+      .number()
       .min(10)
       .max(1_000_000)
       .nullable()

@@ -46,7 +46,7 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
           unit="m"
           value={rule.metres}
           min={10}
-          set={(metres) => set({ metres: Math.round(metres) })}
+          set={(metres) => set({ metres })}
         />
       ) : (
         <ShapeFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import { nameOf, nameOfId } from '../../../state/mesh.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
@@ -106,24 +107,37 @@ type MeasureProps = Omit<NumberProps, 'set'> & {
   set(value: number): void
 }
 
+/** Decimals that are shown, and that are stored: what is typed with those shown comes back as it was. */
+const SHOWN_DIGITS = 3
+const SHOWN_PARTS = 10 ** SHOWN_DIGITS
+const STORED_DIGITS = 9
+
 /** A measured value that must be given, in the units of this user. */
 export function MeasureField({ label, unit, isDifference = false, value, set, min, max, ...rest }: MeasureProps) {
   const shown = shownUnit(unit, isDifference)
-  const rounded = (n: number) => Number(n.toFixed(3))
+  const isConverted = shown.unit !== unit
+  const rounded = (n: number) => (isConverted ? Number(n.toFixed(SHOWN_DIGITS)) : n)
+
+  // Inwards, so that no shown bound is outside the stored one.
+  const least = (n: number) => (isConverted ? Math.ceil(n * SHOWN_PARTS) / SHOWN_PARTS : n)
+  const most = (n: number) => (isConverted ? Math.floor(n * SHOWN_PARTS) / SHOWN_PARTS : n)
   return (
     <NumberField
       {...rest}
       label={shown.unit === null ? label : `${label} (${shown.unit})`}
       value={value === null || value === undefined ? value : rounded(shown.convert(value))}
-      {...(min !== undefined && { min: rounded(shown.convert(min)) })}
-      {...(max !== undefined && { max: rounded(shown.convert(max)) })}
-      set={(typed) => set(rounded(shown.revert(typed)))}
+      {...(min !== undefined && { min: least(shown.convert(min)) })}
+      {...(max !== undefined && { max: most(shown.convert(max)) })}
+      set={(typed) => set(Number(shown.revert(rounded(typed)).toFixed(STORED_DIGITS)))}
     />
   )
 }
 
 /** A number that must be given. */
 export function NumberField({ label, value, set, ...bounds }: NumberProps) {
+  // The text of a number that is being typed, as “-” or “5.0”, stays as it is.
+  const typed = useSignal<{ readonly text: string; readonly value: number | null | undefined } | null>(null)
+  const isTyped = typed.value !== null && typed.value.value === value
   return (
     <Field
       label={label}
@@ -131,8 +145,11 @@ export function NumberField({ label, value, set, ...bounds }: NumberProps) {
       step="any"
       required
       {...bounds}
-      value={value === null || value === undefined ? '' : String(value)}
-      onInput={(event) => set(Number(event.currentTarget.value))}
+      value={isTyped ? (typed.value?.text ?? '') : value === null || value === undefined ? '' : String(value)}
+      onInput={({ currentTarget: { value: text } }) => {
+        typed.value = { text, value: text === '' ? value : Number(text) }
+        if (text !== '') set(Number(text))
+      }}
     />
   )
 }
