@@ -2,6 +2,7 @@ import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CutProxy, openCutProxy } from '../../support/servers/cut-proxy.ts'
 import { text, user } from '../../support/mesh/mesh.ts'
+import { OPEN } from '../../support/public-access.ts'
 import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../../support/radio/site.ts'
 import { openBrowser, type SiteBrowser, type Visitor } from '../../support/web/site.ts'
 
@@ -163,4 +164,28 @@ test('signing out ends the stream in every tab, and the other tab says why', asy
   await other.getByRole('button', { name: 'Sign in' }).click()
   await other.getByRole('heading', { name: 'Messages', level: 1 }).waitFor()
   await visitor.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+})
+
+test('a stranger reads a text as it is heard, without asking for it, and none of another channel', async () => {
+  const headers = { origin: mesh.site.base }
+  const put = await admin.page.request.put(`${mesh.site.base}/api/public-access`, { headers, data: OPEN })
+  expect(put.status()).toBe(200)
+  mesh.hear(text('The fair begins at noon'))
+  await admin.goto('/messages')
+  await said(admin.page, 'The fair begins at noon').waitFor()
+  const stranger = await mesh.site.visit()
+  const { page } = stranger
+  const stream = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/events')
+  await stranger.goto('/messages')
+  expect((await stream).status()).toBe(200)
+  await said(page, 'The fair begins at noon').waitFor()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  mesh.hear(text('Meet me behind the barn'), { channel: 1 })
+  mesh.hear(text('And ends at dusk'))
+  await said(page, 'And ends at dusk').waitFor()
+  expect(await said(page, 'behind the barn').count()).toBe(0)
+  expect(asked).toEqual([])
+  expect(stranger.complaints).toEqual([])
+  await page.context().close()
 })
