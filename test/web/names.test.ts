@@ -12,11 +12,13 @@ import {
   users,
 } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, type Site, type Visitor } from '../support/web/site.ts'
+import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 /** Drawn unchanged, it would make the text after it read from right to left. */
 const TURNED = 'Club\u202egnp\u2066x'
+/** A node whose name has 200 letters and no space. */
+const ENDLESS = 0x20000002
 const PAGES = [
   '/',
   '/users',
@@ -76,6 +78,7 @@ beforeAll(async () => {
   await db.insert(alertDestinations).values({ ...owned, kind: 'webhook', settings: '{}', confirmedAt: at })
   await db.insert(sources).values({ kind: 'mqtt', name: TURNED, createdAt: at })
   await db.insert(channels).values({ sourceId: 1, index: 0, name: TURNED, role: 'PRIMARY' })
+  await db.insert(nodes).values({ nodeNum: ENDLESS, longName: 'W'.repeat(200), firstHeard: at, lastHeard: at })
   await db.insert(nodes).values({
     nodeNum: 0x20000001,
     longName: TURNED,
@@ -117,4 +120,17 @@ test('a dialog and a message about a name keep their direction too', async () =>
   await row.getByRole('button', { name: 'Delete' }).click()
   const dialog = page.getByRole('dialog')
   expect(await dialog.textContent()).toContain('Delete “Clubgnpx”?')
+})
+
+test.each(['Watch this node', 'Forget this node'])('an endless name does not widen the dialog: %s', async (name) => {
+  const { page, goto } = visitor
+  const before = page.viewportSize() ?? { width: 1360, height: 860 }
+  await page.setViewportSize({ width: 360, height: 640 })
+  await goto('/nodes/!20000002')
+  await page.getByRole('button', { name }).click()
+  await page.getByRole('dialog').getByText('WWW').waitFor()
+  expect(await overflowOf(page)).toBe(0)
+  expect(await page.getByRole('dialog').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
+  await page.keyboard.press('Escape')
+  await page.setViewportSize(before)
 })

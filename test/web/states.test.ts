@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSite, type Site, type Visitor } from '../support/web/site.ts'
+import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
@@ -278,6 +278,18 @@ test.each(STATES)('axe-core finds nothing, light and dark: $name', async ({ path
   await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
   await open(page)
   expect(await violations()).toEqual([])
+})
+
+test.each(['/', '/map', '/users', '/settings'])('a failure of the service is told on %s of a phone', async (path) => {
+  const { page, goto, violations } = phone
+  const isData = (url: URL) => /^\/api\/(?!auth\/|events$|info$)/.test(url.pathname)
+  const refuse = (route: Route) =>
+    route.fulfill({ status: 500, json: { error: { code: 'internal', message: 'Broken', requestId: 'req-1' } } })
+  await page.route(isData, refuse)
+  await goto(path)
+  await page.getByText('Something went wrong in the service').first().waitFor()
+  expect([await violations(), await overflowOf(page)]).toEqual([[], 0])
+  await page.unroute(isData, refuse)
 })
 
 test('every source that opens something is in these lists', () => {

@@ -2,10 +2,21 @@ import { api, ask } from '../../api.ts'
 import { inbox } from '../../state/messages/inbox.ts'
 import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
-import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
+import {
+  isActive,
+  type Message,
+  nameOf,
+  type Node,
+  nodeName,
+  nodes,
+  nodesError,
+  refreshNodes,
+  shortNameOf,
+  useNodes,
+} from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
-import { Empty } from '../../parts/notice.tsx'
+import { Empty, Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { later } from '../../parts/list/later.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
@@ -26,8 +37,13 @@ export function DashboardPage() {
   const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
   useKept('dashboard', loaded)
   const found = loaded.data.value
+  const retry = () => {
+    void loaded.reload()
+    void refreshNodes()
+  }
   return (
     <Page title={t.dashboard.title}>
+      <Failure error={loaded.error.value ?? nodesError.value} retry={retry} />
       {can('nodes', 'read') && <NodeFigures messages={found?.counts.messages ?? null} />}
       <div class="cards">
         {can('nodes', 'read') && <JustHeard />}
