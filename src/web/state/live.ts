@@ -108,6 +108,7 @@ function createStream(userId: number) {
       while (!run.isStopped) {
         controller = new AbortController()
         if (failures === 0) liveState.value = resumeAt.id === '' ? 'connecting' : 'cut'
+        const known = reconnects.peek()
         const ending = await readStream(controller)
         if (run.isStopped) return
         failures = ending.wasOpen ? 0 : failures + 1
@@ -116,7 +117,9 @@ function createStream(userId: number) {
         await refreshStatus()
         const wait = backOff(failures, { ...PAUSES, jitter: 0.5 + Math.random() / 2 })
         const least = (ending.refusal?.retryAfter ?? 0) * 1000
-        if (!run.isStopped) await pause(Math.max(least, wait))
+        // An outage that ended during this attempt needs no further pause.
+        const isBack = ending.refusal === null && reconnects.peek() !== known
+        if (!run.isStopped && !isBack) await pause(Math.max(least, wait))
       }
     },
     stop() {

@@ -153,6 +153,35 @@ test('after three failures in a row pages poll, and the stream is still tried at
   expect(liveState.value).toBe('live')
 })
 
+test('the first answer after an outage reopens the stream at once, whoever asked', async () => {
+  const first = await open()
+  let isAway = true
+  let returnsAtNextTry = false
+  serve((path, init) => {
+    const isStream = path === '/api/events'
+    if (isAway) {
+      // Between an attempt and the question that follows it.
+      isAway = !(isStream && returnsAtNextTry)
+      throw new TypeError('unreachable')
+    }
+    if (!isStream) return Response.json(statusOf(userId))
+    const { stream, response } = createStream(init)
+    streams.push(stream)
+    return response
+  })
+  await first.end()
+  // By now the pauses are the longest ones.
+  await pass(10 * 60_000)
+  expect([streams.length, liveState.value]).toStrictEqual([1, 'polling'])
+  returnsAtNextTry = true
+  for (let second = 0; second < 30; second++) {
+    await pass(1000)
+    // None waits for the end of another pause.
+    expect(streams).toHaveLength(isAway ? 1 : 2)
+  }
+  expect(isAway).toBe(false)
+})
+
 test('a user with too many streams polls at once, and waits as long as the answer says', async () => {
   let tries = 0
   refusal = () => {
