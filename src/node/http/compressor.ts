@@ -7,7 +7,7 @@ type Pack = (bytes: Uint8Array) => Promise<Buffer>
 /** Compresses on the thread pool. Node has Zstandard since 22.15. */
 export function zlibCompressor(): Compressor {
   const packers = new Map<Encoding, Pack>()
-  // Level 1 makes lists of nodes smaller than the next levels do, and smaller than gzip does in four times the time.
+  // Level 1 makes lists of nodes smaller than the next levels do, and smaller than gzip does in six times the time.
   if ('zstdCompress' in zlib) {
     const { ZSTD_c_compressionLevel: level } = zlib.constants
     const zstd = promisify(zlib.zstdCompress)
