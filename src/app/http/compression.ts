@@ -27,6 +27,14 @@ export function bodyOf(json: string, etag: string): Body {
   return { bytes: utf8.encode(json), etag, packed: new Map() }
 }
 
+/** Its tag is derived from its content: two processes give the same body the same tag. */
+export async function hashedBody(json: string): Promise<Body> {
+  const bytes = utf8.encode(json)
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  const hex = [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0'))
+  return { bytes, etag: `"${hex.join('')}"`, packed: new Map() }
+}
+
 /**
  * Answers with a body, or 304 when the client has that version, compressed if possible and safe. `vary`: other request
  * headers that decide the answer, each followed by `, `.

@@ -4,7 +4,7 @@ import type { Db } from '../../db/store.ts'
 import type { PublicResource } from '../../shared/access/public-access.ts'
 import { addressKey } from '../auth/local/login-limiter.ts'
 import type { AppEnv, Ctx, Ports } from '../context.ts'
-import { answerBody, type Body, bodyOf } from '../http/compression.ts'
+import { answerBody, type Body, hashedBody } from '../http/compression.ts'
 import { describe, descriptionOf } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { type Buckets, type BucketSize, memoryBuckets } from '../http/limits/buckets.ts'
@@ -143,7 +143,13 @@ async function keepBody(ctx: Ctx, key: string, isPlain: boolean, make: () => Pro
   const known = bodies.get(key)
   if (known !== undefined && isFresh(known, version, now)) return known.body
   if (!isPlain && ctx.preview === undefined) refuseLater(await limitsOf(ctx).take('made', OF_MADE, now))
-  const entry: Kept = { version, at: now, body: make().then(packed), bytes: 0, tookMs: FRESH_MS }
+  const entry: Kept = {
+    version,
+    at: now,
+    body: make().then((value) => hashedBody(JSON.stringify(value))),
+    bytes: 0,
+    tookMs: FRESH_MS,
+  }
   bodies.delete(key)
   bodies.set(key, entry)
   try {
@@ -161,14 +167,6 @@ function isFresh({ version, at, tookMs }: Kept, current: number | null, now: num
   const age = now - at
   if (age < 0 || age >= FRESH_MS) return false
   return version === current || age < tookMs / MAKING_SHARE
-}
-
-/** Its tag is derived from its content: two processes give the same body the same tag. */
-async function packed(value: unknown): Promise<Body> {
-  const json = JSON.stringify(value)
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(json)))
-  const hex = [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0'))
-  return bodyOf(json, `"${hex.join('')}"`)
 }
 
 function dropOldest(bodies: Map<string, Kept>): void {
