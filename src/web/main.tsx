@@ -151,7 +151,8 @@ function ToMap() {
 
 /** The start page of somebody who may not see the dashboard: the first page that they may see. */
 function Elsewhere({ need }: { need: string }) {
-  const open = ROUTES.find((route) => route.nav !== undefined && mayOpen(route.need))?.nav
+  // Everybody may open the pages of their own, which show nothing of the mesh.
+  const open = ROUTES.find(({ nav, need }) => nav !== undefined && need !== 'signed-in' && mayOpen(need))?.nav
   useEffect(() => {
     if (open !== undefined) navigate(open.path, { replace: true })
   }, [open?.path])

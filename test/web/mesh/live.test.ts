@@ -164,6 +164,14 @@ test('signing out ends the stream in every tab, and the other tab says why', asy
   await other.getByRole('button', { name: 'Sign in' }).click()
   await other.getByRole('heading', { name: 'Messages', level: 1 }).waitFor()
   await visitor.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+
+  // The start page of somebody who may see less, in the end nothing.
+  await mesh.grant(visitor.id, { dashboard: NONE, nodes: NONE, messages: NONE, info: READ })
+  await visitor.goto('/')
+  await visitor.page.getByRole('heading', { name: 'Traceroutes', level: 1 }).waitFor()
+  await mesh.grant(visitor.id, { info: NONE })
+  await visitor.goto('/')
+  await visitor.page.getByRole('heading', { name: 'You have no access yet', level: 1 }).waitFor()
 })
 
 test('a stranger reads a text as it is heard, without asking for it, and none of another channel', async () => {
