@@ -2,7 +2,7 @@ import type { AuditRow, StoredRow } from './entry.ts'
 import { eachTurn, inSlices, type Pause } from '../upkeep/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
-import { type Db, prepareOnce, rawRows, type Statement, type Store } from '../../db/store.ts'
+import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
@@ -119,9 +119,11 @@ export async function sealAudit(store: Store, pause: Pause = eachTurn): Promise<
   return (await inSlices(() => sealSlice(store), { full: SLICE, pause })).rows
 }
 
+const isSealed = rememberUnchanged(1, async (store) => (await rawRows(queries(store).unsealed)).length === 0)
+
 /** Seals recent entries. That is enough, unless the log of an earlier version is still being sealed. */
 export async function sealRecent(store: Store): Promise<void> {
-  if ((await rawRows(queries(store).unsealed)).length === 0) return
+  if (await isSealed(store, null)) return
   let left = RECENT_SLICES
   await sealAudit(store, async () => {
     await nextTurn()
