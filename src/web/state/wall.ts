@@ -49,6 +49,8 @@ export function keepWall(): () => void {
   addEventListener('keydown', leave)
   document.addEventListener('visibilitychange', look)
   document.documentElement.classList.add('wall')
+  // Only now are its styles loaded. Without the service the pages keep their own.
+  import('../styles/wall.css').catch(() => {})
   return () => {
     isOver = true
     clearInterval(timer)

@@ -10,6 +10,7 @@ import { PasswordForm } from '../../parts/form/password-form.tsx'
 import { displayChoice } from '../../state/display-choice.ts'
 import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { accountTexts } from '../../strings/people/account.ts'
 import { theme, THEMES } from '../../theme.ts'
 import { Factors } from './factors.tsx'
 import { LinkedAccount } from './link.tsx'
@@ -20,17 +21,17 @@ export function AccountPage() {
   const display = displayChoice.value.value
   if (me === null) return null
   return (
-    <Page title={t.account.title}>
+    <Page title={accountTexts.title}>
       <div class="cards">
-        <Card title={t.account.profile}>
+        <Card title={accountTexts.profile}>
           <Facts
             entries={[
-              [t.account.username, me.username],
-              [t.account.displayName, me.displayName],
-              [t.account.email, me.email],
-              [t.account.role, me.isAdmin ? t.account.admin : t.account.regular],
-              [t.account.provider, t.account.providers[me.authProvider]],
-              [t.account.permissions, me.isAdmin ? null : <Held />],
+              [accountTexts.username, me.username],
+              [accountTexts.displayName, me.displayName],
+              [accountTexts.email, me.email],
+              [accountTexts.role, me.isAdmin ? accountTexts.admin : accountTexts.regular],
+              [accountTexts.provider, accountTexts.providers[me.authProvider]],
+              [accountTexts.permissions, me.isAdmin ? null : <Held />],
             ]}
           />
           <h3>{t.shell.theme}</h3>
@@ -55,7 +56,7 @@ export function AccountPage() {
             onChange={(clock) => displayChoice.keep({ ...display, clock })}
           />
         </Card>
-        <Card title={t.account.passwordTitle}>
+        <Card title={accountTexts.passwordTitle}>
           {me.authProvider === 'local' && !status.value?.localAuthDisabled ? (
             <PasswordForm
               username={me.username}
@@ -100,17 +101,17 @@ function Sessions() {
     })
   return (
     <Card
-      title={t.account.sessions}
-      help={t.account.sessionsHelp}
+      title={accountTexts.sessions}
+      help={accountTexts.sessionsHelp}
       actions={
         sessions.length > 1 && (
           <button
             type="button"
             class="button"
             disabled={action.busy.value}
-            onClick={() => void act(() => send(api.auth.sessions.$delete()), t.account.othersEnded)}
+            onClick={() => void act(() => send(api.auth.sessions.$delete()), accountTexts.othersEnded)}
           >
-            {t.account.endOthers}
+            {accountTexts.endOthers}
           </button>
         )
       }
@@ -124,15 +125,15 @@ function Sessions() {
                 type="button"
                 class="button small"
                 disabled={action.busy.value}
-                aria-label={t.account.endLabel(deviceName(session.userAgent))}
+                aria-label={accountTexts.endLabel(deviceName(session.userAgent))}
                 onClick={() =>
                   void act(
                     () => send(api.auth.sessions[':id'].$delete({ param: { id: String(session.id) } })),
-                    t.account.ended,
+                    accountTexts.ended,
                   )
                 }
               >
-                {t.account.end}
+                {accountTexts.end}
               </button>
             )}
           </SessionRow>

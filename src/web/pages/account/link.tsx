@@ -7,6 +7,7 @@ import { place, setQuery } from '../../router.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { accountTexts } from '../../strings/people/account.ts'
 
 /** The account at a provider that also signs in to this one: links and unlinks it. */
 export function LinkedAccount() {
@@ -16,7 +17,7 @@ export function LinkedAccount() {
   const failure = query.get('error')
   useEffect(() => {
     if (!query.has('linked')) return
-    say(t.account.linked)
+    say(accountTexts.linked)
     setQuery({ linked: '' })
   }, [])
   const link = data.value?.link
@@ -27,19 +28,19 @@ export function LinkedAccount() {
     })
   const unlink = () =>
     askFirst({
-      text: t.account.unlinkSure,
-      confirm: t.account.unlink,
+      text: accountTexts.unlinkSure,
+      confirm: accountTexts.unlink,
       isDangerous: true,
       act: async () => {
         await send(api.auth.oidc.link.$delete())
-        say(t.account.unlinked)
+        say(accountTexts.unlinked)
         await Promise.all([reload(), refreshStatus()])
       },
     })
   const texts: Readonly<Record<string, string>> = t.signIn.errors
   const providers = status.value?.providers ?? []
   return (
-    <Card title={t.account.link} help={t.account.linkHelp}>
+    <Card title={accountTexts.link} help={accountTexts.linkHelp}>
       {failure !== null && (
         <div class="notice notice-bad" role="alert">
           {texts[failure] ?? t.signIn.otherError}
@@ -50,15 +51,15 @@ export function LinkedAccount() {
         {link && (
           <li>
             <div class="grow">
-              {t.account.linkedTo(link.issuer)}
+              {accountTexts.linkedTo(link.issuer)}
               <div class="faint">
-                {t.account.linkSubject}: {link.subject}
+                {accountTexts.linkSubject}: {link.subject}
               </div>
-              {!link.canUnlink && <div class="faint">{t.account.onlyWay}</div>}
+              {!link.canUnlink && <div class="faint">{accountTexts.onlyWay}</div>}
             </div>
             {link.canUnlink && (
               <button type="button" class="button small" onClick={unlink}>
-                {t.account.unlink}
+                {accountTexts.unlink}
               </button>
             )}
           </li>
@@ -67,7 +68,7 @@ export function LinkedAccount() {
           providers.map(({ id, name }) => (
             <li key={id}>
               <button type="button" class="button named" disabled={action.busy.value} onClick={() => void begin(id)}>
-                {name === null ? t.account.linkWithAny : t.account.linkWith(name)}
+                {name === null ? accountTexts.linkWithAny : accountTexts.linkWith(name)}
               </button>
             </li>
           ))}

@@ -13,6 +13,7 @@ import { type Scope, usableScopes } from '../../../shared/access/token-scopes.ts
 import { isAdmin, status } from '../../state/session.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { t } from '../../strings.ts'
+import { accountTexts } from '../../strings/people/account.ts'
 import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 type NewToken = InferRequestType<typeof api.tokens.$post>['json']
@@ -26,16 +27,16 @@ export function Tokens() {
   const tokens = data.value?.tokens
   return (
     <Card
-      title={t.account.tokens}
-      help={t.account.tokensHelp}
+      title={accountTexts.tokens}
+      help={accountTexts.tokensHelp}
       actions={
         <button type="button" class="button" onClick={() => (isMaking.value = true)}>
-          {t.account.newToken}
+          {accountTexts.newToken}
         </button>
       }
     >
       <Failure error={error.value} retry={reload} />
-      {tokens?.length === 0 && <p class="faint">{t.account.noTokens}</p>}
+      {tokens?.length === 0 && <p class="faint">{accountTexts.noTokens}</p>}
       <ul class="rows">
         {tokens?.map((token) => (
           <TokenRow token={token} key={token.id}>
@@ -53,21 +54,21 @@ function Revoke({ token, onRevoked }: { token: Token; onRevoked(): Promise<void>
     <button
       type="button"
       class="button small"
-      aria-label={t.account.revokeLabel(token.name)}
+      aria-label={accountTexts.revokeLabel(token.name)}
       onClick={() =>
         askFirst({
-          text: t.account.revokeSure(token.name),
-          confirm: t.account.revoke,
+          text: accountTexts.revokeSure(token.name),
+          confirm: accountTexts.revoke,
           isDangerous: true,
           act: async () => {
             await send(api.tokens[':id'].$delete({ param: { id: String(token.id) } }))
-            say(t.account.revoked)
+            say(accountTexts.revoked)
             await onRevoked()
           },
         })
       }
     >
-      {t.account.revoke}
+      {accountTexts.revoke}
     </button>
   )
 }
@@ -130,20 +131,20 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
   }
   if (made.value !== null) {
     return (
-      <Dialog title={t.account.tokenMade} onClose={onClose}>
-        <p class="measure">{t.account.tokenMadeHelp}</p>
-        <CopyText text={made.value} label={t.account.newToken} />
+      <Dialog title={accountTexts.tokenMade} onClose={onClose}>
+        <p class="measure">{accountTexts.tokenMadeHelp}</p>
+        <CopyText text={made.value} label={accountTexts.newToken} />
       </Dialog>
     )
   }
   return (
-    <Dialog title={t.account.newToken} onClose={close}>
+    <Dialog title={accountTexts.newToken} onClose={close}>
       <form onSubmit={submit} class="stack">
         <Failure error={error.value} />
         <Field
-          label={t.account.tokenName}
+          label={accountTexts.tokenName}
           name="name"
-          hint={t.account.tokenNameHint}
+          hint={accountTexts.tokenNameHint}
           maxLength={MAX_TOKEN_NAME}
           pattern=".*\S.*"
           value={draft.name.value}
@@ -154,17 +155,17 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
         <Scopes chosen={chosen} onChange={(scopes) => (draft.scopes.value = scopes.join(' '))} />
         {hasNoScope.value && (
           <p class="bad" role="alert">
-            {t.account.noScope}
+            {accountTexts.noScope}
           </p>
         )}
         <Select
-          label={t.account.expires}
+          label={accountTexts.expires}
           value={EXPIRIES.find((days) => days === draft.expiry.value) ?? '90'}
-          options={EXPIRIES.map((days) => [days, t.account.expiry[days]] as const)}
+          options={EXPIRIES.map((days) => [days, accountTexts.expiry[days]] as const)}
           onChange={(days) => (draft.expiry.value = days)}
         />
         <Actions>
-          <Submit busy={busy.value} idle={t.account.newToken} working={t.common.saving} />
+          <Submit busy={busy.value} idle={accountTexts.newToken} working={t.common.saving} />
         </Actions>
       </form>
     </Dialog>
@@ -174,7 +175,7 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
 function Scopes({ chosen, onChange }: { chosen: readonly string[]; onChange(scopes: readonly string[]): void }) {
   return (
     <fieldset class="checks">
-      <legend>{t.account.scopes}</legend>
+      <legend>{accountTexts.scopes}</legend>
       {offeredScopes().map((scope) => (
         <label key={scope}>
           <input

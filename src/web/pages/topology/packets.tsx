@@ -19,6 +19,7 @@ import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
+import { packetTexts } from '../../strings/mesh/packets.ts'
 import { packetKind } from './packet-kind.ts'
 
 type Packet = PacketPage['packets'][number]
@@ -32,9 +33,9 @@ export function PacketsPage() {
   useNames()
   const { query } = place.value
   const port = query.get('port') ?? ''
-  const filter = { port: port in t.packets.ports ? port : '', from: queryNode(query, 'from') ?? '' }
+  const filter = { port: port in packetTexts.ports ? port : '', from: queryNode(query, 'from') ?? '' }
   return (
-    <Page title={t.packets.title}>
+    <Page title={packetTexts.title}>
       <Filters {...filter} />
       <Packets {...filter} key={JSON.stringify(filter)} />
     </Page>
@@ -45,14 +46,14 @@ function Filters({ port, from }: Filter) {
   return (
     <div class="toolbar">
       <Select
-        label={t.packets.port}
+        label={packetTexts.port}
         value={port}
-        options={[['', t.common.all], ...Object.entries(t.packets.ports)]}
+        options={[['', t.common.all], ...Object.entries(packetTexts.ports)]}
         onChange={(value) => setQuery({ port: value })}
       />
       {from !== '' && (
         <button type="button" class="button" onClick={() => setQuery({ from: '' })}>
-          {t.packets.onlyFrom(from)} <Icon name="close" />
+          {packetTexts.onlyFrom(from)} <Icon name="close" />
         </button>
       )}
     </div>
@@ -66,7 +67,7 @@ function Packets(filter: Filter) {
     <>
       <Failure error={error} retry={reload} />
       {packets?.length === 0 && (
-        <Empty icon="packets" title={t.packets.none}>
+        <Empty icon="packets" title={packetTexts.none}>
           <ConnectHelp />
         </Empty>
       )}
@@ -75,10 +76,10 @@ function Packets(filter: Filter) {
           <LogTable
             headings={[
               { name: t.common.when },
-              { name: t.packets.from },
-              { name: t.packets.kind },
-              { name: t.packets.to, wideOnly: true },
-              { name: t.packets.signal, wideOnly: true },
+              { name: packetTexts.from },
+              { name: packetTexts.kind },
+              { name: packetTexts.to, wideOnly: true },
+              { name: packetTexts.signal, wideOnly: true },
             ]}
           >
             {steady.rows.map((packet) => (
@@ -182,7 +183,7 @@ function PacketRow({ packet }: { packet: Packet }) {
         {packetKind(packet.portName)} <Standing packet={packet} />
       </td>
       <td class="wide-only">
-        {packet.toNodeNum === BROADCAST ? t.packets.broadcast : nameOf(packet.toNodeNum, packet.toNodeId)}
+        {packet.toNodeNum === BROADCAST ? packetTexts.broadcast : nameOf(packet.toNodeNum, packet.toNodeId)}
       </td>
       <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
     </LogRow>
@@ -190,7 +191,7 @@ function PacketRow({ packet }: { packet: Packet }) {
 }
 
 function Standing({ packet: { signed, spoofSuspected } }: { packet: Packet }) {
-  if (spoofSuspected) return <Mark icon="warning" words={t.packets.spoofed} tone="bad" />
+  if (spoofSuspected) return <Mark icon="warning" words={packetTexts.spoofed} tone="bad" />
   return signed ? <Mark icon="shield" words={t.nodes.signed} tone="good" /> : null
 }
 

@@ -5,7 +5,7 @@ import { askFirst } from '../../parts/dialog.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { type User, userName } from '../../state/session.ts'
-import { t } from '../../strings.ts'
+import { accountTexts } from '../../strings/people/account.ts'
 import { userTexts } from '../../strings/people/users.ts'
 
 /** A user's sessions and API tokens, each with a button that ends it. */
@@ -44,7 +44,7 @@ export function UserCredentials({ user }: { user: User }) {
     <>
       <Failure error={error.value} retry={reload} />
       <Card
-        title={t.account.sessions}
+        title={accountTexts.sessions}
         actions={
           open !== null && open.sessions.length > 0 && <Small name={userTexts.endAll} onClick={endAllSessions} />
         }
@@ -54,15 +54,19 @@ export function UserCredentials({ user }: { user: User }) {
           {open?.sessions.map((session) => (
             <SessionRow session={session} key={session.id}>
               <Small
-                name={t.account.end}
-                label={t.account.endLabel(deviceName(session.userAgent))}
+                name={accountTexts.end}
+                label={accountTexts.endLabel(deviceName(session.userAgent))}
                 onClick={() =>
-                  end(userTexts.endSure(name, deviceName(session.userAgent)), t.account.end, t.account.ended, () =>
-                    send(
-                      api.users[':id'].sessions[':sessionId'].$delete({
-                        param: { id, sessionId: String(session.id) },
-                      }),
-                    ),
+                  end(
+                    userTexts.endSure(name, deviceName(session.userAgent)),
+                    accountTexts.end,
+                    accountTexts.ended,
+                    () =>
+                      send(
+                        api.users[':id'].sessions[':sessionId'].$delete({
+                          param: { id, sessionId: String(session.id) },
+                        }),
+                      ),
                   )
                 }
               />
@@ -71,18 +75,18 @@ export function UserCredentials({ user }: { user: User }) {
         </ul>
       </Card>
       <Card
-        title={t.account.tokens}
+        title={accountTexts.tokens}
         actions={open !== null && open.tokens.length > 0 && <Small name={userTexts.revokeAll} onClick={revokeAll} />}
       >
-        {open?.tokens.length === 0 && <p class="faint">{t.account.noTokens}</p>}
+        {open?.tokens.length === 0 && <p class="faint">{accountTexts.noTokens}</p>}
         <ul class="rows">
           {open?.tokens.map((token) => (
             <TokenRow token={token} key={token.id}>
               <Small
-                name={t.account.revoke}
-                label={t.account.revokeLabel(token.name)}
+                name={accountTexts.revoke}
+                label={accountTexts.revokeLabel(token.name)}
                 onClick={() =>
-                  end(t.account.revokeSure(token.name), t.account.revoke, t.account.revoked, () =>
+                  end(accountTexts.revokeSure(token.name), accountTexts.revoke, accountTexts.revoked, () =>
                     send(api.users[':id'].tokens[':tokenId'].$delete({ param: { id, tokenId: String(token.id) } })),
                   )
                 }

@@ -4,6 +4,7 @@ import type { api } from '../../api.ts'
 import { date } from '../../format.ts'
 import { RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 import { t } from '../../strings.ts'
+import { accountTexts } from '../../strings/people/account.ts'
 import { Age } from '../age.tsx'
 
 type Session = InferResponseType<typeof api.auth.sessions.$get>['sessions'][number]
@@ -15,9 +16,9 @@ export function SessionRow({ session, children }: { session: Session; children: 
     <li>
       <div class="grow">
         <strong>{deviceName(session.userAgent)}</strong>{' '}
-        {session.current && <span class="tag good">{t.account.current}</span>}
+        {session.current && <span class="tag good">{accountTexts.current}</span>}
         <div class="faint">
-          {session.ip} · {t.account.lastSeen} <Age at={session.lastSeenAt} /> · {t.account.since}{' '}
+          {session.ip} · {accountTexts.lastSeen} <Age at={session.lastSeenAt} /> · {accountTexts.since}{' '}
           <Age at={session.createdAt} />
         </div>
       </div>
@@ -33,8 +34,8 @@ export function TokenRow({ token, children }: { token: Token; children: Componen
       <div class="grow">
         <strong>{token.name}</strong> <code>{token.prefix}…</code>
         <div class="faint">
-          {token.scopes.map(scopeName).join(', ')} · {t.account.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
-          {t.account.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
+          {token.scopes.map(scopeName).join(', ')} · {accountTexts.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
+          {accountTexts.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
         </div>
       </div>
       {children}

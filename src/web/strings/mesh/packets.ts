@@ -1,4 +1,4 @@
-export const packets = {
+export const packetTexts = {
   title: 'Packets',
   port: 'Kind',
   ports: {

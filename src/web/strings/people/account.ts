@@ -1,4 +1,4 @@
-export const account = {
+export const accountTexts = {
   title: 'Your account',
   profile: 'Profile',
   username: 'Username',
