@@ -20,6 +20,7 @@ import { ADMIN_PASSWORD, auditRows } from '../support/app.ts'
 import { buildSite } from '../support/built/built-service.ts'
 import { RADIO } from '../support/mesh/mesh.ts'
 import { portOf } from '../support/servers/port-of.ts'
+import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
 import { areFilesKept, openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 // The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are simulated,
@@ -115,7 +116,7 @@ beforeAll(async () => {
   Object.assign(app.ports, { config: { ...app.ports.config, PUBLIC_URL: base } })
   site.fetch = createApp(() => app.ports, serveSite(buildSite().files, null)).fetch
   await live(6 * HOUR)
-  browser = await openBrowser(base)
+  browser = await openBrowser(base, FULL_CHROMIUM_PATH)
   visitor = await browser.visit({ permissions: ['notifications'] })
   await visitor.page.goto(base)
   await visitor.signIn('admin', ADMIN_PASSWORD)

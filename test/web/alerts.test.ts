@@ -5,10 +5,20 @@ import { z } from 'zod'
 import { alerts } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { portOf } from '../support/servers/port-of.ts'
-import { areFilesKept, openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
+import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
+import {
+  areFilesKept,
+  openBrowser,
+  openSite,
+  overflowOf,
+  type Site,
+  type SiteBrowser,
+  type Visitor,
+} from '../support/web/site.ts'
 
 const PASSWORD = 'a password for the alerts'
 let site: Site
+let browser: SiteBrowser
 let visitor: Visitor
 let hook: Server
 const received: { id: string | undefined; body: string }[] = []
@@ -24,12 +34,14 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
   site = await openSite({ ADMIN_PASSWORD: PASSWORD })
-  visitor = await site.visit({ permissions: ['notifications'] })
+  browser = await openBrowser(site.base, FULL_CHROMIUM_PATH)
+  visitor = await browser.visit({ permissions: ['notifications'] })
   await visitor.page.goto(site.base)
   await visitor.signIn('admin', PASSWORD)
   await visitor.page.getByRole('heading', { level: 1, name: 'Dashboard' }).waitFor()
 })
 afterAll(async () => {
+  await browser.close()
   await site.close()
   hook.close()
 })

@@ -110,8 +110,8 @@ export async function areFilesKept(page: Page): Promise<void> {
 }
 
 /** A browser for a site that already runs at `base`. */
-export async function openBrowser(base: string): Promise<SiteBrowser> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: CHROMIUM })
+export async function openBrowser(base: string, executablePath = CHROMIUM_PATH): Promise<SiteBrowser> {
+  const browser = await chromium.launch({ executablePath, args: CHROMIUM })
   return { visit: (options = {}) => visit(browser, base, options), close: () => browser.close() }
 }
 
