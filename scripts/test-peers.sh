@@ -1,12 +1,12 @@
 #!/bin/sh
-# The tests use real servers and tools: six Debian packages, and the commands named as arguments. Installs the missing
+# The tests use real servers and tools: seven Debian packages, and the commands named as arguments. Installs the missing
 # ones as root, and otherwise says what is missing.
 set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"
 [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
-# The build of Chromium without windows takes a third less processor time, but not every system has it.
-[ -x /usr/bin/chromium-headless-shell ] || [ -x /usr/bin/chromium ] || missing="$missing chromium-headless-shell"
+[ -x /usr/bin/chromium ] || missing="$missing chromium"
+[ -x /usr/bin/chromium-headless-shell ] || missing="$missing chromium-headless-shell"
 [ -x /usr/bin/oathtool ] || missing="$missing oathtool"
 [ -x /usr/bin/zbarimg ] || missing="$missing zbar-tools"
 for command in curl "$@"; do
