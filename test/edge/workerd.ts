@@ -6,6 +6,7 @@ import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
+import { withFewRounds } from '../support/few-rounds.ts'
 
 // No test contacts another host, neither for usage statistics nor for the simulated location of a client.
 process.env['WRANGLER_SEND_METRICS'] = 'false'
@@ -26,17 +27,20 @@ export type Workerd = Service & {
   runSchedule(at?: Date): Promise<void>
 }
 
-/** Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. */
+/**
+ * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. `hasFewRounds`: its
+ * sign-ins take no time.
+ */
 export async function openWorkerd(
   env: Record<string, string>,
-  options: { migrated: boolean } = { migrated: true },
+  { migrated = true, hasFewRounds = false }: { migrated?: boolean; hasFewRounds?: boolean } = {},
 ): Promise<Workerd> {
-  const dir = buildWorker()
+  const dir = hasFewRounds ? buildFewRounds() : buildWorker()
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
   const { url } = await harness.listen()
   const worker = harness.getWorker<{ DB: D1Database }>()
-  if (options.migrated) await worker.applyD1Migrations('DB')
+  if (migrated) await worker.applyD1Migrations('DB')
   const { DB: database } = await worker.getEnv()
   return {
     url,
@@ -68,5 +72,15 @@ function buildWorker(): string {
     writeFileSync(join(dir, 'wrangler.toml'), config.replace(command, ''))
     const wrangler = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
     execFileSync(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', 'out'], { cwd: dir, stdio: 'pipe' })
+  })
+}
+
+/** The same worker, whose bcrypt takes few rounds. */
+function buildFewRounds(): string {
+  const built = buildWorker()
+  return buildOnce('worker-few-rounds', (dir) => {
+    cpSync(built, dir, { recursive: true, verbatimSymlinks: true })
+    const file = join(dir, 'out/worker.js')
+    writeFileSync(file, withFewRounds(readFileSync(file, 'utf8')))
   })
 }

@@ -11,11 +11,11 @@ import { makeFirstAdmin } from '../../../src/app/users/first-admin.ts'
 import { createAddressing } from '../../../src/node/http/client-address.ts'
 import { zlibCompressor } from '../../../src/node/http/compressor.ts'
 import { openDatabase } from '../../../src/node/database.ts'
-import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { listen } from '../../../src/node/http/server.ts'
 import type { Service } from '../../contract/service.ts'
+import { fewRoundsHasher } from '../few-rounds.ts'
 
-/** The service on Node with an empty database, in its own folder and on its own port. */
+/** The service on Node with an empty database, in its own folder and on its own port; its sign-ins take no time. */
 export async function openNodeService(env: Readonly<Record<string, string>>): Promise<Service> {
   const directory = mkdtempSync(join(tmpdir(), 'mesh-scenarios-'))
   const parsed = parseConfig({ ...env, TRUSTED_PROXIES: '127.0.0.1' })
@@ -27,7 +27,7 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
     store,
     sessions: databaseSessions(store),
     buckets: memoryBuckets(),
-    passwords: nativePasswordHasher(),
+    passwords: fewRoundsHasher(),
     log,
     ...NO_PORTS,
     compressor: zlibCompressor(),
