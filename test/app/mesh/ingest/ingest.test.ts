@@ -178,7 +178,7 @@ describe('beside the radios of this service', () => {
   })
 
   test('two collectors that use one name are reported in the log', async () => {
-    const warnings = () => app.logged.filter((line) => line.includes('do two collectors use its name')).length
+    const warnings = () => app.logged.filter((line) => line.includes('do two collectors use the same name')).length
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
     expect(warnings()).toBe(0)
