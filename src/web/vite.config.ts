@@ -25,7 +25,13 @@ export default defineConfig({
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: nameFirst, debugName: 'first' }] } } },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: [{ find: /^leaflet$/, replacement: `${import.meta.dirname}/pages/map/leaflet/leaflet-parts.ts` }] },
+  resolve: {
+    alias: [
+      { find: /^leaflet$/, replacement: `${import.meta.dirname}/pages/map/leaflet/leaflet-parts.ts` },
+      // Hono's client can set a cookie header, but a browser forbids it.
+      { find: /^\.\.\/utils\/cookie\.js$/, replacement: `${import.meta.dirname}/no-cookies.ts` },
+    ],
+  },
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
   },
