@@ -75,12 +75,12 @@ test('a webhook is added and tested, a preset becomes a rule, and its preview sh
 test('three clicks start watching a node', async () => {
   const { page } = visitor
   await visitor.goto('/nodes')
-  await page.getByRole('link', { name: /\w/ }).and(page.locator('a[href*="/nodes/!"]')).first().click()
+  await page.getByRole('link', { name: 'Harbour Crane' }).first().click()
   await page.getByRole('button', { name: 'Watch this node' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
   await page.getByText('Watched').waitFor()
   await visitor.goto('/alerts')
-  await page.getByText(/^Tell me when .+ was not heard for 2 h\.$/).waitFor()
+  await page.getByText(/^Tell me when Harbour Crane was not heard for 2 h\.$/).waitFor()
 })
 
 test('the nodes of a rule are found by name, and removed again', async () => {

@@ -31,8 +31,8 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
         return revivedTexts.refused(found === undefined ? String(id) : nameOf(found), detail)
       })
       chosen.value = new Set()
-      if (answer.reapplied.length > 0) say(revivedTexts.done)
       await reload()
+      if (answer.reapplied.length > 0) say(revivedTexts.done)
     })
   const leave = () =>
     askFirst({
