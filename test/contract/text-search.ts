@@ -115,6 +115,13 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       await open().db.delete(nodes).run()
     })
 
+    test('FTS5 merges no index in one long step', async () => {
+      for (const table of ['messages', 'nodes', 'audit_log']) {
+        const config = sql.raw(`${table}_text_config`)
+        expect(await open().db.get(sql`select v from ${config} where k = 'crisismerge'`)).toStrictEqual({ v: 64 })
+      }
+    })
+
     test('finds all texts with the part: indexed by triggers, not at all, half-way and in slices', async () => {
       await fc.assert(
         fc.asyncProperty(search, async ({ texts, parts }) => {

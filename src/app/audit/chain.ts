@@ -5,6 +5,7 @@ import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
+import { mergeAfter } from '../search/text-index.ts'
 
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an
 // entry without changing all later hashes. SQLite has no SHA-256, so entries are sealed shortly after they are written.
@@ -172,5 +173,10 @@ function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...St
 
 /** Deletes trimmed entries that still exist; returns how many. */
 export async function deleteTrimmed(store: Store, pause: Pause = eachTurn): Promise<number> {
-  return (await inSlices(() => queries(store).trim.all(), { full: SLICE, pause })).rows
+  const deleteSlice = async () => {
+    const slice = await queries(store).trim.all()
+    await mergeAfter(store, 'audit_log', slice.length)
+    return slice
+  }
+  return (await inSlices(deleteSlice, { full: SLICE, pause })).rows
 }

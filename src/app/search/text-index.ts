@@ -23,9 +23,10 @@ const TEXT_TABLES: readonly TextTable[] = ['messages', 'nodes', 'audit_log']
 
 const MARK = '\u{e000}\u{e001}\u{e002}'
 
-/** Rows of a full slice, and pages merged in the same slice: a few milliseconds in total. */
+/** Rows of a full slice: with the pages that are merged in it, a few milliseconds. */
 const SLICE = 250
-const MERGED_PAGES = 16
+/** For each so many rows that change, a page of the index is merged: the parts of an index stay few. */
+const ROWS_PER_PAGE = 12
 /** Merges per index in one run, in addition to new rows. */
 const MERGES = 10
 
@@ -142,15 +143,24 @@ export async function buildTextIndexes(
     }
     if (from > 1) log.info('Texts can be searched by an index', { table })
     for (let n = 0; n < MERGES; n++) {
-      await store.atomic([merge(store, table, share())], 'lazily')
+      await store.atomic([merge(store, table, partOf(SLICE, share()))], 'lazily')
       if (!(await pause())) return
     }
   }
 }
 
-/** Merges some parts of an index, if there are enough of them: fewer parts are searched faster. */
-function merge({ db }: Store, table: TextTable, share: number): Statement {
-  return db.insert(MERGED[table]).values({ command: 'merge', rank: partOf(MERGED_PAGES, share) })
+/**
+ * Merges some parts of an index, if there are enough of them, in proportion to changed rows. Fewer parts are searched
+ * faster; and each transaction adds one, until FTS5 merges 64 of a size at once, however long that takes.
+ */
+function merge({ db }: Store, table: TextTable, rows: number): Statement {
+  return db.insert(MERGED[table]).values({ command: 'merge', rank: Math.ceil(rows / ROWS_PER_PAGE) })
+}
+
+/** Belongs to each of many transactions that delete so many indexed rows. */
+export async function mergeAfter(store: Store, table: TextTable, rows: number): Promise<void> {
+  // D1 works for other requests in the meantime, and the schedule merges.
+  if (store.batch === undefined && rows > 0) await store.atomic([merge(store, table, rows)], 'lazily')
 }
 
 /** Indexes this share of a slice of rows below `from`. Returns where the next slice continues. */
@@ -168,7 +178,7 @@ async function buildSlice(store: Store, table: TextTable, from: number, share: n
         .select(sql`select id, iif(instr(${text}, char(0)) > 0, ${MARK}, '') || ${text} from ${name}
           where id >= ${lowest} and id < ${from} and exists (select 1 from ${textIndexes} where ${isOurTurn})`),
       db.update(textIndexes).set({ indexedFrom: lowest }).where(isOurTurn),
-      merge(store, table, share),
+      merge(store, table, partOf(SLICE, share)),
     ],
     'lazily',
   )

@@ -2,6 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { messages, nodes, positions, telemetry } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
+import { mergeAfter } from '../search/text-index.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 import { inSlices, type Pause } from './slices.ts'
@@ -89,6 +90,11 @@ export async function deleteExpired(
     after = upTo
   }
   goesOn &&= await clear('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
-  if (goesOn) await clear('messages', (rows) => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
+  const deleteMessages = async (rows: number) => {
+    const slice = await prepared.messages.all({ cutoff: cutoffs.messages, rows })
+    await mergeAfter(store, 'messages', slice.length)
+    return slice
+  }
+  if (goesOn) await clear('messages', deleteMessages)
   return deleted
 }

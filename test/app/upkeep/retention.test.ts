@@ -70,3 +70,18 @@ it('works in slices and stops between two of them when asked', async () => {
   })
   expect(rows).toStrictEqual([1620, 620])
 })
+
+it('deletes messages in many slices and leaves the text index in few parts', async () => {
+  const { sqlite } = mesh.app.store
+  const at = START - 400 * DAY
+  sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 3000)
+    insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    select n, 7, 4294967295, 0, 'message ' || n || ' of the old days', ${at}, 'in' from i`)
+  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  let slices = 0
+  const pause = async () => ++slices < 1000
+  expect(await deleteExpired(mesh.app.store, cutoffs, pause, () => 0.02)).toMatchObject({ messages: 3000 })
+  expect(slices).toBeGreaterThan(100)
+  const parts = sqlite.prepare('select count(distinct segid) from messages_text_idx').pluck().get()
+  expect(parts).toBeLessThan(16)
+})
