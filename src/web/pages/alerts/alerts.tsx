@@ -57,10 +57,16 @@ export function AlertsPage() {
   const isLoaded = [alerts, rules, destinations, failed].every(
     ({ data, error }) => data.value !== null || error.value !== null,
   )
+  const failures = [alerts, rules, destinations].filter(({ error }) => error.value !== null)
   return (
     <Page title={t.nav.alerts}>
       <Confirmation onConfirmed={destinations.reload} />
-      <Failure error={alerts.error.value} retry={alerts.reload} />
+      <Failure
+        error={failures[0]?.error.value ?? null}
+        retry={async () => {
+          await Promise.all(failures.map(({ reload }) => reload()))
+        }}
+      />
       {isLoaded && page !== null && (
         <Firing
           alerts={page.alerts.filter(({ state }) => state !== 'resolved')}
@@ -70,11 +76,9 @@ export function AlertsPage() {
           }}
         />
       )}
-      <Failure error={rules.error.value} retry={rules.reload} />
       {isLoaded && rules.data.value !== null && destinations.data.value !== null && (
         <Rules rules={rules.data.value.rules} destinations={own} reload={rules.reload} />
       )}
-      <Failure error={destinations.error.value} retry={destinations.reload} />
       {isLoaded && destinations.data.value !== null && (
         <Destinations destinations={own} hasMail={about.data.value?.email ?? false} reload={destinations.reload} />
       )}
