@@ -25,13 +25,14 @@ const KEPT_MS = 15 * 60_000
  * Calls `refresh` after an outage of the service, at live events of the kinds `on`, and every `everyMs` while the page
  * is visible: rarely while the events report everything, and at once when a page hidden for longer becomes visible.
  * `refresh` throws nothing. `take` sees each event first, and returns whether it contains everything: then no request
- * is made.
+ * is made. `about`: the ID of the only node whose events count.
  */
 export function useFresh(
   refresh: () => Promise<void>,
   everyMs: number | undefined,
   on: readonly EventKind[] = [],
   take: ((event: LiveEvent) => boolean) | null = null,
+  about: string | null = null,
 ): void {
   const latest = useRef(refresh)
   latest.current = refresh
@@ -50,7 +51,7 @@ export function useFresh(
     if (on.length === 0) return
     const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
     const stop = watchLive(on, (event) => {
-      if (take?.(event) !== true) paced.ask()
+      if (!isOther(event, about) && take?.(event) !== true) paced.ask()
     })
     return () => {
       stop()
@@ -77,6 +78,13 @@ export function useFresh(
   }, [everyMs])
 }
 
+/** Whether an event is about a node other than this one. */
+function isOther(event: LiveEvent, about: string | null): boolean {
+  if (about === null || event?.kind !== 'node') return false
+  const { nodeId } = event.data
+  return typeof nodeId === 'string' && nodeId !== about
+}
+
 /** The number of first answers that the page waits for. */
 export const awaited = signal(0)
 
@@ -91,8 +99,8 @@ export async function whileAwaited<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * Loads at once, when `deps` change, and as in `useFresh`. Of two answers the one requested later counts. `take` never
- * changes.
+ * Loads at once, when `deps` change, and as in `useFresh`. Of two answers the one requested later counts. `take`
+ * and `about` never change.
  */
 export function useLoad<T>(
   load: () => Promise<T>,
@@ -100,6 +108,7 @@ export function useLoad<T>(
   everyMs?: number,
   on: readonly EventKind[] = [],
   take: ((event: LiveEvent) => boolean) | null = null,
+  about: string | null = null,
 ): Loaded<T> {
   const data = useSignal<T | null>(null)
   const error = useSignal<ApiError | null>(null)
@@ -129,7 +138,7 @@ export function useLoad<T>(
       turn.current++
     }
   }, deps)
-  useFresh(reload, everyMs, on, take)
+  useFresh(reload, everyMs, on, take, about)
   return { data, error, busy, reload }
 }
 

@@ -39,6 +39,8 @@ export function NodeHistory({ node }: { node: Node }) {
     [nodeId],
     POLL_MS,
     ['node'],
+    null,
+    nodeId,
   )
   const metrics = known.data.value ?? []
   const metric = [query.get('metric'), PREFERRED].find((name) => metrics.includes(name ?? '')) ?? metrics[0] ?? null

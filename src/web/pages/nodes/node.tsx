@@ -33,7 +33,8 @@ const POLL_MS = 10_000
 type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
 
 export function NodePage({ id }: { id: string }) {
-  const loaded = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
+  const about = id.startsWith('!') ? id : null
+  const loaded = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'], null, about)
   const { data, error, reload } = loaded
   useKept(`node ${id}`, loaded)
   const node = data.value

@@ -21,6 +21,8 @@ export function NodePackets({ node }: { node: Node }) {
     [nodeId],
     POLL_MS,
     ['node'],
+    null,
+    nodeId,
   )
   const packets = data.value?.packets ?? []
   return (

@@ -22,6 +22,8 @@ export function NodeRoutes({ node }: { node: Node }) {
     [node.nodeId],
     POLL_MS,
     ['node', 'delivery'],
+    null,
+    node.nodeId,
   )
   const { busy, error, run } = useAction()
   const routes = data.value?.traceroutes
