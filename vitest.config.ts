@@ -1,5 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Pure logic on an in-memory database, without files that start a server or wait for real bcrypt. */
 const UNIT = [
@@ -22,6 +23,20 @@ const PEERS = [
   'test/node/radio/device-config/*.test.ts',
 ]
 
+/** These take more than a minute in all, but look short: their tests are in test/contract. */
+const LONG = /\/test\/(?:edge|node)\/(?:scenarios|accounts|oidc)\.test\.ts$/
+
+const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId)
+
+/** The longest files first: begun last, they would keep one core busy while the other one waits. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- it is Vitest's, and returns a new one
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
 const cores = availableParallelism()
 
 /** Settings that peers and system share. They run in parallel, for which Vitest needs the same number of workers. */
@@ -37,6 +52,7 @@ const SIDE_BY_SIDE = {
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
