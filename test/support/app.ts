@@ -179,7 +179,7 @@ export function moveToProvider(app: TestApp, ids: readonly number[]): void {
 }
 
 /** A service without a radio. */
-const NO_RADIO: Radio = {
+export const NO_RADIO: Radio = {
   links: () => [],
   devices: () => [],
   waiting: () => 0,

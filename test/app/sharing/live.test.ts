@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { readDelivery } from '../../../src/app/mesh/live/details.ts'
+import type { Radio } from '../../../src/app/mesh/radios/radio.ts'
 import { announce } from '../../../src/app/mesh/ingest/announce.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { createEvents } from '../../../src/app/mesh/live/events.ts'
 import type { Events } from '../../../src/app/mesh/live/event.ts'
 import { MAX_PUBLIC_STREAMS, MAX_PUBLIC_STREAMS_OF_ADDRESS } from '../../../src/shared/limits.ts'
 import { outcomeOf } from '../../support/answers.ts'
-import { type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
+import { type Client, createTestApp, NO_RADIO, START, type TestApp } from '../../support/app.ts'
 import { type EventStream, openEventStream } from '../../support/event-stream.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
-import { type At, FAR, heard, LOCAL, myInfo, packet, position, text, user } from '../../support/mesh/mesh.ts'
+import { type At, FAR, heard, LOCAL, myInfo, packet, position, RADIO, text, user } from '../../support/mesh/mesh.ts'
 import { OPEN } from '../../support/public-access.ts'
 
 const NONE = { read: false, write: false }
@@ -25,7 +27,7 @@ const open: EventStream[] = []
 beforeEach(async () => {
   clock = createManualClock(START)
   events = createEvents(clock)
-  app = await createTestApp({ ports: { events, now: () => clock.now() } })
+  app = await createTestApp({ ports: { events, radio: sender(), now: () => clock.now() } })
   admin = await app.admin()
   stranger = app.client()
   await hear([heard(myInfo)])
@@ -34,6 +36,22 @@ afterEach(async () => {
   for (const stream of open.splice(0)) await stream.end()
   app.close()
 })
+
+/** A radio that accepts whatever it shall send. */
+function sender(): Radio {
+  let packetId = 0x5000_0000
+  return {
+    ...NO_RADIO,
+    reserve: () => ({
+      source: RADIO.name,
+      nodeNum: LOCAL,
+      packetId: ++packetId,
+      hopLimit: 3,
+      send: () => {},
+      release: () => {},
+    }),
+  }
+}
 
 async function hear(batch: readonly ReturnType<typeof heard>[]): Promise<void> {
   await announce(app.ports, await createIngest(app.store).store(batch))
@@ -125,6 +143,50 @@ describe('the stream for anonymous callers', () => {
     await admin.send('DELETE', `/api/nodes/${FAR}`)
     tellAll()
     expect(await stream.next()).toEqual({ id: expect.stringMatching(/-2$/), event: 'reset', data: {} })
+  })
+
+  test('tells of a text sent on a shown channel as the list shows it, and of no other one', async () => {
+    await put(OPEN)
+    const stream = await connect()
+    await stream.next()
+    const send = async (text: string, more: object) =>
+      expect((await admin.send('POST', '/api/messages', { text, ...more })).status).toBe(202)
+    await send('of the family', { channel: 2 })
+    await send('for one alone', { to: '!a0cb0002' })
+    await send('from the town hall', { channel: 0 })
+    tellAll()
+    const { messages } = Object(await (await stranger.send('GET', '/api/messages')).json())
+    expect(messages).toHaveLength(1)
+    const told = await stream.next()
+    expect(told).toMatchObject({ id: expect.stringMatching(/-1$/), event: 'message', data: { message: messages[0] } })
+    expect(Object(told?.data).text).toBe('from the town hall')
+    // What becomes of it is for users.
+    const { fromNodeNum: nodeNum, packetId } = messages[0]
+    events.publish([await readDelivery(app.store, { nodeNum, packetId })])
+    await hear([said('heard afterwards')])
+    tellAll()
+    expect(await stream.next()).toMatchObject({ event: 'node' })
+    expect(await stream.next()).toMatchObject({ event: 'message', data: { text: 'heard afterwards' } })
+  })
+
+  test('tells of no text of a hidden node, nor of one that may be read no longer', async () => {
+    await hear([heard({ case: 'nodeInfo', value: { num: LOCAL, user: { longName: 'Town Hall', shortName: 'TH' } } })])
+    await put(OPEN)
+    const stream = await connect()
+    await stream.next()
+    expect((await admin.send('POST', '/api/messages', { text: 'too late', channel: 0 })).status).toBe(202)
+    await put({ channels: [] })
+    tellAll()
+    expect(await stream.next()).toBeNull()
+    await put(OPEN)
+    expect((await admin.send('PUT', `/api/nodes/${LOCAL}`, { hidden: true })).status).toBe(200)
+    const later = await connect()
+    await later.next()
+    expect((await admin.send('POST', '/api/messages', { text: 'in secret', channel: 0 })).status).toBe(202)
+    await hear([said('heard afterwards')])
+    tellAll()
+    expect(await later.next()).toMatchObject({ id: expect.stringMatching(/-1$/), event: 'node' })
+    expect(await later.next()).toMatchObject({ event: 'message', data: { text: 'heard afterwards' } })
   })
 
   test.each([

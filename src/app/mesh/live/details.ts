@@ -81,10 +81,22 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
   return row === undefined ? null : publicMessage(row)
 }
 
+type Sent = { readonly nodeNum: number; readonly packetId: number }
+
 /** The state of one of our messages or traceroutes may have changed; for a message, with the new state. */
-export async function readDelivery(store: Store, key: { nodeNum: number; packetId: number }): Promise<NewEvent> {
-  const event = deliveryEvent(key)
+export async function readDelivery(store: Store, key: Sent): Promise<NewEvent> {
+  return deliveryOf(store, key, await readMessage(store, key))
+}
+
+/** The same for one that was just sent, with the message itself. */
+export async function readSent(store: Store, key: Sent): Promise<NewEvent> {
   const message = await readMessage(store, key)
+  const event = await deliveryOf(store, key, message)
+  return message === null ? event : { ...event, sent: message }
+}
+
+async function deliveryOf(store: Store, key: Sent, message: Message | null): Promise<NewEvent> {
+  const event = deliveryEvent(key)
   if (message === null) {
     const traceroute = await queries(store).traceroute.get(key)
     if (traceroute === undefined) return event

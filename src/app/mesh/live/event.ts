@@ -1,4 +1,5 @@
 import type { NodeChannels, Place } from '../../sharing/visible.ts'
+import type { Message } from '../messages/messages.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** The latest events of this process, for live readers. */
@@ -31,6 +32,8 @@ export type NewEvent = {
   readonly nodes?: readonly number[]
   /** For the changes of a node: the channels on which the values came. */
   readonly channels?: NodeChannels
+  /** For a delivery: the message, if it was just sent. Users load it; anonymous callers get it as a message. */
+  readonly sent?: Message
   /** The only user who receives it. */
   readonly userId?: number
 }

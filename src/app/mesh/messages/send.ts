@@ -11,7 +11,7 @@ import { canReadMessage, canWriteMessage, placeOfMessage } from '../../sharing/v
 import { AppError } from '../../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
-import { readDelivery } from '../live/details.ts'
+import { readSent } from '../live/details.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from './messages.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 import { DAY_MS } from '../../../shared/time.ts'
@@ -220,7 +220,7 @@ async function storeAndSend(
   const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, { nodeNum, packetId })
   if (row === undefined) throw new Error('the stored message no longer exists')
   outgoing.send(packet)
-  ctx.events?.publish([await readDelivery(ctx.store, { nodeNum, packetId })])
+  ctx.events?.publish([await readSent(ctx.store, { nodeNum, packetId })])
   return publicMessage(row)
 }
 

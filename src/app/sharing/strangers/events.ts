@@ -9,13 +9,15 @@ import { changesForStrangers, messageForStrangers } from './rows.ts'
 type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
 /**
- * An event as anonymous callers get it: for nodes and messages, the fields that the lists show; no other kinds.
+ * An event as anonymous callers get it: for nodes and messages, also sent ones, the fields that the lists show; no
+ * other kinds.
  * Null: nothing that they may see has changed.
  */
 export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view)
-  return event.kind === 'message' ? messageEvent(event) : null
+  if (event.kind === 'message') return messageEvent(event)
+  return event.kind === 'delivery' && event.sent !== undefined ? sentEvent(event.sent) : null
 }
 
 function nodeEvent(event: LiveEvent, shown: PublicView, view: View): Told | null {
@@ -32,6 +34,13 @@ function messageEvent({ data }: LiveEvent): Told {
   const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
   const message = data['message']
   return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForStrangers(message) } : said }
+}
+
+/** A message that was sent here, as if it had been heard: the list shows no difference either. */
+function sentEvent(sent: Message): Told {
+  const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = sent
+  const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
+  return { kind: 'message', data: { ...said, message: messageForStrangers(sent) } }
 }
 
 // The service created them: an object is a part of a node as in the list.
