@@ -22,6 +22,12 @@ const TOLD_MS = 60_000
 const KEPT_MS = 15 * 60_000
 
 /**
+ * The age of an answer for people without an account: up to 5 s in the service and 5 s in caches on the way. One that was
+ * requested at an event may lack what the event tells.
+ */
+const CACHED_MS = 11_000
+
+/**
  * Calls `refresh` after an outage of the service, at live events of the kinds `on`, and every `everyMs` while the page
  * is visible: rarely while the events report everything, and at once when a page hidden for longer becomes visible.
  * `refresh` throws nothing. `take` sees each event first, and returns whether it contains everything: then no request
@@ -50,11 +56,16 @@ export function useFresh(
   useEffect(() => {
     if (on.length === 0) return
     const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
+    let again: ReturnType<typeof setTimeout> | undefined
     const stop = watchLive(on, (event) => {
-      if (!isOther(event, about) && take?.(event) !== true) paced.ask()
+      if (isOther(event, about) || take?.(event) === true) return
+      paced.ask()
+      clearTimeout(again)
+      if (isStranger.peek()) again = setTimeout(paced.ask, CACHED_MS)
     })
     return () => {
       stop()
+      clearTimeout(again)
       paced.stop()
     }
   }, [])

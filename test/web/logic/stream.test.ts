@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import {
   createStream,
   eventText as event,
+  mountHook,
   pass,
   serve,
   showToStrangers,
@@ -9,6 +10,7 @@ import {
   statusOf,
   type Stream,
 } from './service.ts'
+import { useLoad } from '../../../src/web/state/load.ts'
 import { keepLive, type LiveEvent, liveState, watchLive } from '../../../src/web/state/live.ts'
 
 const document: EventTarget & { visibilityState: string } = Object(globalThis).document
@@ -234,4 +236,25 @@ test('a stranger gets a new stream while public access shows something, and poll
   expect(liveState.value).toBe('polling')
   showToStrangers(false)
   expect(liveState.value).toBe('off')
+})
+
+test('a stranger’s list has a text that was heard while an answer from a cache was loading', async () => {
+  showToStrangers(true)
+  const texts: string[] = []
+  let kept: { at: number; texts: readonly string[] } = { at: -Infinity, texts: [] }
+  const load = async () => {
+    if (Date.now() - kept.at > 10_000) kept = { at: Date.now(), texts: [...texts] }
+    return kept.texts
+  }
+  const { current, unmount } = mountHook(() => useLoad(load, [], 4000, ['message'], () => false))
+  await pass(100)
+  const own = await last()
+  await own.say(': beat\n\n')
+  texts.push('on the hill')
+  await own.say(event('x-1', 'message', { text: 'on the hill' }))
+  await pass(1000)
+  expect(current().data.value).toEqual([])
+  await pass(11_000)
+  expect(current().data.value).toEqual(['on the hill'])
+  unmount()
 })
