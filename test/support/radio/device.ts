@@ -37,7 +37,7 @@ export type RadioDevice = {
   connections(): number
   /** The next message with this variant, including any since the last call for it. */
   next(variant: NonNullable<ToRadio['payloadVariant']['case']>): Promise<ToRadio>
-  /** Sends FromRadio payloads, one frame each, to the current client. */
+  /** Sends FromRadio payloads, one frame each, to the current client, or to the next one after its handshake. */
   send(...payloads: readonly Uint8Array[]): void
   /** Sends bytes unchanged: debug text, noise, half frames. */
   sendRaw(bytes: Uint8Array): void
@@ -61,8 +61,14 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
   let isSilent = false
   let isRefusing = false
 
+  /** Waits for the next client: the firmware also keeps what it hears while nobody is connected. */
+  let unsent: Uint8Array[] = []
   const sendRaw = (bytes: Uint8Array) => {
-    if (isSilent || client === null) return
+    if (isSilent) return
+    if (client === null || client.destroyed) {
+      unsent.push(bytes)
+      return
+    }
     if (options.byteByByte !== true) client.write(bytes)
     else for (const byte of bytes) client.write(Uint8Array.of(byte))
   }
@@ -71,7 +77,12 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
   }
   const answer = (message: ToRadio) => {
     const { case: variant, value } = message.payloadVariant
-    if (variant === 'wantConfigId') send(...handshake(value))
+    if (variant === 'wantConfigId') {
+      send(...handshake(value))
+      const waiting = unsent
+      unsent = []
+      for (const bytes of waiting) sendRaw(bytes)
+    }
     if (variant === 'heartbeat') send(queueStatus())
     if (variant !== 'packet') return
     send(queueStatus(value.id))
