@@ -7,6 +7,7 @@ import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
 import { withFewRounds } from '../support/few-rounds.ts'
+import { prebuiltConfig } from './prebuilt.ts'
 
 // No test contacts another host, neither for usage statistics nor for the simulated location of a client.
 process.env['WRANGLER_SEND_METRICS'] = 'false'
@@ -65,11 +66,8 @@ function buildWorker(): string {
     symlinkSync(join(ROOT, 'drizzle'), join(dir, 'drizzle'))
     cpSync(files, join(dir, 'dist/web'), { recursive: true })
     execFileSync(process.execPath, ['scripts/edge.js', '--worker', join(dir, 'dist')], { cwd: ROOT, stdio: 'pipe' })
-    // Without the command that builds: it would rebuild at each start, in the source folder.
-    const config = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')
-    const [command] = /^\[build\]\ncommand = .*\n/m.exec(config) ?? []
-    if (command === undefined) throw new Error('wrangler.toml builds nothing')
-    writeFileSync(join(dir, 'wrangler.toml'), config.replace(command, ''))
+    // Not rebuilt in the source folder.
+    writeFileSync(join(dir, 'wrangler.toml'), prebuiltConfig())
     const wrangler = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
     execFileSync(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', 'out'], { cwd: dir, stdio: 'pipe' })
   })

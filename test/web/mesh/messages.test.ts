@@ -289,8 +289,7 @@ test('none of this caused an error in the console or a request to another host',
 })
 
 describe.each([
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
+  ['light and dark', {}],
   ['on a phone', { colorScheme: 'dark', ...PHONE }],
 ] as const)('%s', (_name, options) => {
   test('a conversation with all of its parts is accessible, and not too wide', async () => {
