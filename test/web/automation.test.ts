@@ -5,6 +5,7 @@ import { ANSWER_TOKENS, TOKENS } from '../../src/shared/automation/tokens.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { text } from '../support/mesh/mesh.ts'
 import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio/site.ts'
+import { follow } from '../support/web/follow.ts'
 import { overflowOf, type Visitor } from '../support/web/site.ts'
 
 let mesh: RadioSite
@@ -236,7 +237,7 @@ test.each([
   await page.getByRole('row', { name: /^Ping/ }).waitFor()
   const kinds = ['announce', 'acknowledge', 'traceroute', 'schedule']
   for (const path of ['', '/2', ...kinds.map((kind) => `/new?kind=${kind}`)]) {
-    await goto(`/automation${path}`)
+    await follow(page, `/automation${path}`)
     await page.locator('.guards').waitFor()
     await page.getByText('Limits that protect the mesh').click()
     expect([path, ...(await violations())]).toEqual([path])

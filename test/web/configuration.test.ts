@@ -4,6 +4,7 @@ import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { type ConfigDevice, startConfigDevice } from '../support/radio/config-device.ts'
 import { LOCAL } from '../support/mesh/mesh.ts'
 import { openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio/site.ts'
+import { follow } from '../support/web/follow.ts'
 import { overflowOf, type Visitor } from '../support/web/site.ts'
 
 const KEY = new Uint8Array(32).fill(7)
@@ -290,8 +291,8 @@ test.each([
     await visitor.signIn('admin', SITE_PASSWORD)
     await page.getByRole('navigation', { name: 'Sections' }).waitFor()
     for (const section of ['', 'owner', 'channels', 'device', 'position', 'lora', 'network', 'security', 'mqtt']) {
-      if (section === '') await visitor.goto('/configuration')
-      else await open(visitor, section)
+      await follow(page, section === '' ? '/configuration' : `/configuration/${section}`)
+      if (section !== '') await page.locator('.configuration-pane .card').first().waitFor()
       await page.locator('.sections, .settings').filter({ visible: true }).first().waitFor()
       expect([section, ...(await visitor.violations())]).toEqual([section])
       await expect.poll(async () => [section, await overflowOf(page)]).toEqual([section, 0])

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { follow } from '../support/web/follow.ts'
 import { pagesWith } from '../support/web/pages.ts'
 import { openSite, type Site } from '../support/web/site.ts'
 
@@ -63,14 +64,16 @@ test('the minimum of a new password is said before it is typed', async () => {
   const { page, goto } = await site.visit({ storageState })
   // The service makes all other passwords itself, so no other page has a field for a new one.
   const asking: string[] = []
+  await goto('/')
   for (const path of PAGES) {
-    await goto(path)
+    if (path === '/nowhere') await goto(path)
+    else await follow(page, path)
     await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
     await page.locator('.progress p').waitFor({ state: 'detached' })
     if ((await page.locator('[autocomplete=new-password]').count()) > 0) asking.push(path)
   }
   expect(asking).toEqual(['/account'])
-  await goto('/account')
+  await follow(page, '/account')
   expect(await described(page, 'New password')).toContain(minimum)
   await page.context().close()
 })

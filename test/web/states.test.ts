@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { follow } from '../support/web/follow.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -265,6 +266,7 @@ beforeAll(async () => {
   await desk.signIn('admin', ADMIN_PASSWORD)
   await desk.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
   phone = await site.visit({ ...PHONE, storageState: await desk.page.context().storageState() })
+  await phone.goto('/')
   const headers = { origin: site.base }
   const data = { username: 'anna', password: 'a bench under the oak' }
   const made = await desk.page.request.post(`${site.base}/api/users`, { headers, data })
@@ -273,8 +275,8 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 test.each(STATES)('axe-core finds nothing, light and dark: $name', async ({ path, onPhone, open }) => {
-  const { page, goto, violations } = onPhone === true ? phone : desk
-  await goto(path)
+  const { page, violations } = onPhone === true ? phone : desk
+  await follow(page, path)
   await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
   await open(page)
   expect(await violations()).toEqual([])

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { text } from '../support/mesh/mesh.ts'
 import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../support/radio/site.ts'
+import { follow } from '../support/web/follow.ts'
 import { pagesWith } from '../support/web/pages.ts'
 
 const PHONE = { isMobile: true, hasTouch: true }
@@ -87,6 +88,7 @@ test.each(SIZES)('a toast covers nothing, on any page, %s', async (_name, option
     ...options,
     storageState: await mesh.admin.page.context().storageState(),
   })
+  await goto('/')
   const covered: unknown[] = []
   const look = async (name: string) => {
     await showToast(page)
@@ -94,7 +96,7 @@ test.each(SIZES)('a toast covers nothing, on any page, %s', async (_name, option
     if (String(found) !== '') covered.push([name, found])
   }
   const open = async (path: string) => {
-    await goto(path)
+    await follow(page, path)
     await page.locator('.trouble').first().waitFor()
     await page.locator('.progress p').waitFor({ state: 'detached' })
   }

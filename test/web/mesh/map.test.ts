@@ -4,6 +4,7 @@ import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
 import { openDemoMap } from '../../support/web/demo-map.ts'
+import { follow } from '../../support/web/follow.ts'
 import { overflowOf, type Site } from '../../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
@@ -242,7 +243,7 @@ test.each([
     '/traceroutes',
     '/neighbors',
   ]) {
-    await visitor.goto(path)
+    await follow(visitor.page, path)
     await visitor.page.locator('.leaflet-container, .trace, tbody tr').first().waitFor()
     if (path === '/map' && 'isMobile' in options) await visitor.page.getByText('List and filters').tap()
     expect([path, ...(await visitor.violations())]).toEqual([path])
