@@ -1,6 +1,6 @@
 import { array, assert, double, integer, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
-import { CLUSTER_PX, groupNear } from '../../../src/web/pages/map/layers/clusters.ts'
+import { besideOf, CLUSTER_PX, groupNear } from '../../../src/web/pages/map/layers/clusters.ts'
 
 const places = array(
   record({ x: double({ min: 0, max: 256, noNaN: true }), y: double({ min: 0, max: 256, noNaN: true }) }),
@@ -31,4 +31,12 @@ test('items in one place are one group at any scale, and far ones are alone', ()
   const [a, b, far] = [at(10, 10), at(10, 10), at(200, 200)]
   expect(groupNear([a, b, far], 1)).toEqual([[a, b], [far]])
   expect(groupNear([a, b, far], 2 ** 20)).toEqual([[a, b], [far]])
+})
+
+test('a dot that another one would cover is drawn beside it', () => {
+  const pins = [{ world: { x: 10, y: 10 }, radius: 6 }]
+  expect(besideOf({ x: 10, y: 10 }, 13, pins)).toEqual({ x: 29, y: 10 })
+  expect(besideOf({ x: 10, y: 5 }, 13, pins)).toEqual({ x: 10, y: -9 })
+  expect(besideOf({ x: 10, y: 29 }, 13, pins)).toEqual({ x: 10, y: 29 })
+  expect(besideOf({ x: 10, y: 10 }, 13, [])).toEqual({ x: 10, y: 10 })
 })

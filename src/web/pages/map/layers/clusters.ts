@@ -32,6 +32,21 @@ export function groupNear<T extends { readonly world: Place }>(items: readonly T
   })
 }
 
+/**
+ * Where a dot is drawn so that the dots of these nodes do not cover it: at its own place, or moved just far enough from
+ * each of them in turn. All lengths are in the units of the places.
+ */
+export function besideOf(at: Place, radius: number, others: readonly { world: Place; radius: number }[]): Place {
+  return others.reduce((place, { world, radius: own }) => {
+    const apart = distance(place, world)
+    const wanted = radius + own
+    if (apart >= wanted) return place
+    // Without a direction of its own it goes to the right.
+    const [x, y] = apart === 0 ? [1, 0] : [(place.x - world.x) / apart, (place.y - world.y) / apart]
+    return { x: world.x + x * wanted, y: world.y + y * wanted }
+  }, at)
+}
+
 function distance(a: Place, b: Place): number {
   return Math.hypot(a.x - b.x, a.y - b.y)
 }

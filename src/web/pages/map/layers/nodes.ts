@@ -9,7 +9,7 @@ import {
 } from 'leaflet'
 import { type Node, precisionMeters } from '../../../state/mesh.ts'
 import { ageOf } from '../filter.ts'
-import { groupNear } from './clusters.ts'
+import { besideOf, groupNear } from './clusters.ts'
 import type { Palette } from './colour.ts'
 import { enlargement } from './crowd.ts'
 import type { Frame, Place } from './sheet.ts'
@@ -200,18 +200,23 @@ function spotOf(node: Node, before: Spot | undefined, map: LeafletMap): [number,
 /** In drawing order: clusters, then the latest heard above the others, and the chosen one above all. */
 function groupSpots(spots: readonly Spot[], shown: ShownNodes, map: LeafletMap, zoom: number, times: number): Unit[] {
   const mayJoin = shown.look.clusters && spots.length >= LEAST_FOR_CLUSTERS && zoom < CLUSTERS_END_ZOOM
-  const joins = ({ node }: Spot) =>
+  const joins = (node: Node) =>
     mayJoin && !node.isLocal && !node.isFavorite && node.nodeNum !== shown.chosen && !shown.kept.has(node.nodeNum)
   // By number: who is heard last must not change the clusters.
-  const joining = spots.filter(joins).toSorted((a, b) => a.node.nodeNum - b.node.nodeNum)
+  const joining = spots.filter(({ node }) => joins(node)).toSorted((a, b) => a.node.nodeNum - b.node.nodeNum)
   const groups = groupNear(joining, map.getZoomScale(zoom, 0) / times)
   const alone = groups.flatMap((group) => (group.length === 1 ? group : []))
-  const single = [...spots.filter((spot) => !joins(spot)), ...alone].toSorted(
+  const single = [...spots.filter(({ node }) => !joins(node)), ...alone].toSorted(
     (a, b) => (a.node.lastHeard ?? 0) - (b.node.lastHeard ?? 0),
   )
   const units = single.map((spot) => unitOf(spot, shown, times))
+  const scale = map.getZoomScale(zoom, 0)
+  // Radios and favourites are never part of a cluster, and must not cover its number.
+  const pins = units.flatMap(({ nodes: [node], world, radius }) =>
+    joins(node) ? [] : [{ world, radius: radius / scale }],
+  )
   return [
-    ...groups.filter((group) => group.length > 1).flatMap((group) => clusterOf(group, map, times) ?? []),
+    ...groups.filter((group) => group.length > 1).flatMap((group) => clusterOf(group, map, times, scale, pins) ?? []),
     ...units.filter(({ isChosen }) => !isChosen),
     ...units.filter(({ isChosen }) => isChosen),
   ]
@@ -223,13 +228,21 @@ function unitOf({ node, at, world }: Spot, { chosen }: ShownNodes, times: number
   return { nodes: [node], at, world, isChosen, radius: radius * times }
 }
 
-function clusterOf(group: readonly Spot[], map: LeafletMap, times: number): Unit | null {
+/** `pins`: dots beside which it is drawn; their radius and `scale` are for the units of `world`. */
+function clusterOf(
+  group: readonly Spot[],
+  map: LeafletMap,
+  times: number,
+  scale: number,
+  pins: readonly { world: Place; radius: number }[],
+): Unit | null {
   const [first, ...others] = group.map(({ node }) => node)
   if (first === undefined) return null
   const sum = group.reduce((all, { world }) => point(all.x + world.x, all.y + world.y), point(0, 0))
-  const world = sum.divideBy(group.length)
-  const radius = group.length < 10 ? 13 : group.length < 100 ? 16 : 20
-  return { nodes: [first, ...others], world, at: map.unproject(world, 0), radius: radius * times, isChosen: false }
+  const radius = (group.length < 10 ? 13 : group.length < 100 ? 16 : 20) * times
+  const { x, y } = besideOf(sum.divideBy(group.length), radius / scale, pins)
+  const world = point(x, y)
+  return { nodes: [first, ...others], world, at: map.unproject(world, 0), radius, isChosen: false }
 }
 
 type Grouped = { version: number; zoom: number; times: number; units: readonly Unit[]; byNode: Map<number, Unit> }
