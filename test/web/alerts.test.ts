@@ -180,7 +180,7 @@ test('what is typed in feet and °F comes back as typed, and is stored in metres
   await page.getByRole('button', { name: 'New rule' }).click()
   await page.getByLabel('Tell me about').selectOption('metric')
   await dialog.getByLabel('Name').fill('Frost')
-  await dialog.getByLabel('Measurement').fill('environmentMetrics.temperature')
+  await dialog.getByLabel('Measurement').selectOption('environmentMetrics.temperature')
   await type('Limit (°F)', '-4')
   await type(/^Ends when .*\(°F\)$/, '9')
   await save()
@@ -191,6 +191,42 @@ test('what is typed in feet and °F comes back as typed, and is stored in metres
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await change('Wanders off')
   expect(await dialog.getByLabel('More than (m)').inputValue()).toBe('154.0764')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+})
+
+test('the channels of a rule are chosen by name, and what has no end is not announced as over', async () => {
+  const { page } = visitor
+  const dialog = page.getByRole('dialog')
+  await visitor.goto('/alerts')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await dialog.getByLabel('Also tell me when it is over').waitFor()
+  await dialog.getByLabel('Tell me about').selectOption('message')
+  await dialog.getByLabel('Name').fill('Calls for help')
+  await dialog.getByLabel('Rescue').check()
+  expect(await dialog.getByLabel('Also tell me when it is over').count()).toBe(0)
+  expect(await dialog.getByLabel(/^Repeat while it lasts/).count()).toBe(0)
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { channels } = Object(await (await page.request.get(`${site.base}/api/channels`)).json())
+  const rescue = channels.find(({ name }: { name: string }) => name === 'Rescue').index
+  const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+  const stored = rules.find(({ rule }: { rule: { name: string } }) => rule.name === 'Calls for help').rule
+  expect(stored.channels).toStrictEqual([rescue])
+})
+
+test('a measurement that is not offered is named as the API names it', async () => {
+  const { page } = visitor
+  const dialog = page.getByRole('dialog')
+  await visitor.goto('/alerts')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await dialog.getByLabel('Tell me about').selectOption('metric')
+  await dialog.getByLabel('Name', { exact: true }).fill('Dusk')
+  await dialog.getByLabel('Measurement').selectOption('Another one…')
+  await dialog.getByLabel('Its name in the API').fill('environmentMetrics.lux')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('listitem').filter({ hasText: 'Dusk' }).getByRole('button', { name: 'Change' }).click()
+  expect(await dialog.getByLabel('Its name in the API').inputValue()).toBe('environmentMetrics.lux')
   await dialog.getByRole('button', { name: 'Cancel' }).click()
 })
 

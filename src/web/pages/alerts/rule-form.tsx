@@ -83,20 +83,24 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
             </label>
           ))}
         </Group>
-        <Field
-          label={alertTexts.repeat}
-          hint={alertTexts.repeatHint}
-          type="number"
-          min={1}
-          max={168}
-          value={rule.repeatHours === null || rule.repeatHours === undefined ? '' : String(rule.repeatHours)}
-          onInput={(event) =>
-            set({ repeatHours: event.currentTarget.value === '' ? null : Number(event.currentTarget.value) })
-          }
-        />
-        <Switch checked={rule.tellResolved ?? true} onChange={(tellResolved) => set({ tellResolved })}>
-          {alertTexts.tellResolved}
-        </Switch>
+        {view.isEvent !== true && (
+          <>
+            <Field
+              label={alertTexts.repeat}
+              hint={alertTexts.repeatHint}
+              type="number"
+              min={1}
+              max={168}
+              value={rule.repeatHours === null || rule.repeatHours === undefined ? '' : String(rule.repeatHours)}
+              onInput={(event) =>
+                set({ repeatHours: event.currentTarget.value === '' ? null : Number(event.currentTarget.value) })
+              }
+            />
+            <Switch checked={rule.tellResolved ?? true} onChange={(tellResolved) => set({ tellResolved })}>
+              {alertTexts.tellResolved}
+            </Switch>
+          </>
+        )}
         <Preview rule={named()} />
         <Failure error={saving.error.value} />
         <SaveOrCancel busy={saving.busy.value} onCancel={onDone} />

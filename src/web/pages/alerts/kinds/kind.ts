@@ -9,6 +9,8 @@ export type FieldsProps<Rule> = { readonly rule: Rule; set(changes: Partial<Rule
 /** How rules of one kind are shown and edited. Each kind is one file in this folder; `kinds.ts` lists them. */
 export type KindView<Rule extends NewRule> = {
   readonly name: string
+  /** It is over as soon as it has happened, so nothing can be repeated or end. */
+  readonly isEvent?: true
   /** A rule with initial values. */
   fresh(common: Common): Rule
   /** A rule as a sentence. */

@@ -1,6 +1,11 @@
+import { api, ask } from '../../../api.ts'
 import { Field } from '../../../parts/form/field.tsx'
+import { Group } from '../../../parts/form/labelled.tsx'
 import { Switch } from '../../../parts/form/switch.tsx'
+import { Failure } from '../../../parts/notice.tsx'
+import { useLoad } from '../../../state/load.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
+import { t } from '../../../strings.ts'
 import type { RuleOf } from '../rule.ts'
 import { split } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
@@ -9,13 +14,14 @@ type Rule = RuleOf<'message'>
 
 export const message: KindView<Rule> = {
   name: alertTexts.kinds.message,
+  isEvent: true,
   fresh: (common) => ({ kind: 'message', ...common, direct: true, channels: 'all' }),
   sentence: ({ match }) => `Tell me when somebody says ${match?.words.join(' or ') ?? 'anything'}`,
   Fields,
 }
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
-  const channels = rule.channels === 'all' || rule.channels === undefined ? '' : rule.channels.join(', ')
+  const chosen = rule.channels === 'all' || rule.channels === undefined ? [] : rule.channels
   return (
     <>
       <Field
@@ -30,15 +36,34 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
       <Switch checked={rule.direct ?? true} onChange={(direct) => set({ direct })}>
         {alertTexts.direct}
       </Switch>
-      <Field
-        label={alertTexts.channels}
-        hint={alertTexts.channelsHint}
-        defaultValue={channels}
-        onChange={(event) => {
-          const numbers = split(event.currentTarget.value).map(Number)
-          set({ channels: numbers.length === 0 ? 'all' : numbers })
-        }}
-      />
+      <Channels chosen={chosen} set={(channels) => set({ channels: channels.length === 0 ? 'all' : channels })} />
     </>
+  )
+}
+
+/** The channels that are on, and those of the rule. */
+function Channels({ chosen, set }: { chosen: readonly number[]; set(channels: number[]): void }) {
+  const { data, error } = useLoad(() => ask(api.channels.$get()), [])
+  const known = data.value?.channels ?? []
+  const names = new Map(known.map(({ index, name }) => [index, name || t.messages.channel(index)]))
+  const on = known.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
+  const offered = [...new Set([...on, ...chosen])].toSorted((a, b) => a - b)
+  return (
+    <Group legend={alertTexts.channels} hint={alertTexts.channelsHint}>
+      <Failure error={error.value} />
+      {offered.map((index) => (
+        <label class="check" key={index}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(index)}
+            onChange={(event) => {
+              const others = chosen.filter((other) => other !== index)
+              set(event.currentTarget.checked ? [...others, index] : others)
+            }}
+          />{' '}
+          {names.get(index) ?? t.messages.channel(index)}
+        </label>
+      ))}
+    </Group>
   )
 }

@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
 import { METRIC_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
 import { unitOf } from '../../../../shared/mesh/metric-units.ts'
 import { duration, metricName } from '../../../format.ts'
@@ -10,6 +10,9 @@ import { ALL, MeasureField, NumberField, WatchedFields, who } from './fields.tsx
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'metric'>
+
+/** The choice of a metric that is not offered. */
+const OTHER = ''
 
 /** Metrics that are offered; any other can be typed. */
 const COMMON = [
@@ -46,27 +49,34 @@ export const metric: KindView<Rule> = {
 }
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
-  const id = useId()
+  const isOther = useSignal(!COMMON.includes(rule.metric))
   const unit = unitOf(rule.metric)
   return (
     <>
       <WatchedFields rule={rule} set={set} />
-      <Field
-        label={alertTexts.metric}
-        hint={alertTexts.metricHint}
-        list={id}
-        value={rule.metric}
-        onInput={(event) => set({ metric: event.currentTarget.value })}
-      />
-      <datalist id={id}>
-        {COMMON.map((name) => (
-          <option key={name} value={name}>
-            {metricName(name, COMMON)}
-          </option>
-        ))}
-      </datalist>
       <Select
-        label={alertTexts.limit}
+        label={alertTexts.metric}
+        value={isOther.value ? OTHER : rule.metric}
+        options={[
+          ...COMMON.map((name) => [name, metricName(name, COMMON)] as const),
+          [OTHER, alertTexts.otherMetric] as const,
+        ]}
+        onChange={(chosen) => {
+          isOther.value = chosen === OTHER
+          set({ metric: chosen === OTHER ? '' : chosen })
+        }}
+      />
+      {isOther.value && (
+        <Field
+          label={alertTexts.metricId}
+          hint={alertTexts.metricIdHint}
+          value={rule.metric}
+          required
+          onInput={(event) => set({ metric: event.currentTarget.value })}
+        />
+      )}
+      <Select
+        label={alertTexts.is}
         value={rule.is}
         options={[
           ['below', alertTexts.below],

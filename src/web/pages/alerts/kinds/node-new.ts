@@ -4,6 +4,7 @@ import { type KindView, NoFields } from './kind.ts'
 
 export const nodeNew: KindView<RuleOf<'node_new'>> = {
   name: alertTexts.kinds.node_new,
+  isEvent: true,
   fresh: (common) => ({ kind: 'node_new', ...common }),
   sentence: () => 'Tell me when a node is heard for the first time',
   Fields: NoFields,

@@ -5,6 +5,7 @@ import type { KindView } from './kind.ts'
 
 export const nodeRestarted: KindView<RuleOf<'node_restarted'>> = {
   name: alertTexts.kinds.node_restarted,
+  isEvent: true,
   fresh: (common) => ({ kind: 'node_restarted', ...common, nodes: ALL }),
   sentence: ({ nodes }) => `Tell me when ${who(nodes)} restarts`,
   Fields: WatchedFields,

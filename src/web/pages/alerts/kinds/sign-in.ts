@@ -4,6 +4,7 @@ import { type KindView, NoFields } from './kind.ts'
 
 export const signIn: KindView<RuleOf<'sign_in'>> = {
   name: alertTexts.kinds.sign_in,
+  isEvent: true,
   fresh: (common) => ({ kind: 'sign_in', ...common }),
   sentence: () => 'Tell me when something happens to my account',
   Fields: NoFields,
