@@ -70,6 +70,8 @@ const FAULTS_ON_WALL = `
     })
     .concat([...document.querySelectorAll('.button:not(.wall-leave), .icon-button, .message-action, input, select, textarea')]
       .filter((each) => each.checkVisibility()))
+    .concat([...document.querySelectorAll('#content :is(.rows .clip, .figure-value, .row-link)')]
+      .filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1))
     .map((each) => each.outerHTML.slice(0, 80))`
 
 test('on a wall the pages are large, alternate automatically and have no controls', async () => {
@@ -113,28 +115,39 @@ test('on a wall the pages are large, alternate automatically and have no control
 test('on a wall nothing is cut off, and the state of radio and data is in sight', async () => {
   const { page } = visitor
   const before = page.viewportSize() ?? { width: 1360, height: 860 }
-  await page.setViewportSize({ width: 1920, height: 1080 })
-  for (const [path, content] of [
-    ['/', '.rows li'],
-    ['/map', '.leaflet-container'],
-    ['/nodes', 'tbody tr'],
-    ['/messages', '.log li'],
-  ] as const) {
-    await visitor.goto(`${path}?wall=1`)
-    await page.locator(content).first().waitFor()
-    await page.locator('.wall-states').getByText('Radio connected').waitFor()
-    await expect.poll(() => page.evaluate(FAULTS_ON_WALL)).toEqual([])
+  for (const size of [
+    { width: 1920, height: 1080 },
+    { width: 1080, height: 1920 },
+  ]) {
+    await page.setViewportSize(size)
+    for (const [path, content] of [
+      ['/', '.rows li'],
+      ['/map', '.leaflet-container'],
+      ['/nodes', 'tbody tr'],
+      ['/messages', '.log li'],
+    ] as const) {
+      await visitor.goto(`${path}?wall=1`)
+      await page.locator(content).first().waitFor()
+      await page.locator('.wall-states').getByText('Radio connected').waitFor()
+      await expect.poll(() => page.evaluate(FAULTS_ON_WALL)).toEqual([])
+    }
   }
   await page.keyboard.press('Escape')
   await page.setViewportSize(before)
 })
 
-const PAGES = [...pagesWith('!a0cb0001'), '/users/new']
+const PAGES = [
+  ...pagesWith('!a0cb0001'),
+  '/users/new',
+  '/public-access',
+  '/automation/new',
+  '/automation/new?kind=schedule',
+]
 
 /** The visible controls of the open page that are not high enough. */
-const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span')]
+const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span, label.check, .checks label, label.switch, label.box, a.up, a.section-link, a.conversation')]
   .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !each.closest('.sr-only, .skip'))
-  .map((each) => ({ name: (each.textContent || each.ariaLabel || each.placeholder || each.type).trim().slice(0, 40), height: each.getBoundingClientRect().height }))
+  .map((each) => ({ name: (each.textContent || each.ariaLabel || each.placeholder || each.type || each.className).trim().slice(0, 40), height: each.getBoundingClientRect().height }))
   .filter(({ height }) => height > 0 && height < 43.5).map(({ name, height }) => name + ' ' + height)`
 
 test('on a phone each control is 44 px high, and a toast covers none of them at the end of a page', async () => {
