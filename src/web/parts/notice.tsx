@@ -41,6 +41,16 @@ export function Failure({ error, retry }: { error: ApiError | null; retry?: () =
   )
 }
 
+/** A problem in the page's own words, announced by screen readers. */
+export function Problem({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="notice notice-bad" role="alert">
+      <Icon name="warning" />
+      <div>{children}</div>
+    </div>
+  )
+}
+
 /** Counts down the seconds of Retry-After. */
 function Wait({ seconds }: { seconds: number }) {
   const left = useSignal(seconds)

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { askFirst } from '../../parts/dialog.tsx'
-import { Failure, say } from '../../parts/notice.tsx'
+import { Failure, Problem, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { place, setQuery } from '../../router.ts'
 import { useAction, useLoad } from '../../state/load.ts'
@@ -41,11 +41,7 @@ export function LinkedAccount() {
   const providers = status.value?.providers ?? []
   return (
     <Card title={accountTexts.link} help={accountTexts.linkHelp}>
-      {failure !== null && (
-        <div class="notice notice-bad" role="alert">
-          {texts[failure] ?? t.signIn.otherError}
-        </div>
-      )}
+      {failure !== null && <Problem>{texts[failure] ?? t.signIn.otherError}</Problem>}
       <Failure error={error.value ?? action.error.value} />
       <ul class="rows">
         {link && (

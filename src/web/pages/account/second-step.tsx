@@ -3,7 +3,7 @@ import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { CODE_FIELD } from '../../parts/form/code-field.ts'
 import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
-import { Failure } from '../../parts/notice.tsx'
+import { Failure, Problem } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
 import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
@@ -54,7 +54,11 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
   return (
     <form onSubmit={submit} class="stack" key={chosen.value}>
       <p>{chosen.value === 'totp' ? factorTexts.stepHelp : factorTexts.recoveryHelp}</p>
-      <Failure error={error.value} />
+      {chosen.value === 'recovery' && error.value?.code === 'invalid_code' ? (
+        <Problem>{factorTexts.wrongRecovery}</Problem>
+      ) : (
+        <Failure error={error.value} />
+      )}
       <Field {...fieldOf(chosen.value)} name="code" required autofocus />
       <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />
       {hasPasskey && (

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
-import { Failure } from '../../parts/notice.tsx'
+import { Failure, Problem } from '../../parts/notice.tsx'
 import { Alone } from '../../parts/shell/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
 import {
@@ -151,11 +151,7 @@ function takeStraightWay({ autoLogin, proxyUser, authenticated }: Status): boole
 function ProviderFailure({ code }: { code: string | null }) {
   if (code === null) return null
   const texts: Readonly<Record<string, string>> = t.signIn.errors
-  return (
-    <div class="notice notice-bad" role="alert">
-      {texts[code] ?? t.signIn.otherError}
-    </div>
-  )
+  return <Problem>{texts[code] ?? t.signIn.otherError}</Problem>
 }
 
 type Half = Signal<readonly SecondFactor[] | null>
@@ -169,11 +165,7 @@ function LocalForm({ half }: { half: Half }) {
   }
   return (
     <>
-      {hasNoCookie.value && (
-        <div class="notice notice-bad" role="alert">
-          {t.signIn.cookie}
-        </div>
-      )}
+      {hasNoCookie.value && <Problem>{t.signIn.cookie}</Problem>}
       {half.value === null ? (
         <>
           <PasswordStep half={half} onBegin={() => (hasNoCookie.value = false)} onEntered={entered} />

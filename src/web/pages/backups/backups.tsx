@@ -71,7 +71,7 @@ function KnownBackups() {
         <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />
       )}
       {isLoaded && (
-        <div class="cards">
+        <div class="cards of-fields">
           <BackupSchedule loaded={schedule} />
           <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
         </div>

@@ -1,4 +1,4 @@
-import { age } from '../../format.ts'
+import { age, modelName } from '../../format.ts'
 import { info, type Info } from '../../state/links.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -53,7 +53,7 @@ function RadioRow({ link }: { link: Info['links'][number] }) {
   const parts = [
     t.dashboard.since(age(link.since, now.value)),
     link.radio?.firmwareVersion ? t.dashboard.firmware(link.radio.firmwareVersion) : null,
-    link.radio?.hwModel ?? null,
+    link.radio?.hwModel ? modelName(link.radio.hwModel) : null,
     link.reconnects > 0 ? t.dashboard.reconnects(link.reconnects) : null,
   ]
   return (

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
-import { Failure } from '../../parts/notice.tsx'
+import { Failure, Problem } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import '../../styles/map.css'
 import { place, setQuery } from '../../router.ts'
@@ -51,11 +51,7 @@ export function MapPage() {
   return (
     <Page title={t.map.title} fill actions={<Actions isChoosing={isChoosing} fit={() => map.value?.fit()} />}>
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
-      {hasFailed.value && (
-        <div class="notice notice-bad" role="alert">
-          {t.map.failed}
-        </div>
-      )}
+      {hasFailed.value && <Problem>{t.map.failed}</Problem>}
       <div class="map-page">
         <MapBox
           box={box}

@@ -146,7 +146,7 @@ function siteAddress(path: string): string {
   return new URL(BASE + path, location.origin).href
 }
 
-const EMBED = `<iframe src="${siteAddress('embed/map')}" width="800" height="500" title="${publicTexts.embed}"></iframe>`
+const EMBED = `<iframe src="${siteAddress('embed/map')}" width="800" height="500" title="${publicTexts.embedTitle}"></iframe>`
 
 function readOnly(permissions: PublicAccess['permissions']) {
   const grant = (resource: PublicResource) => ({ read: permissions[resource].read, write: false as const })

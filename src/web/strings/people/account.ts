@@ -49,5 +49,5 @@ export const accountTexts = {
   revokeSure: (name: string) => `Revoke “${name}”? Programs that use it stop working at once.`,
   revoked: 'Token revoked',
   permissions: 'What you may do',
-  noScope: 'Choose at least one scope.',
+  noScope: 'Choose at least one of these.',
 } as const

@@ -43,6 +43,7 @@ export const factorTexts = {
   stepHelp: 'Your password was right. Enter the six digits from your authenticator app.',
   recoveryHelp: 'Enter one of your recovery codes. It works once.',
   recovery: 'Recovery code',
+  wrongRecovery: 'This recovery code is wrong or already used. Each one works once.',
   useRecovery: 'Use a recovery code',
   useTotp: 'Use the authenticator app',
   back: 'Start again',
