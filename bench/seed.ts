@@ -73,10 +73,18 @@ function setAside(sqlite: Database.Database): () => void {
   for (const { type, name } of kept) sqlite.exec(`drop ${type} "${name}"`)
   return () => {
     for (const { sql } of kept) sqlite.exec(sql)
+    // The service merges parts while it builds an index; here FTS5 does, as soon as there are sixteen of a size.
+    const mergeAt = (parts: number) => {
+      for (const table of ['messages', 'audit_log']) {
+        sqlite.exec(`insert into ${table}_text (${table}_text, rank) values ('crisismerge', ${parts})`)
+      }
+    }
+    mergeAt(16)
     sqlite.exec(`insert into messages_text (rowid, text) select id, text from messages`)
     sqlite.exec(`insert into audit_log_text (rowid, text)
       select id, coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')
       from audit_log`)
+    mergeAt(64)
     sqlite.exec(`insert into row_counts (table_name, owner, n)
       select 'messages', from_node_num, count(*) from messages where true group by 2
       on conflict do update set n = excluded.n`)
