@@ -35,11 +35,16 @@ type Large = {
   watch(work: string, call: () => Promise<void>): Promise<Wait>
 }
 
-/** Reads the whole answer. */
-async function call({ service, cookie }: Large, path: string, method = 'GET'): Promise<void> {
+/** Reads the whole answer; returns its status. */
+async function request({ service, cookie }: Large, path: string, method = 'GET'): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${service.port}${path}`, { method, headers: { cookie } })
   if (answer.body !== null) for await (const _ of answer.body) continue
-  if (answer.status >= 400) throw new Error(`${method} ${path}: ${answer.status}`)
+  return answer.status
+}
+
+async function call(large: Large, path: string, method = 'GET'): Promise<void> {
+  const status = await request(large, path, method)
+  if (status >= 400) throw new Error(`${method} ${path}: ${status}`)
 }
 
 /** Additional requests, beside each route without parameters. */
@@ -78,7 +83,7 @@ const searches = (now: number) =>
     ['search of a rare word in the audit log', `/api/audit?q=${RARE_WORD}`],
   ] as const
 
-/** Every documented GET route that needs no parameters. */
+/** Every documented GET route that needs no other parameter than these. */
 async function routesOf(large: Large): Promise<string[]> {
   const answer = await fetch(`http://127.0.0.1:${large.service.port}/api/openapi.json`)
   const { paths } = Object(await answer.json())
@@ -172,21 +177,14 @@ export async function measurePauses(dataDir: string): Promise<void> {
     const quiet = await watch('without load, for a second', () => wait(1000))
     reportWait(quiet)
     for (const [work, path] of searches(Date.now())) await measureSearch(large, work, path)
-    const plain: Wait[] = []
     for (const path of await routesOf(large)) {
-      const found = await watch(`GET ${path}`, () => call(large, path).catch(() => {}))
-      plain.push(found)
+      let status = 0
+      const found = await watch(`GET ${path}`, async () => {
+        status = await request(large, path)
+      })
+      if (status >= 500) throw new Error(`GET ${path}: ${status}`)
+      reportWait(status < 400 ? found : { ...found, work: `${found.work} (${status})` })
     }
-    const worst = plain.toSorted((a, b) => b.seen - a.seen)
-    for (const each of worst.slice(0, 3)) reportWait(each)
-    const rest = worst.slice(3)
-    const longest = (read: (each: Wait) => number) => Math.max(...rest.map(read))
-    reportWait({
-      work: `the other ${rest.length} GET routes`,
-      loop: longest(({ loop }) => loop),
-      seen: longest(({ seen }) => seen),
-      ms: 0,
-    })
     for (const [work, path] of [...filtered(Date.now()), ...EXPORTS]) {
       reportWait(await watch(work, () => call(large, path)))
     }
