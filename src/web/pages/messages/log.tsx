@@ -8,7 +8,6 @@ import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { PrintAll } from '../../parts/list/whole-list.tsx'
 import { say } from '../../parts/notice.tsx'
 import { place } from '../../router.ts'
 import { isWall } from '../../state/wall.ts'
@@ -73,14 +72,13 @@ function useLinked(conversation: Conversation, scroll: Scroll): void {
 type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
 
 /** Above the first text: a button for earlier ones, or a note that there are none. */
-function Before({ conversation: { messages, hasOlder, isBusy, older, loadNext }, isEmpty, isSearch }: BeforeProps) {
+function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, isSearch }: BeforeProps) {
   if (hasOlder) {
     return (
       <div class="more">
         <button type="button" class="button small" disabled={isBusy} onClick={older}>
           {isBusy ? t.common.loading : t.messages.older}
         </button>
-        <PrintAll loadNext={loadNext} />
       </div>
     )
   }

@@ -1,8 +1,10 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
+import { PrintAll } from '../../parts/list/whole-list.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SearchFilters } from './search-filters.tsx'
 import '../../styles/messages.css'
@@ -20,9 +22,14 @@ export function MessagesPage() {
   const { query } = place.value
   const wanted = wantedBy(query)
   const channels = useChannels()
+  const rest: Rest = { isLeft: useSignal(false), loadNext: useRef(async () => false) }
   const title = wanted.partner === null ? channelTitle(wanted, channels) : nameOfId(wanted.partner)
   return (
-    <Page title={t.messages.title} fill>
+    <Page
+      title={t.messages.title}
+      actions={rest.isLeft.value ? <PrintAll loadNext={() => rest.loadNext.current()} /> : undefined}
+      fill
+    >
       <div class="chat">
         <Conversations wanted={wanted} channels={channels} />
         <section class="chat-pane" aria-label={title}>
@@ -41,7 +48,7 @@ export function MessagesPage() {
               </>
             )}
           </header>
-          <OpenConversation wanted={wanted} channels={channels} key={JSON.stringify(wanted)} />
+          <OpenConversation wanted={wanted} channels={channels} rest={rest} key={JSON.stringify(wanted)} />
         </section>
       </div>
     </Page>
@@ -88,8 +95,15 @@ function obstacleOf({ channel, partner }: Wanted, channels: Channels): Obstacle 
   return isInRadio(Number(channel)) ? 'channelOff' : 'channelElsewhere'
 }
 
-function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
+/** Texts of the open conversation that are not loaded yet. Printing is offered where no text moves its button away. */
+type Rest = { readonly isLeft: Signal<boolean>; readonly loadNext: { current(): Promise<boolean> } }
+
+function OpenConversation({ wanted, channels, rest }: { wanted: Wanted; channels: Channels; rest: Rest }) {
   const conversation = useConversation(wanted)
+  useLayoutEffect(() => {
+    rest.isLeft.value = conversation.hasOlder
+    rest.loadNext.current = conversation.loadNext
+  })
   const replyTo = useSignal<Message | null>(null)
   const obstacle = obstacleOf(wanted, channels)
   return (
