@@ -116,7 +116,11 @@ export async function openBrowser(base: string, executablePath = CHROMIUM_PATH):
 }
 
 async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {
-  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
+  const context = await browser.newContext({
+    viewport: { width: 1360, height: 860 },
+    reducedMotion: 'reduce',
+    ...options,
+  })
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const complaints: string[] = []
