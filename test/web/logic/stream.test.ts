@@ -258,3 +258,20 @@ test('a stranger’s list has a text that was heard while an answer from a cache
   expect(current().data.value).toEqual(['on the hill'])
   unmount()
 })
+
+test('a page about one node asks again after its events alone, and after one that names no node', async () => {
+  const stream = await open()
+  let loads = 0
+  const { unmount } = mountHook(() => useLoad(async () => ++loads, [], 60_000, ['node'], null, '!00000007'))
+  const loadsAfter = async (data: object) => {
+    await stream.say(event('1', 'node', data))
+    await pass(10_000)
+    return loads
+  }
+  await pass(100)
+  const before = loads
+  expect(await loadsAfter({ nodeId: '!00000008', lastHeard: 1 })).toBe(before)
+  expect(await loadsAfter({ nodeId: '!00000007', lastHeard: 1 })).toBe(before + 1)
+  expect(await loadsAfter({})).toBe(before + 2)
+  unmount()
+})
