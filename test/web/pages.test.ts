@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import type { BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
+import { follow } from '../support/web/follow.ts'
 import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -47,6 +49,8 @@ const PAGES = [
 ]
 
 let site: Site
+/** An administrator who has signed in. */
+let storageState: Awaited<ReturnType<BrowserContext['storageState']>>
 beforeAll(async () => {
   site = await openSite({ ADMIN_PASSWORD })
   const guest = await site.visit()
@@ -58,12 +62,13 @@ beforeAll(async () => {
     headers: { origin: site.base },
   })
   expect(made.status()).toBe(201)
+  storageState = await guest.page.context().storageState()
+  await guest.page.context().close()
 })
 afterAll(() => site.close())
 
 describe.each([
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
+  ['light and dark', {}],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
 ] as const)('%s', (_name, options) => {
   test('axe-core finds nothing on any page, none is too wide, the console is empty', async () => {
@@ -73,7 +78,8 @@ describe.each([
     await visitor.signIn('admin', ADMIN_PASSWORD)
     await visitor.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
     for (const path of PAGES) {
-      await visitor.goto(path)
+      if (path === '/nowhere') await visitor.goto(path)
+      else await follow(visitor.page, path)
       // The main rows and cards of the page, if it has any.
       await visitor.page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
       expect([path, ...(await visitor.violations())]).toEqual([path])
@@ -87,13 +93,13 @@ describe.each([
 })
 
 test('a phone reaches every page through the bar at its lower edge', async () => {
-  const { page, goto, signIn } = await site.visit({
+  const { page, goto } = await site.visit({
+    storageState,
     viewport: { width: 390, height: 780 },
     isMobile: true,
     hasTouch: true,
   })
   await goto('/')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.getByRole('button', { name: 'More' }).tap()
   await page.getByRole('link', { name: 'Backups', exact: true }).tap()
   await page.getByRole('heading', { name: 'Backups', level: 1 }).waitFor()
@@ -101,11 +107,9 @@ test('a phone reaches every page through the bar at its lower edge', async () =>
 })
 
 test('the keyboard alone leads past the navigation and through the table', async () => {
-  const { page, goto, signIn } = await site.visit()
+  const { page, goto } = await site.visit({ storageState })
   await goto('/nodes')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.getByText('Town Hall Gateway').waitFor()
-  await goto('/nodes')
   await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
   await page.keyboard.press('Tab')
   await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search')
@@ -122,9 +126,8 @@ test('of two thousand nodes only as many rows are drawn as fit on the screen', a
   }))
   for (let at = 0; at < many.length; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
   store.close()
-  const { page, goto, signIn } = await site.visit()
+  const { page, goto } = await site.visit({ storageState })
   await goto('/nodes?sort=name&order=up')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.getByText(/^2,\d{3} nodes$/).waitFor()
   const rows = page.locator('tbody tr:not(.gap)')
   await expect.poll(() => rows.count()).toBeLessThan(60)
@@ -143,11 +146,10 @@ test.each([
   ['/alerts', '.card'],
   ['/automation/new?kind=schedule', '.card'],
 ])('of two thousand nodes %s loads those that it names', async (path, content) => {
-  const { page, goto, signIn } = await site.visit()
+  const { page, goto } = await site.visit({ storageState })
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url().slice(site.base.length)))
   await goto(path)
-  await signIn('admin', ADMIN_PASSWORD)
   await page.locator(content).first().waitFor()
   if (path === '/packets') await page.locator('tbody .text-button', { hasText: /^[^!]/ }).first().waitFor()
   await page.locator('.live-live').first().waitFor({ state: 'attached' })
@@ -157,9 +159,8 @@ test.each([
 })
 
 test('two thousand nodes are sorted by keyboard and announced; the address keeps sorting, filters and search', async () => {
-  const { page, goto, signIn } = await site.visit()
+  const { page, goto } = await site.visit({ storageState })
   await goto('/nodes')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.getByText(/^2,\d{3} nodes/).waitFor()
   // Packets heard meanwhile would move rows between two reads.
   await page.context().setOffline(true)
@@ -222,10 +223,9 @@ test('two thousand nodes are sorted by keyboard and announced; the address keeps
   await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('')
 })
 
-test.each(['light', 'dark'] as const)('dialogs are as accessible as pages: %s', async (colorScheme) => {
-  const { page, goto, signIn, violations, complaints } = await site.visit({ colorScheme })
+test('dialogs are as accessible as pages, light and dark', async () => {
+  const { page, goto, violations, complaints } = await site.visit({ storageState })
   await goto('/account')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.getByRole('button', { name: 'New token' }).click()
   await page.getByRole('dialog').waitFor()
   expect(await violations()).toEqual([])
@@ -262,14 +262,13 @@ test('the first load is at most 60 KB, and 130 KB with map and charts', async ()
   const first = firstLoad()
   expect(first.length).toBeGreaterThanOrEqual(2)
   expect(packedSize(['index.html', ...first])).toBeLessThanOrEqual(60_000)
-  const { page, goto, signIn } = await site.visit()
+  const { page, goto } = await site.visit({ storageState })
   const loaded = new Set<string>()
   page.on('request', (request) => {
     const file = /\/(assets\/[^/]+\.(?:js|css))$/.exec(request.url())?.[1]
     if (file !== undefined) loaded.add(file)
   })
   await goto('/map')
-  await signIn('admin', ADMIN_PASSWORD)
   await page.locator('.leaflet-container').waitFor()
   await page.context().close()
   expect([...loaded]).toEqual(expect.arrayContaining(first))
