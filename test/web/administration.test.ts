@@ -117,10 +117,11 @@ test('the scope of a user is chosen channel by channel, kept, and given with a n
   await page.getByText('Permissions saved').waitFor()
   await page.reload()
   await read('Rescue').waitFor()
-  expect([await read('Rescue').isChecked(), await read('Direct messages').isChecked()]).toEqual([false, false])
-  expect(await write('Primary channel').isChecked()).toBe(true)
+  const chosen = () =>
+    Promise.all([read('Rescue'), read('Direct messages'), write('Primary channel')].map((box) => box.isChecked()))
+  await expect.poll(chosen).toEqual([false, false, true])
   await page.setViewportSize({ width: 390, height: 800 })
-  expect(await overflowOf(page)).toBe(0)
+  await expect.poll(() => overflowOf(page)).toBe(0)
   await page.setViewportSize({ width: 1360, height: 860 })
   await page.goto(`${site.base}/users/new`)
   await page.getByLabel('Username').fill('guest')
@@ -131,7 +132,9 @@ test('the scope of a user is chosen channel by channel, kept, and given with a n
   await page.getByRole('button', { name: 'Create user' }).click()
   await page.getByRole('link', { name: 'Open the user' }).click()
   await read('Primary channel').waitFor()
-  expect([await read('Primary channel').isChecked(), await write('Primary channel').isChecked()]).toEqual([true, false])
+  await expect
+    .poll(async () => [await read('Primary channel').isChecked(), await write('Primary channel').isChecked()])
+    .toEqual([true, false])
 })
 
 test('the sessions and tokens of a user are shown and can be ended, and grants name who gave them', async () => {

@@ -259,7 +259,7 @@ test('a rule is muted for one node, and says so until it is unmuted', async () =
   const firing = page.locator('li', { hasText: 'It left the area' })
   await firing.getByRole('button', { name: 'Mute this node for a day' }).click()
   await page.getByText(/is muted until .+\./).waitFor()
-  expect(await firing.getByRole('button', { name: 'Mute this node' }).count()).toBe(0)
+  await expect.poll(() => firing.getByRole('button', { name: 'Mute this node' }).count()).toBe(0)
   const { rules: after } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
   const silenced = after.find(({ id }: { id: number }) => id === ruleId).rule.silencedNodes
   expect(silenced).toMatchObject([{ node: 0xa0cb0002 }])

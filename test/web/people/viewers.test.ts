@@ -99,6 +99,7 @@ async function walk(visitor: Visitor, isSearched: boolean) {
 async function placeOf({ page, goto }: Visitor, nodeNum: number): Promise<boolean> {
   await goto(`/nodes/!${nodeNum.toString(16)}`)
   await page.getByRole('heading', { name: WORDS.tracker, level: 1 }).waitFor()
+  await page.locator('.progress p').waitFor({ state: 'detached' })
   return (await page.locator('main').innerText()).includes('50.6')
 }
 
