@@ -65,7 +65,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   const { page } = admin
   await admin.goto('/configuration')
   await page.getByRole('link', { name: 'Device' }).click()
-  const field = page.getByLabel('Sends node info every')
+  const field = page.getByLabel('Node info broadcast interval')
   await expect.poll(() => field.inputValue()).toBe('10800')
   await page.getByText('In seconds = 3 h').waitFor()
   await field.fill('900')
@@ -73,7 +73,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   await page.getByText('One change').waitFor()
   await review(page)
   const rows = page.getByRole('dialog').locator('tbody tr')
-  await expect.poll(() => rows.allTextContents()).toEqual(['Sends node info every10800 (3 h)900 (15 min)'])
+  await expect.poll(() => rows.allTextContents()).toEqual(['Node info broadcast interval10800 (3 h)900 (15 min)'])
   expect(await admin.violations()).toEqual([])
   // It does not come back before that was seen.
   device.refuse(true)
@@ -82,7 +82,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   await expect.poll(() => field.isDisabled()).toBe(true)
   device.refuse(false)
   await applied(page)
-  await page.getByText('Changed: Sends node info every · by admin').waitFor()
+  await page.getByText('Changed: Node info broadcast interval · by admin').waitFor()
   await expect.poll(async () => [await field.inputValue(), await field.isEnabled()]).toEqual(['900', true])
   expect(device.starts()).toBe(2)
   expect(device.saved.configs.get('device')?.payloadVariant.value).toMatchObject({
@@ -128,6 +128,32 @@ test('flags are checkboxes, and an unknown one stays as it is', async () => {
   await page.getByText('One change').waitFor()
   await flags.getByLabel('Speed').check()
   await expect.poll(() => page.getByText('One change').count()).toBe(0)
+})
+
+test('a distance is typed and stored in metres, and is also told in the units of the user', async () => {
+  const { page } = admin
+  const inUnits = async (name: string) => {
+    await admin.goto('/account')
+    await page.getByRole('radio', { name }).check({ force: true })
+    await open(admin, 'position')
+  }
+  const field = page.getByLabel('Smart distance')
+  await inUnits('Feet, miles, °F')
+  await field.fill('100')
+  await page.getByText('In metres, when it moves = 328 ft').waitFor()
+  await review(page)
+  const rows = page.getByRole('dialog').locator('tbody tr')
+  await expect.poll(() => rows.allTextContents()).toEqual(['Smart distance0100 (328 ft)'])
+  await sendIt(page).click()
+  const stored = () => device.saved.configs.get('position')?.payloadVariant.value
+  await expect.poll(stored).toMatchObject({ broadcastSmartMinimumDistance: 100 })
+  await page.getByText('Changed: Smart distance · by admin').waitFor()
+  await open(admin, 'position')
+  await expect.poll(() => field.inputValue()).toBe('100')
+  await inUnits('Metres, °C')
+  await expect.poll(() => field.inputValue()).toBe('100')
+  await expect.poll(() => page.getByText('328 ft').count()).toBe(0)
+  expect(stored()).toMatchObject({ broadcastSmartMinimumDistance: 100 })
 })
 
 test('a secret is replaced, and neither the old nor the new one is ever shown or sent to the page', async () => {

@@ -1,5 +1,4 @@
 import { precisionMeters } from '../../state/mesh.ts'
-import { unitSystem } from '../../display.ts'
 import { decimal } from '../../format.ts'
 import { distance } from '../../measure.ts'
 import { Icon } from '../../parts/icon.tsx'
@@ -7,7 +6,7 @@ import { Group, Labelled } from '../../parts/form/labelled.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
 import { c } from '../../strings/system/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw } from './model.ts'
-import { asDuration, fieldHelp, fieldName, isSeconds, optionName } from './words.ts'
+import { asDistance, asDuration, fieldHelp, fieldName, isSeconds, optionName } from './words.ts'
 
 type Props = {
   section: string
@@ -64,7 +63,7 @@ export function SettingField(props: Props) {
 /** Advice that is shown before a change. */
 function Hint({ section, leaf, value }: Props) {
   const { field } = leaf
-  const metres = leaf.field.path.endsWith(SMART_DISTANCE) ? asDistance(value) : ''
+  const metres = asDistance(leaf, value)
   const time = isSeconds(section, leaf) ? asDuration(value) : ''
   const parts = [
     fieldHelp(section, leaf),
@@ -83,15 +82,6 @@ function Hint({ section, leaf, value }: Props) {
       {field.risk !== null && <span class="sr-only"> {c.riskHelp[field.risk]}</span>}
     </>
   )
-}
-
-/** The only distance among the settings: radios take it in metres. */
-const SMART_DISTANCE = 'broadcastSmartMinimumDistance'
-
-/** The distance for users of other units; empty for metric ones. */
-function asDistance(metres: unknown): string {
-  const value = Number(metres)
-  return unitSystem.value === 'metric' || !(value > 0) ? '' : distance(value)
 }
 
 /** Marks settings that need a confirmation; the hint says so in words. */

@@ -1,4 +1,6 @@
+import { unitSystem } from '../../display.ts'
 import { capital, duration, humanize } from '../../format.ts'
+import { distance } from '../../measure.ts'
 import { FIELDS, OPTIONS, SPELLINGS } from '../../strings/system/configuration-fields.ts'
 import { c, SECTIONS } from '../../strings/system/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './model.ts'
@@ -61,6 +63,15 @@ export function asDuration(raw: Raw): string {
   return Number.isInteger(seconds) && seconds >= 60 ? duration(seconds) : ''
 }
 
+/** The only distance among the settings: radios take it in metres. */
+const SMART_DISTANCE = 'broadcastSmartMinimumDistance'
+
+/** A distance for users of other units; empty for metric ones, and for other settings. */
+export function asDistance({ field }: Leaf, raw: Raw): string {
+  const metres = Number(raw)
+  return !field.path.endsWith(SMART_DISTANCE) || unitSystem.value === 'metric' || !(metres > 0) ? '' : distance(metres)
+}
+
 /** A value for reading. */
 export function describe(section: string, leaf: Leaf, raw: Raw): string {
   if (typeof raw === 'boolean') return raw ? c.on : c.off
@@ -70,8 +81,8 @@ export function describe(section: string, leaf: Leaf, raw: Raw): string {
     return linesOf(raw)
       .map((flag) => optionName(leaf.field, flag))
       .join(', ')
-  const time = isSeconds(section, leaf) ? asDuration(raw) : ''
-  return time === '' ? raw.split('\n').join(', ') : `${raw} (${time})`
+  const also = isSeconds(section, leaf) ? asDuration(raw) : asDistance(leaf, raw)
+  return also === '' ? raw.split('\n').join(', ') : `${raw} (${also})`
 }
 
 /** The first fields of a section. The others follow in the radio's order, then switches, then flags. */
