@@ -145,7 +145,7 @@ describe('accounts that exist already', () => {
     await page.getByRole('radio', { name: 'at a provider' }).check()
     await page.getByLabel('Username').fill('guest')
     await page.getByRole('button', { name: 'Create user' }).click()
-    await page.getByRole('heading', { name: 'guest is prepared', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'The account guest is ready', level: 1 }).waitFor()
     expect(await admin.violations()).toEqual([])
     await page.locator('code', { hasText: '/login?invitation=' }).waitFor()
     await page.getByRole('link', { name: 'Open the user' }).click()

@@ -37,7 +37,7 @@ export const userTexts = {
   newLink: 'Make a link',
   withdraw: 'Withdraw the link',
   withdrawn: 'Link withdrawn',
-  preparedTitle: (name: string) => `${name} is prepared`,
+  preparedTitle: (name: string) => `The account ${name} is ready`,
   unlink: 'Unlink from the provider',
   unlinkHelp: 'This user can also sign in with an account at a provider. Unlink it if it is not theirs.',
   unlinkSure: (name: string) => `Unlink ${name}? This ends their sessions that began at the provider.`,
