@@ -37,10 +37,23 @@ export function copyMigrations(folder: string, tag: string, to: string): void {
   writeFileSync(join(to, 'meta', '_journal.json'), JSON.stringify({ ...journal, entries }), { mode: 0o600 })
 }
 
+/** The empty database that was asked for last: mostly the same one is asked for again. */
+let empty: { readonly of: string; readonly image: Buffer } | undefined
+
 /** An empty database in memory, as the service had it when `tag` was its newest migration. */
 export function openEmpty(folder: string, tag: string): Database.Database {
+  const of = join(folder, tag)
+  if (empty?.of !== of) empty = { of, image: emptyImage(folder, tag) }
+  return new Database(empty.image)
+}
+
+function emptyImage(folder: string, tag: string): Buffer {
   const end = migrationTags(folder).indexOf(tag) + 1
   const database = new Database(':memory:')
-  for (const { sql } of readMigrationFiles({ migrationsFolder: folder }).slice(0, end)) database.exec(sql.join('\n'))
-  return database
+  try {
+    for (const { sql } of readMigrationFiles({ migrationsFolder: folder }).slice(0, end)) database.exec(sql.join('\n'))
+    return database.serialize()
+  } finally {
+    database.close()
+  }
 }
