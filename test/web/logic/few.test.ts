@@ -1,21 +1,29 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { mountHook, pass, serve, signInAs } from './service.ts'
+import { createStream, eventText, mountHook, pass, serve, signInAs, type Stream } from './service.ts'
 import '../../../src/web/state/few.ts'
 import { online, reconnects } from '../../../src/web/api.ts'
 import { useFoundNodes } from '../../../src/web/state/find-nodes.ts'
-import { forgetNodes, nameOf, type Node, nodeByNum } from '../../../src/web/state/mesh.ts'
+import { keepLive } from '../../../src/web/state/live.ts'
+import { forgetNodes, nameOf, type Node, nodeByNum, NodeKeeper } from '../../../src/web/state/mesh.ts'
 
 const named = (nodeNum: number, longName: string): Node => Object({ nodeNum, nodeId: `!${nodeNum}`, longName })
 
 let asked: string[]
 let isUp: boolean
+let streams: Stream[]
 beforeEach(() => {
   vi.useFakeTimers()
   asked = []
+  streams = []
   isUp = true
   signInAs(1)
-  serve((path) => {
+  serve((path, init) => {
     if (!isUp) throw new TypeError('unreachable')
+    if (path === '/api/events') {
+      const { stream, response } = createStream(init)
+      streams.push(stream)
+      return response
+    }
     asked.push(decodeURIComponent(path))
     return Response.json([named(7, 'Hill'), named(8, 'Hut')])
   })
@@ -35,6 +43,29 @@ test('nodes that a page names are loaded together and only once; an unknown one 
   expect([nameOf(7, '!7'), nodeByNum(8)?.longName, nameOf(9, '!9')]).toEqual(['Hill', 'Hut', '!9'])
   await pass(100)
   expect(asked).toEqual(['/api/nodes?ids=7,8,9'])
+})
+
+test('the name of a sender that comes with a message is not loaded, unless it has changed since', async () => {
+  const stopLive = keepLive()
+  const { unmount } = mountHook(() => NodeKeeper())
+  await pass(100)
+  expect(streams).toHaveLength(1)
+  await streams[0]?.say(eventText('1', 'message', { fromNodeNum: 7, senderName: 'Summit' }))
+  expect(nameOf(7, '!7')).toBe('Summit')
+  await streams[0]?.say(eventText('2', 'node', { nodeNum: 7, changes: { lastHeard: 5 } }))
+  expect(nameOf(7, '!7')).toBe('Summit')
+  await pass(1000)
+  expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([])
+  await streams[0]?.say(eventText('3', 'node', { nodeNum: 7, changes: { longName: 'Hill' } }))
+  expect(nameOf(7, '!7')).toBe('!7')
+  await vi.dynamicImportSettled()
+  await pass(100)
+  expect([nameOf(7, '!7'), asked.filter((path) => path.startsWith('/api/nodes'))]).toEqual([
+    'Hill',
+    ['/api/nodes?ids=7'],
+  ])
+  unmount()
+  stopLive()
 })
 
 test('names that could not be loaded come when the service is back', async () => {

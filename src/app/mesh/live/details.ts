@@ -73,7 +73,9 @@ async function addMessage(store: Store, event: NewEvent): Promise<NewEvent> {
   const { fromNodeNum, packetId } = event.data
   if (typeof fromNodeNum !== 'number' || typeof packetId !== 'number') return event
   const message = await readMessage(store, { nodeNum: fromNodeNum, packetId })
-  return message === null ? event : { ...event, data: { ...event.data, message } }
+  if (message === null) return event
+  const senderName = toldOf(store).get(fromNodeNum)?.node.longName ?? null
+  return { ...event, data: { ...event.data, message }, ...(senderName !== null && { senderName }) }
 }
 
 async function readMessage(store: Store, key: { nodeNum: number; packetId: number }): Promise<Message | null> {

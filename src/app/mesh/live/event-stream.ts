@@ -4,7 +4,7 @@ import type { SignedInCtx, Viewer } from '../../context.ts'
 import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { seesAllContents, type View, viewKey } from '../../sharing/visible.ts'
+import { seesAllContents, viewKey } from '../../sharing/visible.ts'
 import { contentsSeen, mayGet } from './seen.ts'
 import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
 
@@ -101,10 +101,12 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   kept.set(events, chunks)
   const seen = found.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
-  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${seesAllContents(viewer.view) ? '' : viewKey(viewer.view)}`
+  const { permissions, view } = viewer
+  const contents = `${seesAllContents(view) ? '' : viewKey(view)}-${permissions.nodes.read}`
+  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${contents}`
   const known = chunks.get(key)
   if (known !== undefined) return known
-  const chunk = chunkOf(seen.map((event) => block(events, event, viewer.view)).join(''))
+  const chunk = chunkOf(seen.map((event) => block(events, event, viewer)).join(''))
   const [oldest] = chunks.size < KEPT_CHUNKS ? [] : chunks.keys()
   if (oldest !== undefined) chunks.delete(oldest)
   chunks.set(key, chunk)
@@ -117,10 +119,11 @@ function rightsOf({ user, permissions, scope }: Viewer): string {
   return JSON.stringify([user.isAdmin, permissions, scope])
 }
 
-function block({ epoch }: Events, event: LiveEvent, view: View): string {
-  const { seq, kind, data } = event
+function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewer): string {
+  const { seq, kind, data, senderName } = event
+  const named = senderName !== undefined && permissions.nodes.read ? { senderName } : {}
   // JSON has no line breaks, so it is one line of data.
-  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contentsSeen(event, view) })}\n\n`
+  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...named, ...contentsSeen(event, view) })}\n\n`
 }
 
 /** The position of an id; null for one that is no longer kept, is of another process, or is invalid. */

@@ -32,6 +32,8 @@ export type NewEvent = {
   readonly nodes?: readonly number[]
   /** For the changes of a node: the channels on which the values came. */
   readonly channels?: NodeChannels
+  /** For a message: the long name of its sender, for viewers who may read nodes. */
+  readonly senderName?: string
   /** For a delivery: the message, if it was just sent. Users load it; anonymous callers get it as a message. */
   readonly sent?: Message
   /** The only user who receives it. */

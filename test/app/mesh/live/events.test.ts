@@ -1,11 +1,12 @@
 import type { NewEvent, Events } from '../../../../src/app/mesh/live/event.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createEvents, newsEvents } from '../../../../src/app/mesh/live/events.ts'
+import { announce } from '../../../../src/app/mesh/ingest/announce.ts'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { type EventStream, openEventStream } from '../../../support/event-stream.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
-import { FAR, heard, packet, text } from '../../../support/mesh/mesh.ts'
+import { FAR, heard, packet, text, user } from '../../../support/mesh/mesh.ts'
 
 const BEAT_MS = 15_000
 const READ = { read: true, write: false }
@@ -91,6 +92,22 @@ it('gives readers at the same position only what each may read, even when events
     [id(2)],
     [id(1), id(2), id(3)],
   ])
+})
+
+it('names the sender of a text to those who may read nodes, and to nobody else', async () => {
+  const readers = [await app.user('reader'), await app.user('deaf', { messages: READ, nodes: NONE })]
+  const [reader, deaf] = [await connect(readers[0] ?? app.client()), await connect(readers[1] ?? app.client())]
+  for (const stream of [deaf, reader]) await stream.next()
+  const ingest = createIngest(app.store)
+  await announce(app.ports, await ingest.store([heard(packet(user({ longName: 'Far away', shortName: 'FAR' })))]))
+  await reader.next()
+  await announce(app.ports, await ingest.store([heard(packet(text('on the hill')))]))
+  // Both at the same position, where chunks are shared.
+  const told = await deaf.next()
+  expect(told).toMatchObject({ event: 'message', data: { text: 'on the hill' } })
+  expect(JSON.stringify(told)).not.toContain('Far away')
+  expect(await reader.next()).toMatchObject({ event: 'node' })
+  expect(await reader.next()).toMatchObject({ event: 'message', data: { senderName: 'Far away' } })
 })
 
 it("reports a change of the reader's permissions once, at the next beat at the latest", async () => {
