@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { follow } from '../support/web/follow.ts'
 import { openSite, type Site } from '../support/web/site.ts'
 
 const PASSWORD = 'three radios on one hill'
@@ -100,7 +101,7 @@ test('without a radio each empty page says how to connect one', async () => {
     await signIn('admin', PASSWORD)
     await page.getByText('Nodes active').waitFor()
     for (const [path] of EMPTY_PAGES) {
-      await goto(path)
+      await follow(page, path)
       await page
         .locator('main')
         .getByText(/^No radio is connected\. Set MESHTASTIC_TCP to your radio’s address/)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLive, openRadioSite, type RadioSite, SITE_PASSWORD } from '../../support/radio/site.ts'
+import { follow } from '../../support/web/follow.ts'
 import { overflowOf } from '../../support/web/site.ts'
 
 let mesh: RadioSite
@@ -19,8 +20,9 @@ test('a lost radio is shown on every page, also on a phone, until it is back', a
   expect(await page.getByText(bar).count()).toBe(0)
   device.refuse(true)
   device.kick()
+  await admin.goto('/')
   for (const path of ['/nodes', '/users', '/account', '/map', '/messages']) {
-    await admin.goto(path)
+    await follow(page, path)
     await page.getByText(bar).waitFor()
     await page.getByText('nothing can be sent until it is back').waitFor()
     expect([path, ...(await admin.violations())]).toEqual([path])
