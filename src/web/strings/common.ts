@@ -1,3 +1,5 @@
+import { numberFormat } from './mesh/quantity.ts'
+
 export const common = {
   edit: 'Change',
   save: 'Save',
@@ -15,7 +17,7 @@ export const common = {
   more: 'Show more',
   printAll: 'Print all',
   notAllOnPaper: 'The list goes on: “Print all” on its page prints the rest too, up to 10,000 rows.',
-  newer: (n: number) => `${n} newer`,
+  newer: (n: number) => `${numberFormat.format(n)} newer`,
   notLoaded: 'This was not loaded before the connection was lost.',
   moved: 'Order has changed',
   none: '–',

@@ -1,3 +1,5 @@
+import { quantity } from './quantity.ts'
+
 export const messages = {
   title: 'Messages',
   channel: (n: number) => (n === 0 ? 'Primary channel' : `Channel ${n}`),
@@ -9,7 +11,7 @@ export const messages = {
   you: 'You',
   unread: 'unread',
   newHere: 'New',
-  missed: (n: number) => (n === 1 ? '1 new message' : `${n} new messages`),
+  missed: (n: number) => (n === 1 ? '1 new message' : quantity(n, 'new message', 'new messages')),
   toEnd: 'Go to the latest',
   searchLabel: 'Search messages',
   searchHint: 'Part of a text',

@@ -1,3 +1,5 @@
+import { quantity } from './quantity.ts'
+
 export const neighbors = {
   title: 'Neighbours',
   node: 'Node',
@@ -6,7 +8,7 @@ export const neighbors = {
   told: 'Last report',
   none: 'No node has reported its neighbours yet',
   noneHelp: 'Nodes report them every few hours if their neighbour info module is on.',
-  count: (n: number) => (n === 1 ? 'one link' : `${n} links`),
+  count: (n: number) => (n === 1 ? 'one link' : quantity(n, 'link', 'links')),
   hears: 'Hears',
   heardBy: 'Heard by',
 } as const

@@ -50,7 +50,7 @@ export const nodes = {
   none: 'No node matches.',
   found: 'Matches',
   matches: (n: number, shown: number) =>
-    n === 1 ? '1 match' : n > shown ? `${n} matches, the first ${shown} shown` : `${n} matches`,
+    `${quantity(n, 'match', 'matches')}${n > shown ? `, the first ${shown} shown` : ''}`,
   manyMatches: (shown: number) => `Many matches, the first ${shown} shown`,
   empty: 'No node heard yet',
   emptyHelp: 'Nodes appear here as soon as a radio is connected.',

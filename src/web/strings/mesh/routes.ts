@@ -1,3 +1,5 @@
+import { quantity } from './quantity.ts'
+
 export const routes = {
   title: 'Traceroutes',
   one: 'Traceroute',
@@ -10,7 +12,7 @@ export const routes = {
   target: 'Node',
   showWay: 'Show the route on the map',
   showOnMap: 'Show traceroute on the map',
-  earlier: (n: number) => (n === 1 ? '1 earlier traceroute' : `${n} earlier traceroutes`),
+  earlier: (n: number) => (n === 1 ? '1 earlier traceroute' : quantity(n, 'earlier traceroute', 'earlier traceroutes')),
   asked: 'Traceroute requested. The reply can take a minute.',
   none: 'No traceroutes yet.',
   noneHelp:
