@@ -20,6 +20,8 @@ export function AccountPage() {
   const me = user.value
   const display = displayChoice.value.value
   if (me === null) return null
+  const isLocal = me.authProvider === 'local' && !status.value?.localAuthDisabled
+  const hasProviders = (status.value?.providers.length ?? 0) > 0
   return (
     <Page title={accountTexts.title}>
       <div class="cards">
@@ -56,8 +58,8 @@ export function AccountPage() {
             onChange={(clock) => displayChoice.keep({ ...display, clock })}
           />
         </Card>
-        <Card title={accountTexts.passwordTitle}>
-          {me.authProvider === 'local' && !status.value?.localAuthDisabled ? (
+        {isLocal ? (
+          <Card title={accountTexts.passwordTitle}>
             <PasswordForm
               username={me.username}
               current={null}
@@ -66,13 +68,18 @@ export function AccountPage() {
                 await refreshStatus()
               }}
             />
-          ) : (
-            <p class="faint">{t.password.oidc}</p>
-          )}
-        </Card>
+          </Card>
+        ) : (
+          <div class="stack">
+            <Card title={accountTexts.passwordTitle}>
+              <p class="faint">{t.password.oidc}</p>
+            </Card>
+            {hasProviders && <LinkedAccount />}
+          </div>
+        )}
       </div>
-      {me.authProvider === 'local' && !status.value?.localAuthDisabled && <Factors />}
-      {(status.value?.providers.length ?? 0) > 0 && <LinkedAccount />}
+      {isLocal && <Factors />}
+      {isLocal && hasProviders && <LinkedAccount />}
       <Sessions />
       <Tokens />
     </Page>
