@@ -63,7 +63,6 @@ async function add(name: string): Promise<void> {
   const { page } = owner
   await page.getByRole('button', { name: 'Add a passkey' }).click()
   await page.getByLabel('Name of the passkey').fill(name)
-  expect(await owner.violations()).toEqual([])
   await page.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click()
   await page.getByRole('button', { name: `Remove ${name}` }).waitFor()
 }
@@ -88,6 +87,7 @@ test('the first passkey comes with recovery codes', async () => {
   const { page } = owner
   await page.getByRole('button', { name: 'Add a passkey' }).click()
   await page.getByLabel('Name of the passkey').fill('my laptop')
+  expect(await owner.violations()).toEqual([])
   await page.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click()
   await page.getByRole('heading', { name: 'Keep these recovery codes' }).waitFor()
   expect(await owner.violations()).toEqual([])
