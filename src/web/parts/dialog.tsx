@@ -6,6 +6,12 @@ import { useAction } from '../state/load.ts'
 import { Failure, openDialogs, Toaster } from './notice.tsx'
 import { Icon } from './icon.tsx'
 
+/** The element outside dialogs that had the focus last. A button that is disabled while it works loses the focus. */
+let lastFocused: Element | null = null
+document.addEventListener('focusin', ({ target }) => {
+  if (target instanceof Element && target.closest('dialog') === null) lastFocused = target
+})
+
 /** A modal window: the browser keeps the focus inside and closes it on Escape. */
 export function Dialog(props: { title: string; onClose(): void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -17,7 +23,8 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     return () => {
       openDialogs.value = openDialogs.peek().filter((each) => each !== id)
       // The element that opened it, such as a deleted row, may no longer exist; the page's heading always does.
-      const next = opener?.isConnected ? opener : document.querySelector('h1')
+      const places = [opener === document.body ? null : opener, lastFocused, document.querySelector('h1')]
+      const next = places.find((each) => each?.isConnected)
       if (next instanceof HTMLElement) next.focus()
     }
   }, [])

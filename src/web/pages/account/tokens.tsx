@@ -131,7 +131,7 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
   }
   if (made.value !== null) {
     return (
-      <Dialog title={accountTexts.tokenMade} onClose={onClose}>
+      <Dialog title={accountTexts.tokenMade} onClose={onClose} key="made">
         <p class="measure">{accountTexts.tokenMadeHelp}</p>
         <CopyText text={made.value} label={accountTexts.newToken} />
       </Dialog>

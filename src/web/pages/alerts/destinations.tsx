@@ -142,7 +142,7 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
   })
   if (secret.value !== null) {
     return (
-      <Dialog title={alertTexts.newDestination} onClose={onDone}>
+      <Dialog title={alertTexts.newDestination} onClose={onDone} key="made">
         <p>{alertTexts.secretOnce}</p>
         <Copyable text={secret.value} name={alertTexts.secretOnce} />
       </Dialog>
