@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { pagesWith } from '../support/web/pages.ts'
+import { smallControls } from '../support/web/controls.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -144,12 +144,6 @@ const PAGES = [
   '/automation/new?kind=schedule',
 ]
 
-/** The visible controls of the open page that are not high enough. */
-const SMALL = `[...document.querySelectorAll('button, select, summary, input:not([type=checkbox], [type=radio]), a.button, a.tab, .segments span, label.check, .checks label, label.switch, label.box, a.up, a.section-link, a.conversation')]
-  .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !each.closest('.sr-only, .skip'))
-  .map((each) => ({ name: (each.textContent || each.ariaLabel || each.placeholder || each.type || each.className).trim().slice(0, 40), height: each.getBoundingClientRect().height }))
-  .filter(({ height }) => height > 0 && height < 43.5).map(({ name, height }) => name + ' ' + height)`
-
 test('on a phone each control is 44 px high, and a toast covers none of them at the end of a page', async () => {
   const phone = await site.visit({
     viewport: { width: 390, height: 780 },
@@ -167,7 +161,7 @@ test('on a phone each control is 44 px high, and a toast covers none of them at 
       .first()
       .waitFor()
     await page.locator('.progress p').waitFor({ state: 'detached' })
-    const found = z.array(z.string()).parse(await page.evaluate(SMALL))
+    const found = await smallControls(page)
     if (found.length > 0) small.push([path, found])
   }
   expect(small).toEqual([])

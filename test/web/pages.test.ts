@@ -223,32 +223,6 @@ test('two thousand nodes are sorted by keyboard and announced; the address keeps
   await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('')
 })
 
-test('dialogs are as accessible as pages, light and dark', async () => {
-  const { page, goto, violations, complaints } = await site.visit({ storageState })
-  await goto('/account')
-  await page.getByRole('button', { name: 'New token' }).click()
-  await page.getByRole('dialog').waitFor()
-  expect(await violations()).toEqual([])
-  await page.getByRole('dialog').getByLabel('Name').fill('collector')
-  await page.getByLabel('Nodes and map: write').check()
-  await page.getByRole('dialog').getByRole('button', { name: 'New token' }).click()
-  await page.getByRole('heading', { name: 'Copy the token now' }).waitFor()
-  await expect.poll(() => page.getByRole('dialog').locator('code').textContent()).toMatch(/^mm_/)
-  expect(await violations()).toEqual([])
-  await page.keyboard.press('Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
-  await page.getByRole('button', { name: 'Revoke the token collector' }).click()
-  await page.getByRole('dialog').waitFor()
-  expect(await violations()).toEqual([])
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-  await page.getByText('Token revoked').waitFor()
-  await goto('/audit')
-  await page.locator('.expander').first().click()
-  await page.locator('.detail').waitFor()
-  expect(await violations()).toEqual([])
-  expect(complaints).toEqual([])
-})
-
 /** What the page loads at once: the scripts and styles that it names. */
 function firstLoad(): string[] {
   const html = readFileSync(join(site.files, 'index.html'), 'utf8')

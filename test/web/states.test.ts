@@ -1,51 +1,33 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page, Route } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Route } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { storeRevived } from '../../src/app/system/revived.ts'
+import { nodes } from '../../src/db/schema.ts'
+import { openDatabase } from '../../src/node/database.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
+import { freePort } from '../support/servers/free-port.ts'
+import { smallControls } from '../support/web/controls.ts'
+import { DIALOGS, LAST_DIALOGS } from '../support/web/dialogs.ts'
 import { follow } from '../support/web/follow.ts'
-import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
+import { openBrowser, openSite, overflowOf, type Site, type SiteBrowser, type Visitor } from '../support/web/site.ts'
+import { press, pressed, type State, typedInto } from '../support/web/states.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
+const PASSWORD = 'a bench under the oak'
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
-
-/** Something that opens on a page, such as a dialog. */
-type State = {
-  readonly name: string
-  /** The source that draws it. */
-  readonly of: string
-  readonly path: string
-  readonly onPhone?: boolean
-  /** Resolves once it is visible. */
-  open(page: Page): Promise<unknown>
-}
-
-const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
-const dialogOf = (page: Page) => page.getByRole('dialog').waitFor()
-/** Presses buttons, and waits for the dialog that they open. */
-const pressed =
-  (...names: readonly (string | RegExp)[]) =>
-  async (page: Page) => {
-    for (const name of names) await press(page, name)
-    await dialogOf(page)
-  }
-const typedInto = (label: string) => async (page: Page) => {
-  await page.getByRole('combobox', { name: label }).fill('hill')
-  await page.getByRole('listbox').getByRole('option').first().waitFor()
-}
 
 const RULE_KINDS = ['node_silent', 'metric', 'node_new', 'area', 'message', 'key', 'link', 'backup', 'sign_in']
 
-const STATES: readonly State[] = [
+/** What opens besides the dialogs, and what dialogs show besides. */
+const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
   {
-    name: 'finder',
-    of: 'parts/shell/finder.tsx',
-    path: '/settings',
-    open: async (page) => {
-      await page.keyboard.press('Control+k')
-      await typedInto('What to find')(page)
-    },
+    name: 'more pages',
+    of: 'parts/shell/shell.tsx',
+    path: '/',
+    onlyOnPhone: true,
+    open: (page) => press(page, 'More'),
   },
-  { name: 'more pages', of: 'parts/shell/shell.tsx', path: '/', onPhone: true, open: (page) => press(page, 'More') },
   {
     name: 'filters',
     of: 'parts/list/filters-button.tsx',
@@ -55,15 +37,6 @@ const STATES: readonly State[] = [
       await page.getByLabel('Role', { exact: true }).waitFor()
     },
   },
-  { name: 'columns', of: 'pages/nodes/columns.tsx', path: '/nodes?hops=0', open: pressed('Columns') },
-  { name: 'saving a view', of: 'pages/nodes/views.tsx', path: '/nodes?role=ROUTER', open: pressed('Save view') },
-  { name: 'watching a node', of: 'pages/nodes/watch.tsx', path: '/nodes/!a0cb0102', open: pressed('Watch this node') },
-  {
-    name: 'forgetting a node',
-    of: 'pages/nodes/node.tsx',
-    path: '/nodes/!a0cb0102',
-    open: pressed('Forget this node'),
-  },
   {
     name: 'toast',
     of: 'parts/notice.tsx',
@@ -72,15 +45,6 @@ const STATES: readonly State[] = [
       await page.getByLabel('Notes').fill(`Key at the museum ${Math.random()}`)
       await page.getByRole('button', { name: 'Save', exact: true }).click()
       await page.locator('.toast').waitFor()
-    },
-  },
-  {
-    name: 'recipient',
-    of: 'pages/messages/conversations.tsx',
-    path: '/messages',
-    open: async (page) => {
-      await pressed('Write to a node…')(page)
-      await typedInto('Recipient')(page)
     },
   },
   {
@@ -111,6 +75,15 @@ const STATES: readonly State[] = [
     open: (page) => page.locator('.expander').first().click(),
   },
   {
+    name: 'entry of the audit log',
+    of: 'parts/list/log-table.tsx',
+    path: '/audit',
+    open: async (page) => {
+      await page.locator('.expander').first().click()
+      await page.locator('.detail').waitFor()
+    },
+  },
+  {
     name: 'legend',
     of: 'pages/map/legend.tsx',
     path: '/map',
@@ -123,49 +96,19 @@ const STATES: readonly State[] = [
     open: (page) => press(page, 'Layers'),
   },
   {
-    name: 'layers on a phone',
-    of: 'pages/map/map.tsx',
-    path: '/map',
-    onPhone: true,
-    open: (page) => press(page, 'Layers'),
-  },
-  {
     name: 'list of the map on a phone',
     of: 'pages/map/panel.tsx',
     path: '/map',
-    onPhone: true,
+    onlyOnPhone: true,
     open: (page) => press(page, 'List and filters'),
   },
-  {
-    name: 'deleting a backup',
-    of: 'pages/backups/backups.tsx',
-    path: '/backups',
-    open: async (page) => {
-      if ((await page.locator('tbody tr').count()) === 0) await press(page, 'Back up now')
-      await pressed(/^Delete \d/)(page)
-    },
-  },
-  { name: 'resetting a password', of: 'pages/users/access.tsx', path: '/users/2', open: pressed('Reset password') },
-  {
-    name: 'the new password',
-    of: 'pages/users/access.tsx',
-    path: '/users/2',
-    open: async (page) => {
-      await pressed('Reset password')(page)
-      await page.getByRole('dialog').getByRole('button', { name: 'Reset password' }).click()
-      await page.getByRole('dialog').locator('code').waitFor()
-    },
-  },
-  { name: 'ending sessions', of: 'pages/users/credentials.tsx', path: '/users/1', open: pressed('End all sessions') },
-  { name: 'a new token', of: 'pages/account/tokens.tsx', path: '/account', open: pressed('New token') },
-  { name: 'an app for codes', of: 'pages/account/factors.tsx', path: '/account', open: pressed('Set up an app') },
   ...RULE_KINDS.map((kind): State => {
     return {
       name: `a rule about ${kind}`,
       of: 'pages/alerts/rule-form.tsx',
       path: '/alerts',
       open: async (page) => {
-        await pressed('Low batteries')(page)
+        await pressed('New rule')(page)
         await page.getByLabel('Tell me about').selectOption(kind)
         if (kind !== 'area') return
         await page.getByLabel('When it', { exact: true }).selectOption('enters')
@@ -178,7 +121,7 @@ const STATES: readonly State[] = [
     of: 'pages/alerts/rule-form.tsx',
     path: '/alerts',
     open: async (page) => {
-      await pressed('Low batteries')(page)
+      await pressed('New rule')(page)
       await page.getByLabel('Tell me about').selectOption('area')
       await page.getByLabel('When it', { exact: true }).selectOption('enters')
       await page.getByLabel('Area', { exact: true }).selectOption('polygon')
@@ -194,33 +137,9 @@ const STATES: readonly State[] = [
     of: 'pages/alerts/rule-form.tsx',
     path: '/alerts',
     open: async (page) => {
-      await pressed('Low batteries', 'When would it have fired?')(page)
+      await pressed('New rule', 'When would it have fired?')(page)
       await page.getByText(/^In the last 7 days it would/).waitFor()
     },
-  },
-  {
-    name: 'a destination',
-    of: 'pages/alerts/destinations.tsx',
-    path: '/alerts',
-    open: pressed('Add a destination'),
-  },
-  {
-    name: 'the secret of a destination',
-    of: 'pages/alerts/destinations.tsx',
-    path: '/alerts',
-    open: async (page) => {
-      await pressed('Add a destination')(page)
-      await page.getByLabel('Tell me by').selectOption('webhook')
-      await page.getByLabel('Url').fill('https://alerts.example.org/hook')
-      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
-      await page.getByText('It is shown only now').first().waitFor()
-    },
-  },
-  {
-    name: 'deleting a destination',
-    of: 'pages/alerts/alerts.tsx',
-    path: '/alerts',
-    open: pressed('Delete'),
   },
   {
     name: 'what others watch',
@@ -242,44 +161,140 @@ const STATES: readonly State[] = [
   },
 ]
 
-/** Sources whose dialogs need a radio, a provider or a lost factor: the tests that open them check them too. */
-const ELSEWHERE = {
-  'parts/dialog.tsx': 'the dialogs themselves',
-  'parts/proof.tsx': 'people/lost-factor.test.ts',
-  'parts/recovery-codes.tsx': 'people/second-factor.test.ts',
-  'parts/shell/revived-decision.tsx': 'administration.test.ts',
-  'pages/account/link.tsx': 'people/provider.test.ts',
-  'pages/device-config/review.tsx': 'configuration.test.ts',
-  'pages/device-config/section.tsx': 'configuration.test.ts',
-  'pages/map/pile.tsx': 'mesh/map-layers.test.ts',
-  'pages/nodes/routes.tsx': 'pages.test.ts',
-  'pages/users/invitation.tsx': 'people/provider.test.ts',
-} as const
+/** Four nodes in one place, one of which announced another key. */
+const OWN_NODES = [1, 2, 3, 4].map((index) => ({
+  nodeNum: 0x30000000 + index,
+  longName: `Crowd ${index}`,
+  firstHeard: Date.now(),
+  lastHeard: Date.now(),
+  latitude: 46,
+  longitude: 8,
+  ...(index === 1 && { keyMismatch: true, publicKey: 'A'.repeat(43), refusedPublicKey: 'B'.repeat(43) }),
+}))
 
+const LOST = {
+  token: null,
+  permissions: null,
+  scope: null,
+  publicAccess: null,
+  hiddenNode: null,
+  password: null,
+  at: null,
+}
+const REVIVED = [
+  { ...LOST, backup: '2026-01-15_120000', action: 'user_deleted', userId: 2, username: 'anna', by: 'karl' },
+] as const
+
+let provider: TestProvider
 let site: Site
+let browser: SiteBrowser
 let desk: Visitor
 let phone: Visitor
-beforeAll(async () => {
-  site = await openSite({ ADMIN_PASSWORD })
-  desk = await site.visit()
-  await desk.goto('/')
-  await desk.signIn('admin', ADMIN_PASSWORD)
-  await desk.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
-  phone = await site.visit({ ...PHONE, storageState: await desk.page.context().storageState() })
-  await phone.goto('/')
-  const headers = { origin: site.base }
-  const data = { username: 'anna', password: 'a bench under the oak' }
-  const made = await desk.page.request.post(`${site.base}/api/users`, { headers, data })
-  expect(made.status()).toBe(201)
-})
-afterAll(() => site.close())
+/** The page that a visitor is on, while it is as it was when it was loaded. */
+const places = new Map<Visitor, string>()
 
-test.each(STATES)('axe-core finds nothing, light and dark: $name', async ({ path, onPhone, open }) => {
-  const { page, violations } = onPhone === true ? phone : desk
-  await follow(page, path)
-  await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
+beforeAll(async () => {
+  provider = await startProvider()
+  const port = await freePort()
+  // Passkeys belong to a host name, not to an address.
+  const base = `http://localhost:${port}`
+  const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `${base}/api/auth/oidc/callback` })
+  site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, ({ db }) => db.insert(nodes).values(OWN_NODES))
+  browser = await openBrowser(base)
+  desk = await browser.visit()
+  await desk.goto('/account')
+  await desk.signIn('admin', ADMIN_PASSWORD)
+  await desk.page.getByRole('button', { name: 'Link with your organisation' }).click()
+  await desk.page.getByText('Account linked').waitFor()
+  // The provider is another host.
+  desk.complaints.length = 0
+  phone = await browser.visit({ ...PHONE, storageState: await desk.page.context().storageState() })
+  for (const { page, goto } of [desk, phone]) {
+    await page.context().addInitScript(NOTE_OPENER)
+    await goto('/')
+  }
+  const { request } = desk.page
+  const post = async (path: string, data: object, by = request) => {
+    const made = await by.post(`${base}/api/${path}`, { headers: { origin: base }, data })
+    expect([path, made.status()]).toEqual([path, 201])
+  }
+  await post('users', { username: 'anna', password: PASSWORD })
+  await post('users/prepared', { username: 'guest' })
+  const action = { kind: 'text', text: 'Net tonight' }
+  await post('automation', { kind: 'schedule', name: 'Net', cron: '0 8 * * *', action })
+  const rule = { kind: 'node_silent', nodes: { kind: 'list', nodes: [0x30000001] }, afterMinutes: 60, destinations: [] }
+  await post('alerts/rules', { ...rule, name: 'Silent' })
+  const anna = await browser.visit()
+  await anna.goto('/')
+  await anna.signIn('anna', PASSWORD)
+  await anna.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+  await post('alerts/rules', { ...rule, name: 'Of anna' }, anna.page.request)
+  await anna.page.context().close()
+})
+afterAll(async () => {
+  await browser.close()
+  await site.close()
+  await provider.close()
+})
+
+/** Notes what a click or a key outside dialogs was meant for. */
+const NOTE_OPENER = `
+  addEventListener('click', ({ target }) => target.closest('dialog') === null && (window.opener_ = target.closest('button, a, [tabindex]')), true)
+  addEventListener('keydown', ({ target }) => target.closest('dialog') === null && (window.opener_ = document.activeElement), true)`
+
+async function show(visitor: Visitor, { path, open }: State): Promise<void> {
+  const { page } = visitor
+  if (places.get(visitor) !== path) {
+    await follow(page, path)
+    await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
+  }
+  places.delete(visitor)
   await open(page)
+}
+
+/** Accessible in light and dark, not too wide, and on a phone high enough for fingers. */
+async function look(visitor: Visitor): Promise<void> {
+  const { page, violations } = visitor
   expect(await violations()).toEqual([])
+  expect(await overflowOf(page)).toBe(0)
+  expect(await page.evaluate(TOO_WIDE)).toEqual([])
+  if (visitor === phone) expect(await smallControls(page)).toEqual([])
+}
+
+/** Parts of dialogs whose contents are wider than themselves. */
+const TOO_WIDE = `[...document.querySelectorAll('dialog, .dialog-body')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.className)`
+
+/** The dialog has the focus; Escape closes it, and gives the focus back. */
+async function leave(visitor: Visitor, { path }: State): Promise<void> {
+  const { page } = visitor
+  await expect.poll(() => page.evaluate("document.activeElement.closest('dialog') !== null")).toBe(true)
+  // The first one closes the list of a field.
+  if ((await page.getByRole('listbox').count()) > 0) await page.keyboard.press('Escape')
+  if ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const isBack = "(window.opener_ ?? document.querySelector('h1')) === document.activeElement"
+  await expect.poll(() => page.evaluate(`${isBack} || document.activeElement.outerHTML`)).toBe(true)
+  places.set(visitor, path)
+}
+
+const at = { 'at a desk': () => desk, 'on a phone': () => phone }
+const SIZES = ['at a desk', 'on a phone'] as const
+
+describe.each(DIALOGS)('dialog: $name', (dialog) => {
+  test.each(SIZES)('%s', async (size) => {
+    const visitor = at[size]()
+    await show(visitor, dialog)
+    await look(visitor)
+    await leave(visitor, dialog)
+  })
+})
+
+describe.each(STATES)('state: $name', (state) => {
+  test.each(SIZES.filter((size) => size === 'on a phone' || state.onlyOnPhone !== true))('%s', async (size) => {
+    const visitor = at[size]()
+    await show(visitor, state)
+    await look(visitor)
+  })
 })
 
 test.each(['/', '/map', '/users', '/settings'])('a failure of the service is told on %s of a phone', async (path) => {
@@ -288,17 +303,58 @@ test.each(['/', '/map', '/users', '/settings'])('a failure of the service is tol
   const refuse = (route: Route) =>
     route.fulfill({ status: 500, json: { error: { code: 'internal', message: 'Broken', requestId: 'req-1' } } })
   await page.route(isData, refuse)
+  places.delete(phone)
   await goto(path)
   await page.getByText('Something went wrong in the service').first().waitFor()
   expect([await violations(), await overflowOf(page)]).toEqual([[], 0])
   await page.unroute(isData, refuse)
 })
 
-test('every source that opens something is in these lists', () => {
+describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {
+  beforeAll(async () => {
+    const store = openDatabase(join(site.data, 'mesh.db'))
+    await store.atomic(storeRevived(store, REVIVED, 1))
+    // As if everybody had signed in a quarter of an hour earlier.
+    store.sqlite.prepare('update sessions set authenticated_at = authenticated_at - 900000').run()
+    store.close()
+  })
+  test.each(SIZES)('%s', async (size) => {
+    const visitor = at[size]()
+    await show(visitor, dialog)
+    await look(visitor)
+    await leave(visitor, dialog)
+  })
+})
+
+test('none of this wrote anything to the console, but the refusal that asks for a proof', () => {
+  expect(desk.complaints).toEqual(['Failed to load resource: the server responded with a status of 403 (Forbidden)'])
+})
+
+/** Sources whose states need other data: the tests that open them check them too. */
+const ELSEWHERE = {
+  'pages/device-config/section.tsx': 'configuration.test.ts',
+  'pages/nodes/routes.tsx': 'pages.test.ts',
+} as const
+
+/** The sources of the pages and their parts, by their paths. */
+function sources(): Map<string, string> {
   const root = join(import.meta.dirname, '../../src/web')
-  const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.tsx'))
-  const opens = /<Dialog|askFirst\(|<details|role="listbox"|aria-expanded|popover/
-  const known = new Set([...STATES.map(({ of }) => of), ...Object.keys(ELSEWHERE)])
-  const found = sources.filter((path) => opens.test(readFileSync(join(root, path), 'utf8')))
+  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+}
+
+test('every dialog is in the list of dialogs', () => {
+  const found = [...sources()].flatMap(([path, text]) => {
+    const uses = path === 'parts/dialog.tsx' ? [] : (text.match(/<Dialog\b|<dialog\b|\baskFirst\(/g) ?? [])
+    return uses.map(() => path)
+  })
+  expect(found.length).toBeGreaterThan(20)
+  expect([...DIALOGS, ...LAST_DIALOGS].map(({ of }) => of).toSorted()).toEqual(found.toSorted())
+})
+
+test('every source that opens something else is in these lists', () => {
+  const opens = /<details|role="listbox"|aria-expanded|popover/
+  const known = new Set([...[...STATES, ...DIALOGS].map(({ of }) => of), ...Object.keys(ELSEWHERE)])
+  const found = [...sources()].flatMap(([path, text]) => (opens.test(text) ? [path] : []))
   expect(found.filter((path) => !known.has(path))).toEqual([])
 })

@@ -151,8 +151,6 @@ describe('accounts that exist already', () => {
     await page.getByRole('link', { name: 'Open the user' }).click()
     await page.getByText(/^A link to this account is open until /).waitFor()
     await page.getByRole('button', { name: 'Make a link' }).click()
-    await page.getByRole('dialog').waitFor()
-    expect(await admin.violations()).toEqual([])
     const link = (await page.getByRole('dialog').locator('code').textContent()) ?? ''
     await page.keyboard.press('Escape')
 

@@ -1,0 +1,214 @@
+import { expect } from 'vitest'
+import { codeAt } from '../factors/oathtool.ts'
+import { press, pressed, type State, typedInto } from './states.ts'
+
+/**
+ * Each dialog of the application once. The site has a demo mesh, a provider at which the administrator has an account, and
+ * what `test/web/states.test.ts` writes into its database. Those of one path follow each other.
+ */
+export const DIALOGS: readonly State[] = [
+  {
+    name: 'finder',
+    of: 'parts/shell/finder.tsx',
+    path: '/settings',
+    open: async (page) => {
+      await page.keyboard.press('Control+k')
+      await typedInto('What to find')(page)
+    },
+  },
+  { name: 'columns', of: 'pages/nodes/columns.tsx', path: '/nodes?hops=0', open: pressed('Columns') },
+  { name: 'saving a view', of: 'pages/nodes/views.tsx', path: '/nodes?role=ROUTER', open: pressed('Save view') },
+  { name: 'watching a node', of: 'pages/nodes/watch.tsx', path: '/nodes/!30000001', open: pressed('Watch this node') },
+  {
+    name: 'forgetting a node',
+    of: 'pages/nodes/node.tsx',
+    path: '/nodes/!30000001',
+    open: pressed('Forget this node'),
+  },
+  {
+    name: 'accepting a key',
+    of: 'pages/nodes/node.tsx',
+    path: '/nodes/!30000001',
+    open: pressed('This is the right key'),
+  },
+  {
+    name: 'recipient',
+    of: 'pages/messages/conversations.tsx',
+    path: '/messages',
+    open: async (page) => {
+      await pressed('Write to a node…')(page)
+      await typedInto('Recipient')(page)
+    },
+  },
+  {
+    name: 'nodes in one place',
+    of: 'pages/map/pile.tsx',
+    path: '/map?q=crowd',
+    open: async (page) => {
+      await page.evaluate(`localStorage.setItem('map-view', JSON.stringify({ lat: 46, lng: 8, zoom: 18 }))`)
+      await page.reload()
+      const isOpen = async () => {
+        await page.locator('.map').click()
+        return page.getByRole('dialog').isVisible()
+      }
+      await expect.poll(isOpen).toBe(true)
+    },
+  },
+  {
+    name: 'deleting a backup',
+    of: 'pages/backups/backups.tsx',
+    path: '/backups',
+    open: async (page) => {
+      if ((await page.locator('tbody tr').count()) === 0) await press(page, 'Back up now')
+      await pressed(/^Delete \d/)(page)
+    },
+  },
+  { name: 'resetting a password', of: 'pages/users/access.tsx', path: '/users/2', open: pressed('Reset password') },
+  {
+    name: 'the new password',
+    of: 'pages/users/access.tsx',
+    path: '/users/2',
+    open: async (page) => {
+      await pressed('Reset password')(page)
+      await page.getByRole('dialog').getByRole('button', { name: 'Reset password' }).click()
+      await page.getByRole('dialog').locator('code').waitFor()
+    },
+  },
+  { name: 'ending sessions', of: 'pages/users/credentials.tsx', path: '/users/1', open: pressed('End all sessions') },
+  { name: 'an invitation', of: 'pages/users/invitation.tsx', path: '/users/3', open: pressed('Make a link') },
+  { name: 'a new token', of: 'pages/account/tokens.tsx', path: '/account', open: pressed('New token') },
+  {
+    name: 'a token that was made',
+    of: 'pages/account/tokens.tsx',
+    path: '/account',
+    open: async (page) => {
+      await pressed('New token')(page)
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('collector')
+      await page.getByLabel('Nodes and map: write').check()
+      await dialog.getByRole('button', { name: 'New token' }).click()
+      await page.getByRole('heading', { name: 'Copy the token now' }).waitFor()
+      await expect.poll(() => dialog.locator('code').textContent()).toMatch(/^mm_/)
+    },
+  },
+  {
+    name: 'revoking a token',
+    of: 'pages/account/tokens.tsx',
+    path: '/account',
+    open: pressed('Revoke the token collector'),
+  },
+  { name: 'unlinking the account', of: 'pages/account/link.tsx', path: '/account', open: pressed('Unlink') },
+  { name: 'naming a passkey', of: 'pages/account/factors.tsx', path: '/account', open: pressed('Add a passkey') },
+  { name: 'an app for codes', of: 'pages/account/factors.tsx', path: '/account', open: pressed(/^Set up an/) },
+  {
+    name: 'recovery codes',
+    of: 'parts/recovery-codes.tsx',
+    path: '/account?codes',
+    open: async (page) => {
+      const renew = page.getByRole('button', { name: 'New recovery codes' })
+      if (await renew.isVisible()) {
+        await renew.click()
+        await page.getByRole('dialog').getByRole('button', { name: 'New recovery codes' }).click()
+      } else {
+        await pressed(/^Set up an/)(page)
+        const secret = (await page.getByLabel('Or type this key into the app').textContent()) ?? ''
+        await page.getByLabel('Six digits from the app').fill(codeAt(secret, Date.now()))
+        await page.getByRole('button', { name: 'Confirm' }).click()
+      }
+      await page.getByRole('dialog', { name: 'Keep these recovery codes' }).waitFor()
+    },
+  },
+  {
+    name: 'renewing recovery codes',
+    of: 'pages/account/factors.tsx',
+    path: '/account',
+    open: pressed('New recovery codes'),
+  },
+  {
+    name: 'removing a factor',
+    of: 'pages/account/factors.tsx',
+    path: '/account',
+    open: pressed(/^Remove/),
+  },
+  { name: 'deleting an automation', of: 'pages/automation/version.ts', path: '/automation/1', open: pressed('Delete') },
+  {
+    name: 'a change of a radio',
+    of: 'pages/device-config/review.tsx',
+    path: '/configuration/position',
+    open: async (page) => {
+      await page.getByRole('group', { name: 'Position flags' }).getByRole('checkbox').first().click()
+      await pressed('Review and send')(page)
+    },
+  },
+  {
+    name: 'an alert rule',
+    of: 'pages/alerts/rule-form.tsx',
+    path: '/alerts',
+    open: pressed('New rule'),
+  },
+  { name: 'deleting an alert rule', of: 'pages/alerts/alerts.tsx', path: '/alerts', open: pressed('Delete') },
+  { name: 'a destination', of: 'pages/alerts/destinations.tsx', path: '/alerts', open: pressed('Add a destination') },
+  {
+    name: 'the secret of a destination',
+    of: 'pages/alerts/destinations.tsx',
+    path: '/alerts',
+    open: async (page) => {
+      await pressed('Add a destination')(page)
+      await page.getByLabel('Tell me by').selectOption('webhook')
+      await page.getByLabel('Url').fill('https://alerts.example.org/hook')
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+      await page.getByText('It is shown only now').first().waitFor()
+    },
+  },
+  {
+    name: 'deleting a destination',
+    of: 'pages/alerts/destinations.tsx',
+    path: '/alerts',
+    open: async (page) => {
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: 'Webhook' })
+        .getByRole('button', { name: 'Delete' })
+        .first()
+        .click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  {
+    name: 'deleting what another user watches',
+    of: 'pages/alerts/everybody.tsx',
+    path: '/alerts',
+    open: async (page) => {
+      const others = page.getByRole('button', { name: 'Show what others watch' })
+      if (await others.isVisible()) await others.click()
+      await page.getByRole('listitem').filter({ hasText: 'anna' }).getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+]
+
+/** These change what other pages show, so they come last. */
+export const LAST_DIALOGS: readonly State[] = [
+  {
+    name: 'what a restore revived',
+    of: 'parts/shell/revived-decision.tsx',
+    path: '/users?q=anna',
+    open: async (page) => {
+      await page.reload()
+      await pressed('Leave everything as restored')(page)
+    },
+  },
+  {
+    name: 'a proof',
+    of: 'parts/proof.tsx',
+    path: '/backups',
+    open: async (page) => {
+      await page
+        .locator('tbody')
+        .getByRole('link', { name: /^Download/ })
+        .first()
+        .click()
+      await page.getByLabel('Password', { exact: true }).waitFor()
+    },
+  },
+]
