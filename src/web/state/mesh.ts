@@ -3,9 +3,9 @@ import { useEffect } from 'preact/hooks'
 import type { Message } from '../../app/mesh/messages/messages.ts'
 import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
-import { isTold, type LiveEvent, watchLive } from './live.ts'
+import { isTold, type LiveEvent } from './live.ts'
 import { useKeptList } from './kept.ts'
-import { few, listUsers } from './known-nodes.ts'
+import { few, listUsers, senderNames } from './known-nodes.ts'
 import { asApiError, useFresh, whileAwaited } from './load.ts'
 import { can, isStranger } from './session.ts'
 import { plain } from '../format.ts'
@@ -244,7 +244,6 @@ function enterList(): () => void {
 
 /** Keeps the list up to date: once per page. */
 export function NodeKeeper(): null {
-  useEffect(() => watchLive(['node', 'message'], noteSender), [])
   useKeptList('nodes', nodes, () => listUsers.value > 0)
   useFresh(
     async () => {
@@ -255,33 +254,6 @@ export function NodeKeeper(): null {
     noteChange,
   )
   return null
-}
-
-/** By number: the names of senders that came with their messages, so that they need not be loaded. */
-const senderNames = signal<ReadonlyMap<number, string>>(new Map())
-
-/** Notes the name of a message's sender, and its changes. */
-function noteSender(event: LiveEvent): void {
-  const known = senderNames.peek()
-  if (event === null) {
-    if (known.size > 0) senderNames.value = new Map()
-    return
-  }
-  const { kind, data } = event
-  const nodeNum = Number(kind === 'message' ? data['fromNodeNum'] : data['nodeNum'])
-  if (kind === 'message') {
-    const name = typeof data['senderName'] === 'string' ? legible(data['senderName']) : null
-    if (name !== null && known.get(nodeNum) !== name) senderNames.value = new Map(known).set(nodeNum, name)
-  } else if (known.has(nodeNum) && isRenamed(data)) {
-    const others = new Map(known)
-    others.delete(nodeNum)
-    senderNames.value = others
-  }
-}
-
-/** Whether the name of the node in this event may be another one now. */
-function isRenamed({ changes }: Readonly<Record<string, unknown>>): boolean {
-  return !isRecord(changes) || 'longName' in changes
 }
 
 let lastNames: ReadonlyMap<number, string> = new Map()
@@ -326,7 +298,7 @@ export function shortNameOf(node: Node): string {
 const VISIBLE = /[^\p{Cf}\s]/u
 
 /** A name for use within a line; null if nothing of it would be visible. */
-function legible(name: string | null): string | null {
+export function legible(name: string | null): string | null {
   const text = plain(name ?? '')
   return VISIBLE.test(text) ? text : null
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createStream, eventText, mountHook, pass, serve, signInAs, type Stream } from './service.ts'
 import '../../../src/web/state/few.ts'
+import '../../../src/web/state/messages/senders.ts'
 import { online, reconnects } from '../../../src/web/api.ts'
 import { useFoundNodes } from '../../../src/web/state/find-nodes.ts'
 import { keepLive } from '../../../src/web/state/live.ts'

@@ -1,3 +1,4 @@
+import './senders.ts'
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { api, type ApiError, askAs } from '../../api.ts'
 import { conversationOf } from './inbox.ts'

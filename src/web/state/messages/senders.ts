@@ -1,0 +1,30 @@
+import { isRecord } from '../../api.ts'
+import { senderNames } from '../known-nodes.ts'
+import { type LiveEvent, watchLive } from '../live.ts'
+import { legible } from '../mesh.ts'
+
+// From the first page of messages on.
+watchLive(['node', 'message'], noteSender)
+
+/** Notes the name of a message's sender, until the node may be called otherwise. */
+function noteSender(event: LiveEvent): void {
+  const known = senderNames.peek()
+  if (event === null) {
+    if (known.size > 0) senderNames.value = new Map()
+    return
+  }
+  const { kind, data } = event
+  const nodeNum = Number(kind === 'message' ? data['fromNodeNum'] : data['nodeNum'])
+  if (kind === 'message') {
+    const name = typeof data['senderName'] === 'string' ? legible(data['senderName']) : null
+    if (name !== null && known.get(nodeNum) !== name) senderNames.value = new Map(known).set(nodeNum, name)
+  } else if (known.has(nodeNum) && mayBeRenamed(data)) {
+    const others = new Map(known)
+    others.delete(nodeNum)
+    senderNames.value = others
+  }
+}
+
+function mayBeRenamed({ changes }: Readonly<Record<string, unknown>>): boolean {
+  return !isRecord(changes) || 'longName' in changes
+}
