@@ -52,9 +52,11 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
             label={alertTexts.kind}
             value={rule.kind}
             options={ALERT_KIND_NAMES.map((kind) => [kind, viewOf(kind).name] as const)}
-            onChange={(kind) =>
-              (draft.value = viewOf(kind).fresh({ name: rule.name, destinations: rule.destinations ?? [] }))
-            }
+            onChange={(kind) => {
+              // The name of a preset says what it was about.
+              const name = rule.name === initial.name ? '' : rule.name
+              draft.value = viewOf(kind).fresh({ name, destinations: rule.destinations ?? [] })
+            }}
           />
         )}
         <p class="faint">{view.sentence(rule)}.</p>
