@@ -49,7 +49,7 @@ export function docsPage(document: unknown) {
       <body>
         <nav aria-label="Groups">
           ${groups.map(([tag]) => html`<a href="#${tag}">${tag}</a>`)} <a href="#schemas">schemas</a>
-          <a href="openapi.json">openapi.json</a>
+          <a href="openapi.json">The document (JSON)</a>
         </nav>
         <main>
           <h1>Mesh Monitoring Service: HTTP API</h1>
