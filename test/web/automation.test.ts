@@ -227,6 +227,10 @@ test('users with only the read permission see rules, their log and preview, and 
   expect(reader.complaints).toEqual([])
 })
 
+/** The values of fields that are longer than what is shown of them. */
+const CUT = `[...document.querySelectorAll('main input')]
+  .filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map(({ value }) => value)`
+
 test.each([
   ['light and dark', {}],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
@@ -242,6 +246,7 @@ test.each([
     await page.getByText('Limits that protect the mesh').click()
     expect([path, ...(await violations())]).toEqual([path])
     await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0])
+    expect([path, await page.evaluate(CUT)]).toEqual([path, []])
   }
   expect(complaints).toEqual([])
 })

@@ -77,7 +77,7 @@ function ActionCard({ form }: { form: Form<Draft> }) {
         onChange={(action) => set({ action })}
       />
       {isText && <TemplateField form={form} path="action.text" value={draft.text} onInput={(text) => set({ text })} />}
-      <div class="two">
+      <div class="two names">
         <NodeSelect
           label={a.to}
           value={draft.to}
