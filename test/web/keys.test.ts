@@ -70,7 +70,7 @@ const FAULTS_ON_WALL = `
     })
     .concat([...document.querySelectorAll('.button:not(.wall-leave), .icon-button, .message-action, input, select, textarea')]
       .filter((each) => each.checkVisibility()))
-    .concat([...document.querySelectorAll('#content :is(.rows .clip, .figure-value, .row-link)')]
+    .concat([...document.querySelectorAll('#content :is(.rows .clip, .figure-value, .row-link, tbody td)')]
       .filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1))
     .map((each) => each.outerHTML.slice(0, 80))`
 
