@@ -105,6 +105,11 @@ export const DIALOGS: readonly State[] = [
     of: 'parts/recovery-codes.tsx',
     path: '/account?codes',
     open: async (page) => {
+      // Until the factors are loaded.
+      await page
+        .getByText(/^You sign in with your password alone|recovery codes left$/)
+        .first()
+        .waitFor()
       const renew = page.getByRole('button', { name: 'New recovery codes' })
       if (await renew.isVisible()) {
         await renew.click()
