@@ -28,6 +28,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^leaflet$/, replacement: `${import.meta.dirname}/pages/map/leaflet/leaflet-parts.ts` },
+      {
+        find: /^\.\/(?:Icon\.Default|Marker\.Drag)$/,
+        replacement: `${import.meta.dirname}/pages/map/leaflet/left-out.ts`,
+      },
       // Hono's client can set a cookie header, but a browser forbids it.
       { find: /^\.\.\/utils\/cookie\.js$/, replacement: `${import.meta.dirname}/no-cookies.ts` },
     ],
