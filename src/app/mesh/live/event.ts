@@ -1,5 +1,4 @@
 import type { NodeChannels, Place } from '../../sharing/visible.ts'
-import type { Message } from '../messages/messages.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** The latest events of this process, for live readers. */
@@ -34,8 +33,8 @@ export type NewEvent = {
   readonly channels?: NodeChannels
   /** For a message: the long name of its sender, for viewers who may read nodes. */
   readonly senderName?: string
-  /** For a delivery: the message, if it was just sent. Users load it; anonymous callers get it as a message. */
-  readonly sent?: Message
+  /** For a delivery: the message as in the list, if it was just sent. Users load it; anonymous callers get it. */
+  readonly sent?: object
   /** The only user who receives it. */
   readonly userId?: number
 }

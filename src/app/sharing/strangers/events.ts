@@ -10,14 +10,13 @@ type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<s
 
 /**
  * An event as anonymous callers get it: for nodes and messages, also sent ones, the fields that the lists show; no
- * other kinds.
- * Null: nothing that they may see has changed.
+ * other kinds. Null: nothing that they may see has changed.
  */
 export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view)
   if (event.kind === 'message') return messageEvent(event)
-  return event.kind === 'delivery' && event.sent !== undefined ? sentEvent(event.sent) : null
+  return event.kind === 'delivery' && isMessage(event.sent) ? sentEvent(event.sent) : null
 }
 
 function nodeEvent(event: LiveEvent, shown: PublicView, view: View): Told | null {
