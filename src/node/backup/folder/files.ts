@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  fdatasyncSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -35,6 +36,11 @@ export interface Files {
   removeLarge(path: string): Promise<void>
 }
 
+/** Bytes of a file that wait for the disk at most. With gigabytes, commits of the database would wait for all of them. */
+const MOST_UNFLUSHED = 8 * 2 ** 20
+/** By descriptor of an open file. */
+const unflushed = new Map<number, number>()
+
 export const diskFiles: Files = {
   makeDirectory: (path) => {
     const made = mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -43,12 +49,19 @@ export const diskFiles: Files = {
   create: (path) => openSync(path, 'wx', 0o600),
   write: (fd, bytes) => {
     for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+    const waiting = (unflushed.get(fd) ?? 0) + bytes.length
+    const isMuch = waiting >= MOST_UNFLUSHED
+    if (isMuch) fdatasyncSync(fd)
+    unflushed.set(fd, isMuch ? 0 : waiting)
   },
   finish: (fd) => {
     fsyncSync(fd)
+    diskFiles.close(fd)
+  },
+  close: (fd) => {
+    unflushed.delete(fd)
     closeSync(fd)
   },
-  close: closeSync,
   sync: (path) => {
     const fd = openSync(path, 'r')
     try {
