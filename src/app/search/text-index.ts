@@ -157,7 +157,7 @@ function merge({ db }: Store, table: TextTable, rows: number): Statement {
   return db.insert(MERGED[table]).values({ command: 'merge', rank: Math.ceil(rows / ROWS_PER_PAGE) })
 }
 
-/** Belongs to each of many transactions that delete so many indexed rows. */
+/** Keeps the parts of an index few: to be called after each of many transactions that delete so many indexed rows. */
 export async function mergeAfter(store: Store, table: TextTable, rows: number): Promise<void> {
   // D1 works for other requests in the meantime, and the schedule merges.
   if (store.batch === undefined && rows > 0) await store.atomic([merge(store, table, rows)], 'lazily')

@@ -17,6 +17,7 @@ import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
+import { mergeAfter } from '../search/text-index.ts'
 import { capTo, tally } from './fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
@@ -118,6 +119,7 @@ function prepareTable(db: Db, table: Table) {
     and owner > ${value('after')} order by owner limit ${value('owners')}) c
     left join nodes n on n.${raw(nodeKey)} = c.owner`
   return {
+    isIndexed: table === 'messages',
     owners: db
       .select({ owner: sql<number>`c.owner`, n: sql<number>`c.n`, bucket: sql<number>`${BUCKET}` })
       .from(counted)
@@ -290,12 +292,18 @@ async function trimOwners(
               rows,
             })
           ).length
+      if (!isLarge) await merge(run, prepared, removed)
       deleted += removed
       bucket.excess -= removed
       if (!(await run.pause())) return deleted
     }
   }
   return deleted
+}
+
+/** The texts of messages are in an index too. */
+async function merge({ store }: Run, { isIndexed }: Prepared, rows: number): Promise<void> {
+  if (isIndexed) await mergeAfter(store, 'messages', rows)
 }
 
 /** As many owners as have this number of rows together, but at least one. */
@@ -307,7 +315,7 @@ function takeSlice(over: Owner[], rows: number): Owner[] {
 
 async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part): Promise<number> {
   const { walked, thinning, any } = prepared
-  if (walked !== null) return walk(run, walked, { owner, excess })
+  if (walked !== null) return walk(run, prepared, walked, { owner, excess })
   const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
   let left = excess - thinned
   for (let isLeft = left > 0; isLeft;) {
@@ -320,7 +328,12 @@ async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part):
 }
 
 /** Searched from the latest message on, because the excess of an owner is recent. */
-async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, excess }: Part): Promise<number> {
+async function walk(
+  run: Run,
+  prepared: Prepared,
+  walked: NonNullable<Prepared['walked']>,
+  { owner, excess }: Part,
+): Promise<number> {
   let left = excess
   let high = (await queries(run.store).newest.get())?.id ?? 0
   while (high > 0 && left > 0) {
@@ -328,6 +341,7 @@ async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, 
     const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
     const { length } = await walked.all({ low, high, owner, rows })
     left -= length
+    await merge(run, prepared, length)
     if (length < rows) high = low
     if (!(await run.pause())) break
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
+import { keepFairShares } from '../../../src/app/upkeep/fair-shares.ts'
 import { readSettings } from '../../../src/app/settings/settings.ts'
 import { START } from '../../support/app.ts'
 import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../../support/mesh/mesh.ts'
@@ -82,6 +83,17 @@ it('deletes messages in many slices and leaves the text index in few parts', asy
   const pause = async () => ++slices < 1000
   expect(await deleteExpired(mesh.app.store, cutoffs, pause, () => 0.02)).toMatchObject({ messages: 3000 })
   expect(slices).toBeGreaterThan(100)
+  const parts = sqlite.prepare('select count(distinct segid) from messages_text_idx').pluck().get()
+  expect(parts).toBeLessThan(16)
+})
+
+it('messages beyond the limit of their table leave the text index in few parts too', async () => {
+  const { sqlite } = mesh.app.store
+  sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)
+    insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    select n, 7000 + n, 4294967295, 0, 'message ' || n || ' of a stranger', ${START}, 'in' from i`)
+  const limits = { now: START, share: () => 0.02, most: { messages: 100 } }
+  expect(await keepFairShares(mesh.app.store, async () => true, limits)).toStrictEqual({ messages: 2400 })
   const parts = sqlite.prepare('select count(distinct segid) from messages_text_idx').pluck().get()
   expect(parts).toBeLessThan(16)
 })
