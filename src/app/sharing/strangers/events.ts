@@ -15,8 +15,9 @@ type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<s
 export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view)
-  if (event.kind === 'message') return messageEvent(event)
-  return event.kind === 'delivery' && isMessage(event.sent) ? sentEvent(event.sent) : null
+  if (event.kind === 'message') return messageEvent(event.data, event.data['message'])
+  // A message that was sent here is told as one that was heard: the list shows no difference either.
+  return event.kind === 'delivery' && isMessage(event.sent) ? messageEvent({ ...event.sent }, event.sent) : null
 }
 
 function nodeEvent(event: LiveEvent, shown: PublicView, view: View): Told | null {
@@ -28,18 +29,10 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View): Told | null
   return { kind: 'node', data: { nodeNum, nodeId, heardAt, signed, ...(told !== undefined && { changes: told }) } }
 }
 
-function messageEvent({ data }: LiveEvent): Told {
+function messageEvent(data: Told['data'], message: unknown): Told {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = data
   const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
-  const message = data['message']
   return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForStrangers(message) } : said }
-}
-
-/** A message that was sent here, as if it had been heard: the list shows no difference either. */
-function sentEvent(sent: Message): Told {
-  const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = sent
-  const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
-  return { kind: 'message', data: { ...said, message: messageForStrangers(sent) } }
 }
 
 // The service created them: an object is a part of a node as in the list.
