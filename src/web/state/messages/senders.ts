@@ -3,6 +3,9 @@ import { senderNames } from '../known-nodes.ts'
 import { type LiveEvent, watchLive } from '../live.ts'
 import { legible } from '../mesh.ts'
 
+/** Names that are remembered; beyond, the earliest are loaded again where they are shown. */
+const MOST_NAMES = 1000
+
 // From the first page of messages on.
 watchLive(['node', 'message'], noteSender)
 
@@ -17,7 +20,9 @@ function noteSender(event: LiveEvent): void {
   const nodeNum = Number(kind === 'message' ? data['fromNodeNum'] : data['nodeNum'])
   if (kind === 'message') {
     const name = typeof data['senderName'] === 'string' ? legible(data['senderName']) : null
-    if (name !== null && known.get(nodeNum) !== name) senderNames.value = new Map(known).set(nodeNum, name)
+    if (name === null || known.get(nodeNum) === name) return
+    const kept = known.size < MOST_NAMES ? known : [...known].slice(MOST_NAMES / 2)
+    senderNames.value = new Map(kept).set(nodeNum, name)
   } else if (known.has(nodeNum) && mayBeRenamed(data)) {
     const others = new Map(known)
     others.delete(nodeNum)
