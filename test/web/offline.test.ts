@@ -121,6 +121,24 @@ test('a read without an answer ends with a sentence and a button that tries agai
   expect(asked).toBe(2)
 })
 
+test.each([
+  ['a page', '/messages', 'messages', 'This page could not be loaded'],
+  ['the map', '/map', 'view', 'The map could not be loaded.'],
+])('%s whose code was lost on the way comes by itself', async (_, path, chunk, failure) => {
+  const { page, goto } = await mesh.site.visit({
+    storageState: await mesh.admin.page.context().storageState(),
+    serviceWorkers: 'block',
+  })
+  const code = `**/assets/${chunk}-*.js`
+  await page.route(code, (route) => route.abort())
+  await goto(path)
+  await page.getByText(failure).waitFor()
+  await page.unroute(code)
+  await page.getByText(failure).waitFor({ state: 'detached' })
+  await page.locator(path === '/map' ? '.leaflet-container' : '.chat').waitFor()
+  await page.context().close()
+})
+
 test('signing out deletes what was kept, and the next user sees none of it', async () => {
   const { page } = reader
   await reader.goto('/nodes')

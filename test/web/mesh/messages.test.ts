@@ -43,6 +43,28 @@ test('a text goes through each state, and the page explains the state', async ()
   await message.getByText('The recipient acknowledged it.').waitFor()
 })
 
+test('what is typed while a text is being sent stays', async () => {
+  const { page } = admin
+  const box = page.getByLabel('Write a message')
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/api/messages', async (route) => {
+    const response = await route.fetch()
+    await released
+    await route.fulfill({ response })
+  })
+  await box.fill('On my way')
+  await box.press('Enter')
+  expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('On my way')
+  await box.pressSequentially(' and nearly there')
+  release()
+  await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
+  expect(await box.inputValue()).toBe('and nearly there')
+  await page.unroute('**/api/messages')
+  await box.press('Enter')
+  expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('and nearly there')
+  await expect.poll(() => box.inputValue()).toBe('')
+})
+
 test('a failed text says why, and what to do', async () => {
   const { page } = admin
   await page.getByLabel('Write a message').fill('Anybody?')

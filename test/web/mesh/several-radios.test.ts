@@ -36,6 +36,8 @@ test('with two radios the sender can choose one, and the message shows which one
   await box.fill('by whoever')
   await box.press('Enter')
   expect(readData(await mesh.sent()).payload).toEqual(new TextEncoder().encode('by whoever'))
+  // One text at a time: the radio has it before the page knows.
+  await expect.poll(() => box.inputValue()).toBe('')
 
   await choice.selectOption({ label: 'Lake' })
   await box.fill('by the lake')

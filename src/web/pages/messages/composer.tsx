@@ -99,12 +99,17 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
       if (sent.current.request !== request) sent.current = { request, key: newKey() }
       const message = await sendText(json, sent.current.key)
       sent.current = { request: '', key: '' }
-      text.value = ''
-      keepDraft(place, '')
+      text.value = restOf(text.peek(), json.text)
+      keepDraft(place, text.value)
       replyTo.value = null
       onSent(message)
     })
   return { text, radio, action, submit }
+}
+
+/** What was typed while a text was being sent. */
+function restOf(typed: string, sent: string): string {
+  return typed.startsWith(sent) ? typed.slice(sent.length).trimStart() : typed
 }
 
 /** The typed text stays after a failure. */

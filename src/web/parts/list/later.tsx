@@ -1,6 +1,8 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { t } from '../../strings.ts'
+import { AGAIN_MS } from '../lazy-drawing.ts'
 import { Empty, Loading } from '../notice.tsx'
 import { Page } from '../page.tsx'
 
@@ -14,18 +16,21 @@ export function later<P extends object>(
   let hasBegun = false
   const begin = async () => {
     hasBegun = true
-    hasFailed.value = false
     try {
       found.value = { Page: await load() }
     } catch (cause) {
-      console.error(cause)
+      if (!hasFailed.peek()) console.error(cause)
       hasFailed.value = true
     }
   }
+  const retry = () => {
+    hasFailed.value = false
+    void begin()
+  }
   return (props) => {
     if (!hasBegun) void begin()
-    if (hasFailed.value) return <Missing retry={() => void begin()} />
     if (found.value !== null) return <found.value.Page {...props} />
+    if (hasFailed.value) return <Missing retry={retry} again={() => void begin()} />
     if (title === null) return null
     return (
       <Page title={title}>
@@ -35,8 +40,15 @@ export function later<P extends object>(
   }
 }
 
-/** The service is unreachable, or has another version than this page. */
-function Missing({ retry }: { retry: () => void }) {
+/**
+ * The service is unreachable, or has another version than this page. `again`: loads without showing that, until the
+ * page comes by itself.
+ */
+function Missing({ retry, again }: { retry: () => void; again: () => void }) {
+  useEffect(() => {
+    const timer = setInterval(again, AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [])
   return (
     <Page title={t.shell.missing}>
       <Empty icon="warning">
