@@ -5,13 +5,17 @@ import { MESSAGES, NODES } from '../seed.ts'
 import { type Running, readCpu, signInPeople, startLimits, startService, PASSWORD } from '../servers/processes.ts'
 import { median, report } from '../table.ts'
 
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
-const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 1)
+/** Rounds of one comparison: at least, and at most if their ratios differ. */
+const ROUNDS = 5
+const MOST_ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 30)
+const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 0.5)
+/** The standard error of a ratio that is exact enough. */
+const EXACT = 0.02
 const PEOPLE = 8
 /** Requests after which the code of a route no longer becomes faster. */
 const WARM = 5000
 const MOST_WARM_ROUNDS = 10
-/** The service does the work of the limit and more: if it seems faster, the limit is not a limit. */
+/** The service does the work of the limit and more: if it is surely faster, the limit is not a limit. */
 const HONEST = 1.05
 
 type Measured = { readonly answers: number; readonly cpuUs: number; readonly rate: number }
@@ -20,6 +24,13 @@ async function measure(server: Running, asking: Asking): Promise<Measured> {
   const before = await readCpu(server)
   const { answers, rate } = await load(server.port, asking, { connections: 2 * PEOPLE, seconds: SECONDS })
   return { answers, cpuUs: ((await readCpu(server)) - before) / answers, rate }
+}
+
+/** The standard error of a median, from the median deviation: a few disturbed rounds hardly change it. */
+function errorOf(values: readonly number[]): number {
+  const middle = median(values)
+  const deviation = 1.4826 * median(values.map((value) => Math.abs(value - middle)))
+  return (1.2533 * deviation) / Math.sqrt(values.length)
 }
 
 type Side = { readonly server: Running } & Asking
@@ -32,20 +43,26 @@ async function warmUp({ server, ...asking }: Side, requests = WARM): Promise<voi
   }
 }
 
-/** Limit and service in turn, so that both see the same machine. */
+type Round = { readonly limit: Measured; readonly own: Measured }
+
+/** Limit and service in turn, each first in every second round, so that both see the same machine. */
 async function compare(work: string, target: number | null, limit: Side, own: Side): Promise<void> {
   await warmUp(limit)
   await warmUp(own)
-  const rounds: { limit: Measured; own: Measured }[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({ limit: await measure(limit.server, limit), own: await measure(own.server, own) })
+  const rounds: Round[] = []
+  const ratios = () => rounds.map((round) => round.limit.cpuUs / round.own.cpuUs)
+  while (rounds.length < ROUNDS || (rounds.length < MOST_ROUNDS && errorOf(ratios()) > EXACT)) {
+    const first = rounds.length % 2 === 0 ? await measure(limit.server, limit) : null
+    const measured = await measure(own.server, own)
+    rounds.push({ limit: first ?? (await measure(limit.server, limit)), own: measured })
   }
-  const of = (read: (round: { limit: Measured; own: Measured }) => number) => median(rounds.map(read))
-  const ratio = of((round) => round.limit.cpuUs / round.own.cpuUs)
+  const of = (read: (round: Round) => number) => median(rounds.map(read))
+  const ratio = median(ratios())
+  const error = errorOf(ratios())
   const cost = `${of((round) => round.own.cpuUs).toFixed(0)} of ${of((round) => round.limit.cpuUs).toFixed(0)} µs`
   const rate = `${of((round) => round.own.rate).toFixed(0)} of ${of((round) => round.limit.rate).toFixed(0)}/s`
-  const isWrong = ratio > HONEST
-  const measured = `${ratio.toFixed(2)} (${cost}, ${rate})${isWrong ? ': the limit is wrong' : ''}`
+  const isWrong = ratio - 2 * error > HONEST
+  const measured = `${ratio.toFixed(2)} ± ${error.toFixed(2)} (${cost}, ${rate})${isWrong ? ': the limit is wrong' : ''}`
   report(
     work,
     measured,
