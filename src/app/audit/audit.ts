@@ -212,7 +212,7 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
   const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
   const range = { from: bound, before: whole.before, limit, keep, read }
   const indexed = match === null ? [] : await walkMatches(store, 'audit_log', match, range)
-  const rest = { from: whole.from, before: bound, limit: limit - indexed.length, read }
+  const rest = { store, from: whole.from, before: bound, limit: limit - indexed.length, read }
   const { found } = await walkBack(rest)
   return [...indexed, ...found]
 }

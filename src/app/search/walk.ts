@@ -8,14 +8,15 @@ export type Range = { readonly from: number; readonly before: number }
 /** How long one query of a search should hold the event loop, in milliseconds. */
 const AIM_MS = 6
 /**
- * Ids covered by the first query, and at least by each later one, so that D1, which is slow to answer, gets few
- * queries.
+ * Ids covered by the first query, and at least by each later one. A query of D1 is a round trip, so it gets few of them;
+ * elsewhere the rows may have to be read from the disk while the event loop waits.
  */
-const LEAST_IDS = 10_000
+const leastIds = ({ batch }: Pick<Store, 'batch'>) => (batch === undefined ? 500 : 10_000)
 /** The next query covers at most this many times as many ids: its rows may be on the disk, those before in memory. */
 const MOST_GROWTH = 2
 
 type Walk<Row> = Range & {
+  readonly store: Pick<Store, 'batch'>
   /** How many rows are enough. */
   readonly limit: number
   /** The maximum number of ids to cover. */
@@ -30,6 +31,7 @@ type Walk<Row> = Range & {
  * search: `from` when it has covered all.
  */
 export async function walkBack<Row>({
+  store,
   from,
   before,
   limit,
@@ -38,14 +40,15 @@ export async function walkBack<Row>({
 }: Walk<Row>): Promise<{ readonly found: Row[]; readonly seenFrom: number }> {
   const found: Row[] = []
   const lowest = Math.max(from, before - most)
-  let ids = LEAST_IDS
+  const least = leastIds(store)
+  let ids = least
   let end = before
   while (end > lowest && found.length < limit) {
     const begin = Math.max(lowest, end - ids)
     const begun = performance.now()
     found.push(...(await read({ from: begin, before: end }, limit - found.length)))
     const tookMs = Math.max(performance.now() - begun, AIM_MS / MOST_GROWTH)
-    ids = Math.max(LEAST_IDS, Math.floor((ids * AIM_MS) / tookMs))
+    ids = Math.max(least, Math.floor((ids * AIM_MS) / tookMs))
     end = begin
     if (end > lowest && found.length < limit) await nextTurn()
   }

@@ -65,7 +65,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   if (by.with !== undefined) {
     const read = (range: Range, count: number) => byConversation(store, by, range, count)
     const isAlone = [by.since, by.until, by.channel, by.from, by.q, by.signed].every((filter) => filter === undefined)
-    return isAlone ? all(await read(whole, limit)) : { ...(await walkBack({ ...whole, limit, read })), from }
+    return isAlone ? all(await read(whole, limit)) : { ...(await walkBack({ store, ...whole, limit, read })), from }
   }
   const { visible, ...others } = by
   if (visible !== undefined && visible.channels !== 'all' && isOnly('before', others)) {
@@ -74,7 +74,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const plain = (range: Range, count: number) => byId(store, by, range, count)
   // Messages of one sender or of an old time may be far back.
   const most = by.from === undefined && by.until === undefined ? undefined : MOST_READ
-  if (by.q === undefined) return { ...(await walkBack({ ...whole, limit, most, read: plain })), from }
+  if (by.q === undefined) return { ...(await walkBack({ store, ...whole, limit, most, read: plain })), from }
   const match = matching(by.q)
   const indexedFrom =
     match === null ? before : Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
@@ -82,7 +82,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const range = { from: indexedFrom, before, limit, keep, read: plain }
   const found = match === null ? [] : await walkMatches(store, 'messages', match, range)
   if (found.length >= limit) return { found, seenFrom: indexedFrom, from }
-  const rest = { from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
+  const rest = { store, from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
   const older = await walkBack(rest)
   return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
 }

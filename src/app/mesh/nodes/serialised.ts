@@ -26,8 +26,12 @@ export type SerialisedNodes = {
   readonly list: readonly SerialisedNode[]
 }
 
-/** Nodes serialised before other work gets its turn. */
+/** At most this many nodes are serialised before other work gets its turn. */
 const SLICE = 500
+/** Of the first slice: its rows may be on the disk, and the code has hardly run. */
+const FIRST_SLICE = 50
+/** How long a slice should hold the event loop, in milliseconds. */
+const AIM_MS = 6
 
 const queries = prepareOnce((db) => ({
   changed: db
@@ -55,11 +59,14 @@ export async function serialiseNodes(store: Store, seen?: number): Promise<Seria
   const known = kept.get(store.db)
   if (known !== undefined && known.revision >= revision) return known
   const found = known === undefined ? null : await addChanged(store, known)
-  const list = (found ?? (await readChanged(store, -1)).nodes).toSorted(byLastHeard)
+  const unsorted = found ?? (await readChanged(store, -1)).nodes
+  if (unsorted.length > SLICE) await nextTurn()
+  const list = unsorted.toSorted(byLastHeard)
   const latest = kept.get(store.db)
   if (latest !== undefined && latest.revision >= revision) return latest
   const next = { revision, list }
   kept.set(store.db, next)
+  if (list.length > SLICE) await nextTurn()
   return next
 }
 
@@ -74,9 +81,10 @@ async function addChanged(store: Store, known: SerialisedNodes): Promise<readonl
 async function readChanged(store: Store, since: number) {
   const { changed, count } = queries(store)
   // Where a query is a round trip, it loads everything; elsewhere nobody waits for long.
-  const limit = store.batch === undefined ? SLICE : -1
+  let limit = store.batch === undefined ? FIRST_SLICE : -1
   const all: SerialisedNode[] = []
   for (let after = 0; ;) {
+    const begun = performance.now()
     const [rows, [counted]] = await readTogether(store, { since, after, limit }, [changed, count])
     for (const row of rows) {
       const { id, nodeNum, lastHeard, revision } = row
@@ -85,6 +93,8 @@ async function readChanged(store: Store, since: number) {
     const last = rows.at(-1)
     if (last === undefined || rows.length !== limit) return { nodes: all, count: counted?.n ?? 0 }
     after = last.id
+    const tookMs = Math.max(performance.now() - begun, AIM_MS / 4)
+    limit = Math.max(FIRST_SLICE, Math.min(SLICE, Math.floor((limit * AIM_MS) / tookMs)))
     await nextTurn()
   }
 }

@@ -120,6 +120,7 @@ export async function listPackets(
       ? await read(null, limit + 1)
       : (
           await walkBack({
+            store,
             ...all,
             from: Math.max(all.from, (after ?? 0) + 1),
             limit: limit + 1,
