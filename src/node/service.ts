@@ -129,7 +129,11 @@ async function start(config: Config, log: Log): Promise<void> {
     isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
   const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
   instances.start({
-    begin: () => beginDuties({ ...ports, clockWatch, disk, meter, clock, mayWrite }, backups),
+    begin: () =>
+      beginDuties(
+        { ...ports, clockWatch, disk, meter, clock, mayWrite, isBackingUp: () => backups.port.running() !== null },
+        backups,
+      ),
     fetch: app.fetch,
   })
   await announceFirstAdmin(ports)

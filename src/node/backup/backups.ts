@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
-import { archiveBackup } from './folder/archive.ts'
+import { createArchiving } from './archiving.ts'
 import {
   backupsDirectory,
   deletedName,
@@ -59,6 +59,7 @@ export function openBackups(options: BackupOptions): BackupStore {
   const directory = backupsDirectory(dataDir)
   const keys = options.secrets.map(signingKey)
   const closing = new AbortController()
+  const archiving = createArchiving()
   let running: BackupProgress | null = null
   let work: Promise<unknown> = Promise.resolve()
 
@@ -131,10 +132,10 @@ export function openBackups(options: BackupOptions): BackupStore {
       log.info('Backup verified', { name, ok, signature })
       return done.inspection
     },
-    download: async (name) => archiveBackup(join(directory, name), name, demandManifest(name)),
+    download: async (name) => archiving.archive(join(directory, name), name, demandManifest(name)),
     close: async () => {
       closing.abort()
-      await work
+      await Promise.all([work, archiving.close()])
     },
   }
 }

@@ -25,8 +25,10 @@ export class JobFailed extends Error {
   }
 }
 
-// The build flattens this folder's modules into chunks beside main.js; the worker keeps its own folder there.
-const WORKER = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './backup/worker.js', import.meta.url)
+// The build flattens this folder's modules into chunks beside main.js; threads keep their own folder there.
+export function threadFile(name: 'worker' | 'archive-worker'): URL {
+  return new URL(import.meta.url.endsWith('.ts') ? `./${name}.ts` : `./backup/${name}.js`, import.meta.url)
+}
 
 /** Runs a job in its own thread. Throws JobFailed; an abort ends the thread at once. */
 export async function runJob(
@@ -35,7 +37,7 @@ export async function runJob(
   onProgress: (at: SnapshotProgress) => void,
 ): Promise<Exclude<JobMessage, { kind: 'progress' | 'failed' }>> {
   if (signal.aborted) throw new JobFailed('the service stops', false)
-  const worker = new Worker(WORKER, { workerData: job })
+  const worker = new Worker(threadFile('worker'), { workerData: job })
   const stop = () => {
     void worker.terminate()
   }

@@ -8,7 +8,12 @@ import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
-type Watched = Needs & { readonly clockWatch: ClockWatch; readonly disk: DiskReserve }
+type Watched = Needs & {
+  readonly clockWatch: ClockWatch
+  readonly disk: DiskReserve
+  /** Whether a backup is being made. */
+  readonly isBackingUp: () => boolean
+}
 type Upkeep = { stop(): Promise<void> }
 
 /**
@@ -16,7 +21,7 @@ type Upkeep = { stop(): Promise<void> }
  * each hour.
  */
 export function startUpkeep(ports: Watched): Upkeep {
-  const { clockWatch, disk } = ports
+  const { clockWatch, disk, isBackingUp } = ports
   const withRoom =
     (job: typeof keepUp): typeof keepUp =>
     (...given) => {
@@ -29,9 +34,9 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
-      { name: 'Deleting old data', job: withRoom(deleteOld), everyMs: HOUR_MS },
+      { name: 'Deleting old data', job: withRoom(deleteOld), everyMs: HOUR_MS, isHeld: isBackingUp },
     ),
-    startJob(ports, { name: 'Indexing texts', job: buildTextIndexes, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Indexing texts', job: buildTextIndexes, everyMs: MINUTE_MS, isHeld: isBackingUp }),
     startJob(ports, { name: 'Keeping bounds', job: withRoom(keepBounds), everyMs: 10 * MINUTE_MS }),
   ]
   return {
@@ -41,10 +46,18 @@ export function startUpkeep(ports: Watched): Upkeep {
   }
 }
 
+/** A job that is held does not wait longer: a backup may hang, and old data must go. */
+const MOST_HELD_MS = HOUR_MS
+
 type Job = {
   readonly name: string
   readonly job: typeof keepUp
   readonly everyMs: number
+  /**
+   * While it returns true the job rests, even in the middle. A backup reads one snapshot, and SQLite's log grows with
+   * every change meanwhile: what can wait should not be written then.
+   */
+  readonly isHeld?: () => boolean
   readonly clock?: Clock
 }
 
@@ -52,18 +65,26 @@ type Job = {
  * Runs a job a minute after the start, and again at this interval after it ended. Requests are served between its
  * slices; a failed run is repeated next time. `stop` waits for the slice under way.
  */
-export function startJob(ports: Needs, { name, job, everyMs, clock = systemClock }: Job): Upkeep {
+export function startJob(ports: Needs, { name, job, everyMs, isHeld = () => false, clock = systemClock }: Job): Upkeep {
   const due = createTimer(clock)
+  let heldMs = 0
   let isStopping = false
   let running = Promise.resolve()
   const runOnce = async () => {
+    const mustRest = () => heldMs < MOST_HELD_MS && isHeld()
+    let hasRested = mustRest()
+    const goesOn = () => {
+      hasRested ||= mustRest()
+      return !isStopping && !hasRested
+    }
     try {
-      const { pause, share } = createPace(() => !isStopping)
-      await job(ports, pause, share)
+      const { pause, share } = createPace(goesOn)
+      if (!hasRested) await job(ports, pause, share)
     } catch (error) {
       ports.log.error(`${name} failed`, { error })
     }
-    if (!isStopping) due.start(everyMs, run)
+    heldMs = hasRested ? heldMs + MINUTE_MS : 0
+    if (!isStopping) due.start(hasRested ? MINUTE_MS : everyMs, run)
   }
   const run = () => {
     running = runOnce()

@@ -56,3 +56,33 @@ test('stopping waits for the run under way and starts no other', async () => {
   clock.advance(60 * MINUTE)
   expect(ends).toHaveLength(1)
 })
+
+test('a job rests while it is held, also in the middle, and goes on a minute later; for an hour at most', async () => {
+  let isHeld = true
+  const goesOn: boolean[] = []
+  const job = async (_: unknown, pause: () => Promise<boolean>) => {
+    goesOn.push(await pause())
+    isHeld = true
+    goesOn.push(await pause())
+  }
+  const held = startJob(app.ports, { name: 'Something', job, everyMs: 10 * MINUTE, isHeld: () => isHeld, clock })
+  const runs = () => goesOn.length / 2
+  const pass = async (minutes: number) => {
+    for (let n = 0; n < minutes; n++) {
+      clock.advance(MINUTE)
+      // Lets the timer's run end, which starts the next one.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await pass(3)
+  expect(runs()).toBe(0)
+  isHeld = false
+  await pass(1)
+  await until(() => expect(goesOn).toEqual([true, false]))
+  await pass(10)
+  expect(runs()).toBe(1)
+  await pass(60)
+  // Nothing stops it in the middle now.
+  await until(() => expect(goesOn).toEqual([true, false, true, true]))
+  await held.stop()
+})
