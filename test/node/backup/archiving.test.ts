@@ -33,7 +33,9 @@ function fill(file: string, bytes: number): Buffer {
 }
 
 async function unpacked(archive: ReadableStream<Uint8Array>): Promise<Map<string, string>> {
-  const entries = await unpackTar(gunzipSync(await new Response(archive).bytes()))
+  const chunks: Uint8Array[] = []
+  for await (const chunk of archive) chunks.push(chunk)
+  const entries = await unpackTar(gunzipSync(Buffer.concat(chunks)))
   return new Map(entries.map(({ header, data }) => [header.name, Buffer.from(data ?? []).toString()]))
 }
 
