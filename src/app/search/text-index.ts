@@ -160,7 +160,10 @@ function merge({ db }: Store, table: TextTable, rows: number): Statement {
 /** Keeps the parts of an index few: to be called after each of many transactions that delete so many indexed rows. */
 export async function mergeAfter(store: Store, table: TextTable, rows: number): Promise<void> {
   // D1 works for other requests in the meantime, and the schedule merges.
-  if (store.batch === undefined && rows > 0) await store.atomic([merge(store, table, rows)], 'lazily')
+  if (store.batch !== undefined || rows === 0) return
+  // A merge takes about as long as the deletion before it.
+  await nextTurn()
+  await store.atomic([merge(store, table, rows)], 'lazily')
 }
 
 /** Indexes this share of a slice of rows below `from`. Returns where the next slice continues. */
