@@ -46,7 +46,7 @@ export function startUpkeep(ports: Watched): Upkeep {
   }
 }
 
-/** A job that is held does not wait longer: a backup may hang, and old data must go. */
+/** A job is held for this long at most: a backup may hang, and old data must go. */
 const MOST_HELD_MS = HOUR_MS
 
 type Job = {

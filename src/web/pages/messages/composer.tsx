@@ -101,7 +101,8 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
       sent.current = { request: '', key: '' }
       text.value = restOf(text.peek(), json.text)
       keepDraft(place, text.value)
-      replyTo.value = null
+      // Another one may have been chosen meanwhile.
+      if (replyTo.peek() === reply) replyTo.value = null
       onSent(message)
     })
   return { text, radio, action, submit }
