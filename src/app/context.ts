@@ -1,4 +1,5 @@
-import type { Mail, Outbound } from './alerts/outbox/ports.ts'
+import type { Mail, Outbound } from './alerts/destinations/ports.ts'
+import type { Syslog } from './audit/anchor/syslog-port.ts'
 import type { StoredSession, SessionStore } from './auth/sessions/store.ts'
 import type { Buckets } from './http/limits/buckets.ts'
 import type { PasswordHasher } from './auth/local/hasher.ts'
@@ -41,6 +42,8 @@ export interface Ports {
   readonly outbound: Outbound | null
   /** Null: no SMTP_URL, or a runtime without e-mail. */
   readonly mail: Mail | null
+  /** Null: a runtime without sockets. */
+  readonly syslog: Syslog | null
   /** The file of MAP_PMTILES, if the runtime has a disk. */
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is trusted; null: it always is. */
@@ -71,6 +74,7 @@ export const NO_PORTS = {
   compressor: null,
   outbound: null,
   mail: null,
+  syslog: null,
   mapArchive: null,
   clockWatch: null,
   disk: null,
@@ -83,8 +87,12 @@ export interface Ctx extends Ports {
   /** The header that names the caller's browser. */
   readonly userAgent?: string | undefined
   readonly viewer: Viewer | null
+  /** The request has an API token that is held; `viewer` is null then. */
+  readonly isTokenHeld?: true
   /** Revision of the nodes, if it was read together with the viewer. */
   readonly nodesRevision?: number
+  /** What `countToReview` returns, if the query of the viewer brought it. */
+  readonly toReview?: number
   /** The answer is a page that other sites may show in a frame. */
   readonly isEmbedded?: true
   /** Security headers of this answer, instead of the usual ones of the same names. */

@@ -1,5 +1,6 @@
 /** Columns of text that hold JSON, as `table.column`. */
 export const JSON_COLUMNS: ReadonlySet<string> = new Set([
+  'account_letters.details',
   'alert_destinations.settings',
   'alert_rules.rule',
   'api_tokens.scopes',
@@ -14,6 +15,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'packets.payload',
   'passkeys.transports',
   'provider_roles.permissions',
+  'reset_requests.known_to',
   'settings.value',
   'traceroutes.route',
   'users.channels',

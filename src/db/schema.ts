@@ -1,6 +1,7 @@
 export * from './schema/accounts/accounts.ts'
 export * from './schema/accounts/factors.ts'
 export * from './schema/accounts/identities.ts'
+export * from './schema/accounts/letters.ts'
 export * from './schema/alerts.ts'
 export * from './schema/automation.ts'
 export * from './schema/derived/row-counts.ts'
@@ -24,7 +25,11 @@ export const EPHEMERAL_TABLES = [
   'sessions',
   'provider_sessions',
   'provider_logouts',
+  'provider_cutoffs',
   'invitations',
+  'mail_links',
+  'account_letters',
+  'reset_requests',
   'rate_limits',
   'revisions',
   'collector_outbox',

@@ -32,6 +32,27 @@ export interface Store {
   version(): number | null
 }
 
+const indexing = new WeakSet<Statement>()
+const counting = new WeakSet<Statement>()
+
+/** Marks a statement that writes to a text index, and perhaps only if the statement before it changed a row. */
+export function noteIndexing(statement: Statement, isCounting: boolean): Statement {
+  indexing.add(statement)
+  if (isCounting) counting.add(statement)
+  return statement
+}
+
+/**
+ * Throws if a statement that reads `changes()` follows one that writes to a text index: SQLite writes what the index
+ * has pending before it runs the later one, and `changes()` then counts those rows.
+ */
+export function refuseMiscount(all: readonly Statement[]): void {
+  const first = all.findIndex((statement) => indexing.has(statement))
+  if (first !== -1 && all.slice(first + 1).some((statement) => counting.has(statement))) {
+    throw new Error('onlyIfChanged comes after another audit entry: use onlyIf, and record before the change')
+  }
+}
+
 /** A prepared query, in the form of both drivers. */
 type Prepared = {
   run(values?: Record<string, unknown>): unknown

@@ -1,5 +1,5 @@
 import { drizzle } from 'drizzle-orm/d1'
-import type { Db, Store } from '../db/store.ts'
+import { type Db, refuseMiscount, type Store } from '../db/store.ts'
 
 /** The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here. */
 export function d1Store(database: D1Database): Store {
@@ -9,6 +9,7 @@ export function d1Store(database: D1Database): Store {
     db: asDb(db),
     // D1 runs a batch as one transaction. It refuses BEGIN and decides itself when a commit reaches its disks.
     atomic: async (all) => {
+      refuseMiscount(all)
       await db.batch(all)
     },
     // D1 refuses the pragmas that count pages, but returns the size with the answer to each batch.

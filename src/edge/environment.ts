@@ -1,4 +1,5 @@
-import { type Config, parseConfig } from '../app/config/config.ts'
+import { type Config, namesOfVariables, parseConfig } from '../app/config/config.ts'
+import { findUnknown, type UnknownVariable } from '../app/config/unknown.ts'
 
 /** The bindings to D1 and to the files of the web application, and the variables and secrets of `src/app/config/config.ts`. */
 export type Env = { readonly DB: D1Database; readonly ASSETS: Fetcher; readonly [variable: string]: unknown }
@@ -9,6 +10,7 @@ export type Environment =
       readonly config: Config
       /** Variables that are set but have no meaning here. */
       readonly ignored: readonly string[]
+      readonly unknown: readonly UnknownVariable[]
     }
   | { readonly ok: false; readonly problems: readonly string[] }
 
@@ -17,17 +19,27 @@ export function readEnvironment(env: Env): Environment {
   const parsed = parseConfig(env)
   const problems = [...missingBinding(env), ...(parsed.ok ? unfitForEdge(parsed.config) : parsed.problems)]
   if (!parsed.ok || problems.length > 0) return { ok: false, problems }
-  return { ok: true, config: parsed.config, ignored: Object.keys(env).filter(isNodeOnly) }
+  return {
+    ok: true,
+    config: parsed.config,
+    ignored: Object.keys(env).filter(isNodeOnly),
+    unknown: findUnknown(env, namesOfVariables(env)),
+  }
 }
 
 function missingBinding({ DB }: Partial<Env>): string[] {
   return DB === undefined ? ['DB: found nothing, expected a binding to a D1 database'] : []
 }
 
-function unfitForEdge({ SESSION_SECRET, SESSION_STORE, PROXY_AUTH_HEADER }: Config): string[] {
+function unfitForEdge({ SESSION_SECRET, SESSION_STORE, PROXY_AUTH_HEADER, AUDIT_ANCHOR_URL }: Config): string[] {
   const problems: string[] = []
   if (PROXY_AUTH_HEADER !== null) {
     problems.push('PROXY_AUTH_HEADER: found a name, expected nothing, as the edge knows no addresses of proxies')
+  }
+  if (AUDIT_ANCHOR_URL !== null && AUDIT_ANCHOR_URL.kind !== 'webhook') {
+    problems.push(
+      'AUDIT_ANCHOR_URL: found syslog or an e-mail address, expected an https URL, the only kind on the edge',
+    )
   }
   if (SESSION_SECRET.length === 0) {
     problems.push(

@@ -1,5 +1,5 @@
-import { type Outbound, type OutboundAnswer, SendFailure } from '../app/alerts/outbox/ports.ts'
-import { isPublicAddress } from '../app/alerts/outbox/public-address.ts'
+import { type Outbound, type OutboundAnswer, SendFailure } from '../app/alerts/destinations/ports.ts'
+import { isPublicAddress } from '../app/alerts/destinations/public-address.ts'
 
 const TOTAL_MS = 10_000
 const MAX_ANSWER_BYTES = 64 * 1024

@@ -1,8 +1,11 @@
 import type { Pause } from '../app/upkeep/slices.ts'
 import { evaluateRules } from '../app/alerts/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
+import { anchorAudit } from '../app/audit/anchor/anchor.ts'
 import { sealAudit } from '../app/audit/chain.ts'
+import { checkAuditHead } from '../app/audit/head.ts'
 import { sweepProviderSessions } from '../app/auth/oidc/ending.ts'
+import { resealAll } from '../app/auth/reseal.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
 import { buildTextIndexes } from '../app/search/text-index.ts'
@@ -14,6 +17,8 @@ import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
  * (developers.cloudflare.com/d1/platform/limits). The next run continues.
  */
 const SLICES = 75
+/** Deliveries to AUDIT_ANCHOR_URL in one run. */
+const DELIVERIES = 10
 /** How often wrangler.toml fires the trigger. */
 const EVERY_MS = 10 * MINUTE_MS
 
@@ -28,7 +33,19 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   await keepUp(ports, countSlices())
   await keepBounds(ports, countSlices())
   await buildTextIndexes(ports, countSlices())
-  if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
+  if (scheduledTime % HOUR_MS < EVERY_MS) {
+    await checkAuditHead(ports)
+    await deleteOld(ports, countSlices())
+    await resealAll(ports, countSlices())
+  }
+}
+
+/** Seals the audit log and delivers what is due to AUDIT_ANCHOR_URL. Each delivery is one request of the run. */
+export async function runAnchor(ports: Parameters<typeof anchorAudit>[0]): Promise<void> {
+  if (ports.config.AUDIT_ANCHOR_URL === null) return
+  await sealAudit(ports.store, countSlices())
+  let left = DELIVERIES
+  await anchorAudit(ports, async () => --left > 0)
 }
 
 /** Evaluates the alert rules and sends what is due. */

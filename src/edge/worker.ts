@@ -22,7 +22,7 @@ import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
-import { runAlerts, runSchedule } from './schedule.ts'
+import { runAlerts, runAnchor, runSchedule } from './schedule.ts'
 import { discardBody } from './unread-body.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
@@ -51,8 +51,11 @@ function serviceOf(env: Env): Service {
 function start(env: Env): Service {
   const environment = readEnvironment(env)
   if (!environment.ok) return { ok: false, log: consoleLog(null), problems: environment.problems }
-  const { config, ignored } = environment
+  const { config, ignored, unknown } = environment
   const log = consoleLog(config)
+  for (const { name, hint } of unknown) {
+    log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
+  }
   if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
   const ports = portsFrom(env.DB, config, log)
   const app = createApp(() => ports)
@@ -203,6 +206,7 @@ export default {
       await refuseNewer(service.ports)
       if (cron !== EACH_MINUTE) await runSchedule(service.ports, scheduledTime)
       await runAlerts(service.ports)
+      await runAnchor(service.ports)
     } catch (error) {
       service.ports.log.error('The scheduled run failed', { error })
       // The platform logs errors with their cause, and a failed query ends with its bound values.

@@ -118,4 +118,7 @@ const PRESET_NAMES: ReadonlyMap<Preset, string> = new Map([
   [Preset.LITE_SLOW, 'LiteSlow'],
   [Preset.NARROW_FAST, 'NarrowFast'],
   [Preset.NARROW_SLOW, 'NarrowSlow'],
+  [Preset.TINY_FAST, 'TinyFast'],
+  [Preset.TINY_SLOW, 'TinySlow'],
+  [Preset.MEDIUM_TURBO, 'MediumTurbo'],
 ])

@@ -50,6 +50,8 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
+  /** The sender does not allow it to be passed on by MQTT: *OK to MQTT* is off. Firmware before 2.5 does not say. */
+  readonly isWithheld: boolean
   /** XEdDSA signature by the sender's key, as received: neither its validity nor its length of 64 bytes is checked. */
   readonly signature: Uint8Array | null
   /** The radio reports that it verified the signature. Worthless if the report does not come from our own radio. */
@@ -97,6 +99,9 @@ function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
   return rxSnr === 0 && rxRssi === undefined ? null : rxSnr
 }
 
+/** The bit of `bitfield` by which a sender allows that MQTT gateways pass its packet on. */
+const OK_TO_MQTT = 1
+
 type Content = Pick<
   Packet,
   | 'port'
@@ -106,6 +111,7 @@ type Content = Pick<
   | 'replyId'
   | 'isEmoji'
   | 'bitfield'
+  | 'isWithheld'
   | 'signature'
   | 'bytes'
   | 'payload'
@@ -125,6 +131,7 @@ function decodeContent(packet: MeshPacket, now: number): Content {
     replyId: data.replyId || null,
     isEmoji: data.emoji !== 0,
     bitfield: data.bitfield ?? null,
+    isWithheld: data.bitfield !== undefined && (data.bitfield & OK_TO_MQTT) === 0,
     signature: data.xeddsaSignature.length === 0 ? null : data.xeddsaSignature,
     bytes: mayHoldSecrets(data.portnum) ? new Uint8Array(0) : data.payload,
     payload: decodePayload(data, now),
@@ -139,6 +146,7 @@ const NOTHING_DECODED = {
   replyId: null,
   isEmoji: false,
   bitfield: null,
+  isWithheld: false,
   signature: null,
   payload: { kind: 'encrypted' },
 } as const

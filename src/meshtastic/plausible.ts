@@ -48,6 +48,11 @@ const INVISIBLE =
   /\u034f|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|^[\u200c\u200d]|[\u200c\u200d]$|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}\u200c\u200d][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}]/u
 const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
 
+/** A faulty client may leave a control character in a name; marks of direction are written on purpose. */
+function withoutControls(name: string): string {
+  return name.replaceAll(/\p{Cc}/gu, '').trim()
+}
+
 /** Whether a radio can have this name. */
 export function isName(text: string, most: number): boolean {
   return text.length <= most * 2 && [...text].length <= most && !UNPRINTABLE.test(text) && !INVISIBLE.test(text)
@@ -63,11 +68,11 @@ export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; r
   switch (fact.type) {
     case 'packet': {
       const packet = checkPacket(fact.packet, refuse)
-      return { fact: refused.length === 0 ? fact : { ...fact, packet }, refused }
+      return { fact: { ...fact, packet }, refused }
     }
     case 'node-info': {
       const node = checkNode(fact.node, refuse)
-      return { fact: refused.length === 0 ? fact : { ...fact, node }, refused }
+      return { fact: { ...fact, node }, refused }
     }
     case 'channel': {
       const { channel } = fact
@@ -179,7 +184,8 @@ function checkNames<T extends { readonly longName: string | null; readonly short
   const check = (field: string, name: string | null, most: number) => {
     if (name === null || isName(name, most)) return name
     refuse(field)
-    return null
+    const clean = withoutControls(name)
+    return clean !== '' && isName(clean, most) ? clean : null
   }
   return {
     longName: check('longName', longName, MOST_LONG_NAME),
@@ -205,8 +211,15 @@ function checkCell({ precisionBits }: { readonly precisionBits: number | null },
   return { precisionBits: within('precisionBits', precisionBits, [0, MOST_PRECISION_BITS], refuse) }
 }
 
+/** Volts. Where no battery is connected, the converter measures a little less than nothing. */
+const LEAST_VOLTAGE = -0.05
+
 function checkMetrics(metrics: readonly Metric[], refuse: Refuse): readonly Metric[] {
-  return metrics.filter(([name, value]) => {
+  const levelled = metrics.map(([name, value]): Metric => {
+    const isNothing = name.endsWith('.voltage') && value < 0 && value >= LEAST_VOLTAGE
+    return isNothing ? [name, 0] : [name, value]
+  })
+  return levelled.filter(([name, value]) => {
     const field = name.slice(name.lastIndexOf('.') + 1)
     const range = Object.hasOwn(RANGES, field) ? RANGES[field] : undefined
     return range === undefined || within(field, value, range, refuse) !== null

@@ -35,8 +35,10 @@ function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {
   switch (variant.case) {
     case 'packet':
       return { type: 'packet', packet: decodePacket(variant.value, now), replayed }
-    case 'myInfo':
-      return { type: 'my-info', nodeNum: variant.value.myNodeNum, nodedbCount: variant.value.nodedbCount }
+    case 'myInfo': {
+      const { myNodeNum: nodeNum, nodedbCount, rebootCount } = variant.value
+      return { type: 'my-info', nodeNum, nodedbCount, rebootCount: rebootCount || null }
+    }
     case 'nodeInfo':
       return { type: 'node-info', node: decodeNode(variant.value, now) }
     case 'metadata':

@@ -6,8 +6,13 @@ import type { NodeUser } from './payload/user.ts'
 
 /** The content of one message of a radio. */
 export type RadioFact =
-  /** First of a handshake: which node the radio is. */
-  | { readonly type: 'my-info'; readonly nodeNum: number; readonly nodedbCount: number }
+  /** First of a handshake: which node the radio is. `rebootCount`: how often it has started; null: it does not count. */
+  | {
+      readonly type: 'my-info'
+      readonly nodeNum: number
+      readonly nodedbCount: number
+      readonly rebootCount: number | null
+    }
   | { readonly type: 'node-info'; readonly node: NodeFacts }
   | { readonly type: 'metadata'; readonly metadata: Metadata }
   | { readonly type: 'channel'; readonly channel: ChannelInfo }

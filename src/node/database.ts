@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
-import type { Db, Statement, Store } from '../db/store.ts'
+import { type Db, refuseMiscount, type Statement, type Store } from '../db/store.ts'
 import { latestTime } from './migrations.ts'
 import { refuseDatabase, StartRefused } from './start/problems.ts'
 
@@ -159,6 +159,7 @@ function closeFlushed(sqlite: Database.Database): void {
 }
 
 function runAll(sqlite: Database.Database, all: readonly Statement[]): void {
+  refuseMiscount(all)
   sqlite
     .transaction(() => {
       for (const statement of all) runNow(statement)

@@ -1,11 +1,12 @@
 import type { MapArchive, OpenMapArchive } from '../app/mesh/map/archive.ts'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Config } from '../app/config/config.ts'
 import { AppError } from '../app/http/errors.ts'
 import type { ByteRange } from '../app/mesh/map/byte-range.ts'
 import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'
-import { hasCode } from './backup/folder/error-code.ts'
+import { hasCode } from './disk/error-code.ts'
 import { StartRefused } from './start/problems.ts'
 
 const CHUNK_BYTES = 256 * 1024
@@ -50,7 +51,7 @@ async function openFile(path: string): Promise<OpenMapArchive> {
     return {
       header,
       size: Number(stat.size),
-      etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
+      etag: `"${createHash('sha256').update(`${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs}`).digest('hex').slice(0, 32)}"`,
       stream: (range) => streamRange(file, range),
       close: () => file.close(),
     }

@@ -2,15 +2,19 @@ import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { sweepProviderSessions } from '../app/auth/oidc/ending.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
+import { warnWithoutAddress } from '../app/auth/mail/account-mail.ts'
 import { createProviders } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
+import { checkAuditHead } from '../app/audit/head.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { systemClock } from './clock.ts'
 import { watchClock } from '../app/upkeep/clock-watch.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { resealAll } from '../app/auth/reseal.ts'
+import { eachTurn } from '../app/upkeep/slices.ts'
 import { warnIfNobodyEnters } from '../app/users/ways-in.ts'
 import { RestoreRefused } from './backup/folder/damage.ts'
 import { startAlerting } from './alerts/alerting.ts'
@@ -19,10 +23,10 @@ import { openOutbound } from './alerts/outbound.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/folder/lock.ts'
-import { openReserve } from './upkeep/disk.ts'
+import { openReserve } from './disk/reserve.ts'
 import { createAddressing } from './http/client-address.ts'
 import { openDatabase } from './database.ts'
-import { readConfig } from './start/environment.ts'
+import { readConfig, unknownVariables } from './start/environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
 import { openMapArchive } from './map-archive.ts'
@@ -33,6 +37,7 @@ import { startSealing } from './upkeep/sealing.ts'
 import { keptSessionSecret } from './start/secret.ts'
 import { openSessions } from './sessions.ts'
 import { zlibCompressor } from './http/compressor.ts'
+import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
@@ -61,6 +66,9 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     now: clock.now,
     write: (line) => process.stdout.write(`${line}\n`),
   })
+  for (const { name, hint } of unknownVariables(env)) {
+    log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
+  }
   try {
     prepareDataDir(parsed.config.DATA_DIR)
     await start(withSecret(config), log)
@@ -113,6 +121,7 @@ async function start(config: Config, log: Log): Promise<void> {
     compressor: zlibCompressor(),
     outbound,
     mail,
+    syslog: openSyslog(),
     mapArchive: await openMapArchive(config),
     clockWatch,
     version: readAppVersion(),
@@ -140,6 +149,11 @@ async function start(config: Config, log: Log): Promise<void> {
   isOpen = true
   open()
   await warnIfNobodyEnters(ports)
+  await checkAuditHead(ports)
+  void resealAll(ports, eachTurn).catch((error: unknown) => {
+    log.error('What an earlier SESSION_SECRET sealed could not be sealed anew; the next start tries again', { error })
+  })
+  warnWithoutAddress(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports, clock)
   const reserving = disk.keep()

@@ -49,3 +49,6 @@ export const MAX_ATTRIBUTION = 300
 /** Event streams of anonymous callers that one process keeps open, of all and of one address. */
 export const MAX_PUBLIC_STREAMS = 1000
 export const MAX_PUBLIC_STREAMS_OF_ADDRESS = 10
+
+/** Gateways listed for one suspected node: further ones can be made up. */
+export const MOST_SUSPICIONS = 20

@@ -22,6 +22,8 @@ export const PAGES = {
   settings: /^\/settings$/,
   account: /^\/account$/,
   signIn: /^\/login$/,
+  forgot: /^\/forgot-password$/,
+  mailLink: /^\/link$/,
   embedMap: /^\/embed\/map$/,
   embedNode: /^\/embed\/node\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
 } as const

@@ -137,8 +137,15 @@ export function humanize(name: string): string {
   return capital(words)
 }
 
+const METRIC_NAMES: Readonly<Record<string, string>> = {
+  'paxcounter.wifi': 'People counted by Wi-Fi',
+  'paxcounter.ble': 'People counted by Bluetooth',
+}
+
 /** `deviceMetrics.batteryLevel` as `Battery level`, with its group if `among` contains two metrics of that name. */
 export function metricName(metric: string, among: readonly string[] = []): string {
+  const known = Object.hasOwn(METRIC_NAMES, metric) ? METRIC_NAMES[metric] : undefined
+  if (known !== undefined) return known
   const [variant = '', name = metric] = metric.split('.')
   const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
   const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))

@@ -13,7 +13,7 @@ import { keepTime } from './parts/age.tsx'
 import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
-import { Shell } from './parts/shell/shell.tsx'
+import { Shell } from './shell/shell.tsx'
 import { MapPage, mayOpen, nameNeed, NodePage, ROUTES } from './pages/routes.tsx'
 import { later } from './parts/list/later.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
@@ -46,6 +46,8 @@ import { applyTheme } from './theme.ts'
 const RETRY_MS = 3000
 
 const NewPasswordPage = later(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
+const MailLinkPage = later(async () => (await import('./pages/account/mail-link.tsx')).MailLinkPage)
+const ForgotPage = later(async () => (await import('./pages/account/forgot.tsx')).ForgotPage)
 const ProofAsker = later(async () => (await import('./parts/proof.tsx')).ProofAsker)
 const RecoveryCodes = later(async () => (await import('./parts/recovery-codes.tsx')).RecoveryCodes)
 const EnrolPage = later(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
@@ -66,10 +68,12 @@ function Screen() {
   const known = status.value
   if (known === null) return statusError.value === null ? <Starting /> : <Unreachable />
   if (isEmbedded) return <Embedded />
+  if (PAGES.mailLink.test(place.value.path)) return <MailLinkPage />
+  if (PAGES.forgot.test(place.value.path) && !known.authenticated) return <ForgotPage />
   if (!known.authenticated && (!isStranger.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
   if (known.secondFactor.isMissing) return <EnrolPage />
-  if (place.value.path === '/login') return <FromSignIn />
+  if (place.value.path === '/login' || PAGES.forgot.test(place.value.path)) return <FromSignIn />
   return (
     <Shell key={readerKey.value}>
       <CurrentPage />

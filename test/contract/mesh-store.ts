@@ -22,7 +22,16 @@ import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { readTrafficHours } from '../support/mesh/traffic-hours.ts'
-import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
+import {
+  channels,
+  forgottenNodes,
+  gateways,
+  metrics,
+  nodes,
+  packets,
+  positions,
+  telemetry,
+} from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
@@ -34,6 +43,7 @@ import { describeChannel } from '../../src/meshtastic/config/settings.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import {
   FAR,
+  heard,
   packet,
   position,
   store as storePackets,
@@ -50,6 +60,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
   const count = (table: SQLiteTable) => open().db.$count(table)
   const reader = () => ({
     store: open(),
+    config: { SESSION_SECRET: ['a secret of this store, of 32 characters'] },
     viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW },
     now: () => NOW,
   })
@@ -92,7 +103,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(first.messages).toHaveLength(8)
       expect(first.messages[0]).toMatchObject({ text: 'dm to C', emoji: false, pkiEncrypted: true })
       const rows = [await count(telemetry), await count(metrics), await count(channels)]
-      expect(rows).toStrictEqual([34, 13, 24])
+      expect(rows).toStrictEqual([42, 17, 24])
       await play()
       expect(await told()).toStrictEqual(first)
       expect([await count(telemetry), await count(metrics), await count(channels)]).toStrictEqual(rows)
@@ -111,7 +122,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
 
     it('stores routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
       // The recordings only contain a request that passes by.
-      expect(await listTraceroutes(reader(), { limit: 10 })).toStrictEqual([])
+      expect(await listTraceroutes(reader(), { limit: 10 })).toStrictEqual({ traceroutes: [], nextBefore: null })
       const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
       const neighbors = create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: 7, snr: 2.5 }] })
       const point = create(WaypointSchema, { id: 3, latitudeI: 5, longitudeI: 6, name: 'Hut' })
@@ -126,7 +137,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         { at: NOW },
       )
       const answered = { state: 'delivered', route: [7], snrTowards: [6, null] }
-      expect(await listTraceroutes(reader(), { limit: 10, node: 9 })).toMatchObject([answered])
+      expect(await listTraceroutes(reader(), { limit: 10, node: 9 })).toMatchObject({ traceroutes: [answered] })
       expect(await listNeighbors(reader())).toMatchObject([{ nodeNum: FAR, neighborNum: 7, snr: 2.5 }])
       expect(await listWaypoints(reader())).toMatchObject([{ id: 3, name: 'Hut' }])
       expect((await listChannels(open(), null, WHOLE_VIEW)).map(({ index }) => index)).toStrictEqual([
@@ -165,7 +176,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const later = NOW + 1
       const cutoffs = { telemetry: later, positions: later, messages: later }
       const deleted = await deleteExpired(open(), cutoffs, async () => true)
-      expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 8 })
+      expect(deleted).toStrictEqual({ telemetry: 42, positions: 1, messages: 8 })
       expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
       expect(await listMessages(open(), { limit: 1 }, WHOLE_VIEW)).toBe('{"messages":[],"nextBefore":null}')
     })
@@ -307,6 +318,48 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const left = await listChannels(open(), ['late-hill'], WHOLE_VIEW)
       expect(left.filter(({ source }) => source === loud.name)).toHaveLength(100)
       expect(left.filter(({ source }) => source === 'late-hill')).toHaveLength(8)
+    })
+
+    it('keeps room for the known gateways of a broker, and forgets the invented ones', async () => {
+      const broker = { kind: 'mqtt', name: 'mqtt://crowded' } as const
+      const ingest = createIngest(open())
+      const through = (gateway: number, from: number, at: number) => {
+        const each = heard(packet(text('hi'), { from }), { at, source: broker })
+        return { ...each, event: { ...each.event, gateway } }
+      }
+      const invented = Array.from({ length: 200 }, (_, n) => 0xb000 + n)
+      for (const day of [0, 1, 2]) await ingest.store([through(0xa1, 0xa1, NOW + day * DAY_MS)])
+      await ingest.store(invented.map((gateway) => through(gateway, gateway, NOW + 2 * DAY_MS)))
+      await ingest.store([through(0xa1, 0xa2, NOW + 2 * DAY_MS)])
+      const kept = await open().db.select().from(gateways).orderBy(gateways.id)
+      expect(kept).toHaveLength(101)
+      expect(kept[0]).toMatchObject({ gateway: 0xa1, days: 3, taken: 1 })
+      expect(kept[1]).toMatchObject({ gateway: 0xb000, days: 1, taken: 0 })
+    })
+
+    it('draws a chart from hourly values where the measurements are gone, by channel', async () => {
+      const at = NOW - 20 * DAY_MS
+      const paxcounter = { portnum: PortNum.PAXCOUNTER_APP, payload: Uint8Array.of(0x08, 7, 0x10, 3, 0x18, 60) }
+      await storePackets(createIngest(open()), [packet(paxcounter, { from: 0xc1 })], { at })
+      expect(await rollUp(open(), async () => true)).toBeGreaterThan(0)
+      await open().db.delete(telemetry)
+      const range = {
+        nodeNum: 0xc1,
+        metric: 'paxcounter.wifi',
+        from: at - DAY_MS / 2,
+        to: at + DAY_MS / 2,
+        points: 100,
+      }
+      const seenOn = async (channel: number) => {
+        const view = {
+          channels: { read: [channel], write: [] },
+          direct: { read: false, write: false },
+          hidden: new Set<number>(),
+        }
+        return (await readSeries({ ...reader(), viewer: { permissions: ALL_PERMISSIONS, view } }, range)).series.length
+      }
+      expect((await readSeries(reader(), range)).series).toHaveLength(1)
+      expect([await seenOn(0), await seenOn(5)]).toStrictEqual([1, 0])
     })
   })
 }

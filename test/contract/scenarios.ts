@@ -5,6 +5,7 @@ import { configurationScenarios } from './scenarios/configuration-scenarios.ts'
 import { factorScenarios } from './scenarios/factor-scenarios.ts'
 import { ingestScenarios } from './scenarios/ingest-scenarios.ts'
 import { meshScenarios } from './scenarios/mesh-scenarios.ts'
+import { outliveScenarios } from './scenarios/outlive-scenarios.ts'
 import { requestScenarios } from './scenarios/request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
 import { sharingScenarios } from './scenarios/sharing-scenarios.ts'
@@ -31,6 +32,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('signing in', () => signInScenarios(admin))
     describe('second factors', () => factorScenarios(admin))
     describe('users', () => userScenarios(admin))
+    describe('what outlives its right', () => outliveScenarios(admin))
     describe('audit', () => auditScenarios(admin))
     describe('the mesh', () => meshScenarios(admin))
     describe('automation', () => automationScenarios(admin))

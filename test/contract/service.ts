@@ -1,4 +1,6 @@
 import { expect } from 'vitest'
+import { createApp } from '../../src/app/app.ts'
+import { documentCheck } from '../support/documented.ts'
 
 /** A running service on any runtime. */
 export type Service = {
@@ -37,6 +39,20 @@ export type Client = {
 
 let addresses = 0
 
+const { routes } = createApp(() => {
+  throw new Error('only its routes are needed')
+})
+const check = documentCheck(routes)
+
+/** Every answer of the API is as its document says, on every runtime and for everybody. */
+async function checkDocumented(method: string, path: string, { status, headers }: Response, text: string) {
+  if (!path.startsWith('/api/')) return
+  const plain = new Headers(headers)
+  // `fetch` has decompressed it.
+  plain.delete('content-encoding')
+  await check(method, path, new Response(text === '' ? null : text, { status, headers: plain }))
+}
+
 /** A client whose address no other client has. */
 export function createClient(service: Service): Client {
   const address = `198.51.100.${++addresses}`
@@ -58,6 +74,7 @@ export function createClient(service: Service): Client {
       const set = response.headers.getSetCookie().find((cookie) => cookie.startsWith('mesh_session='))
       if (set !== undefined) client.cookie = /max-age=0/i.test(set) ? null : (set.split(';')[0] ?? null)
       const text = await response.text()
+      await checkDocumented(method, path, response, text)
       const isJson = /[/+]json$/.test(response.headers.get('content-type') ?? '')
       return {
         status: response.status,

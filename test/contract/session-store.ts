@@ -18,6 +18,7 @@ function session(id: number, changes: Partial<StoredSession> = {}): StoredSessio
     oidcIssuer: null,
     authenticatedAt: null,
     factors: null,
+    factorAt: null,
     ...changes,
   }
 }

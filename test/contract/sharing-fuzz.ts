@@ -1,7 +1,17 @@
 import * as fc from 'fast-check'
 import { item } from '../support/mesh/delivery.ts'
-import { packet, text } from '../support/mesh/mesh.ts'
-import { type Eyes, KINDS, markOf, maySee, packetOf, type Said } from '../support/mesh/said.ts'
+import { LOCAL, packet, text } from '../support/mesh/mesh.ts'
+import {
+  type Eyes,
+  isDirect,
+  isPublic,
+  KINDS,
+  markOf,
+  maySee,
+  packetOf,
+  recipientOf,
+  type Said,
+} from '../support/mesh/said.ts'
 import { ADMIN_PASSWORD, type Client, createClient, makeUser, type Service, signIn } from './service.ts'
 
 /** Meshes that are there at the same time, each with its own nodes and channels: a radio has eight channels. */
@@ -18,7 +28,7 @@ const DAY = 86_400_000
 const READ = { read: true, write: false }
 const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics newcomers deleted_nodes'
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics channel_hearings newcomers deleted_nodes'
 
 type Viewer = {
   /** The channels of each mesh, counted from 0; all channels if `seesAll`. */
@@ -40,6 +50,8 @@ const someMesh = fc.array(
     node: fc.integer({ min: 0, max: NODES_EACH - 1 }),
     channel: fc.integer({ min: 0, max: CHANNELS_EACH - 1 }),
     isDirect: fc.boolean(),
+    recipient: fc.option(fc.integer({ min: 0, max: NODES_EACH - 1 }), { nil: undefined }),
+    isWithheld: fc.boolean(),
   }),
   { minLength: 1, maxLength: 14 },
 )
@@ -106,12 +118,17 @@ export async function fuzzSharing(
       ...compare(seen, all, (said) => maySeeOf(eyes, said, hidden)),
       ...(eyes.seesHidden ? [] : naming(seen, hidden)),
     ].map((one) => ({ round, viewer: `user ${JSON.stringify(eyes)}`, ...one }))
+    const isHeard = (num: number) => all.some((said) => said.nodeNum === num && isPublic(said, shown))
     const ofStranger = [
       ...compare(told, all, (said, index) => {
         const isReplaced = said.kind === 'neighbors' && all.some((later, at) => at > index && isSameReport(later, said))
-        return !isReplaced && maySeeOf({ read: shown, direct: false, seesHidden: false }, said, hidden)
+        return (
+          !isReplaced &&
+          said.isWithheld !== true &&
+          maySeeOf({ read: shown, direct: false, seesHidden: false }, said, hidden)
+        )
       }),
-      ...naming(told, hidden),
+      ...naming(told, new Set(NODES.filter((num) => hidden.has(num) || !isHeard(num)))),
     ].map((one) => ({ round, viewer: `stranger ${JSON.stringify(shown)}`, ...one }))
     found.meshes += TOGETHER
     found.items += all.length
@@ -128,7 +145,8 @@ type Placed = Said & { readonly nodeNum: number }
 
 function placed(said: Said, mesh: number): Placed {
   const nodeNum = NODES[mesh * NODES_EACH + said.node] ?? FIRST_NODE
-  return { ...said, channel: mesh * CHANNELS_EACH + said.channel, nodeNum }
+  const recipient = said.recipient === undefined ? undefined : mesh * NODES_EACH + said.recipient
+  return { ...said, channel: mesh * CHANNELS_EACH + said.channel, recipient, nodeNum }
 }
 
 const numbersOf = (channels: readonly (readonly number[])[]) =>
@@ -138,6 +156,7 @@ const isSameReport = (a: Placed, b: Placed) => a.kind === b.kind && a.nodeNum ==
 
 function maySeeOf(eyes: Eyes, { nodeNum, ...said }: Placed, hidden: ReadonlySet<number>): boolean {
   if (!eyes.seesHidden && hidden.has(nodeNum)) return false
+  if (!eyes.seesHidden && isDirect(said) && hidden.has(recipientOf(said, NODES))) return false
   return maySee({ ...eyes, seesHidden: true }, said, hidden)
 }
 
@@ -152,8 +171,9 @@ async function play(
   await service.sql('delete from nodes')
   const start = Date.now() - 600_000
   const told = [
-    ...NODES.map((from) => packet(text('hello'), { from })),
-    ...all.map((said, index) => packetOf(said, index, said.nodeNum)),
+    // For nobody else: what they say afterwards decides where they were heard.
+    ...NODES.map((from) => packet(text('hello'), { from, to: LOCAL })),
+    ...all.map((said, index) => packetOf(said, index, said.nodeNum, NODES)),
   ]
   const packets = told.map((one, index) => ({ data: item(one), receivedAt: start + 1000 * index }))
   const { status, body } = await createClient(service).send(

@@ -120,13 +120,14 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
         oidcIssuer: null,
         authenticatedAt: null,
         factors: null,
+        factorAt: null,
       }
       const session = { id: 1, tokenHash: 'a hash', userId: row.id, epoch: row.sessionEpoch, ...at }
       const [permissions, mustChangePassword] = [ALL_PERMISSIONS, false]
       const secondFactor = { isSetUp: false, resetAt: null }
       const credential = { kind: 'session', session } as const
       const viewer: Viewer = {
-        user: row,
+        user: { ...row, emailVerified: false },
         permissions,
         scope: WHOLE_SCOPE,
         view: WHOLE_VIEW,

@@ -243,7 +243,12 @@ export function textSearchContract(name: string, open: () => Store, runs: number
           new TextDecoder().decode(
             (
               await listNodes(
-                { store: open(), viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW }, now: () => NOW },
+                {
+                  store: open(),
+                  config: { SESSION_SECRET: ['a secret of this store, of 32 characters'] },
+                  viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW },
+                  now: () => NOW,
+                },
                 { limit: 10, q },
               )
             ).body.bytes,

@@ -2,12 +2,14 @@ import { describeCertified } from '../contract/oidc/certified-scenarios.ts'
 import { describeEnding } from '../contract/oidc/ending-scenarios.ts'
 import { describeGroups } from '../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../contract/oidc/linking-scenarios.ts'
+import { describeMixUp } from '../contract/oidc/mix-up-scenarios.ts'
 import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
 import { openOidcWorkerd } from './oidc-workerd.ts'
 
 describeOidc('workerd', openOidcWorkerd)
 describeProviders('workerd', openOidcWorkerd)
+describeMixUp('workerd', openOidcWorkerd)
 describeLinking('workerd', openOidcWorkerd)
 describeEnding('workerd', openOidcWorkerd)
 describeGroups('workerd', openOidcWorkerd)

@@ -118,8 +118,11 @@ describe('one worker, asked by one test after the other', () => {
   test('the cron trigger removes expired data and nothing else', async () => {
     const client = await signIn(workerd, 'admin', ADMIN_PASSWORD)
     const kept = await workerd.sql('select count(*) as n from sessions')
-    await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null, null, null)")
-    await workerd.sql("insert into rate_limits values ('old', 3, 2), ('new', 3, 8640000000000000)")
+    await workerd.sql(`insert into sessions (id, token_hash, user_id, epoch, created_at, last_seen_at, expires_at)
+      values (1, 'old', 1, 0, 1, 1, 2)`)
+    await workerd.sql(
+      "insert into rate_limits (key, count, expires_at) values ('old', 3, 2), ('new', 3, 8640000000000000)",
+    )
     await workerd.runSchedule()
     expect(await workerd.sql('select count(*) as n from sessions')).toEqual(kept)
     expect(await workerd.sql("select key from rate_limits where key in ('old', 'new')")).toEqual([{ key: 'new' }])

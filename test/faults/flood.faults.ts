@@ -178,6 +178,46 @@ test('300 nodes heard for a week survive 1,000,000 invented ones in a day', asyn
   store.close()
 })
 
+test('nodes that a radio heard survive strangers at a broker who are patient for ten days', async () => {
+  const DAYS = 10
+  const most = { messages: 20_000, positions: 20_000, telemetry: 20_000, receptions: 20_000 }
+  const store = openDatabase(join(dir, 'mesh.db'))
+  const ingest = createIngest(store, null, [])
+  const broker = { kind: 'mqtt', name: 'broker' } as const
+  const other = { kind: 'mqtt', name: 'other' } as const
+  const began = Date.UTC(2026, 0, 15, 12)
+  const byRadio = { kind: 'tcp', name: 'radio' } as const
+  const reported = REAL.map((nodeNum) => nodeNum + 1000)
+  const sayAll = async (nodes: readonly number[], source: Heard['source'], at: number) => {
+    const said = nodes.flatMap((from) => [
+      heard(packet(user({ id: 'x', longName: `Node ${from}`, shortName: 'N' }), { from }), { at, source }),
+      heard(packet(text(`day ${at}`), { from }), { at, source }),
+    ])
+    for (let first = 0; first < said.length; first += BATCH) await ingest.store(said.slice(first, first + BATCH))
+  }
+  const patient = Array.from({ length: 5000 }, (_, index) => FIRST_INVENTED + index)
+  // Half a day before the strangers begin, a radio hears each of its nodes, once.
+  await sayAll(REAL, byRadio, began - DAY / 2)
+  const before = readReal(store, began)
+  for (let day = 0; day < DAYS; day++) {
+    const now = began + day * DAY
+    await sayAll(patient, broker, now)
+    await sayAll(reported, other, now + HOUR)
+    await forgetSurplusNodes(store, async () => true, { now: now + HOUR, most: 2000 })
+    await keepFairShares(store, async () => true, { now: now + HOUR, most })
+  }
+  await sayAll([LOUD], broker, began + DAYS * DAY)
+  await forgetSurplusNodes(store, async () => true, { now: began + DAYS * DAY, most: 2000 })
+  const after = readReal(store, began)
+  const left = (range: string) => countOf(store, `nodes where node_num ${range}`)
+  figure('nodes a radio heard once that survived patient strangers', `${after.nodes.length} of ${REAL.length}`)
+  expect(after).toStrictEqual(before)
+  expect(left(`between ${reported[0]} and ${reported.at(-1)}`)).toBe(reported.length)
+  expect(left(`= ${LOUD}`)).toBe(1)
+  expect(countOf(store, 'nodes')).toBe(2000)
+  store.close()
+})
+
 type Sent = { readonly invented: number; readonly loud: number; readonly real: number }
 
 /** A process with a broker and its flooding publishers. */

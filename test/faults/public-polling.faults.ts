@@ -15,6 +15,7 @@ import { type commandSchema, readersReport } from './public-plan.ts'
 
 const PASSWORD = 'five thousand people look at the map'
 const READERS = 5000
+const ATTACKERS = 200
 const NODES = 300
 const FIRST = 0x0b000000
 /** Quiet and loaded in turns: whatever else this machine does is in both. */
@@ -31,6 +32,7 @@ const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 const dir = mkdtempSync(join(tmpdir(), 'mesh-public-'))
 let service: Service
 let readers: ChildProcess
+let greedy: ChildProcess
 let cookie: string
 let token: string
 
@@ -51,10 +53,13 @@ beforeAll(async () => {
   }
   await send('PUT', '/api/public-access', { enabled: true, permissions: ALL, channels: [0] })
   const script = fileURLToPath(new URL('public-readers.ts', import.meta.url))
-  readers = fork(script, [new URL(service.url).port, String(READERS)], { execArgv: [] })
+  const { port } = new URL(service.url)
+  readers = fork(script, [port, String(READERS)], { execArgv: [] })
+  greedy = fork(script, [port, String(ATTACKERS), 'greedy'], { execArgv: [] })
 })
 afterAll(async () => {
   readers.kill()
+  greedy.kill()
   await service.stop('SIGTERM')
   rmSync(dir, { recursive: true })
 })
@@ -81,9 +86,9 @@ function computedMs(): number {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-async function command(what: z.infer<typeof commandSchema>): Promise<z.infer<typeof readersReport>> {
-  const answered = once(readers, 'message')
-  readers.send(what)
+async function command(what: z.infer<typeof commandSchema>, crowd = readers): Promise<z.infer<typeof readersReport>> {
+  const answered = once(crowd, 'message')
+  crowd.send(what)
   const [report]: unknown[] = await answered
   return readersReport.parse(report)
 }
@@ -138,4 +143,19 @@ test('5,000 people who poll the public map do not slow down signed-in users', as
   figure('p99 of both', `${(at(loaded, 0.99) / at(quiet, 0.99)).toFixed(2)} times`)
   expect([...counts.keys()].toSorted()).toEqual(['200', '304'])
   expect(at(loaded, 0.99)).toBeLessThanOrEqual(2 * at(quiet, 0.99))
+})
+
+test('200 addresses that ask for what nobody asked for before do not slow down signed-in users much', async () => {
+  const quiet = await probe(ROUND_MS)
+  const before = computedMs()
+  await command('go', greedy)
+  const loaded = await probe(ROUND_MS)
+  const counts = await command('rest', greedy)
+  figure('computing under attack', `${Math.round((computedMs() - before) / (ROUND_MS / 1000))} ms a second`)
+  figure('answers to attackers by status', JSON.stringify(counts))
+  figure('a signed-in user, before the attack', told(quiet))
+  figure('a signed-in user, during it', told(loaded))
+  expect(Object.keys(counts).filter((status) => !['200', '304', '404', '429'].includes(status))).toEqual([])
+  expect(counts['429']).toBeGreaterThan(0)
+  expect(at(loaded, 0.99)).toBeLessThanOrEqual(Math.max(50, 3 * at(quiet, 0.99)))
 })

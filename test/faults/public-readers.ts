@@ -14,13 +14,22 @@ const POLLED = [
   ['/api/waypoints', 60_000],
   ['/api/auth/status', 60_000],
 ] as const
+const FIRST = 0x0b000000
+const GREEDY = [
+  (n: number) => `/api/nodes?limit=${1 + (n % 4999)}`,
+  (n: number) => `/api/nodes/${FIRST + (n % 300)}/positions?from=${n}`,
+  (n: number) => `/api/messages?limit=${1 + (n % 500)}`,
+  (n: number) => `/api/telemetry?nodeId=${FIRST + (n % 300)}&metric=deviceMetrics.voltage&from=0&to=${n * 60_000}`,
+]
 const TICK_MS = 5
 /** Requests that are overdue because this machine was busy are skipped: real readers would not come all at once. */
 const MOST_IN_TICK = 12
 
 setPriority(19)
 
-const [port = '', count = ''] = process.argv.slice(2)
+const [port = '', count = '', kind = 'pages'] = process.argv.slice(2)
+/** Attackers ask for something that nobody asked for before, as often as they can. */
+const isGreedy = kind === 'greedy'
 const agent = new Agent({ keepAlive: true, maxSockets: 100 })
 const readers = Array.from({ length: Number(count) }, (_, n) => ({
   address: `10.0.${n >> 8}.${n & 255}`,
@@ -56,7 +65,16 @@ function ask(reader: (typeof readers)[number], path: string): void {
 function poll(): () => void {
   const began = performance.now()
   const sent = POLLED.map(() => 0)
+  let asked = 0
   const timer = setInterval(() => {
+    if (isGreedy) {
+      for (let n = 0; n < MOST_IN_TICK && open < 100; n++) {
+        const reader = readers[asked % readers.length]
+        asked += 1
+        if (reader !== undefined) ask(reader, GREEDY[asked % GREEDY.length]?.(asked) ?? '')
+      }
+      return
+    }
     const elapsed = performance.now() - began
     for (const [index, [path, everyMs]] of POLLED.entries()) {
       const due = Math.floor((elapsed / everyMs) * readers.length)

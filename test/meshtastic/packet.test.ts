@@ -208,9 +208,20 @@ describe('telemetry', () => {
       time: null,
       metrics: [
         ['hostMetrics.freememBytes', 8_000_000_000],
+        ['hostMetrics.diskfree1Bytes', 0],
         ['hostMetrics.load1', 12],
+        ['hostMetrics.load5', 0],
+        ['hostMetrics.load15', 0],
       ],
     })
+    const stats = decodeTelemetryOf({ variant: { case: 'localStats', value: { numPacketsTx: 3 } } })
+    expect(stats).toMatchObject({
+      metrics: expect.arrayContaining([
+        ['localStats.numPacketsTx', 3],
+        ['localStats.numPacketsRxBad', 0],
+      ]),
+    })
+    expect(stats).not.toMatchObject({ metrics: expect.arrayContaining([['localStats.noiseFloor', 0]]) })
     const environment = { temperature: Number.NaN, rainfall1h: 0.5, oneWireTemperature: [1.5, 2.5] }
     expect(decodeTelemetryOf({ variant: { case: 'environmentMetrics', value: environment } })).toMatchObject({
       metrics: [
@@ -219,6 +230,11 @@ describe('telemetry', () => {
         ['environmentMetrics.oneWireTemperature2', 2.5],
       ],
     })
+  })
+
+  it('of a range test is its numbered text', () => {
+    const payload = new TextEncoder().encode('seq 5')
+    expect(decodeData({ portnum: PortNum.RANGE_TEST_APP, payload })).toStrictEqual({ kind: 'rangetest', text: 'seq 5' })
   })
 
   it('of an unknown variant has no metrics', () => {

@@ -39,11 +39,11 @@ describe('toRadioEvent', () => {
     for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1)
     expect(Object.fromEntries(counts)).toStrictEqual({
       'my-info': 5,
-      other: 40,
+      other: 35,
       'node-info': 5,
       metadata: 5,
       channel: 40,
-      settings: 130,
+      settings: 135,
       'config-complete': 5,
       'queue-status': 55,
       packet: 79,

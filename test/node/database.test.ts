@@ -1,3 +1,4 @@
+import { createSigner } from '../support/mesh/signer.ts'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -162,6 +163,23 @@ describe('migrations', () => {
       insert into "__drizzle_migrations" (hash, created_at) values ('', ${before.at(-1)?.when});`)
     return sqlite
   }
+
+  test('take back what a key proved that does not belong to its node', () => {
+    const sqlite = databaseBefore('trust')
+    const [node, liar] = [createSigner(1), createSigner(2, 7)]
+    const pinned = sqlite.prepare(`insert into nodes (node_num, public_key, key_signed, name_signed, position_signed,
+      signed_at, first_heard, last_heard, heard_by_radio, via_mqtt) values (?, ?, 1, 1, 1, 5, 1, 9, ?, ?)`)
+    pinned.run(node.nodeNum, node.base64, 1, 0)
+    pinned.run(liar.nodeNum, liar.base64, 1, 1)
+    sqlite.close()
+    const { sqlite: after } = opened()
+    const columns =
+      'node_num, key_signed, name_signed, position_signed, signed_at, last_heard_by_radio, last_heard_by_broker'
+    expect(after.prepare(`select ${columns} from nodes order by id`).raw().all()).toStrictEqual([
+      [node.nodeNum, 1, 1, 1, 5, 9, null],
+      [liar.nodeNum, 0, 0, 0, null, null, 9],
+    ])
+  })
 
   test('renumber the channels of brokers, and leave the slots of radios', () => {
     const sqlite = databaseBefore('channel_identity')

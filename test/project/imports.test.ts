@@ -4,19 +4,46 @@ import { expect, test } from 'vitest'
 
 const SRC = join(import.meta.dirname, '../../src')
 
-/** The imports of each file from the others: for values, for types, and dynamic ones. */
-async function readGraph(): Promise<ReadonlyMap<string, readonly string[]>> {
+type Graph = ReadonlyMap<string, readonly string[]>
+
+/** Imports of any kind: values, types, and dynamic ones. */
+const ANY_IMPORT = /\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g
+/** Imports that exist at run time: an import of types alone is left out. */
+const VALUE_IMPORT =
+  /(?:^(?:import|export)\s+(?!type\b)(?!\{(?:\s*type\s[^,}]+,?)+\s*\})[^'";]*?from\s+|\bimport\()'(\.[^']+)'/gm
+
+/** The imports of each file from the others. */
+async function readGraph(kind: RegExp): Promise<Graph> {
   const names = (await readdir(SRC, { recursive: true })).filter((name) => /\.tsx?$/.test(name))
   const entries = names.map(async (name) => {
     const text = await readFile(join(SRC, name), 'utf8')
-    const imported = text.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)
-    return [name, Array.from(imported, ([, path = '']) => relative(SRC, join(SRC, name, '..', path)))] as const
+    return [
+      name,
+      Array.from(text.matchAll(kind), ([, path = '']) => relative(SRC, join(SRC, name, '..', path))),
+    ] as const
   })
   return new Map(await Promise.all(entries))
 }
 
+/** One graph for each folder: what stands in it, each of its folders as a whole, and who imports whom. */
+function roomsOf(files: Graph): ReadonlyMap<string, Graph> {
+  const floors = new Map<string, Map<string, Set<string>>>()
+  for (const [file, imported] of files) {
+    for (const other of imported) {
+      const [from, to] = [file.split('/'), other.split('/')]
+      const depth = from.findIndex((part, at) => part !== to[at])
+      const [room, neighbour] = [from.slice(0, depth + 1).join('/'), to.slice(0, depth + 1).join('/')]
+      const floor = floors.get(from.slice(0, depth).join('/')) ?? new Map<string, Set<string>>()
+      floors.set(from.slice(0, depth).join('/'), floor.set(room, (floor.get(room) ?? new Set()).add(neighbour)))
+    }
+  }
+  return new Map(
+    Array.from(floors, ([name, floor]) => [name, new Map(Array.from(floor, ([room, seen]) => [room, [...seen]]))]),
+  )
+}
+
 /** The first path from a file back to itself; null: there is none. */
-function findCircle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
+function findCircle(graph: Graph): readonly string[] | null {
   const done = new Set<string>()
   const visit = (name: string, way: readonly string[]): readonly string[] | null => {
     if (way.includes(name)) return [...way.slice(way.indexOf(name)), name]
@@ -36,9 +63,41 @@ function findCircle(graph: ReadonlyMap<string, readonly string[]>): readonly str
 }
 
 test('no file imports itself through others, types included', async () => {
-  const graph = await readGraph()
+  const graph = await readGraph(ANY_IMPORT)
   expect(graph.get('app/app.ts')).toContain('app/context.ts')
   expect(findCircle(graph)).toBeNull()
+})
+
+/** Folders whose rooms do not stand in an order yet. */
+const UNORDERED = ['app', 'app/auth', 'app/mesh']
+
+test('the rooms of a folder stand in an order: none imports itself through others', async () => {
+  const floors = roomsOf(await readGraph(VALUE_IMPORT))
+  expect(floors.get('')?.get('node')).toContain('app')
+  expect(floors.get('')?.get('app')).toContain('db')
+  const circles = Array.from(floors, ([name, rooms]) => [name, findCircle(rooms)] as const)
+  expect(circles.filter(([name, circle]) => circle !== null && !UNORDERED.includes(name))).toStrictEqual([])
+})
+
+test('a circle of rooms is found where no file imports itself', () => {
+  const files = new Map([
+    ['a/one.ts', ['b/one.ts']],
+    ['b/one.ts', []],
+    ['b/two.ts', ['a/two.ts']],
+    ['a/two.ts', []],
+  ])
+  expect(findCircle(files)).toBeNull()
+  expect(findCircle(roomsOf(files).get('') ?? new Map())).toStrictEqual(['a', 'b', 'a'])
+})
+
+test('an import of types alone is none of values', () => {
+  const found = (text: string) => Array.from(text.matchAll(VALUE_IMPORT), ([, path]) => path)
+  expect(found("import { type A, type B } from './a.ts'\nimport type { C } from './c.ts'")).toStrictEqual([])
+  expect(found("import {\n  type A,\n  b,\n} from './a.ts'\nexport { c } from './c.ts'")).toStrictEqual([
+    './a.ts',
+    './c.ts',
+  ])
+  expect(found("const later = () => import('./d.ts')\nimport * as e from './e.ts'")).toStrictEqual(['./d.ts', './e.ts'])
 })
 
 test('a cycle is found, with its path', () => {

@@ -335,7 +335,16 @@ test('a backup is downloaded completely, distinguished from a damaged one, and d
 test('administrators see what a restore revived, and can revoke selected items', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const anna = Number(store.sqlite.prepare("select id from users where username = 'anna'").pluck().get())
-  const nothing = { token: null, permissions: null, scope: null, publicAccess: null, hiddenNode: null, password: null }
+  const nothing = {
+    token: null,
+    permissions: null,
+    scope: null,
+    publicAccess: null,
+    hiddenNode: null,
+    what: null,
+    undone: null,
+    password: null,
+  }
   const lost = { ...nothing, userId: anna, username: 'anna', at: 1_768_478_400_000, by: 'karl' }
   await store.atomic(
     storeRevived(

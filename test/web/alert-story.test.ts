@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../src/app/app.ts'
-import type { Outbound, OutboundRequest } from '../../src/app/alerts/outbox/ports.ts'
+import type { Outbound, OutboundRequest } from '../../src/app/alerts/destinations/ports.ts'
 import { createFrameDecoder, encodeFrame } from '../../src/meshtastic/link/framing.ts'
 import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
@@ -36,6 +36,8 @@ let hook: Server
 let smtp: SMTPServer
 let base: string
 const hooks: { id: string; type: string; text: string }[] = []
+/** Messages about new destinations. */
+const news: string[] = []
 const letters: { to: string[]; text: string }[] = []
 const pushes: { told: string; title: string; text: string; path: string; id: string }[] = []
 
@@ -46,7 +48,9 @@ const authSecret = randomBytes(16)
 function receivePush({ body }: OutboundRequest): void {
   if (typeof body === 'string') throw new Error('a push is bytes')
   const plain = decrypt(Buffer.from(body), { version: 'aes128gcm', privateKey: device, authSecret })
-  pushes.push(JSON.parse(plain.toString()))
+  const push = JSON.parse(plain.toString())
+  if (push.told === 'destination') news.push(push.text)
+  else pushes.push(push)
 }
 
 let radio: ReturnType<typeof createDemoRadio>
@@ -74,7 +78,8 @@ beforeAll(async () => {
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       const { type, data } = Object(JSON.parse(body))
-      hooks.push({ id: String(request.headers['webhook-id']), type, text: data.text })
+      if (type === 'alert.destination') news.push(data.text)
+      else hooks.push({ id: String(request.headers['webhook-id']), type, text: data.text })
       response.end()
     })
   })
@@ -86,7 +91,8 @@ beforeAll(async () => {
       let text = ''
       stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
       stream.on('end', () => {
-        letters.push({ to: envelope.rcptTo.map(({ address }) => address), text: text.replaceAll('=\r\n', '') })
+        if (text.includes('A new destination')) news.push(text)
+        else letters.push({ to: envelope.rcptTo.map(({ address }) => address), text: text.replaceAll('=\r\n', '') })
         done()
       })
     },
@@ -179,6 +185,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   expect(hooks).toMatchObject([{ type: 'alert.fired', text: expect.stringContaining(what) }])
   expect(letters).toMatchObject([{ to: ['me@example.org'], text: expect.stringContaining(what) }])
   expect(letters[0]?.text).toContain(`${base}/nodes/!`)
+  expect(news.some((text) => text.includes('My letters: email, example.org'))).toBe(true)
   expect(pushes).toMatchObject([{ told: 'fired', text: expect.stringContaining(what) }])
   await showPush(page)
 

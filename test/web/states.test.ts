@@ -23,7 +23,7 @@ const RULE_KINDS = ['node_silent', 'metric', 'node_new', 'area', 'message', 'key
 const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
   {
     name: 'more pages',
-    of: 'parts/shell/shell.tsx',
+    of: 'shell/shell.tsx',
     path: '/',
     onlyOnPhone: true,
     open: (page) => press(page, 'More'),
@@ -172,12 +172,23 @@ const OWN_NODES = [1, 2, 3, 4].map((index) => ({
   ...(index === 1 && { keyMismatch: true, publicKey: 'A'.repeat(43), refusedPublicKey: 'B'.repeat(43) }),
 }))
 
+const DISPUTED = {
+  nodeNum: 0x30000009,
+  longName: 'Disputed',
+  firstHeard: Date.now(),
+  lastHeard: Date.now(),
+  spoofSuspected: true,
+  refusedLongName: 'Somebody else',
+}
+
 const LOST = {
   token: null,
   permissions: null,
   scope: null,
   publicAccess: null,
   hiddenNode: null,
+  what: null,
+  undone: null,
   password: null,
   at: null,
 }
@@ -199,7 +210,9 @@ beforeAll(async () => {
   // Passkeys belong to a host name, not to an address.
   const base = `http://localhost:${port}`
   const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `${base}/api/auth/oidc/callback` })
-  site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, ({ db }) => db.insert(nodes).values(OWN_NODES))
+  site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, ({ db }) =>
+    db.insert(nodes).values([...OWN_NODES, DISPUTED]),
+  )
   browser = await openBrowser(base)
   desk = await browser.visit()
   await desk.goto('/account')
@@ -242,8 +255,23 @@ const NOTE_OPENER = `
   addEventListener('click', ({ target }) => target.closest('dialog') === null && (window.opener_ = target.closest('button, a, [tabindex]')), true)
   addEventListener('keydown', ({ target }) => target.closest('dialog') === null && (window.opener_ = document.activeElement), true)`
 
+/** Both visitors have one session: the first second factor moves it to another token. */
+async function shareSession(visitor: Visitor): Promise<void> {
+  const other = visitor === desk ? phone : desk
+  const cookies = async ({ page }: Visitor) =>
+    (await page.context().cookies()).filter(({ name }) => name.endsWith('mesh_session'))
+  const [mine, theirs] = [await cookies(visitor), await cookies(other)]
+  const isCurrent = async ({ page }: Visitor) =>
+    Object(await (await page.request.get(new URL('/api/auth/status', page.url()).href)).json()).authenticated === true
+  if (mine[0]?.value === theirs[0]?.value || (await isCurrent(visitor))) return
+  await visitor.page.context().addCookies(theirs)
+  await visitor.goto('/')
+  places.delete(visitor)
+}
+
 async function show(visitor: Visitor, { path, open }: State): Promise<void> {
   const { page } = visitor
+  await shareSession(visitor)
   if (places.get(visitor) !== path) {
     await follow(page, path)
     await page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()

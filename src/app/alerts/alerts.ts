@@ -54,8 +54,8 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
   const owner = ownerOf(viewer)
   const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
   const isShown = and(
-    sql`case when ${alerts.direct} then ${viewer.view.direct.read ? 1 : 0}
-      else ${onChannelSeenBy(alerts.channel, viewer.view)} end`,
+    viewer.view.direct.read ? undefined : eq(alerts.direct, false),
+    onChannelSeenBy(alerts.channel, viewer.view),
     or(isNull(alerts.nodeNum), ofNodesSeenBy(viewer.view, alerts.nodeNum)),
   )
   const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds), isShown)

@@ -103,6 +103,7 @@ const queries = prepareOnce((db) => ({
           and (${value('told')} <> 'resolved' or json_extract(r.rule, '$.tellResolved'))
         join json_each(r.rule, '$.destinations') w
         join alert_destinations d on d.id = w.value and d.owner_id = a.owner_id and d.enabled and d.confirmed_at is not null
+          and d.held_at is null
         where not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
           and o.told = ${value('told')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
           and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,

@@ -3,11 +3,12 @@ import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } 
 import { prepareOnce, rawRows, type Statement, type Store } from '../../db/store.ts'
 import { isWeakKey } from '../../meshtastic/crypto/public-key.ts'
 import { isFuture, MINUTE_MS } from '../../shared/time.ts'
+import { isOwnKind } from '../../shared/mesh/link-kinds.ts'
 import type { Radio } from '../mesh/radios/radio.ts'
 import { listSources } from '../mesh/radios/sources.ts'
 import type { Pause } from '../upkeep/slices.ts'
 import { shownName } from './node-names.ts'
-import { type Watched, watchedColumns, watcher } from './rules/watched.ts'
+import { type Watched, watchedColumns, watcher } from './watched.ts'
 import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.ts'
 
 /** A collector that sent nothing for this long counts as down. */
@@ -24,6 +25,7 @@ const nodeColumns = {
   longName: nodes.longName,
   firstHeard: nodes.firstHeard,
   lastHeard: nodes.lastHeard,
+  lastHeardByRadio: nodes.lastHeardByRadio,
   latitude: nodes.latitude,
   longitude: nodes.longitude,
   precisionBits: nodes.precisionBits,
@@ -173,12 +175,13 @@ export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldN
 async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ links: WorldLink[]; marks: Statement[] }> {
   // A clock that was ahead does not show when a link came up.
   const known = (since: number) => (isFuture(since, now, MINUTE_MS) ? (startedAt ?? now) : since)
-  const links: WorldLink[] = (radio?.links() ?? []).map(({ name, state, since }) => ({
+  const links: WorldLink[] = (radio?.links() ?? []).map(({ name, kind, state, since }) => ({
     name,
+    isRadio: isOwnKind(kind),
     isUp: state === 'connected',
     since: known(since),
   }))
-  const delivering = (await listSources(store)).filter(({ kind }) => kind === 'ingest')
+  const delivering = (await listSources(store, { withTokens: false })).filter(({ kind }) => kind === 'ingest')
   if (delivering.length === 0) return { links, marks: [] }
   const noted = new Map((await queries(store).marks.all()).map((mark) => [mark.name, mark.value]))
   const marks: Statement[] = []
@@ -190,7 +193,7 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
       marks.push(store.db.insert(alertMarks).values({ name: mark, value: now }).onConflictDoNothing())
     if (!isUp && upSince !== undefined) marks.push(store.db.delete(alertMarks).where(eq(alertMarks.name, mark)))
     const since = isUp ? Math.max(known(upSince ?? now), startedAt ?? 0) : (lastReceivedAt ?? startedAt ?? now)
-    links.push({ name, isUp, since })
+    links.push({ name, isRadio: false, isUp, since })
   }
   return { links, marks }
 }

@@ -13,9 +13,10 @@ export function ownerOf({ user: { isAdmin }, permissions, view }: Viewer): Alert
   return { isAdmin, permissions, view }
 }
 
-/** The channel of an alert's data; `channel` null: none, our own radio reported it of itself. */
+/** The channel of an alert's data, as `canReadChannel` takes it; null: none, our own radio reported it of itself. */
 export type Contents = {
   readonly channel: number | null
+  /** It is about a direct message. */
   readonly direct: boolean
   /** The node that it is about. */
   readonly nodeNum?: number | null
@@ -35,5 +36,5 @@ export function maySee(
   if (!needs.every((resource) => permissions[resource].read)) return false
   if (contents === null) return true
   if (!seesNodes(view, [contents.nodeNum ?? null])) return false
-  return contents.direct ? view.direct.read : canReadChannel(view, contents.channel)
+  return (!contents.direct || view.direct.read) && canReadChannel(view, contents.channel)
 }

@@ -4,6 +4,7 @@ import { ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
 import { ALERT_DELIVERY_STATES } from '../../shared/alerts/destination-kinds.ts'
 import { basePath } from '../config/config.ts'
 import type { AppEnv, SignedInCtx } from '../context.ts'
+import { requireFreshProof } from '../auth/fresh-proof.ts'
 import { requireSession } from '../http/access.ts'
 import { answers, describing } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
@@ -20,10 +21,11 @@ import {
   destinationSchema,
   listDestinations,
   newDestinationSchema,
+  releaseDestination,
   testDestination,
 } from './destinations/destinations.ts'
 import { readPushKeys } from './destinations/push-keys.ts'
-import { preview, previewSchema } from './preview/preview.ts'
+import { preview, previewSchema } from './preview.ts'
 import { newAlertRuleSchema } from './rules/rule.ts'
 import {
   createRule,
@@ -161,8 +163,9 @@ export const alertRoutes = new Hono<AppEnv>()
   .post(
     '/destinations',
     requireSession,
+    requireFreshProof,
     answers(
-      'Create a destination. An e-mail address must be confirmed by a link before it is used',
+      'Create a destination. Your other destinations are told about it. An e-mail address must be confirmed by a link before it is used',
       {
         201: shownDestination.extend({
           secret: z.string().nullable().describe('Secret of a webhook that was created without one; shown once'),
@@ -176,7 +179,11 @@ export const alertRoutes = new Hono<AppEnv>()
   .put(
     '/destinations/:id',
     requireSession,
-    answers('Change one of your destinations', { 200: shownDestination }, ['destination_not_found', 'rate_limited']),
+    answers(
+      'Change one of your destinations. Other settings need a fresh proof, and your other destinations are told',
+      { 200: shownDestination },
+      ['destination_not_found', 'reauthentication_required', 'rate_limited'],
+    ),
     validate('param', idParam),
     validate('json', destinationChangesSchema),
     async (c) => {
@@ -198,13 +205,25 @@ export const alertRoutes = new Hono<AppEnv>()
     },
   )
   .post(
+    '/destinations/:id/release',
+    requireSession,
+    requireFreshProof,
+    answers(
+      'You have looked at one of your destinations: it is no longer held, and no longer listed as new',
+      { 200: shownDestination },
+      ['destination_not_found', 'rate_limited'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json({ destination: await releaseDestination(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .post(
     '/destinations/:id/test',
     requireSession,
     inTurn('read'),
     answers(
       'Send a test message now',
       { 200: z.object({ ok: z.boolean(), result: z.string().describe('The result, in a few words') }) },
-      ['destination_not_found', 'destination_unconfirmed', 'rate_limited'],
+      ['destination_not_found', 'destination_unconfirmed', 'destination_held', 'rate_limited'],
     ),
     validate('param', idParam),
     async (c) => c.json(await testDestination(c.var.ctx, c.req.valid('param').id)),

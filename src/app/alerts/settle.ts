@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { alertAnchors, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
-import { seesAllContents, seesNodes } from '../sharing/visible.ts'
+import { seesEverything, seesNodes } from '../sharing/visible.ts'
 import type { Finding } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import {
@@ -104,7 +104,7 @@ export async function settle(
 /** What the owner of a rule sees of the world: without hidden nodes, and with the latest values they may read. */
 async function worldSeenBy(store: Store, watching: WatchingRule, world: World): Promise<World> {
   const { rule, owner } = watching
-  if (seesAllContents(owner.view)) return world
+  if (seesEverything(owner.view)) return world
   const seen = { ...world, nodes: world.nodes.filter(({ nodeNum }) => seesNodes(owner.view, [nodeNum])) }
   return (await kindOf(rule.kind).state?.seenBy?.(store, watching, seen)) ?? seen
 }

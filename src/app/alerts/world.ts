@@ -10,6 +10,8 @@ export type WorldNode = {
   readonly isIgnored: boolean
   readonly firstHeard: number
   readonly lastHeard: number | null
+  /** Off the air, by our own radios. */
+  readonly lastHeardByRadio: number | null
   readonly latitude: number | null
   readonly longitude: number | null
   readonly precisionBits: number | null
@@ -24,7 +26,13 @@ export type WorldNode = {
 }
 
 /** A radio, a broker or a collector. `since`: when it came up, or went down. */
-export type WorldLink = { readonly name: string; readonly isUp: boolean; readonly since: number }
+export type WorldLink = {
+  readonly name: string
+  /** A radio of our own. */
+  readonly isRadio: boolean
+  readonly isUp: boolean
+  readonly since: number
+}
 
 export type Measured = { readonly t: number; readonly v: number; readonly channel: number | null }
 

@@ -2,7 +2,7 @@ import { type AuditEntry, type AuditRow, type StoredRow } from './entry.ts'
 import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
-import { type Db, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
+import { type Db, noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
@@ -27,7 +27,7 @@ type Details = Record<string, unknown>
 
 /**
  * The statement that records an action. Run it in the same atomic step as the change. `onlyIfChanged`: records nothing
- * if the statement just before it changed no row; `onlyIf`: records nothing if this condition is false. Details never
+ * if the statement just before it changed no row, and must be the first entry of its step; `onlyIf`: records nothing if this condition is false. Details never
  * contain a password, hash, token, secret or cookie. They are cut at a limit unless they are marked `whole`, which is
  * for lists by the service itself.
  */
@@ -54,7 +54,8 @@ export function audit(
   const changed = options.onlyIfChanged ? sql`changes() > 0` : undefined
   const condition = and(changed, options.onlyIf) ?? sql`true`
   told.add(ctx.store.db)
-  return ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)} where ${condition}`)
+  const entry = ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)} where ${condition}`)
+  return noteIndexing(entry, changed !== undefined)
 }
 
 const told = new WeakSet<Db>()

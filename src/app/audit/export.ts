@@ -60,8 +60,8 @@ export function exportAudit(
   })
 }
 
-// The details are copied as stored: parsing and writing them again would double the cost of a line.
-function jsonLine(row: AuditRow): string {
+/** One line of JSON. The details are copied as stored: parsing and writing them again would double the cost of a line. */
+export function jsonLine(row: AuditRow): string {
   const { details, ip, requestId, previousHash, hash, ...rest } = row
   const head = JSON.stringify(rest).slice(0, -1)
   const tail = JSON.stringify({ ip, requestId, previousHash, hash }).slice(1)

@@ -57,12 +57,15 @@ async function signInByProxy(c: Context<AppEnv>, ctx: Ctx): Promise<string> {
     idToken: '',
   }
   try {
-    const { id, epoch } = await signInIdentity(ctx, settingsOf(ctx.config, issuer), identity)
+    const { id, epoch } = await signInIdentity(ctx, settingsOf(ctx.config, issuer), identity, {
+      kind: 'keep',
+      why: null,
+    })
     await startSession(c, ctx, { id, epoch, oidcIssuer: issuer, factors: null })
     return sitePath(c.req.query('returnTo')) ?? `${base}/`
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
-    await recordFailure(ctx, error)
+    await recordFailure(ctx, error, { provider: 'proxy' })
     return `${base}/login?error=${OIDC_FAILURES[error.reason]}`
   }
 }
@@ -85,5 +88,6 @@ function settingsOf(config: Config, issuer: string): ProviderSettings {
     allowedGroups: [],
     adminGroups: [],
     groupPermissions: [],
+    groupsMissing: null,
   }
 }

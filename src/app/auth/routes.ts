@@ -2,23 +2,28 @@ import { userSchema } from '../users/user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { anyone, requireAnySession, requireEnrollingSession, requireLocalAuth, requireSession } from '../http/access.ts'
-import type { AppEnv, Ports, Viewer } from '../context.ts'
+import { countToReview } from './to-review.ts'
+import type { AppEnv, Ports, SignedInCtx } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { NO_SCOPE } from '../../shared/access/scope.ts'
 import { scopeSchema } from '../sharing/scope.ts'
 import { viewOfStranger } from '../sharing/shared.ts'
 import { permissionsSchema } from '../users/permissions.ts'
-import { idParam, validate } from '../http/validate.ts'
+import { idParam, integerQuery, validate } from '../http/validate.ts'
 import { requireFreshProof } from './fresh-proof.ts'
 import { handOutAttempt } from './factors/attempts.ts'
-import { askForPasskey, optionsSchema, relyingParty } from './factors/passkeys.ts'
+import { askForPasskey, optionsSchema } from './factors/passkeys.ts'
+import { relyingParty } from './factors/relying-party.ts'
 import { isFactorMissing } from './factors/required.ts'
 import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
 import { providerLogoutUrl } from './oidc/ending.ts'
+import { siteOfMail } from './mail/account-mail.ts'
+import { mailRoutes } from './mail/routes.ts'
 import { proxyRoutes } from './proxy.ts'
+import { continueSession } from './sessions/continue.ts'
 import {
   listSessions,
   revokeOtherSessions,
@@ -30,6 +35,7 @@ import {
 import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
 import { proofSchema, reauthenticate } from './reauthenticate.ts'
+import { listSignIns, signInSchema } from './sign-ins.ts'
 import { signedInSchema } from './viewer.ts'
 import { SECOND_FACTORS } from '../../shared/access/factors.ts'
 import { timeField } from '../http/fields.ts'
@@ -52,8 +58,14 @@ const statusSchema = z.object({
     .describe('The user that an authenticating proxy names; GET /api/auth/proxy/login signs them in'),
   autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
+  accountMail: z
+    .boolean()
+    .describe('Whether this service sends e-mails about accounts: password reset, invitations, notices'),
   passwordMinLength: z.int().describe('Minimum number of characters of a new password'),
   passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at an IP address'),
+  destinationsToReview: z
+    .int()
+    .describe('Destinations of your alerts that are held or new, until you have looked at them'),
   secondFactor: z.object({
     isSetUp: z.boolean(),
     isMissing: z.boolean().describe('REQUIRE_SECOND_FACTOR asks you to set one up before anything else'),
@@ -86,9 +98,9 @@ function unsupportedBy(ports: Ports): Record<string, string> {
   return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
 }
 
-/** A session that replaces another one proves as much as that one. */
-function factorsOf({ credential }: Viewer): number | null {
-  return credential.kind === 'session' ? credential.session.factors : null
+/** What a password or factor of this service proves now. The user of a provider proves it there. */
+function provedLocally({ viewer: { credential }, now }: SignedInCtx): { authenticatedAt?: number } {
+  return credential.kind === 'session' && credential.session.oidcIssuer === null ? { authenticatedAt: now() } : {}
 }
 
 export const authRoutes = new Hono<AppEnv>()
@@ -107,8 +119,10 @@ export const authRoutes = new Hono<AppEnv>()
       proxyUser: ctx.namedByProxy ?? null,
       autoLogin: config.OIDC_AUTO_LOGIN && providers.length > 0,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
+      accountMail: siteOfMail(ctx) !== null,
       passwordMinLength: config.PASSWORD_MIN_LENGTH,
       passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
+      destinationsToReview: await countToReview(ctx),
       secondFactor: {
         isSetUp: viewer?.secondFactor.isSetUp ?? false,
         isMissing: viewer !== null && isFactorMissing(ctx, viewer),
@@ -130,7 +144,10 @@ export const authRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const credentials = c.req.valid('json')
-      const result = await signIn(ctx, credentials, await findKnownBrowser(c, ctx, credentials.username))
+      const result = await signIn(ctx, credentials, {
+        browser: await findKnownBrowser(c, ctx, credentials.username),
+        party: relyingParty(c, ctx),
+      })
       if (result.kind === 'refused') throw new AppError('invalid_credentials')
       let answer: z.output<typeof loginAnswer>
       if (result.kind === 'half') {
@@ -164,7 +181,7 @@ export const authRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const { epoch } = await changePassword(ctx, c.req.valid('json'))
-      await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null, factors: factorsOf(ctx.viewer) })
+      await continueSession(c, ctx, { epoch, ...provedLocally(ctx) })
       await rememberBrowser(c, ctx, ctx.viewer.user.id)
       return c.body(null, 204)
     },
@@ -179,9 +196,8 @@ export const authRoutes = new Hono<AppEnv>()
   .post(
     '/reauthenticate',
     requireEnrollingSession,
-    requireLocalAuth,
     answers(
-      'Prove again who you are: some changes need a sign-in within the last 15 minutes. The session continues under another cookie',
+      'Prove again who you are. Some changes need a sign-in within the last 15 minutes, and changes of second factors need one of yours. The session continues under another cookie',
       { 204: null },
       [
         'wrong_password',
@@ -196,19 +212,15 @@ export const authRoutes = new Hono<AppEnv>()
     validate('json', proofSchema),
     async (c) => {
       const { ctx } = c.var
-      const { userId, epoch, factors, createdAt } = await reauthenticate(c, ctx, c.req.valid('json'))
-      await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors, createdAt })
+      const way = await reauthenticate(c, ctx, c.req.valid('json'))
+      await continueSession(c, ctx, { ...provedLocally(ctx), ...(way !== 'password' && { factorAt: ctx.now() }) })
       return c.body(null, 204)
     },
   )
   .post(
     '/reauthenticate/options',
     requireEnrollingSession,
-    requireLocalAuth,
-    answers('Passkey options for proving who you are', { 200: optionsSchema }, [
-      'passkeys_unavailable',
-      'local_auth_disabled',
-    ]),
+    answers('Passkey options for proving who you are', { 200: optionsSchema }, ['passkeys_unavailable']),
     async (c) => {
       const { ctx } = c.var
       return c.json({ options: await askForPasskey(c, ctx, 'again', ctx.viewer.user.id) })
@@ -219,6 +231,24 @@ export const authRoutes = new Hono<AppEnv>()
     requireSession,
     answers('Your sessions', { 200: z.object({ sessions: z.array(sessionSchema) }) }),
     async (c) => c.json({ sessions: await listSessions(c.var.ctx, c.var.ctx.viewer.user.id) }),
+  )
+  .get(
+    '/sign-ins',
+    requireSession,
+    answers('Your own sign-ins, newest first, as far back as the audit log', {
+      200: z.object({
+        signIns: z.array(signInSchema),
+        nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+      }),
+    }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, 100).default(20).describe('Maximum number of entries in the response'),
+        before: integerQuery(1, Number.MAX_SAFE_INTEGER).optional().describe('Only entries with a lower ID'),
+      }),
+    ),
+    async (c) => c.json(await listSignIns(c.var.ctx, c.req.valid('query'))),
   )
   .delete('/sessions', requireSession, answers('End your other sessions', { 204: null }), async (c) => {
     await revokeOtherSessions(c.var.ctx)
@@ -236,4 +266,5 @@ export const authRoutes = new Hono<AppEnv>()
   )
   .route('/factors', factorRoutes)
   .route('/oidc', oidcRoutes)
+  .route('/', mailRoutes)
   .route('/proxy', proxyRoutes)

@@ -10,11 +10,13 @@ import { scopeColumns, scopeOf, scopeSchema } from '../sharing/scope.ts'
 import { hiddenNodes, viewOf } from '../sharing/visible.ts'
 import { packedPermissions, permissionsSchema, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
-import { hasSecondFactor } from './factors/factors.ts'
+import { hasSecondFactor } from './factors/has-factor.ts'
 import { hashToken } from './sessions/session-token.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { findLive, findSession, findSessionWith, touchSession } from './sessions/sessions.ts'
+import { cutoffsJson, isCutOff } from './oidc/cutoffs.ts'
 import { isByProxy, isTrustedIssuer } from './proxy-issuer.ts'
+import { destinationsToReview } from './to-review.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
 import { ALL_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -31,6 +33,7 @@ const account = {
   hidden: hiddenNodes,
   packed: packedPermissions,
   hasFactor: hasSecondFactor,
+  cutoffs: cutoffsJson,
   factorsResetAt: sql<
     number | null
   >`(select "reset_at" from "factor_resets" where "factor_resets"."user_id" = "users"."id")`,
@@ -48,6 +51,7 @@ const queries = prepareOnce((db) => ({
       session: getTableColumns(sessions),
       account,
       nodesRevision: sql<number>`(select value from revisions where name = 'nodes')`,
+      toReview: destinationsToReview,
     })
     .from(sessions)
     .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.isActive, true)))
@@ -59,6 +63,7 @@ const queries = prepareOnce((db) => ({
       userId: apiTokens.userId,
       scopes: apiTokens.scopes,
       lastUsedAt: apiTokens.lastUsedAt,
+      heldAt: apiTokens.heldAt,
     })
     .from(apiTokens)
     .where(
@@ -74,6 +79,7 @@ const queries = prepareOnce((db) => ({
     .where(
       and(
         eq(apiTokens.id, sql.placeholder('id')),
+        isNull(apiTokens.heldAt),
         or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, sql.placeholder('now'))),
       ),
     )
@@ -87,9 +93,14 @@ const queries = prepareOnce((db) => ({
 export async function resolveViewer(
   c: Context,
   ctx: Ctx,
-): Promise<{ readonly viewer: Viewer | null; readonly nodesRevision?: number }> {
+): Promise<{
+  readonly viewer: Viewer | null
+  readonly nodesRevision?: number
+  readonly toReview?: number
+  readonly isTokenHeld?: true
+}> {
   const authorization = c.req.header('authorization')
-  if (authorization !== undefined) return { viewer: await tokenViewer(ctx, authorization) }
+  if (authorization !== undefined) return tokenViewer(ctx, authorization)
   if (ctx.store.batch !== undefined && ctx.sessions.isInDatabase) return distantViewer(c, ctx)
   return { viewer: await sessionViewer(c, ctx) }
 }
@@ -103,7 +114,7 @@ async function distantViewer(c: Context, ctx: Ctx) {
     return { viewer: null }
   }
   await unlessUnwritable(touchSession(ctx, found.session))
-  return { viewer: bySessionOf(owner, found.session), nodesRevision: found.nodesRevision }
+  return { viewer: bySessionOf(owner, found.session), nodesRevision: found.nodesRevision, toReview: found.toReview }
 }
 
 function bySessionOf(
@@ -123,15 +134,16 @@ async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   return bySessionOf(found, session)
 }
 
-async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | null> {
+async function tokenViewer(ctx: Ctx, authorization: string) {
   const token = /^Bearer +(mm_[\w-]{43})$/i.exec(authorization)?.[1]
-  if (token === undefined) return null
+  if (token === undefined) return { viewer: null }
   const row = await queries(ctx.store).tokenByHash.get({ hash: hashToken(token), now: ctx.now() })
-  if (row === undefined) return null
+  if (row === undefined) return { viewer: null }
   const found = await findAccount(ctx, row.userId)
-  if (found === null) return null
+  if (found === null) return { viewer: null }
+  if (row.heldAt !== null) return { viewer: null, isTokenHeld: true as const }
   await unlessUnwritable(touchToken(ctx, row))
-  return byToken(found, row)
+  return { viewer: byToken(found, row) }
 }
 
 /** A caller whose use cannot be recorded is still admitted: on a full disk administrators free space. */
@@ -202,6 +214,8 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
   return row === undefined ? null : accountOf(row)
 })
 
+const cutoffsSchema = z.record(z.string(), z.number())
+
 function accountOf(row: AccountRow) {
   return {
     user: publicUser(row),
@@ -211,6 +225,7 @@ function accountOf(row: AccountRow) {
     oidcIssuer: row.oidcIssuer,
     mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
+    cutoffs: cutoffsSchema.parse(JSON.parse(row.cutoffs)),
     secondFactor: { isSetUp: row.hasFactor === 1, resetAt: row.factorsResetAt },
   }
 }
@@ -238,10 +253,15 @@ function ifOpen(
   const isLinked = oidcSubject !== null && isTrustedIssuer(ctx, account.oidcIssuer)
   if (session === null) return isLocal || isLinked ? account : null
   const began = session.oidcIssuer
-  if (began === null) return isLocal || (authProvider === 'oidc' && isLinked) ? account : null
+  if (began === null) {
+    // It began with the password alone, before the user had a second factor.
+    if (account.secondFactor.isSetUp && session.factors !== 2) return null
+    return isLocal || (authProvider === 'oidc' && isLinked) ? account : null
+  }
   // The proxy must still name who it named then.
   const isStill = !isByProxy(session) || ctx.namedByProxy === oidcSubject
-  return isLinked && began === account.oidcIssuer && isStill ? account : null
+  const isOpen = isStill && !isCutOff(account.cutoffs, session)
+  return isLinked && began === account.oidcIssuer && isOpen ? account : null
 }
 
 /** A user in whose name the service acts by itself, with the present permissions; null when they cannot sign in. */
@@ -263,8 +283,12 @@ async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | nu
     .run()
 }
 
+const HELD =
+  'This API token is held, because the OpenID provider refused its owner. It works again after the owner has signed in'
+
 /** Throws `unauthenticated`; used where a rule needs a viewer. */
 export function demandViewer(ctx: Ctx): Viewer {
+  if (ctx.isTokenHeld) throw new AppError('unauthenticated', HELD)
   if (ctx.viewer === null) throw new AppError('unauthenticated')
   return ctx.viewer
 }

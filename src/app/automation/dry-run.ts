@@ -135,7 +135,7 @@ async function planSample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Pl
 
 function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: Sample, now: number): Said {
   const receivedAt = now - ageSeconds * 1000
-  const sure = { isSensor: false, isReplayed: false, isSuspected: false }
+  const sure = { isSensor: false, isReplayed: false, isSuspected: false, isViaMqtt: false }
   return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, ...sure }
 }
 

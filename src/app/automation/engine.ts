@@ -164,6 +164,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
     receivedAt,
     isReplayed: replayed || isLate,
     isSuspected: isSuspected(event),
+    isViaMqtt: packet.viaMqtt,
   }
   return [{ said, packet, radio: source.name }]
 }
@@ -185,8 +186,8 @@ async function consider(
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  // A forgery does not take the place of the sender's own packet with the same ID.
-  const firstRadio = said.isSuspected ? null : considered.add(`${automation.id} ${key}`, radio)
+  // Neither a forgery nor a copy from a broker takes the place of the sender's own packet with the same ID.
+  const firstRadio = said.isSuspected || said.isViaMqtt ? null : considered.add(`${automation.id} ${key}`, radio)
   // Our radios hear the same mesh, so one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return
   const isKnown = firstRadio !== null || (await heardBefore(packet))

@@ -54,6 +54,7 @@ function originBlock(said: Said, speaker: SpeakerFacts, past: Past, now: number)
   if (speaker.isLocal) return 'own_message'
   if (said.isSuspected) return 'spoof_suspected'
   if (said.isReplayed) return 'replayed'
+  if (said.isViaMqtt) return 'via_mqtt'
   if (past.isKnown) return 'duplicate'
   if (now - Math.min(said.rxTime ?? said.receivedAt, said.receivedAt) > MAX_AGE_MS) return 'too_old'
   if (speaker.isIgnored) return 'ignored_node'

@@ -9,7 +9,7 @@ import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { inSlices, type Pause } from '../upkeep/slices.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 import type { Reader } from '../context.ts'
-import { canReadMessage, placeOfMessage, seesAllMessages, seesNodes, type View } from '../sharing/visible.ts'
+import { canReadMessage, placeOfMessage, seesEverything, seesNodes, type View } from '../sharing/visible.ts'
 
 /** How long runs are kept, and how many per automation. */
 const KEPT_MS = 90 * DAY_MS
@@ -31,6 +31,7 @@ export const REASONS = {
   too_soon: 'It ran shortly before',
   own_message: 'One of this service’s radios sent it',
   spoof_suspected: 'Probably forged: another node seems to have sent it in its sender’s name',
+  via_mqtt: 'It came from a broker: an answer by radio may never reach its sender',
   ignored_node: 'Its sender is ignored',
   bot: 'Its sender is an unattended device, or it reads like an automatic answer',
   is_answer: 'It is a reply or a reaction',
@@ -94,7 +95,7 @@ function publicRun(row: RunRow, view: View): Run {
     ({ channel, toNodeNum: to }) => canReadMessage(view, placeOfMessage({ channel, to })) && seesNodes(view, [to]),
   )
   // For a text that was not sent, it is unknown where it would have gone.
-  const isRead = sent.length === 0 ? seesAllMessages(view) : packets.length === sent.length
+  const isRead = sent.length === 0 ? seesEverything(view) : packets.length === sent.length
   const triggeredBy = seesNodes(view, [row.triggeredBy]) ? row.triggeredBy : null
   const text = isRead ? row.text : null
   return { id, at, lastAt, count, outcome, reason: readReason(row.reason), triggeredBy, text, packets }

@@ -1,11 +1,14 @@
 import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../../meshtastic/config/configured-keys.ts'
+import { webhookSecret } from '../alerts/destinations/senders/signature.ts'
+import { parseAnchorTarget } from '../audit/anchor/target.ts'
 import { parseGroupPermissions } from './group-permissions.ts'
 import { parseHostPort } from './host-port.ts'
 import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import { isTimeZone } from './time-zone.ts'
-import { DEFAULT_PROVIDER, namedVariables, type ProviderSettings, variableName } from './providers.ts'
+import { callbackIn, CALLBACK_PATH, callbackPathOf, redirectUriBeside } from './callback.ts'
+import { DEFAULT_PROVIDER, GROUPS_MISSING, namedVariables, type ProviderSettings, variableName } from './providers.ts'
 import { isCollectorTarget, isOrigin, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: its parser, its default and its description. */
@@ -75,7 +78,7 @@ export const VARIABLES = {
   PUBLIC_URL: variable(
     url.nullable().default(null),
     'an http(s) URL',
-    'External address, if it differs from that of the request; https sets Secure cookies and HSTS',
+    'External address, if it differs from that of the request; https sets Secure cookies and HSTS. Links in e-mails begin with it',
   ),
   TRUSTED_PROXIES: variable(
     list.pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))),
@@ -168,7 +171,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'an http(s) URL without fragment, such as https://mesh.example.org/api/auth/oidc/callback',
-    'Where the provider redirects the browser: /api/auth/oidc/callback of this service',
+    'Where the provider redirects the browser: /api/auth/oidc/callback of this service, or for other providers than the first /api/auth/oidc/callback/<name>',
   ),
   OIDC_SCOPES: variable(
     z
@@ -240,6 +243,11 @@ export const VARIABLES = {
     'group=viewer, group=operator, group=everything or group=nodes:rw+messages:r, comma-separated',
     'What members of groups may do; updated at each sign-in',
   ),
+  OIDC_GROUPS_MISSING: variable(
+    z.enum(GROUPS_MISSING).nullable().default(null),
+    GROUPS_MISSING.join(', '),
+    'What a sign-in without that claim means: no group, no change, or no sign-in. Default: no change until the provider has sent the claim for anybody, then no group',
+  ),
   OIDC_AUTO_CREATE_USERS: variable(
     boolean(true),
     'true or false',
@@ -301,6 +309,11 @@ export const VARIABLES = {
     boolean(false),
     'true or false',
     'Refuses to restore a backup that was not signed with one of the secrets in SESSION_SECRET',
+  ),
+  RESTORE_UNSIGNED: variable(
+    z.enum(['no', 'yes']).default('no'),
+    'no or yes',
+    'Restores such a backup even if DATA_DIR has backups that this service signed: set it once, beside the name',
   ),
   LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Minimum level that is logged'),
   LOG_FORMAT: variable(
@@ -400,10 +413,23 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'an smtp:// or smtps:// URL, with user name and password if the server requires them',
-    'The mail server that sends alerts',
+    'The mail server that sends alerts and, with PUBLIC_URL, e-mails about accounts',
     true,
   ),
   SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'Sender of these messages'),
+  AUDIT_ANCHOR_URL: variable(
+    parsed(parseAnchorTarget).nullable().default(null),
+    'an https URL (http only to this machine or a private network), syslog+udp://, syslog+tcp:// or syslog+tls:// and host:port, or mailto: and an e-mail address',
+    'Where a daily line with the last entry of the audit log and its hash is sent, so that nobody can rewrite the log unnoticed',
+    true,
+  ),
+  AUDIT_ANCHOR_SECRET: variable(
+    webhookSecret.nullable().default(null),
+    'whsec_ and base64 of 24 to 64 bytes',
+    'Signs these deliveries to an https or http URL, by standardwebhooks.com',
+    true,
+  ),
+  AUDIT_ANCHOR_ENTRIES: variable(boolean(false), 'true or false', 'Sends each entry of the audit log there as well'),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
@@ -463,6 +489,11 @@ function textOf(env: Environment, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** The names of all variables, also those of files of secrets. */
+export function namesOfVariables(env: Environment): readonly string[] {
+  return [...Object.keys(variablesOf(env)), ...secretsOf(env).map((name) => `${name}_FILE`)]
+}
+
 /** The names of the variables that are secrets. */
 export function secretsOf(env: Environment): readonly string[] {
   return Object.entries(variablesOf(env))
@@ -504,8 +535,15 @@ function asParsed(data: unknown): Parsed {
   return data as Parsed
 }
 
+/** Characters of a value in an error. */
+const MOST_SHOWN = 100
+
 function problemLine(name: string, found: string | undefined, variable: Variable | undefined): string {
-  const shown = variable?.secret ? '(not shown)' : JSON.stringify(found)
+  const isCut = (found?.length ?? 0) > MOST_SHOWN
+  const cut = isCut
+    ? `${JSON.stringify(found?.slice(0, MOST_SHOWN))}… (${found?.length} characters)`
+    : JSON.stringify(found)
+  const shown = variable?.secret ? '(not shown)' : cut
   return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
 }
 
@@ -514,12 +552,22 @@ type Given = Readonly<Partial<Record<string, string>>>
 function contradictions(given: Given): string[] {
   const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
   const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN, SMTP_URL, SMTP_FROM, PROXY_AUTH_HEADER, TRUSTED_PROXIES } = given
+  const { AUDIT_ANCHOR_URL, AUDIT_ANCHOR_SECRET, AUDIT_ANCHOR_ENTRIES } = given
   const problems: string[] = []
   if (SMTP_URL !== undefined && SMTP_FROM === undefined) {
     problems.push('SMTP_FROM: found nothing, expected an e-mail address because SMTP_URL is set')
   }
   if (COLLECTOR_TARGET_URL !== undefined && COLLECTOR_TOKEN === undefined) {
     problems.push('COLLECTOR_TOKEN: found nothing, expected an API token because COLLECTOR_TARGET_URL is set')
+  }
+  if (AUDIT_ANCHOR_URL?.startsWith('mailto:') === true && SMTP_URL === undefined) {
+    problems.push('SMTP_URL: found nothing, expected a mail server because AUDIT_ANCHOR_URL is an e-mail address')
+  }
+  if (AUDIT_ANCHOR_SECRET !== undefined && !/^https?:/.test(AUDIT_ANCHOR_URL ?? '')) {
+    problems.push('AUDIT_ANCHOR_URL: found no http(s) URL, expected one because AUDIT_ANCHOR_SECRET is set')
+  }
+  if (AUDIT_ANCHOR_ENTRIES === 'true' && AUDIT_ANCHOR_URL === undefined) {
+    problems.push('AUDIT_ANCHOR_URL: found nothing, expected an address because AUDIT_ANCHOR_ENTRIES is true')
   }
   if (MAP_PMTILES !== undefined && MAP_TILE_URL !== undefined) {
     problems.push('MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set')
@@ -545,7 +593,6 @@ const providerSchema = z.object({
   OIDC_ISSUER: VARIABLES.OIDC_ISSUER.schema,
   OIDC_CLIENT_ID: VARIABLES.OIDC_CLIENT_ID.schema,
   OIDC_CLIENT_SECRET: VARIABLES.OIDC_CLIENT_SECRET.schema,
-  OIDC_REDIRECT_URI: VARIABLES.OIDC_REDIRECT_URI.schema,
   OIDC_SCOPES: VARIABLES.OIDC_SCOPES.schema,
   OIDC_NAME: VARIABLES.OIDC_NAME.schema,
   OIDC_ICON: VARIABLES.OIDC_ICON.schema,
@@ -555,27 +602,30 @@ const providerSchema = z.object({
   OIDC_ALLOWED_GROUPS: VARIABLES.OIDC_ALLOWED_GROUPS.schema,
   OIDC_ADMIN_GROUPS: VARIABLES.OIDC_ADMIN_GROUPS.schema,
   OIDC_GROUP_PERMISSIONS: VARIABLES.OIDC_GROUP_PERMISSIONS.schema,
+  OIDC_GROUPS_MISSING: VARIABLES.OIDC_GROUPS_MISSING.schema,
   OIDC_AUTO_CREATE_USERS: VARIABLES.OIDC_AUTO_CREATE_USERS.schema,
 })
 
 /** The providers from checked variables, the default one first; none unless OIDC_ENABLED is true. */
 function readProviders(given: Given, named: readonly string[]): ProviderSettings[] {
   if (given['OIDC_ENABLED'] !== 'true') return []
-  return providerNames(given, named).flatMap((id) => {
+  const names = providerNames(given, named)
+  return names.flatMap((id) => {
     const own = namedVariables(id).map(({ name, like }) => [
       like,
       given[name] ?? (SHARED.has(like) ? given[like] : undefined),
     ])
     const read = providerSchema.parse(Object.fromEntries(own))
-    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_REDIRECT_URI } = read
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = read
+    const redirectUri = redirectUriOf(given, id, id === names[0])
     if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null || OIDC_CLIENT_SECRET === null) return []
-    if (OIDC_REDIRECT_URI === null) return []
+    if (redirectUri === null) return []
     return {
       id,
       issuer: OIDC_ISSUER,
       clientId: OIDC_CLIENT_ID,
       clientSecret: OIDC_CLIENT_SECRET,
-      redirectUri: OIDC_REDIRECT_URI,
+      redirectUri,
       scopes: read.OIDC_SCOPES,
       name: read.OIDC_NAME,
       icon: read.OIDC_ICON,
@@ -586,6 +636,7 @@ function readProviders(given: Given, named: readonly string[]): ProviderSettings
       allowedGroups: read.OIDC_ALLOWED_GROUPS,
       adminGroups: read.OIDC_ADMIN_GROUPS,
       groupPermissions: read.OIDC_GROUP_PERMISSIONS,
+      groupsMissing: read.OIDC_GROUPS_MISSING,
     }
   })
 }
@@ -594,14 +645,35 @@ function readProviders(given: Given, named: readonly string[]): ProviderSettings
  * Variables that apply to every provider without a value of its own. Groups and names of one provider mean nothing at
  * another.
  */
-const SHARED: ReadonlySet<string> = new Set(['OIDC_REDIRECT_URI', 'OIDC_AUTO_CREATE_USERS'])
+const SHARED: ReadonlySet<string> = new Set(['OIDC_AUTO_CREATE_USERS'])
+
+/**
+ * The plain variable is the address of the first provider; the others have theirs below it. With one address for two
+ * providers, one of them could send here an answer of the other (RFC 9700, section 4.4).
+ */
+function redirectUriOf(given: Given, provider: string, isFirst: boolean): string | null {
+  const own = given[variableName(provider, 'OIDC_REDIRECT_URI')]
+  const plain = given['OIDC_REDIRECT_URI']
+  if (own !== undefined) return own
+  if (plain === undefined || !URL.canParse(plain)) return null
+  return isFirst ? plain : redirectUriBeside(plain, provider)
+}
+
+/** Why a valid redirect URI is not that of this provider; null: it may be. */
+function wrongCallback(uri: string, provider: string, isFirst: boolean): string | null {
+  const callback = callbackIn(uri)
+  if (callback === null || callback.provider === provider || (callback.provider === null && isFirst)) return null
+  const expected = `${callback.site}${callbackPathOf(provider)}`
+  return isFirst ? `${expected} or ${callback.site}${CALLBACK_PATH}` : expected
+}
 
 /** What every provider needs, and what two must not share. */
 function contradictionsOfProviders(given: Given, named: readonly string[]): string[] {
   const problems: string[] = []
   const isEnabled = given['OIDC_ENABLED'] === 'true'
   const issuers = new Map<string, string>()
-  for (const provider of providerNames(given, named)) {
+  const callbacks = new Map<string, string>()
+  for (const [i, provider] of providerNames(given, named).entries()) {
     const nameOf = (variable: `OIDC_${string}`) => variableName(provider, variable)
     for (const name of NEED_GROUPS.map(nameOf).filter((each) => given[each] !== undefined)) {
       if (given[nameOf('OIDC_GROUPS_CLAIM')] !== undefined) continue
@@ -609,11 +681,21 @@ function contradictionsOfProviders(given: Given, named: readonly string[]): stri
         `${nameOf('OIDC_GROUPS_CLAIM')}: found nothing, expected the name of a claim because ${name} is set`,
       )
     }
+    const redirectUri = redirectUriOf(given, provider, i === 0)
     const isMissing = (variable: (typeof OIDC_REQUIRED)[number]) =>
-      given[nameOf(variable)] === undefined && (variable !== 'OIDC_REDIRECT_URI' || given[variable] === undefined)
+      variable === 'OIDC_REDIRECT_URI' ? redirectUri === null : given[nameOf(variable)] === undefined
     for (const variable of isEnabled ? OIDC_REQUIRED.filter(isMissing) : []) {
       const why = provider === DEFAULT_PROVIDER ? 'OIDC_ENABLED is true' : `OIDC_PROVIDERS names ${provider}`
       problems.push(`${nameOf(variable)}: found nothing, expected ${VARIABLES[variable].expected} because ${why}`)
+    }
+    if (isEnabled && redirectUri !== null && URL.canParse(redirectUri)) {
+      const expected = wrongCallback(redirectUri, provider, i === 0)
+      const other = callbacks.get(redirectUri)
+      const name = given[nameOf('OIDC_REDIRECT_URI')] === undefined ? 'OIDC_REDIRECT_URI' : nameOf('OIDC_REDIRECT_URI')
+      const found = `${name}: found ${JSON.stringify(redirectUri)}, expected`
+      if (expected !== null) problems.push(`${found} ${expected}: each provider has its own address`)
+      else if (other !== undefined) problems.push(`${found} another one than ${other}`)
+      else callbacks.set(redirectUri, name)
     }
     const issuer = given[nameOf('OIDC_ISSUER')]
     if (issuer === undefined) continue
@@ -622,14 +704,21 @@ function contradictionsOfProviders(given: Given, named: readonly string[]): stri
     }
     const other = issuers.get(issuer)
     if (other !== undefined) {
-      problems.push(`${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer)}, expected another one than ${other}`)
+      problems.push(
+        `${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer.slice(0, MOST_SHOWN))}, expected another one than ${other}`,
+      )
     }
     issuers.set(issuer, nameOf('OIDC_ISSUER'))
   }
   return problems
 }
 
-const NEED_GROUPS = ['OIDC_ALLOWED_GROUPS', 'OIDC_ADMIN_GROUPS', 'OIDC_GROUP_PERMISSIONS'] as const
+const NEED_GROUPS = [
+  'OIDC_ALLOWED_GROUPS',
+  'OIDC_ADMIN_GROUPS',
+  'OIDC_GROUP_PERMISSIONS',
+  'OIDC_GROUPS_MISSING',
+] as const
 
 const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'] as const
 

@@ -1,7 +1,9 @@
-/** `host`, `host:port`, `[v6]`, `[v6]:port`; null for other texts. */
+/** `host`, `host:port`, `[v6]`, `[v6]:port`; null for other texts, also for a mere number and words such as `null`. */
 export function parseHostPort(text: string): { host: string; port: number } | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]/]+))(?::(\d{1,5}))?$/.exec(text)
   const host = match?.[1] ?? match?.[2]
   const port = Number(match?.[3] ?? 4403)
-  return host === undefined || port < 1 || port > 65535 ? null : { host, port }
+  // What somebody writes who wants none: as a name it would be looked up for ever.
+  if (host === undefined || /^(?:-.*|\d+|null|none|undefined|true|false|off|no|yes)$/i.test(host)) return null
+  return port < 1 || port > 65535 ? null : { host, port }
 }

@@ -19,7 +19,13 @@ export type ProviderSettings = {
   readonly allowedGroups: readonly string[]
   readonly adminGroups: readonly string[]
   readonly groupPermissions: readonly GroupPermissions[]
+  /** Null: `keep` until the provider has sent the claim for anybody, then `none`. */
+  readonly groupsMissing: GroupsMissing | null
 }
+
+/** What a missing claim of groups means: no group, no change of the role, or no sign-in. */
+export const GROUPS_MISSING = ['none', 'keep', 'refuse'] as const
+export type GroupsMissing = (typeof GROUPS_MISSING)[number]
 
 export const DEFAULT_PROVIDER = 'default'
 
@@ -39,6 +45,7 @@ const OF_EACH = [
   'OIDC_ALLOWED_GROUPS',
   'OIDC_ADMIN_GROUPS',
   'OIDC_GROUP_PERMISSIONS',
+  'OIDC_GROUPS_MISSING',
   'OIDC_AUTO_CREATE_USERS',
 ] as const
 

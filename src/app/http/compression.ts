@@ -1,4 +1,6 @@
 import type { Context } from 'hono'
+import { sha256Hex } from '../auth/sha256.ts'
+import type { Config } from '../config/config.ts'
 
 /** Names of the IANA registry of content codings. */
 export type Encoding = 'zstd' | 'gzip'
@@ -18,7 +20,8 @@ export type Body = {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** With its quotes; a compressed form has its own tag. */
   readonly etag: string
-  readonly packed: Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>
+  /** Null: for one reader, so compressing it would cost more than it saves. */
+  readonly packed: Map<Encoding, Promise<Uint8Array<ArrayBuffer>>> | null
 }
 
 const utf8 = new TextEncoder()
@@ -30,9 +33,23 @@ export function bodyOf(json: string, etag: string): Body {
 /** Its tag is derived from its content: two processes give the same body the same tag. */
 export async function hashedBody(json: string): Promise<Body> {
   const bytes = utf8.encode(json)
+  return { bytes, etag: await tagOf(bytes), packed: new Map() }
+}
+
+/** The entity tag of a state of the data. The state, which may count what others see, cannot be guessed from it. */
+export function stateTag({ SESSION_SECRET: [secret = ''] }: Pick<Config, 'SESSION_SECRET'>, state: string): string {
+  return `"${sha256Hex(`entity tag\n${secret}\n${state}`).slice(0, 32)}"`
+}
+
+/** An entity tag that depends on a text alone. */
+export function hashedTag(text: string): Promise<string> {
+  return tagOf(utf8.encode(text))
+}
+
+async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
   const hex = [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0'))
-  return { bytes, etag: `"${hex.join('')}"`, packed: new Map() }
+  return `"${hex.join('')}"`
 }
 
 /**
@@ -60,8 +77,13 @@ export async function answerBody(
  * The best encoding that the client accepts; null: none. Answers to pages of other origins stay uncompressed: their
  * length could reveal content (BREACH), as anybody can choose names in it.
  */
-function chooseEncoding(c: Context, { encodings }: Compressor, { bytes }: Body): Encoding | null {
-  if (bytes.length < LEAST_BYTES || (c.req.header('sec-fetch-site') ?? 'same-origin') !== 'same-origin') return null
+function chooseEncoding(c: Context, { encodings }: Compressor, { bytes, packed }: Body): Encoding | null {
+  if (
+    packed === null ||
+    bytes.length < LEAST_BYTES ||
+    (c.req.header('sec-fetch-site') ?? 'same-origin') !== 'same-origin'
+  )
+    return null
   const accepted = acceptedEncodings(c.req.header('accept-encoding') ?? '')
   return encodings.find((encoding) => accepted.has(encoding)) ?? null
 }
@@ -73,11 +95,11 @@ function acceptedEncodings(header: string): ReadonlySet<string> {
 }
 
 function packOnce(compressor: Compressor, encoding: Encoding, { bytes, packed }: Body) {
-  const known = packed.get(encoding)
+  const known = packed?.get(encoding)
   if (known !== undefined) return known
   const made = compressor.compress(encoding, bytes)
-  packed.set(encoding, made)
-  made.catch(() => packed.delete(encoding))
+  packed?.set(encoding, made)
+  made.catch(() => packed?.delete(encoding))
   return made
 }
 

@@ -35,6 +35,8 @@ export type Description = {
   readonly errors?: readonly ErrorCode[]
   /** Also answers anonymous callers while public access shows them this, or anything. */
   readonly shared?: PublicResource | 'any'
+  /** Its answers have an entity tag: 304 for a client that has that version. */
+  readonly revalidates?: true
   /** GET by this handler changes something, so HEAD is refused. */
   readonly getOnly?: true
 }

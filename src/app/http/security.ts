@@ -17,6 +17,44 @@ const policy = (images: string, ancestors = "'none'") =>
 const OWN_IMAGES = "'self' data:"
 const CSP = policy(OWN_IMAGES)
 
+/** What the pages use: passkeys, the clipboard, a display that stays on. */
+const FEATURES_USED = [
+  'clipboard-write',
+  'fullscreen',
+  'publickey-credentials-create',
+  'publickey-credentials-get',
+  'screen-wake-lock',
+]
+/**
+ * What an injected script, or a page in a frame, could otherwise ask for. Only names that Chromium knows on every system:
+ * it complains in the console about others.
+ */
+const FEATURES_DENIED = [
+  'accelerometer',
+  'autoplay',
+  'browsing-topics',
+  'camera',
+  'clipboard-read',
+  'display-capture',
+  'encrypted-media',
+  'geolocation',
+  'gyroscope',
+  'hid',
+  'idle-detection',
+  'local-fonts',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+]
+const PERMISSIONS_POLICY = [
+  ...FEATURES_USED.map((name) => `${name}=(self)`),
+  ...FEATURES_DENIED.map((name) => `${name}=()`),
+].join(', ')
+
 /** On every answer, the web application's files included. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': CSP,
@@ -24,6 +62,7 @@ export const SECURITY_HEADERS = {
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': PERMISSIONS_POLICY,
 } as const
 
 /** For the web application's pages: images may also come from the hosts of the map's tiles, and from no other. */

@@ -26,8 +26,29 @@ export const integerQuery = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.int().min(min).max(max))
 
-/** A time in milliseconds since the Unix epoch. */
-export const timeQuery = integerQuery(0, 8_640_000_000_000_000)
+const LAST_MS = 8_640_000_000_000_000
+/** RFC 3339 with a zone, or a day, which begins in UTC. A plus in a query is a space unless it is encoded. */
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+ -]\d{2}:\d{2}))?$/
+
+/** A time: milliseconds since the Unix epoch, or ISO 8601. Becomes milliseconds. */
+export const timeQuery = z
+  .string()
+  .max(40)
+  .meta({ type: ['integer', 'string'], maxLength: undefined, examples: [1_763_800_000_000, '2026-01-15T12:00:00Z'] })
+  .transform((text, { addIssue }) => {
+    const ms = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : readIsoTime(text)
+    if (ms !== null && ms >= 0 && ms <= LAST_MS) return ms
+    addIssue({ code: 'custom', message: 'milliseconds since 1970, or a time such as 2026-01-15T12:00:00Z' })
+    return z.NEVER
+  })
+
+function readIsoTime(text: string): number | null {
+  if (!ISO_TIME.test(text)) return null
+  const ms = Date.parse(text.replace(' ', '+'))
+  // Otherwise the 30th of February would be a day in March.
+  const isDay = !Number.isNaN(ms) && new Date(Date.parse(text.slice(0, 10))).toISOString().startsWith(text.slice(0, 10))
+  return isDay ? ms : null
+}
 
 type Target = 'json' | 'param' | 'query'
 

@@ -24,7 +24,7 @@ export const scopeSchema = z
           }),
       ])
       .describe('`all`, or channel numbers as in GET /api/channels'),
-    direct: grantSchema.describe('Direct messages between any nodes'),
+    direct: grantSchema.describe('Direct messages between any nodes, and everything else that was sent to one node'),
   })
   .meta({ id: 'Scope', description: 'Which contents of the mesh a user sees; it narrows the permissions' })
 

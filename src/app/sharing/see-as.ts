@@ -56,7 +56,13 @@ async function makeTicket(ctx: SignedInCtx, eyes: Ticket['eyes']): Promise<z.inf
   return { seeAs: await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(ticket)), until: at + LASTS_MS }
 }
 
-type Found = { readonly viewer: Viewer | null; readonly nodesRevision?: number; readonly preview?: PublicView }
+type Found = {
+  readonly viewer: Viewer | null
+  readonly nodesRevision?: number
+  readonly toReview?: number
+  readonly isTokenHeld?: true
+  readonly preview?: PublicView
+}
 
 /**
  * Whose view the request gets: the one in X-See-As, for a reading request of an administrator's session. Throws

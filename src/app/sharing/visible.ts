@@ -2,14 +2,22 @@ import { type Column, type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import { canReadChannel, canWriteChannel, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
-import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import {
+  canReadChannel,
+  canWriteChannel,
+  readableChannels,
+  readsEverything,
+  type Scope,
+  type Sight,
+  WHOLE_SCOPE,
+} from '../../shared/access/scope.ts'
+import { FIRST_DIRECT, MIXED_WITH_DIRECT } from '../../shared/mesh/channels.ts'
 import { NO_PERMISSIONS, type Permissions } from '../../shared/access/resources.ts'
 
 // Which parts of a row a viewer sees: decided only here, for SQL and for live events.
 
 /** What of the contents of the mesh a viewer sees. */
-export type View = Scope & {
+export type View = Sight & {
   /** Numbers of the nodes that are hidden from this viewer, with those that they had before. */
   readonly hidden: ReadonlySet<number>
 }
@@ -29,17 +37,31 @@ export const hiddenNodes = sql<string>`(select json_group_array(num) from (${num
   union select node_num from deleted_nodes where is_hidden))`
 
 /** `hidden`: as `hiddenNodes` answers. Hidden nodes are there for those who may change nodes. */
-export function viewOf(scope: Scope, { nodes }: Permissions, hidden: string): View {
+export function viewOf(scope: Sight, { nodes }: Permissions, hidden: string): View {
   if (nodes.write || hidden === '[]') return { ...scope, hidden: NOTHING_HIDDEN }
   const nums: unknown = JSON.parse(hidden)
   return { ...scope, hidden: new Set(Array.isArray(nums) ? nums.map(Number) : []) }
 }
 
-/** Nodes that nobody sees who is not signed in. `heardAfter`: null for any time, even never. */
-const nodesNotShared = sql<string>`(select json_group_array(num) from (
-  ${numsOf(sql`n.is_hidden or n.is_ignored
-    or (${sql.placeholder('heardAfter')} is not null and coalesce(n.last_heard, 0) <= ${sql.placeholder('heardAfter')})`)}
+/**
+ * When the node of this table or alias was last heard by a packet on one of these channels (a JSON array) that anonymous
+ * callers may know of, in milliseconds; null: never. For our own radios, when they were last heard at all.
+ */
+export function heardInPublic(node: 'n' | 'nodes', channels: Placeholder | string): SQL {
+  const of = (column: string) => sql.raw(`${node}.${column}`)
+  return sql`iif(${of('is_local')}, coalesce(${of('last_heard')}, 0), (select max(h.last_heard) from channel_hearings h
+    where h.node_id = ${of('id')} and h.channel in (select value from json_each(${channels}))))`
+}
+
+/** Nodes that nobody sees who is not signed in. `heardAfter`: null for any time. */
+const withdrawn = sql<string>`(select json_group_array(num) from (
+  ${numsOf(sql`n.is_hidden or n.is_ignored or (${sql.placeholder('heardAfter')} is not null
+    and ${heardInPublic('n', sql.placeholder('shown'))} <= ${sql.placeholder('heardAfter')})`)}
   union select node_num from deleted_nodes where is_hidden))`
+
+/** Nodes that were never heard by anything that is shown. */
+const unheard = sql<string>`(select json_group_array(num) from (
+  ${numsOf(sql`${heardInPublic('n', sql.placeholder('shown'))} is null`)}))`
 
 const queries = prepareOnce((db) => ({
   hidden: db
@@ -47,33 +69,35 @@ const queries = prepareOnce((db) => ({
     .from(sql`(select 1)`)
     .prepare(),
   notShared: db
-    .select({ hidden: nodesNotShared })
+    .select({ withdrawn, unheard })
     .from(sql`(select 1)`)
     .prepare(),
 }))
 
 /** What somebody with this scope and these permissions sees. */
-export async function readView(store: Store, scope: Scope, permissions: Permissions): Promise<View> {
+export async function readView(store: Store, scope: Sight, permissions: Permissions): Promise<View> {
   return viewOf(scope, permissions, (await queries(store).hidden.get())?.hidden ?? '[]')
 }
 
+/** `unheard`: those of the hidden nodes that were never heard by anything that is shown. */
+export type SharedView = View & { readonly unheard: ReadonlySet<number> }
+
 /**
- * What anonymous callers see with this scope. Ignored nodes, and those not heard after `heardAfter` (ms; null: at any
- * time, even never), are as if they were hidden.
+ * What anonymous callers see with this scope. Ignored nodes, those not heard after `heardAfter` (ms; null: at any time),
+ * and those only heard by what they may not see, are as if they were hidden.
  */
-export async function readSharedView(store: Store, scope: Scope, heardAfter: number | null): Promise<View> {
-  const found = await queries(store).notShared.get({ heardAfter })
-  return viewOf(scope, NO_PERMISSIONS, found?.hidden ?? '[]')
+export async function readSharedView(store: Store, scope: Scope, heardAfter: number | null): Promise<SharedView> {
+  const sight: Sight = { ...scope, isPublic: true }
+  const shown = JSON.stringify(readableChannels(sight))
+  const found = await queries(store).notShared.get({ heardAfter, shown })
+  const { hidden } = viewOf(sight, NO_PERMISSIONS, found?.withdrawn ?? '[]')
+  const { hidden: never } = viewOf(sight, NO_PERMISSIONS, found?.unheard ?? '[]')
+  return { ...sight, hidden: new Set([...hidden, ...never]), unheard: never }
 }
 
-/** Whether the view leaves out no message. */
-export function seesAllMessages(view: View): boolean {
-  return view.direct.read && seesAllContents(view)
-}
-
-/** Whether the view leaves out no position, measurement or node. */
-export function seesAllContents({ channels, hidden }: View): boolean {
-  return channels === 'all' && hidden.size === 0
+/** Whether the view leaves out no message, position, measurement or node. */
+export function seesEverything(view: View): boolean {
+  return readsEverything(view)
 }
 
 /** Names all that a view lets read, for what one process keeps: never to be told. */
@@ -82,9 +106,9 @@ export function viewKey(view: View): string {
 }
 
 /** The same in few letters, and without telling which nodes are hidden: with a revision, which changes with those. */
-export function viewTag({ channels, direct, hidden }: View): string {
+export function viewTag({ channels, direct, hidden, isPublic }: View): string {
   const read = channels === 'all' ? 'all' : channels.read.join('.')
-  return `${read}${direct.read ? '-d' : ''}${hidden.size === 0 ? '' : '-h'}`
+  return `${read}${direct.read ? '-d' : ''}${isPublic === true ? '-p' : ''}${hidden.size === 0 ? '' : '-h'}`
 }
 
 /** Where a message was said: on a channel, or between two nodes. */
@@ -102,30 +126,40 @@ export function placeOfMessage({ channel, to }: { readonly channel: number; read
   return { channel, isDirect: to !== BROADCAST }
 }
 
-export function canReadMessage(scope: Scope, { channel, isDirect }: Place): boolean {
+export function canReadMessage(scope: Sight, { channel, isDirect }: Place): boolean {
   return isDirect ? scope.direct.read : canReadChannel(scope, channel)
 }
 
-export function canWriteMessage(scope: Scope, { channel, isDirect }: Place): boolean {
+export function canWriteMessage(scope: Sight, { channel, isDirect }: Place): boolean {
   return isDirect ? scope.direct.write : canWriteChannel(scope, channel)
 }
 
-/** Whether the scope includes all messages. */
 export type PacketPlace = {
   readonly channel: number
+  readonly from: number
   readonly to: number
   readonly pkiEncrypted: boolean
-  readonly isOwn: boolean
+  /** It belongs to its channel although it is addressed to one node: see `belongsToChannel`. */
+  readonly isOfChannel: boolean
 }
 
-/** Whether what a decoded packet says may be read. `isText`: it is, or may be, what somebody says. */
-export function canReadPacket(
-  scope: Scope,
-  { channel, to, pkiEncrypted, isOwn }: PacketPlace,
-  isText: boolean,
-): boolean {
-  if (isText) return canReadMessage(scope, { channel, isDirect: pkiEncrypted || to !== BROADCAST })
-  return isOwn || canReadChannel(scope, pkiEncrypted ? UNKNOWN_CHANNEL : channel)
+/**
+ * Whether a payload belongs to its channel, even if it is addressed to one node: a traceroute, to which each node on its
+ * way adds itself, and a text of the channel that a store & forward server repeats.
+ */
+export function belongsToChannel(kind: string, isReplayOfChannel: boolean): boolean {
+  return kind === 'traceroute' || isReplayOfChannel
+}
+
+/** Whether a packet was for one node alone: encrypted for it, or addressed to it. */
+export function isForOneNode({ to, pkiEncrypted, isOfChannel }: Omit<PacketPlace, 'channel' | 'from'>): boolean {
+  return pkiEncrypted || (to !== BROADCAST && !isOfChannel)
+}
+
+/** Whether what a decoded packet says may be read. `isOwn`: one of our radios reported it about itself. */
+export function canReadPacket(scope: Sight, { channel, ...packet }: PacketPlace, isOwn: boolean): boolean {
+  if (isForOneNode(packet)) return scope.direct.read || (isOwn && packet.to === packet.from)
+  return isOwn || canReadChannel(scope, channel)
 }
 
 /** Whether none of the nodes is hidden. */
@@ -137,11 +171,13 @@ export function seesNodes({ hidden }: View, nums: readonly (number | null)[]): b
 type Values = Readonly<Record<keyof ReturnType<typeof visibleValues>, Placeholder | string | number>>
 
 /** The values of a view for the conditions of a prepared select. */
-export function visibleValues({ channels, direct, hidden }: View) {
+export function visibleValues(view: View) {
+  const { channels, direct, hidden } = view
   return {
     seesDirect: direct.read ? 1 : 0,
     seesAll: channels === 'all' ? 1 : 0,
-    seenChannels: JSON.stringify(channels === 'all' ? [] : channels.read),
+    seesWithheld: view.isPublic === true ? 0 : 1,
+    seenChannels: JSON.stringify(readableChannels(view)),
     hiddenNodes: JSON.stringify([...hidden]),
   }
 }
@@ -149,6 +185,7 @@ export function visibleValues({ channels, direct, hidden }: View) {
 const LATER: Values = {
   seesDirect: sql.placeholder('seesDirect'),
   seesAll: sql.placeholder('seesAll'),
+  seesWithheld: sql.placeholder('seesWithheld'),
   seenChannels: sql.placeholder('seenChannels'),
   hiddenNodes: sql.placeholder('hiddenNodes'),
 }
@@ -164,7 +201,8 @@ export function messagesSeenBy(view: View): SQL {
 function messagesWith(values: Values): SQL {
   return sql`case when ${messages.toNodeNum} <> ${sql.raw(String(BROADCAST))} then ${values.seesDirect}
     when ${values.seesAll} then 1
-    else ${messages.channel} in (select value from json_each(${values.seenChannels})) end
+    else ${messages.channel} in (select value from json_each(${values.seenChannels}))
+      and (${values.seesWithheld} or not ${messages.withheld}) end
     and ${areShown([messages.fromNodeNum, messages.toNodeNum], values)}`
 }
 
@@ -177,12 +215,18 @@ export function onVisibleChannel(channel: Column | SQL): SQL {
 }
 
 /** The same with its values. */
-export function onChannelSeenBy(channel: Column | SQL, scope: Scope): SQL {
-  return onChannelWith(channel, visibleValues({ ...scope, hidden: NOTHING_HIDDEN }))
+export function onChannelSeenBy(channel: Column | SQL, view: View): SQL {
+  return onChannelWith(channel, visibleValues(view))
 }
 
-function onChannelWith(channel: Column | SQL, { seesAll, seenChannels }: Values): SQL {
-  return sql`(${channel} is null or ${seesAll} or ${channel} in (select value from json_each(${seenChannels})))`
+const DIRECT = sql.raw(String(FIRST_DIRECT))
+
+/** As `canReadChannel` decides. */
+function onChannelWith(channel: Column | SQL, { seesAll, seesDirect, seenChannels, hiddenNodes: nums }: Values): SQL {
+  return sql`case when ${channel} is null then 1
+    when ${channel} >= ${DIRECT} then ${seesDirect} and ${channel} - ${DIRECT} not in (select value from json_each(${nums}))
+    when ${channel} = ${sql.raw(String(MIXED_WITH_DIRECT))} then ${seesAll} and ${seesDirect} and ${nums} = '[]'
+    else ${seesAll} or ${channel} in (select value from json_each(${seenChannels})) end`
 }
 
 /** The condition that none of the nodes in these columns is hidden, for a prepared select that is run with `visibleValues`. */

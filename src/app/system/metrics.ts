@@ -1,3 +1,4 @@
+import { readAnchorProgress } from '../audit/anchor/state.ts'
 import type { CollectorInfo } from '../mesh/collector/state.ts'
 import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
 import { gt, sql } from 'drizzle-orm'
@@ -39,6 +40,7 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
     single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),
+    ...(await anchorFamilies(ctx)),
     ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),
     ...collectorFamilies(ctx.radio?.collector() ?? null),
     single(
@@ -70,6 +72,28 @@ async function backupFamilies({ backups, store }: Ctx): Promise<Family[]> {
     single('mesh_backup_last_size_bytes', 'gauge', 'Size of the latest backup.', last?.sizeBytes ?? null),
     single('mesh_backup_run_timestamp_seconds', 'gauge', 'When the schedule ran last.', at(run?.at)),
     single('mesh_backup_run_success', 'gauge', 'Whether the last run of the schedule succeeded.', ok),
+  ]
+}
+
+async function anchorFamilies({ config, store }: Ctx): Promise<Family[]> {
+  const progress = config.AUDIT_ANCHOR_URL === null ? null : await readAnchorProgress(store)
+  if (progress === null) return []
+  const { waiting, failures, deliveredAt } = progress
+  const at = deliveredAt === null ? null : deliveredAt / 1000
+  return [
+    single(
+      'mesh_audit_anchor_up',
+      'gauge',
+      'Whether the latest delivery of the audit log succeeded.',
+      Number(failures === 0),
+    ),
+    single(
+      'mesh_audit_anchor_waiting',
+      'gauge',
+      'Anchors and entries of the audit log that are not delivered yet.',
+      waiting,
+    ),
+    single('mesh_audit_anchor_last_delivery_timestamp_seconds', 'gauge', 'When the audit log was last delivered.', at),
   ]
 }
 

@@ -17,12 +17,14 @@ import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { replacePermissions } from '../users/grants.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
+import { isStillUndone, repeatUndone, undoneSchema } from './undone.ts'
 import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
 import { timeField } from '../http/fields.ts'
 
 /**
  * What a restore can bring back although it was revoked since the backup, for one user or for all; named as in the
- * audit log.
+ * audit log. `recovery_codes_created`: codes that were used or replaced work again. `user_updated`: an earlier e-mail
+ * address is back. `unknown`: the replaced database could not be read.
  */
 export const REVIVABLE = [
   'user_deleted',
@@ -31,8 +33,15 @@ export const REVIVABLE = [
   'password_reset',
   'password_changed',
   'token_revoked',
+  'second_factor_removed',
+  'second_factor_added',
+  'recovery_codes_created',
+  'account_unlinked',
+  'user_updated',
+  'alert_destination_updated',
   'public_access_updated',
   'node_updated',
+  'unknown',
 ] as const
 export type RevivableAction = (typeof REVIVABLE)[number]
 
@@ -42,6 +51,10 @@ export const revivedSchema = z
     action: z.enum(REVIVABLE).describe('What was done after the backup was made, and is undone by the restore'),
     userId: z.int().nullable().describe('Null: it is not about a user'),
     username: z.string().nullable(),
+    what: z
+      .string()
+      .nullable()
+      .describe('Name of the passkey or destination, issuer of the link, e-mail address, or number of recovery codes'),
     token: z.object({ id: z.int(), name: z.string(), prefix: z.string() }).nullable(),
     permissions: permissionsSchema
       .partial()
@@ -63,7 +76,9 @@ const storedSchema = revivedSchema.omit({ id: true }).extend({
   scope: revivedSchema.shape.scope.default(null),
   publicAccess: revivedSchema.shape.publicAccess.default(null),
   hiddenNode: revivedSchema.shape.hiddenNode.default(null),
+  what: revivedSchema.shape.what.default(null),
   backup: z.string(),
+  undone: undoneSchema.nullable().default(null),
   password: z.object({ hash: z.string(), isTemporary: z.boolean() }).nullable(),
 })
 export type StoredRevived = z.infer<typeof storedSchema>
@@ -92,6 +107,21 @@ export function parseRevived(value: string): StoredRevived {
   return storedSchema.parse(JSON.parse(value))
 }
 
+/** The entry of a list about which nothing is known. */
+export function unknownRevived(backup: string): StoredRevived {
+  return storedSchema.parse({
+    action: 'unknown',
+    userId: null,
+    username: null,
+    token: null,
+    permissions: null,
+    at: null,
+    by: null,
+    backup,
+    password: null,
+  })
+}
+
 type Pending = { readonly id: number; readonly stored: StoredRevived }
 
 /** What the latest restore revived and nobody has decided about yet, in the order of users. */
@@ -115,17 +145,21 @@ async function readPending(store: Store): Promise<Pending[]> {
   const shown = await readPublicAccess(store)
   const { hidden } = await readView(store, NO_SCOPE, NO_PERMISSIONS)
   // Somebody may have revoked it again by hand.
-  const isOpen = ({ stored: { action, userId, token, publicAccess, hiddenNode } }: Pending) => {
+  const isOpen = async ({ stored: { action, userId, token, publicAccess, hiddenNode, undone } }: Pending) => {
+    if (action === 'unknown') return true
     if (publicAccess !== null) return showsMore(shown, publicAccess)
     if (hiddenNode !== null) return !hidden.has(hiddenNode)
     if (userId === null) return false
     const account = accountOf.get(userId)
     if (account === undefined) return false
+    if (undone !== null) return isStillUndone(store, userId, undone)
     if (action === 'user_deleted') return account.isActive
     if (action === 'admin_status_changed') return account.isAdmin
     return action !== 'token_revoked' || (token !== null && live.has(token.id))
   }
-  return all.filter(isOpen).toSorted((a, b) => a.id - b.id)
+  const open: Pending[] = []
+  for (const one of all) if (await isOpen(one)) open.push(one)
+  return open.toSorted((a, b) => a.id - b.id)
 }
 
 // D1 accepts 100 values per query.
@@ -142,8 +176,8 @@ export async function listRevived(store: Store): Promise<{ backup: string | null
 }
 
 function publicRevived({ id, stored }: Pending): Revived {
-  const { action, userId, username, token, permissions, scope, publicAccess, hiddenNode, at, by } = stored
-  return { id, action, userId, username, token, permissions, scope, publicAccess, hiddenNode, at, by }
+  const { action, userId, username, what, token, permissions, scope, publicAccess, hiddenNode, at, by } = stored
+  return { id, action, userId, username, what, token, permissions, scope, publicAccess, hiddenNode, at, by }
 }
 
 /**
@@ -188,29 +222,35 @@ function settle(
   return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 
-type Named = Pick<StoredRevived, 'action' | 'username' | 'token' | 'hiddenNode'>
+type Named = Pick<StoredRevived, 'action' | 'username' | 'what' | 'token' | 'hiddenNode'>
 
-/** For logs: user and action, and for a token or a node also its name. */
-export function nameRevived({ action, username, token, hiddenNode }: Named): Record<string, string> {
+/** For logs: user and action, and for what has a name also that. */
+export function nameRevived({ action, username, what, token, hiddenNode }: Named): Record<string, string> {
   return {
     action,
     ...(username !== null && { username }),
+    ...(what !== null && { what }),
     ...(token !== null && { token: `${token.name} (${token.prefix}…)` }),
     ...(hiddenNode !== null && { node: formatNodeId(hiddenNode) }),
   }
 }
 
 async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
-  const { userId, publicAccess, hiddenNode } = stored
+  const { action, userId, publicAccess, hiddenNode } = stored
+  if (action === 'unknown') throw new AppError('invalid_request', UNKNOWN)
   if (userId !== null) return doAgainTo(ctx, { ...stored, userId })
   if (publicAccess !== null) await updatePublicAccess(ctx, publicAccess)
   if (hiddenNode !== null) await hideNode(ctx, hiddenNode)
 }
 
+const UNKNOWN =
+  'The replaced database could not be read: check users, passkeys, links, tokens and destinations by hand, then leave everything as restored'
+
 type OfUser = StoredRevived & { readonly userId: number }
 
 async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
-  const { action, userId, permissions, scope } = stored
+  const { action, userId, username, what, permissions, scope, undone } = stored
+  if (undone !== null) return repeatUndone(ctx, { userId, username, what }, undone)
   const held = { permissions: permissions ?? {}, scope: scope ?? undefined }
   switch (action) {
     case 'user_deleted':
@@ -227,7 +267,14 @@ async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
       return takeBackPassword(ctx, stored)
     case 'token_revoked':
       return revokeAgain(ctx, stored)
-    // Does not belong to a user.
+    // Repeated above, or not about a user.
+    case 'second_factor_removed':
+    case 'second_factor_added':
+    case 'recovery_codes_created':
+    case 'account_unlinked':
+    case 'user_updated':
+    case 'alert_destination_updated':
+    case 'unknown':
     case 'public_access_updated':
     case 'node_updated':
       return

@@ -2,8 +2,8 @@ import { and, gte, lte, sql } from 'drizzle-orm'
 import { messageHours, messages, packetHours } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import type { Scope } from '../../shared/access/scope.ts'
-import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import type { Sight } from '../../shared/access/scope.ts'
+import { UNKNOWN_CHANNEL, WITHHELD } from '../../shared/mesh/channels.ts'
 import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../sharing/visible.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
@@ -24,7 +24,7 @@ const messageQueries = (db: Db) => ({
     .select({ t: sql<number>`hour`, counts: sql<string>`json_group_object(place, n)` })
     .from(
       sql`(select timestamp - timestamp % ${hour} as hour,
-        iif(to_node_num = ${sql.raw(String(BROADCAST))}, channel || '', 'direct') as place, count(*) as n
+        iif(to_node_num = ${sql.raw(String(BROADCAST))}, (channel + ${sql.raw(String(WITHHELD))} * withheld) || '', 'direct') as place, count(*) as n
         from ${messages} where timestamp >= ${start} and ${ofVisibleNodes(messages.fromNodeNum, messages.toNodeNum)}
         group by 1, 2)`,
     )
@@ -65,12 +65,12 @@ const packetQueries = (db: Db) => ({
 const queries = prepareOnce((db) => ({ ...messageQueries(db), ...packetQueries(db) }))
 
 /**
- * The queries for a view, to be run with `start`, `now` and `visibleValues`. If nodes are hidden, messages are counted
- * from their rows, because the counters do not contain senders.
+ * The queries for a view, to be run with `start`, `now` and `visibleValues`. If nodes are hidden, and for anonymous
+ * callers, messages are counted from their rows, because the counters contain neither senders nor what is withheld.
  */
-export function trafficQueries(store: Store, { hidden }: View) {
+export function trafficQueries(store: Store, { hidden, isPublic }: View) {
   const { counted, ofVisibleNodes: seen, begun, leftOut } = queries(store)
-  return { messages: hidden.size === 0 ? counted : seen, begun, leftOut }
+  return { messages: hidden.size === 0 && isPublic !== true ? counted : seen, begun, leftOut }
 }
 
 /** Start of the first hour that is reported at `now`: `start` of the queries. */
@@ -91,7 +91,7 @@ type Begun = {
  */
 export function trafficHours(
   start: number,
-  scope: Scope,
+  scope: Sight,
   {
     messages: counted,
     begun,
@@ -123,7 +123,7 @@ function countLogged(begun: readonly Begun[]): Map<number, number> {
   return counts
 }
 
-function countReadable(scope: Scope, counts: string): number {
+function countReadable(scope: Sight, counts: string): number {
   const places: unknown = JSON.parse(counts)
   return Object.entries(Object(places)).reduce((sum, [place, n]) => {
     const isDirect = place === 'direct'

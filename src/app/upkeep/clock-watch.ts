@@ -46,11 +46,14 @@ const queries = prepareOnce((db) => ({
     .set({
       firstHeard: noLater(sql`first_heard`),
       lastHeard: noLater(sql`last_heard`),
+      lastHeardByRadio: noLater(sql`last_heard_by_radio`),
+      lastHeardByBroker: noLater(sql`last_heard_by_broker`),
+      telemetryTime: noLater(sql`telemetry_time`),
       positionTime: noLater(sql`position_time`),
       deviceMetricsTime: noLater(sql`device_metrics_time`),
     })
     .where(sql`max(first_heard, coalesce(last_heard, 0), coalesce(position_time, 0),
-      coalesce(device_metrics_time, 0)) > ${future}`)
+      coalesce(device_metrics_time, 0), coalesce(telemetry_time, 0)) > ${future}`)
     .prepare(),
 }))
 

@@ -11,3 +11,8 @@ export interface ClockWatch {
   /** Saves the known time for the next start, and corrects rows written while the clock was ahead. */
   keep(): Promise<void>
 }
+
+/** Whether the clock of this machine is trusted; a runtime without a watch trusts it. */
+export function isClockTrusted({ clockWatch }: { readonly clockWatch: ClockWatch | null }): boolean {
+  return clockWatch === null || clockWatch.state().state === 'confirmed'
+}

@@ -47,10 +47,14 @@ const WALKED_ROWS = 5000
 // A node heard on 32 days has a share of its own. Nodes heard on fewer days share five buckets, from 1, 2, 4, 8 and 16
 // days; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many they are.
 const OWN_BUCKET = 5
+const TIER = OWN_BUCKET + 1
+// Nodes that our radios hear have buckets and room of their own: days at a broker take only patience.
 const BUCKET = sql.raw(`case when n.id is null then 0
-  when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${OWN_BUCKET}
-  ${[32, 16, 8, 4, 2].map((days, index) => `when ${DAYS_HEARD} >= ${days} then ${OWN_BUCKET - index}`).join(' ')}
-  else 0 end`)
+  when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${TIER + OWN_BUCKET}
+  ${[32, 16, 8, 4, 2].map((days, index) => `when ${DAYS_HEARD} >= ${days} then ${OWN_BUCKET - index} + ${TIER} * n.heard_by_radio`).join(' ')}
+  else ${TIER} * n.heard_by_radio end`)
+/** The part of a full table that the nodes heard by our radios have at least. */
+const HEARD_SHARE = 3 / 4
 
 type Owner = { readonly owner: number; readonly n: number; readonly bucket: number }
 /** Owners in a bucket with the same number of rows; `last` is the owner with the largest number. */
@@ -212,7 +216,7 @@ type Bucket = { readonly keep: number; excess: number }
 
 /** Null: there are not too many rows, or the run has ended. */
 async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
-  const counts = Array.from({ length: OWN_BUCKET + 1 }, () => new Map<number, number>())
+  const counts = Array.from({ length: 2 * TIER }, () => new Map<number, number>())
   for (let after: number | undefined = -1; after !== undefined;) {
     // Counted in SQL: in a flood there are many owners, but few different numbers of rows.
     const sizes: Size[] = await prepared.sizes.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
@@ -225,9 +229,22 @@ async function measure({ pause, share }: Run, prepared: Prepared, bound: number)
     if (sizes.reduce((sum, { howMany }) => sum + howMany, 0) > 1 && !(await pause())) return null
     after = sizes.length > 0 ? last : undefined
   }
-  const totals = counts.map((tallied) => [...tallied].reduce((sum, [n, howMany]) => sum + n * howMany, 0))
-  const sum = totals.reduce((before, n) => before + n, 0)
-  if (sum <= bound) return null
+  const [reported, heard] = [counts.slice(0, TIER), counts.slice(TIER)]
+  const [ofReported, ofHeard] = [countRows(reported), countRows(heard)]
+  if (ofReported + ofHeard <= bound) return null
+  const room = Math.min(ofHeard, Math.max(Math.ceil(bound * HEARD_SHARE), bound - ofReported))
+  return [...shareOut(reported, bound - room), ...shareOut(heard, room)]
+}
+
+function countRows(counts: readonly ReadonlyMap<number, number>[]): number {
+  return counts.flatMap((tallied) => [...tallied]).reduce((sum, [n, howMany]) => sum + n * howMany, 0)
+}
+
+/** The buckets of one tier, together at most `bound` rows. */
+function shareOut(counts: readonly ReadonlyMap<number, number>[], bound: number): Bucket[] {
+  const totals = counts.map((tallied) => countRows([tallied]))
+  const sum = countRows(counts)
+  if (sum <= bound) return counts.map(() => ({ keep: Number.MAX_SAFE_INTEGER - 1, excess: 0 }))
   const [own = new Map<number, number>()] = counts.slice(OWN_BUCKET)
   const all = tally(totals.slice(0, OWN_BUCKET))
   for (const [n, howMany] of own) all.set(n, (all.get(n) ?? 0) + howMany)

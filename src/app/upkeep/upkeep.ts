@@ -4,6 +4,8 @@ import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../context.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/collector/outbox.ts'
+import { endExpiredClaims } from '../mesh/ingest/sources.ts'
+import { fadeSuspicions } from '../mesh/ingest/trust/suspicions.ts'
 import { sweepForgotten } from '../mesh/nodes/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/renumbering.ts'
 import { keepFairShares } from './fair-shares.ts'
@@ -16,14 +18,15 @@ import { readSettings } from '../settings/settings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /**
- * Updates derived data: hourly and daily summaries of measurements, nodes that continue under another number, and the
- * remains of deleted nodes.
+ * Updates derived data: hourly and daily summaries of measurements, nodes that continue under another number, the
+ * remains of deleted nodes, and which nodes are radios of the service.
  */
 export async function keepUp(
   ports: Pick<Ports, 'store' | 'log' | 'now'>,
   pause: Pause,
   share: Share = wholeSlices,
 ): Promise<void> {
+  await endExpiredClaims(ports.store, ports.now())
   let goesOn = true
   const watched = async () => {
     goesOn = await pause()
@@ -65,6 +68,7 @@ export async function deleteOld(
     trimmedAuditEntries: await deleteTrimmed(store, pause),
     automationRuns: await deleteOldRuns(store, now(), pause),
     alerts: await forgetAlerts(store, now(), pause),
+    suspicions: await fadeSuspicions(store, now(), pause),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
 }

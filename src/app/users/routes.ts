@@ -1,11 +1,20 @@
-import { userSchema } from './user.ts'
+import { listedUserSchema, userSchema } from './user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { demandFreshProof, requireFreshProof } from '../auth/fresh-proof.ts'
 import { resetSecondFactor } from '../auth/factors/factors.ts'
+import { changeUser } from '../auth/mail/email.ts'
+import { inviteNewUser } from '../auth/mail/local-invitations.ts'
+import { invitationSchema } from '../auth/oidc/invitations.ts'
 import { invitationRoutes } from '../auth/oidc/invitation-routes.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../auth/sessions/sessions.ts'
 import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/tokens/tokens.ts'
+import {
+  deleteDestinationOf,
+  deleteDestinationsOf,
+  destinationSchema,
+  listDestinationsOf,
+} from '../alerts/destinations/destinations.ts'
 import { requireAdmin, requireLocalAuth } from '../http/access.ts'
 import { basePath } from '../config/config.ts'
 import type { AppEnv } from '../context.ts'
@@ -20,12 +29,11 @@ import { permissionsSchema, storedGrantSchema } from './permissions.ts'
 import {
   createUser,
   deactivateUser,
-  getUser,
+  getListedUser,
   listUsers,
   newUserSchema,
   resetPassword,
   setAdmin,
-  updateUser,
   userChangesSchema,
 } from './users.ts'
 import { MAX_SEARCH } from '../../shared/limits.ts'
@@ -38,6 +46,7 @@ const permissionsAnswer = z.object({
 })
 
 const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('ID of the session') })
+const destinationParam = z.object({ id: idSchema, destinationId: idSchema.describe('ID of the destination') })
 const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('ID of the token') })
 
 /** GET's answer is accepted as a body too. */
@@ -61,7 +70,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/',
     requireAdmin,
     inTurn('read'),
-    answers('Users, sorted by name', { 200: z.object({ users: z.array(userSchema), total: z.int() }) }),
+    answers('Users, sorted by name', { 200: z.object({ users: z.array(listedUserSchema), total: z.int() }) }),
     validate(
       'query',
       z.object({
@@ -76,42 +85,53 @@ export const userRoutes = new Hono<AppEnv>()
     '/',
     requireAdmin,
     requireLocalAuth,
-    answers('Create a local user', { 201: userAnswer.extend({ password: z.string().optional() }) }, [
-      'username_taken',
-      'weak_password',
-      'reauthentication_required',
-      'local_auth_disabled',
-      'rate_limited',
-    ]),
+    answers(
+      'Create a local user',
+      { 201: userAnswer.extend({ password: z.string().optional(), invitation: invitationSchema.optional() }) },
+      [
+        'account_mail_disabled',
+        'email_required',
+        'username_taken',
+        'weak_password',
+        'reauthentication_required',
+        'local_auth_disabled',
+        'rate_limited',
+      ],
+    ),
     validate('json', newUserSchema),
     async (c) => {
       const input = c.req.valid('json')
-      if (input.isAdmin === true) await demandFreshProof(c.var.ctx)
-      const { user, password } = await createUser(c.var.ctx, input)
+      if (input.isAdmin === true || input.invite === true) await demandFreshProof(c.var.ctx)
+      const { user, password, invitation } = await (input.invite === true
+        ? inviteNewUser(c.var.ctx, input)
+        : createUser(c.var.ctx, input))
       const location = `${basePath(c.var.ctx.config)}/api/users/${user.id}`
-      return c.json({ user, ...(password !== null && { password }) }, 201, { Location: location })
+      const secrets = { ...(password !== null && { password }), ...(invitation !== null && { invitation }) }
+      return c.json({ user, ...secrets }, 201, { Location: location })
     },
   )
   .get(
     '/:id',
     requireAdmin,
-    answers('One user', { 200: userAnswer }, ['user_not_found']),
+    answers('One user', { 200: z.object({ user: listedUserSchema }) }, ['user_not_found']),
     validate('param', idParam),
-    async (c) => c.json({ user: await getUser(c.var.ctx.store, c.req.valid('param').id) }),
+    async (c) => c.json({ user: await getListedUser(c.var.ctx.store, c.req.valid('param').id) }),
   )
   .put(
     '/:id',
     requireAdmin,
     answers(
       'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same applies to e-mail and display name of an OpenID Connect user',
-      { 200: userAnswer },
+      { 200: z.object({ user: listedUserSchema }) },
       ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
     ),
     validate('param', idParam),
     validate('json', changesBody),
     async (c) => {
       const { user, ...beside } = c.req.valid('json')
-      return c.json({ user: await updateUser(c.var.ctx, c.req.valid('param').id, user ?? beside) })
+      const { id } = c.req.valid('param')
+      await changeUser(c.var.ctx, id, user ?? beside)
+      return c.json({ user: await getListedUser(c.var.ctx.store, id) })
     },
   )
   .delete(
@@ -258,6 +278,40 @@ export const userRoutes = new Hono<AppEnv>()
     async (c) => {
       const { id, tokenId } = c.req.valid('param')
       await revokeToken(c.var.ctx, id, tokenId)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/:id/destinations',
+    requireAdmin,
+    answers(
+      'Where the alerts of a user are sent, without secrets and settings',
+      { 200: z.object({ destinations: z.array(destinationSchema) }) },
+      ['user_not_found'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json(await listDestinationsOf(c.var.ctx, c.req.valid('param').id)),
+  )
+  .delete(
+    '/:id/destinations',
+    requireAdmin,
+    requireFreshProof,
+    answers('Delete all destinations of a user', { 204: null }, ['user_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await deleteDestinationsOf(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .delete(
+    '/:id/destinations/:destinationId',
+    requireAdmin,
+    requireFreshProof,
+    answers('Delete one destination of a user', { 204: null }, ['user_not_found', 'destination_not_found']),
+    validate('param', destinationParam),
+    async (c) => {
+      const { id, destinationId } = c.req.valid('param')
+      await deleteDestinationOf(c.var.ctx, id, destinationId)
       return c.body(null, 204)
     },
   )

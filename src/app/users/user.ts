@@ -7,6 +7,11 @@ export const userSchema = z
     id: z.int(),
     username: z.string(),
     email: z.string().nullable(),
+    emailVerified: z
+      .boolean()
+      .describe(
+        'Whether a local user followed a link that was sent to this address. Always false for users of a provider',
+      ),
     displayName: z.string().nullable(),
     authProvider: z.enum(AUTH_PROVIDERS),
     oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
@@ -22,3 +27,10 @@ export const userSchema = z
   .meta({ id: 'User' })
 
 export type User = z.infer<typeof userSchema>
+
+/** A user as administrators see it. */
+export const listedUserSchema = userSchema
+  .extend({ secondFactor: z.array(z.enum(['totp', 'passkey'])).describe('The second factors that are set up') })
+  .meta({ id: 'ListedUser' })
+
+export type ListedUser = z.infer<typeof listedUserSchema>

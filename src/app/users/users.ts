@@ -1,11 +1,14 @@
-import { type User, userSchema } from './user.ts'
-import { and, asc, count, eq, or, sql, type SQL } from 'drizzle-orm'
+import { type ListedUser, listedUserSchema, type User, userSchema } from './user.ts'
+import { and, asc, count, eq, isNotNull, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { differs } from '../../db/differs.ts'
-import { apiTokens, users } from '../../db/schema.ts'
+import { apiTokens, invitations, users } from '../../db/schema.ts'
 import { prepareShapes, type Statement, type Store } from '../../db/store.ts'
-import { audit, SYSTEM } from '../audit/audit.ts'
+import { holdDestinations } from '../alerts/destinations/hold.ts'
+import { type Actor, audit, SYSTEM } from '../audit/audit.ts'
+import { forgetPreviousEmail, isEmailVerified } from '../auth/mail/verified.ts'
+import { endInvitationsBy, endInvitationTo } from '../auth/oidc/invitation-ends.ts'
 import { forgiveAttempts } from '../auth/local/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
@@ -13,6 +16,7 @@ import { AppError } from '../http/errors.ts'
 import { type Granting, permissionsSchema, storedPermissionsJson, writePermissions } from './permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../sharing/scope.ts'
 import { stillAdmin } from './still-admin.ts'
+import { keepRealAdmin } from './way-in.ts'
 import { wholeForAdmins } from './whole-for-admins.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
@@ -22,6 +26,7 @@ export const userColumns = {
   id: users.id,
   username: users.username,
   email: users.email,
+  emailVerified: isEmailVerified.mapWith(Boolean),
   displayName: users.displayName,
   authProvider: users.authProvider,
   oidcSubject: users.oidcSubject,
@@ -33,12 +38,13 @@ export const userColumns = {
 }
 
 export function publicUser(row: User): User {
-  const { id, username, email, displayName, authProvider, oidcSubject } = row
+  const { id, username, email, emailVerified, displayName, authProvider, oidcSubject } = row
   const { isAdmin, isActive, createdAt, lastLoginAt, createdBy } = row
   return {
     id,
     username,
     email,
+    emailVerified,
     displayName,
     authProvider,
     oidcSubject,
@@ -70,6 +76,10 @@ export const newUserSchema = wholeForAdmins(
     username: usernameSchema,
     password: z.string().optional().describe('If missing, the response contains a random, temporary password, once'),
     email: emailSchema.nullish(),
+    invite: z
+      .boolean()
+      .optional()
+      .describe('true: no password; a link to choose one is sent to `email`, valid for a week'),
     displayName: displayNameSchema.nullish(),
     authProvider: z.literal('local').optional(),
     isAdmin: z.boolean().optional(),
@@ -83,10 +93,19 @@ export const newUserSchema = wholeForAdmins(
   }),
 )
 
-const { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
+const { id, emailVerified, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
 /** Fields that a body may repeat but not change. */
-const readOnly = { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy }
-const READ_ONLY = ['id', 'authProvider', 'oidcSubject', 'isAdmin', 'createdAt', 'lastLoginAt', 'createdBy'] as const
+const readOnly = { id, emailVerified, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy }
+const READ_ONLY = [
+  'id',
+  'emailVerified',
+  'authProvider',
+  'oidcSubject',
+  'isAdmin',
+  'createdAt',
+  'lastLoginAt',
+  'createdBy',
+] as const
 
 export const userChangesSchema = z.strictObject({
   username: usernameSchema.optional(),
@@ -94,6 +113,7 @@ export const userChangesSchema = z.strictObject({
   displayName: displayNameSchema.nullish(),
   isActive: z.boolean().optional().describe('true reactivates, false deactivates'),
   ...z.object(readOnly).partial().shape,
+  secondFactor: listedUserSchema.shape.secondFactor.optional(),
 })
 
 /** The id of a user inserted earlier in the same atomic step. */
@@ -104,6 +124,24 @@ export function userIdByName(username: string): SQL {
 /** A condition on `users`: the name, regardless of case. */
 export function isNamed(username: string): SQL {
   return sql`lower(${users.username}) = lower(${username})`
+}
+
+const listedColumns = {
+  ...userColumns,
+  hasTotp: sql<number>`exists (select 1 from "totp_factors" where "totp_factors"."user_id" = "users"."id")`,
+  hasPasskey: sql<number>`exists (select 1 from "passkeys" where "passkeys"."user_id" = "users"."id")`,
+}
+
+function asListed({ hasTotp, hasPasskey, ...user }: User & { hasTotp: number; hasPasskey: number }): ListedUser {
+  const secondFactor = [...(hasTotp === 1 ? ['totp' as const] : []), ...(hasPasskey === 1 ? ['passkey' as const] : [])]
+  return { ...user, secondFactor }
+}
+
+/** As `getUser`, with the second factors. Throws `user_not_found`. */
+export async function getListedUser(store: Store, id: number): Promise<ListedUser> {
+  const user = await store.db.select(listedColumns).from(users).where(eq(users.id, id)).get()
+  if (user === undefined) throw new AppError('user_not_found')
+  return asListed(user)
 }
 
 /** Throws `user_not_found`. */
@@ -124,7 +162,7 @@ const lists = prepareShapes((db, shape) => {
   const found = shape === 'found' ? or(...columns.map((column) => contains(column, q))) : undefined
   return {
     page: db
-      .select(userColumns)
+      .select(listedColumns)
       .from(users)
       .where(found)
       .orderBy(asc(sql`lower(${users.username})`))
@@ -139,25 +177,26 @@ const lists = prepareShapes((db, shape) => {
 export async function listUsers(
   store: Store,
   page: { q?: string | undefined; limit: number; offset: number },
-): Promise<{ users: User[]; total: number }> {
+): Promise<{ users: ListedUser[]; total: number }> {
   const list = lists(store, page.q === undefined ? 'all' : 'found')
   const total = await list.total.get(page)
-  return { users: await list.page.all(page), total: total?.n ?? 0 }
+  return { users: (await list.page.all(page)).map(asListed), total: total?.n ?? 0 }
 }
 
 /**
  * Creates a local account. Without a password it gets a random one, which is returned here and must be changed at the
- * first sign-in. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
+ * first sign-in. `invite`: without any password, and with the statements that invite the new user. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
  */
 export async function createUser(
   ctx: Ctx,
   input: z.infer<typeof newUserSchema>,
-): Promise<{ user: User; password: string | null }> {
+  invite: ((id: SQL) => Statement[]) | null = null,
+): Promise<{ user: User; password: string | null; invitation: null }> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const { username, isAdmin = false, permissions: given, scope } = input
   if ((await findUserByName(ctx.store, username)) !== null) throw new AppError('username_taken')
-  const random = input.password === undefined ? randomPassword() : null
-  const passwordHash = await hashNewPassword(ctx, input.password ?? random ?? '', username)
+  const random = input.password === undefined && invite === null ? randomPassword() : null
+  const passwordHash = invite === null ? await hashNewPassword(ctx, input.password ?? random ?? '', username) : null
   const row = {
     username,
     email: input.email ?? null,
@@ -180,11 +219,12 @@ export async function createUser(
       ...(given !== undefined && { permissions }),
       ...(scope !== undefined && { scope }),
     }),
+    ...(invite?.(userIdByName(username)) ?? []),
     ...stillAdmin(ctx),
   ])
   const created = await findUserByName(ctx.store, username)
   if (created === null) throw new Error('the user that was just created is gone')
-  return { user: created, password: random }
+  return { user: created, password: random, invitation: null }
 }
 
 function viewerId({ viewer }: Pick<Ctx, 'viewer'>): number | null {
@@ -210,6 +250,7 @@ const CHANGEABLE = ['username', 'email', 'displayName', 'isActive'] as const
 export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof userChangesSchema>): Promise<User> {
   const before = await getUser(ctx.store, id)
   refuseReadOnly(before, changes)
+  if (changes.secondFactor !== undefined) await refuseFactors(ctx, id, changes.secondFactor)
   const after = {
     username: changes.username ?? before.username,
     email: changes.email === undefined ? before.email : changes.email,
@@ -237,18 +278,17 @@ function profileStatements(
 ): Statement[] {
   const { id, username } = before
   const pick = (from: Profile) => Object.fromEntries(fields.map((key) => [key, from[key]]))
+  // Somebody else may have changed them meanwhile, or other fields since they were read.
+  const which = and(eq(users.id, id), differs(users, fields, after))
   return [
-    // Only the changed fields, because somebody else may have changed the others since they were read.
-    ctx.store.db
-      .update(users)
-      .set(pick(after))
-      .where(and(eq(users.id, id), differs(users, fields, after))),
     audit(
       ctx,
       'user_updated',
       { userId: id, username, before: pick(before), after: pick(after) },
-      { onlyIfChanged: true },
+      { onlyIf: sql`exists (select 1 from ${users} where ${which})` },
     ),
+    ctx.store.db.update(users).set(pick(after)).where(which),
+    ...(fields.includes('email') ? forgetPreviousEmail(ctx.store, id, ctx.now()) : []),
   ]
 }
 
@@ -262,6 +302,13 @@ function refuseReadOnly(before: User, changes: z.infer<typeof userChangesSchema>
   throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
+async function refuseFactors({ store }: Ctx, id: number, given: ListedUser['secondFactor']): Promise<void> {
+  const { secondFactor } = await getListedUser(store, id)
+  if (secondFactor.length === given.length && secondFactor.every((factor) => given.includes(factor))) return
+  const message = 'changed by the user, or removed by POST /api/users/:id/reset-second-factor'
+  throw new AppError('invalid_request', `secondFactor: ${message}`, { issues: [{ path: 'secondFactor', message }] })
+}
+
 const WHY_FIXED: Partial<Record<keyof User, string>> = {
   isAdmin: 'changed by PUT /api/users/:id/admin',
   email: 'belongs to the OpenID provider of this user',
@@ -269,7 +316,7 @@ const WHY_FIXED: Partial<Record<keyof User, string>> = {
 }
 
 /**
- * Deactivates an account: sessions and tokens end at once and for good. Deactivating twice is no error. Throws
+ * Deactivates an account: sessions and tokens end at once and for good, destinations of alerts are held. Deactivating twice is no error. Throws
  * `user_not_found`, `self_change_forbidden`, `last_admin`.
  */
 export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
@@ -285,18 +332,20 @@ function refuseSelf({ viewer }: Ctx, id: number): void {
 
 function deactivation(ctx: Ctx, user: User): [Statement, ...Statement[]] {
   const { db } = ctx.store
+  const which = and(eq(users.id, user.id), eq(users.isActive, true))
   return [
-    db
-      .update(users)
-      .set({ isActive: false, sessionEpoch: nextEpoch })
-      .where(and(eq(users.id, user.id), eq(users.isActive, true))),
+    keepRealAdmin(ctx, user.id),
     audit(
       ctx,
       'user_deleted',
       { userId: user.id, username: user.username, before: { isActive: true }, after: { isActive: false } },
-      { onlyIfChanged: true },
+      { onlyIf: sql`exists (select 1 from ${users} where ${which})` },
     ),
+    db.update(users).set({ isActive: false, sessionEpoch: nextEpoch }).where(which),
     db.delete(apiTokens).where(eq(apiTokens.userId, user.id)),
+    ...holdDestinations(ctx, user, 'user_deactivated'),
+    ...endInvitationsBy(ctx, user, 'maker_deactivated'),
+    ...endInvitationTo(ctx, user, 'user_deactivated'),
   ]
 }
 
@@ -325,6 +374,14 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
   }
   await ctx.store.atomic([
     audit(ctx, 'admin_status_changed', details, { onlyIf: sql`exists (select 1 from ${users} where ${still})` }),
+    ...(wanted
+      ? []
+      : [
+          keepRealAdmin(ctx, id),
+          ...endInvitationsBy(ctx, user, 'maker_demoted', {
+            onlyIf: sql`exists (select 1 from ${users} where ${still})`,
+          }),
+        ]),
     writePermissions(ctx.store, still, permissions, granting(ctx)),
     ctx.store.db
       .update(users)
@@ -336,9 +393,9 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
 }
 
 /**
- * Gives a local user a random, temporary password, ends sessions and API tokens and clears failed attempts at the old
- * one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`, `not_a_local_user`,
- * `user_inactive`.
+ * Gives a local user a random, temporary password, ends sessions and API tokens, holds destinations of alerts and clears
+ * failed attempts at the old one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`,
+ * `not_a_local_user`, `user_inactive`.
  */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
@@ -347,7 +404,7 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (!user.isActive) throw new AppError('user_inactive')
   const password = randomPassword()
   const passwordHash = await ctx.passwords.hash(password)
-  const tokensRevoked = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
+  const ended = endAccessByReset(ctx, user)
   const { db } = ctx.store
   await ctx.store.atomic([
     // A deactivation while the password was being hashed wins.
@@ -355,8 +412,8 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
       .update(users)
       .set({ passwordHash, mustChangePassword: true, sessionEpoch: nextEpoch })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
-    audit(ctx, 'password_reset', { userId: id, username: user.username, tokensRevoked }, { onlyIfChanged: true }),
-    db.delete(apiTokens).where(eq(apiTokens.userId, id)),
+    audit(ctx, 'password_reset', { userId: id, username: user.username, ...ended.details }, { onlyIfChanged: true }),
+    ...ended.statements,
     ...stillAdmin(ctx),
   ])
   const { isActive } = await getUser(ctx.store, id)
@@ -364,4 +421,26 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   await ctx.sessions.removeForUser(id)
   await forgiveAttempts(ctx, user)
   return password
+}
+
+/**
+ * What else a new password ends, by whomever it was reset: statements for the same atomic step, and what they do for
+ * its audit entry, which must come before them. `onlyIf`: a condition under which the reset took place.
+ */
+export function endAccessByReset(
+  ctx: Ctx,
+  { id, username }: Pick<User, 'id' | 'username'>,
+  options: { readonly onlyIf?: SQL; readonly actor?: Actor } = {},
+): { readonly details: { readonly tokensRevoked: SQL }; readonly statements: Statement[] } {
+  const owned = eq(apiTokens.userId, id)
+  return {
+    details: { tokensRevoked: sql`(select count(*) from ${apiTokens} where ${owned})` },
+    statements: [
+      ctx.store.db.delete(apiTokens).where(and(owned, options.onlyIf)),
+      ...holdDestinations(ctx, { id, username }, 'password_reset', options),
+      ctx.store.db
+        .delete(invitations)
+        .where(and(eq(invitations.userId, id), isNotNull(invitations.email), options.onlyIf)),
+    ],
+  }
 }

@@ -1,7 +1,10 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm'
-import { apiTokens, sessions, users } from '../../db/schema.ts'
+import { apiTokens, factorResets, passkeys, recoveryCodes, sessions, totpFactors, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
+import { holdDestinations } from '../alerts/destinations/hold.ts'
 import { audit } from '../audit/audit.ts'
+import { factorChanged } from '../auth/factors/changes.ts'
+import { hasSecondFactor } from '../auth/factors/has-factor.ts'
 import { forgiveInDatabase } from '../auth/local/login-limiter.ts'
 import { storedPermissionsJson, writePermissions } from './permissions.ts'
 import { nextEpoch, userIdByName } from './users.ts'
@@ -13,7 +16,8 @@ const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
 /**
  * Statements that make the user of this name an active administrator, or create one, in a database that this process
  * cannot reach. Run in order, they depend only on what the database holds then, and may run twice. A local user gets
- * the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Sessions and API tokens end.
+ * the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Second factors, sessions and API
+ * tokens end, destinations of alerts are held.
  * `store` only builds the statements.
  */
 export function statementsForWayBack(
@@ -62,6 +66,21 @@ export function statementsForWayBack(
       { ...who, tokensRevoked: sql`(select count(*) from ${apiTokens} where ${apiTokens.userId} = ${userId})` },
       { onlyIf: isUser(isLocal, isOld) },
     ),
+    ...factorChanged(
+      ctx,
+      'second_factor_reset',
+      {
+        ...who,
+        totp: sql`(select count(*) from ${totpFactors} where ${eq(totpFactors.userId, userId)})`,
+        passkeys: sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, userId)})`,
+      },
+      isUser(hasSecondFactor),
+    ),
+    db
+      .insert(factorResets)
+      .select(sql`select ${userId}, ${NOW} where ${isUser(hasSecondFactor)}`)
+      .onConflictDoUpdate({ target: factorResets.userId, set: { resetAt: NOW } }),
+    ...holdDestinations(ctx, { id: userId, username }, 'password_reset', { onlyIf: isUser() }),
     writePermissions(store, named, ALL_PERMISSIONS, { at: NOW, by: null }),
     db
       .update(users)
@@ -73,6 +92,9 @@ export function statementsForWayBack(
         mustChangePassword: sql`iif(${isLocal}, 1, ${users.mustChangePassword})`,
       })
       .where(named),
+    db.delete(totpFactors).where(eq(totpFactors.userId, userId)),
+    db.delete(passkeys).where(eq(passkeys.userId, userId)),
+    db.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)),
     db.delete(apiTokens).where(eq(apiTokens.userId, userId)),
     db.delete(sessions).where(eq(sessions.userId, userId)),
     forgiveInDatabase(store, { username, userId }),

@@ -1,14 +1,35 @@
-import { and, eq, inArray, isNotNull } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { totpFactors, users } from '../../db/schema.ts'
 import { isSeedReadable } from '../auth/factors/totp.ts'
 import type { Ports } from '../context.ts'
+import { hasLocalWay, hasProviderWay, isRealAdmin } from './way-in.ts'
 
 /** Logs one line if nobody can ever sign in with this configuration and these users. */
 export async function warnIfNobodyEnters(ports: Ports): Promise<void> {
   const local = await whyNotLocally(ports)
   const oidc = local === null ? null : await whyNotByOidc(ports)
   if (local !== null && oidc !== null) ports.log.error(`Nobody can sign in: ${local}, and ${oidc}`)
+  else if (!(await hasAdmin(ports))) warnOfNoAdmin(ports)
   await warnIfSealedElsewhere(ports)
+}
+
+async function hasAdmin({ store, config }: Ports): Promise<boolean> {
+  const found = await store.db.select({ id: users.id }).from(users).where(isRealAdmin(config)).limit(1).get()
+  return found !== undefined
+}
+
+/** Where the configuration names the next administrator, that is no error yet. */
+function warnOfNoAdmin({ config, log }: Ports): void {
+  const { OIDC_PROVIDERS: providers, PROXY_AUTH_HEADER, OIDC_ADMIN_SUBJECT } = config
+  const isNamed =
+    providers.some(({ adminSubject }) => adminSubject !== null) ||
+    (PROXY_AUTH_HEADER !== null && OIDC_ADMIN_SUBJECT !== null)
+  if (isNamed)
+    return log.warn('No administrator can sign in: the user of OIDC_ADMIN_SUBJECT becomes one at the next sign-in')
+  if (providers.some(({ adminGroups }) => adminGroups.length > 0)) {
+    return log.warn('No administrator can sign in: a member of OIDC_ADMIN_GROUPS becomes one at the next sign-in')
+  }
+  log.error('No administrator can sign in: set OIDC_ADMIN_SUBJECT, or use promote or create-admin at the console')
 }
 
 /** For example after a restore on another machine: users then need their recovery codes, or somebody at the console. */
@@ -32,7 +53,7 @@ async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
   const user = await store.db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.isActive, true), eq(users.authProvider, 'local'), isNotNull(users.passwordHash)))
+    .where(and(eq(users.isActive, true), hasLocalWay(config)))
     .limit(1)
     .get()
   return user === undefined ? 'there is no active local user' : null
@@ -42,11 +63,10 @@ async function whyNotByOidc({ providers, store, config }: Ports): Promise<string
   if (config.PROXY_AUTH_HEADER !== null) return null
   if (providers.length === 0) return 'OIDC_ENABLED is not true'
   if (providers.some(({ settings }) => settings.autoCreateUsers || settings.adminSubject !== null)) return null
-  const issuers = providers.map(({ issuer }) => issuer)
   const user = await store.db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.isActive, true), inArray(users.oidcIssuer, issuers)))
+    .where(and(eq(users.isActive, true), hasProviderWay(config)))
     .limit(1)
     .get()
   if (user !== undefined) return null

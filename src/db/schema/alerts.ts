@@ -1,7 +1,12 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
-import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/alerts/destination-kinds.ts'
+import {
+  ALERT_DELIVERY_STATES,
+  ALERT_TOLD,
+  DESTINATION_KIND_NAMES,
+  HELD_FOR,
+} from '../../shared/alerts/destination-kinds.ts'
 import { users } from './accounts/accounts.ts'
 import { flag } from './flag.ts'
 
@@ -107,6 +112,13 @@ export const alertDestinations = sqliteTable(
     lastAt: integer('last_at'),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
+    /** Nothing is sent until the owner has looked at it; null: it is not held. */
+    heldAt: integer('held_at'),
+    heldFor: text('held_for', { enum: HELD_FOR }),
+    /** When it was created or got another address; null once the owner has confirmed the notice about that. */
+    newsAt: integer('news_at'),
+    /** When the session began in which that was done. */
+    newsSession: integer('news_session'),
   },
   (t) => [index('alert_destinations_owner').on(t.ownerId)],
 )

@@ -1,6 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { listFlags } from './flags.ts'
 import { SECTION_SCHEMAS } from './sections.ts'
+import { ModuleConfig_MeshBeaconConfig_FlagsSchema } from '../gen/module_config_pb.ts'
 import {
   Config_NetworkConfig_ProtocolFlagsSchema,
   Config_PositionConfig_PositionFlagsSchema,
@@ -47,6 +48,7 @@ const IPV4 = { type: 'ipv4', risk: 'link' } as const satisfies Note
 const KEY = { sizes: [32] } as const satisfies Note
 const MESH = { risk: 'mesh' } as const satisfies Note
 const BYTE = { max: 255 } as const satisfies Note
+const BEACON_KEY = { secret: true, sizes: [0, 1, 16, 32] } as const satisfies Note
 const LINK = { risk: 'link' } as const satisfies Note
 
 // Lengths and numbers are those that fit the firmware (its nanopb sizes, less the final NUL of a text). A message with
@@ -111,6 +113,8 @@ const NOTES: Readonly<Record<string, Note>> = {
   'security.adminKey': { ...KEY, maxItems: 3, risk: 'access' },
   'security.isManaged': { risk: 'access' },
   'security.adminChannelEnabled': { risk: 'access' },
+  // A strict radio drops what older nodes say.
+  'security.packetSignaturePolicy': MESH,
   'mqtt.address': { maxBytes: 63 },
   'mqtt.username': { maxBytes: 63 },
   'mqtt.password': { secret: true, maxBytes: 31 },
@@ -133,6 +137,17 @@ const NOTES: Readonly<Record<string, Note>> = {
   'cannedMessage.allowInputSource': { maxBytes: 15 },
   'detectionSensor.name': { maxBytes: 19 },
   'statusmessage.nodeStatus': { maxBytes: 79 },
+  'meshBeacon.flags': { flags: ModuleConfig_MeshBeaconConfig_FlagsSchema },
+  'meshBeacon.broadcastOnRegion': { risk: 'region' },
+  'meshBeacon.broadcastMessage': { maxBytes: 100 },
+  'meshBeacon.broadcastOfferChannel.psk': BEACON_KEY,
+  'meshBeacon.broadcastOfferChannel.name': { maxBytes: 11 },
+  'meshBeacon.broadcastOfferChannel.id': { hidden: true },
+  'meshBeacon.broadcastOfferChannel.moduleSettings.positionPrecision': { max: 32 },
+  'meshBeacon.broadcastOnChannel.psk': BEACON_KEY,
+  'meshBeacon.broadcastOnChannel.name': { maxBytes: 11 },
+  'meshBeacon.broadcastOnChannel.id': { hidden: true },
+  'meshBeacon.broadcastOnChannel.moduleSettings.positionPrecision': { max: 32 },
 }
 
 /** For a text or bytes with no other known limit: an admin message must fit in one packet. */

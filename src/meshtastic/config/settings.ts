@@ -77,8 +77,15 @@ function describeSection(
   const reflected = reflect(schema, value)
   const isSet = (name: string) => schema.fields.some((field) => field.localName === name && reflected.isSet(field))
   const all = toJson(schema, value, { alwaysEmitImplicit: true })
-  const shown = Object.entries(isObject(all) ? all : {}).filter(([name]) => !secrets.includes(name))
-  return { section, kind, values: Object.fromEntries(shown), secretsSet: secrets.filter(isSet) }
+  const values = isObject(all) ? all : {}
+  for (const path of secrets) remove(values, path.split('.'))
+  return { section, kind, values, secretsSet: secrets.filter(isSet) }
+}
+
+function remove(values: JsonObject, [name = '', ...rest]: readonly string[]): void {
+  const inner = values[name]
+  if (rest.length === 0) delete values[name]
+  else if (inner !== undefined && isObject(inner)) remove(inner, rest)
 }
 
 function isObject(value: unknown): value is JsonObject {

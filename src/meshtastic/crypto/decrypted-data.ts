@@ -5,7 +5,7 @@ import * as payloads from '../gen/payloads_pb.ts'
 import { PortNum, PortNumSchema } from '../gen/ports_pb.ts'
 import { PositionSchema } from '../gen/position_pb.ts'
 import { TelemetrySchema } from '../gen/telemetry_pb.ts'
-import { decodeStrictly } from '../link/wire-shape.ts'
+import { decodeStrictly } from '../wire-shape.ts'
 
 const SCHEMAS: ReadonlyMap<PortNum, DescMessage> = new Map<PortNum, DescMessage>([
   [PortNum.POSITION_APP, PositionSchema],

@@ -24,9 +24,9 @@ export type VerifySignature = (publicKey: Uint8Array, signature: Uint8Array, con
 /** Verifies by Web Crypto's Ed25519, and keeps the converted form of the latest keys. */
 export function createVerifier(): VerifySignature {
   const kept = new Map<string, Promise<CryptoKey | null>>()
-  const keyOf = (publicKey: Uint8Array, sign: number) => {
-    const name = `${sign} ${publicKey.join()}`
-    const key = kept.get(name) ?? importKey(publicKey, sign)
+  const keyOf = (publicKey: Uint8Array) => {
+    const name = publicKey.join()
+    const key = kept.get(name) ?? importKey(publicKey)
     // Moves the key to the end: the least recently used one is dropped first.
     kept.delete(name)
     kept.set(name, key)
@@ -38,12 +38,8 @@ export function createVerifier(): VerifySignature {
   }
   return async (publicKey, signature, content) => {
     if (publicKey.length !== KEY_BYTES || signature.length !== SIGNATURE_BYTES) return false
-    // The sign bit is 0 in the specification. Its older form, which some libraries still write, has it in the last
-    // byte.
+    const key = await keyOf(publicKey)
     const plain = Uint8Array.from(signature)
-    const last = plain[SIGNATURE_BYTES - 1] ?? 0
-    plain[SIGNATURE_BYTES - 1] = last & 0x7f
-    const key = await keyOf(publicKey, last & 0x80)
     return key !== null && (await crypto.subtle.verify('Ed25519', key, plain, signedBytes(content)))
   }
 }
@@ -60,8 +56,8 @@ export function signedBytes({ from, id, port, payload }: SignedContent): Bytes {
 }
 
 /** Null for bytes that are not a key. */
-async function importKey(publicKey: Uint8Array, sign: number): Promise<CryptoKey | null> {
-  const edwards = toEdwards(publicKey, sign)
+async function importKey(publicKey: Uint8Array): Promise<CryptoKey | null> {
+  const edwards = toEdwards(publicKey)
   if (edwards === null) return null
   try {
     return await crypto.subtle.importKey('raw', edwards, 'Ed25519', false, ['verify'])
@@ -82,16 +78,16 @@ const LOW_ORDER: ReadonlySet<bigint> = new Set([
 ])
 
 /**
- * The Edwards form of an X25519 key: y = (u − 1) / (u + 1). Null for an invalid key, or for one whose signatures prove
+ * The Edwards form of an X25519 key: y = (u − 1) / (u + 1), always with sign bit 0, as firmware converts it; the older
+ * form with the sign in the signature is not accepted. Null for an invalid key, or for one whose signatures prove
  * nothing.
  */
-function toEdwards(publicKey: Uint8Array, sign: number): Bytes | null {
+function toEdwards(publicKey: Uint8Array): Bytes | null {
   const u = publicKey.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
   if (u >= P || LOW_ORDER.has(u)) return null
   let y = ((u - 1n) * invert(u + 1n)) % P
   const bytes = new Uint8Array(KEY_BYTES)
   for (let i = 0; i < KEY_BYTES; i++, y >>= 8n) bytes[i] = Number(y & 0xffn)
-  bytes[KEY_BYTES - 1] = (bytes[KEY_BYTES - 1] ?? 0) | sign
   return bytes
 }
 

@@ -11,7 +11,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Channel } from "./channel_pb.ts";
 import { file_channel } from "./channel_pb.ts";
-import type { Config, Config_DeviceConfig_Role } from "./config_pb.ts";
+import type { Config, Config_DeviceConfig_Role, Config_LoRaConfig_ModemPreset, Config_LoRaConfig_RegionCode } from "./config_pb.ts";
 import { file_config } from "./config_pb.ts";
 import type { DeviceUIConfig } from "./device_ui_pb.ts";
 import { file_device_ui } from "./device_ui_pb.ts";
@@ -29,7 +29,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file stream.proto.
  */
 export const file_stream: GenFile = /*@__PURE__*/
-  fileDesc("CgxzdHJlYW0ucHJvdG8SBG1lc2gipAEKCk15Tm9kZUluZm8SEwoLbXlfbm9kZV9udW0YASABKA0SFAoMcmVib290X2NvdW50GAggASgNEhcKD21pbl9hcHBfdmVyc2lvbhgLIAEoDRIRCglkZXZpY2VfaWQYDCABKAwSDwoHcGlvX2VudhgNIAEoCRIYChBmaXJtd2FyZV9lZGl0aW9uGA4gASgNEhQKDG5vZGVkYl9jb3VudBgPIAEoDSLfAgoORGV2aWNlTWV0YWRhdGESGAoQZmlybXdhcmVfdmVyc2lvbhgBIAEoCRIcChRkZXZpY2Vfc3RhdGVfdmVyc2lvbhgCIAEoDRITCgtjYW5TaHV0ZG93bhgDIAEoCBIPCgdoYXNXaWZpGAQgASgIEhQKDGhhc0JsdWV0b290aBgFIAEoCBITCgtoYXNFdGhlcm5ldBgGIAEoCBIsCgRyb2xlGAcgASgOMh4ubWVzaC5Db25maWcuRGV2aWNlQ29uZmlnLlJvbGUSFgoOcG9zaXRpb25fZmxhZ3MYCCABKA0SJQoIaHdfbW9kZWwYCSABKA4yEy5tZXNoLkhhcmR3YXJlTW9kZWwSGQoRaGFzUmVtb3RlSGFyZHdhcmUYCiABKAgSDgoGaGFzUEtDGAsgASgIEhgKEGV4Y2x1ZGVkX21vZHVsZXMYDCABKA0SEgoKaGFzX3hlZGRzYRgOIAEoCCJQCgtRdWV1ZVN0YXR1cxILCgNyZXMYASABKAUSDAoEZnJlZRgCIAEoDRIOCgZtYXhsZW4YAyABKA0SFgoObWVzaF9wYWNrZXRfaWQYBCABKA0iugEKCUxvZ1JlY29yZBIPCgdtZXNzYWdlGAEgASgJEgwKBHRpbWUYAiABKAcSDgoGc291cmNlGAMgASgJEiQKBWxldmVsGAQgASgOMhUubWVzaC5Mb2dSZWNvcmQuTGV2ZWwiWAoFTGV2ZWwSCQoFVU5TRVQQABIJCgVUUkFDRRAFEgkKBURFQlVHEAoSCAoESU5GTxAUEgsKB1dBUk5JTkcQHhIJCgVFUlJPUhAoEgwKCENSSVRJQ0FMEDIiawoSQ2xpZW50Tm90aWZpY2F0aW9uEhAKCHJlcGx5X2lkGAEgASgNEgwKBHRpbWUYAiABKAcSJAoFbGV2ZWwYAyABKA4yFS5tZXNoLkxvZ1JlY29yZC5MZXZlbBIPCgdtZXNzYWdlGAQgASgJIjEKCEZpbGVJbmZvEhEKCWZpbGVfbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgNIhoKCUhlYXJ0YmVhdBINCgVub25jZRgBIAEoDSJsChZNcXR0Q2xpZW50UHJveHlNZXNzYWdlEg0KBXRvcGljGAEgASgJEg4KBGRhdGEYAiABKAxIABIOCgR0ZXh0GAMgASgJSAASEAoIcmV0YWluZWQYBCABKAhCEQoPcGF5bG9hZF92YXJpYW50IpcFCglGcm9tUmFkaW8SCgoCaWQYASABKA0SIgoGcGFja2V0GAIgASgLMhAubWVzaC5NZXNoUGFja2V0SAASIwoHbXlfaW5mbxgDIAEoCzIQLm1lc2guTXlOb2RlSW5mb0gAEiMKCW5vZGVfaW5mbxgEIAEoCzIOLm1lc2guTm9kZUluZm9IABIeCgZjb25maWcYBSABKAsyDC5tZXNoLkNvbmZpZ0gAEiUKCmxvZ19yZWNvcmQYBiABKAsyDy5tZXNoLkxvZ1JlY29yZEgAEhwKEmNvbmZpZ19jb21wbGV0ZV9pZBgHIAEoDUgAEhIKCHJlYm9vdGVkGAggASgISAASKgoMbW9kdWxlQ29uZmlnGAkgASgLMhIubWVzaC5Nb2R1bGVDb25maWdIABIgCgdjaGFubmVsGAogASgLMg0ubWVzaC5DaGFubmVsSAASKAoLcXVldWVTdGF0dXMYCyABKAsyES5tZXNoLlF1ZXVlU3RhdHVzSAASFgoMeG1vZGVtUGFja2V0GAwgASgMSAASKAoIbWV0YWRhdGEYDSABKAsyFC5tZXNoLkRldmljZU1ldGFkYXRhSAASPgoWbXF0dENsaWVudFByb3h5TWVzc2FnZRgOIAEoCzIcLm1lc2guTXF0dENsaWVudFByb3h5TWVzc2FnZUgAEiIKCGZpbGVJbmZvGA8gASgLMg4ubWVzaC5GaWxlSW5mb0gAEjYKEmNsaWVudE5vdGlmaWNhdGlvbhgQIAEoCzIYLm1lc2guQ2xpZW50Tm90aWZpY2F0aW9uSAASLgoOZGV2aWNldWlDb25maWcYESABKAsyFC5tZXNoLkRldmljZVVJQ29uZmlnSABCEQoPcGF5bG9hZF92YXJpYW50ItYBCgdUb1JhZGlvEiIKBnBhY2tldBgBIAEoCzIQLm1lc2guTWVzaFBhY2tldEgAEhgKDndhbnRfY29uZmlnX2lkGAMgASgNSAASFAoKZGlzY29ubmVjdBgEIAEoCEgAEj4KFm1xdHRDbGllbnRQcm94eU1lc3NhZ2UYBiABKAsyHC5tZXNoLk1xdHRDbGllbnRQcm94eU1lc3NhZ2VIABIkCgloZWFydGJlYXQYByABKAsyDy5tZXNoLkhlYXJ0YmVhdEgAQhEKD3BheWxvYWRfdmFyaWFudEIHkgMECAIgA2IIZWRpdGlvbnNw6Ac", [file_channel, file_config, file_device_ui, file_hardware, file_module_config, file_node, file_packet]);
+  fileDesc("CgxzdHJlYW0ucHJvdG8SBG1lc2gipAEKCk15Tm9kZUluZm8SEwoLbXlfbm9kZV9udW0YASABKA0SFAoMcmVib290X2NvdW50GAggASgNEhcKD21pbl9hcHBfdmVyc2lvbhgLIAEoDRIRCglkZXZpY2VfaWQYDCABKAwSDwoHcGlvX2VudhgNIAEoCRIYChBmaXJtd2FyZV9lZGl0aW9uGA4gASgNEhQKDG5vZGVkYl9jb3VudBgPIAEoDSLfAgoORGV2aWNlTWV0YWRhdGESGAoQZmlybXdhcmVfdmVyc2lvbhgBIAEoCRIcChRkZXZpY2Vfc3RhdGVfdmVyc2lvbhgCIAEoDRITCgtjYW5TaHV0ZG93bhgDIAEoCBIPCgdoYXNXaWZpGAQgASgIEhQKDGhhc0JsdWV0b290aBgFIAEoCBITCgtoYXNFdGhlcm5ldBgGIAEoCBIsCgRyb2xlGAcgASgOMh4ubWVzaC5Db25maWcuRGV2aWNlQ29uZmlnLlJvbGUSFgoOcG9zaXRpb25fZmxhZ3MYCCABKA0SJQoIaHdfbW9kZWwYCSABKA4yEy5tZXNoLkhhcmR3YXJlTW9kZWwSGQoRaGFzUmVtb3RlSGFyZHdhcmUYCiABKAgSDgoGaGFzUEtDGAsgASgIEhgKEGV4Y2x1ZGVkX21vZHVsZXMYDCABKA0SEgoKaGFzX3hlZGRzYRgOIAEoCCJQCgtRdWV1ZVN0YXR1cxILCgNyZXMYASABKAUSDAoEZnJlZRgCIAEoDRIOCgZtYXhsZW4YAyABKA0SFgoObWVzaF9wYWNrZXRfaWQYBCABKA0iugEKCUxvZ1JlY29yZBIPCgdtZXNzYWdlGAEgASgJEgwKBHRpbWUYAiABKAcSDgoGc291cmNlGAMgASgJEiQKBWxldmVsGAQgASgOMhUubWVzaC5Mb2dSZWNvcmQuTGV2ZWwiWAoFTGV2ZWwSCQoFVU5TRVQQABIJCgVUUkFDRRAFEgkKBURFQlVHEAoSCAoESU5GTxAUEgsKB1dBUk5JTkcQHhIJCgVFUlJPUhAoEgwKCENSSVRJQ0FMEDIiawoSQ2xpZW50Tm90aWZpY2F0aW9uEhAKCHJlcGx5X2lkGAEgASgNEgwKBHRpbWUYAiABKAcSJAoFbGV2ZWwYAyABKA4yFS5tZXNoLkxvZ1JlY29yZC5MZXZlbBIPCgdtZXNzYWdlGAQgASgJIjEKCEZpbGVJbmZvEhEKCWZpbGVfbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgNItkBCg5Mb2NrZG93blN0YXR1cxIpCgVzdGF0ZRgBIAEoDjIaLm1lc2guTG9ja2Rvd25TdGF0dXMuU3RhdGUSEwoLbG9ja19yZWFzb24YAiABKAkSFwoPYm9vdHNfcmVtYWluaW5nGAMgASgNIm4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEwoPTkVFRFNfUFJPVklTSU9OEAESCgoGTE9DS0VEEAISDAoIVU5MT0NLRUQQAxIRCg1VTkxPQ0tfRkFJTEVEEAQSDAoIRElTQUJMRUQQBSKbAQoPTG9SYVByZXNldEdyb3VwEjQKB3ByZXNldHMYASADKA4yIy5tZXNoLkNvbmZpZy5Mb1JhQ29uZmlnLk1vZGVtUHJlc2V0EjsKDmRlZmF1bHRfcHJlc2V0GAIgASgOMiMubWVzaC5Db25maWcuTG9SYUNvbmZpZy5Nb2RlbVByZXNldBIVCg1saWNlbnNlZF9vbmx5GAMgASgIIlwKEUxvUmFSZWdpb25QcmVzZXRzEjIKBnJlZ2lvbhgBIAEoDjIiLm1lc2guQ29uZmlnLkxvUmFDb25maWcuUmVnaW9uQ29kZRITCgtncm91cF9pbmRleBgCIAEoDSJsChNMb1JhUmVnaW9uUHJlc2V0TWFwEiUKBmdyb3VwcxgBIAMoCzIVLm1lc2guTG9SYVByZXNldEdyb3VwEi4KDXJlZ2lvbl9ncm91cHMYAiADKAsyFy5tZXNoLkxvUmFSZWdpb25QcmVzZXRzIhoKCUhlYXJ0YmVhdBINCgVub25jZRgBIAEoDSJsChZNcXR0Q2xpZW50UHJveHlNZXNzYWdlEg0KBXRvcGljGAEgASgJEg4KBGRhdGEYAiABKAxIABIOCgR0ZXh0GAMgASgJSAASEAoIcmV0YWluZWQYBCABKAhCEQoPcGF5bG9hZF92YXJpYW50Iv0FCglGcm9tUmFkaW8SCgoCaWQYASABKA0SIgoGcGFja2V0GAIgASgLMhAubWVzaC5NZXNoUGFja2V0SAASIwoHbXlfaW5mbxgDIAEoCzIQLm1lc2guTXlOb2RlSW5mb0gAEiMKCW5vZGVfaW5mbxgEIAEoCzIOLm1lc2guTm9kZUluZm9IABIeCgZjb25maWcYBSABKAsyDC5tZXNoLkNvbmZpZ0gAEiUKCmxvZ19yZWNvcmQYBiABKAsyDy5tZXNoLkxvZ1JlY29yZEgAEhwKEmNvbmZpZ19jb21wbGV0ZV9pZBgHIAEoDUgAEhIKCHJlYm9vdGVkGAggASgISAASKgoMbW9kdWxlQ29uZmlnGAkgASgLMhIubWVzaC5Nb2R1bGVDb25maWdIABIgCgdjaGFubmVsGAogASgLMg0ubWVzaC5DaGFubmVsSAASKAoLcXVldWVTdGF0dXMYCyABKAsyES5tZXNoLlF1ZXVlU3RhdHVzSAASFgoMeG1vZGVtUGFja2V0GAwgASgMSAASKAoIbWV0YWRhdGEYDSABKAsyFC5tZXNoLkRldmljZU1ldGFkYXRhSAASPgoWbXF0dENsaWVudFByb3h5TWVzc2FnZRgOIAEoCzIcLm1lc2guTXF0dENsaWVudFByb3h5TWVzc2FnZUgAEiIKCGZpbGVJbmZvGA8gASgLMg4ubWVzaC5GaWxlSW5mb0gAEjYKEmNsaWVudE5vdGlmaWNhdGlvbhgQIAEoCzIYLm1lc2guQ2xpZW50Tm90aWZpY2F0aW9uSAASLgoOZGV2aWNldWlDb25maWcYESABKAsyFC5tZXNoLkRldmljZVVJQ29uZmlnSAASLwoPbG9ja2Rvd25fc3RhdHVzGBIgASgLMhQubWVzaC5Mb2NrZG93blN0YXR1c0gAEjMKDnJlZ2lvbl9wcmVzZXRzGBMgASgLMhkubWVzaC5Mb1JhUmVnaW9uUHJlc2V0TWFwSABCEQoPcGF5bG9hZF92YXJpYW50ItYBCgdUb1JhZGlvEiIKBnBhY2tldBgBIAEoCzIQLm1lc2guTWVzaFBhY2tldEgAEhgKDndhbnRfY29uZmlnX2lkGAMgASgNSAASFAoKZGlzY29ubmVjdBgEIAEoCEgAEj4KFm1xdHRDbGllbnRQcm94eU1lc3NhZ2UYBiABKAsyHC5tZXNoLk1xdHRDbGllbnRQcm94eU1lc3NhZ2VIABIkCgloZWFydGJlYXQYByABKAsyDy5tZXNoLkhlYXJ0YmVhdEgAQhEKD3BheWxvYWRfdmFyaWFudEIHkgMECAIgA2IIZWRpdGlvbnNw6Ac", [file_channel, file_config, file_device_ui, file_hardware, file_module_config, file_node, file_packet]);
 
 /**
  * @generated from message mesh.MyNodeInfo
@@ -325,6 +325,150 @@ export const FileInfoSchema: GenMessage<FileInfo> = /*@__PURE__*/
   messageDesc(file_stream, 5);
 
 /**
+ * @generated from message mesh.LockdownStatus
+ */
+export type LockdownStatus = Message<"mesh.LockdownStatus"> & {
+  /**
+   * @generated from field: mesh.LockdownStatus.State state = 1;
+   */
+  state: LockdownStatus_State;
+
+  /**
+   * @generated from field: string lock_reason = 2;
+   */
+  lockReason: string;
+
+  /**
+   * @generated from field: uint32 boots_remaining = 3;
+   */
+  bootsRemaining: number;
+};
+
+/**
+ * Describes the message mesh.LockdownStatus.
+ * Use `create(LockdownStatusSchema)` to create a new message.
+ */
+export const LockdownStatusSchema: GenMessage<LockdownStatus> = /*@__PURE__*/
+  messageDesc(file_stream, 6);
+
+/**
+ * @generated from enum mesh.LockdownStatus.State
+ */
+export const LockdownStatus_State = {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: NEEDS_PROVISION = 1;
+   */
+  NEEDS_PROVISION: 1,
+
+  /**
+   * @generated from enum value: LOCKED = 2;
+   */
+  LOCKED: 2,
+
+  /**
+   * @generated from enum value: UNLOCKED = 3;
+   */
+  UNLOCKED: 3,
+
+  /**
+   * @generated from enum value: UNLOCK_FAILED = 4;
+   */
+  UNLOCK_FAILED: 4,
+
+  /**
+   * @generated from enum value: DISABLED = 5;
+   */
+  DISABLED: 5,
+} as const;
+
+/**
+ * @generated from enum mesh.LockdownStatus.State
+ */
+export type LockdownStatus_State = (typeof LockdownStatus_State)[keyof typeof LockdownStatus_State] | UnknownEnum;
+
+/**
+ * Describes the enum mesh.LockdownStatus.State.
+ */
+export const LockdownStatus_StateSchema: GenEnum<LockdownStatus_State> = /*@__PURE__*/
+  enumDesc(file_stream, 6, 0);
+
+/**
+ * @generated from message mesh.LoRaPresetGroup
+ */
+export type LoRaPresetGroup = Message<"mesh.LoRaPresetGroup"> & {
+  /**
+   * @generated from field: repeated mesh.Config.LoRaConfig.ModemPreset presets = 1;
+   */
+  presets: Config_LoRaConfig_ModemPreset[];
+
+  /**
+   * @generated from field: mesh.Config.LoRaConfig.ModemPreset default_preset = 2;
+   */
+  defaultPreset: Config_LoRaConfig_ModemPreset;
+
+  /**
+   * @generated from field: bool licensed_only = 3;
+   */
+  licensedOnly: boolean;
+};
+
+/**
+ * Describes the message mesh.LoRaPresetGroup.
+ * Use `create(LoRaPresetGroupSchema)` to create a new message.
+ */
+export const LoRaPresetGroupSchema: GenMessage<LoRaPresetGroup> = /*@__PURE__*/
+  messageDesc(file_stream, 7);
+
+/**
+ * @generated from message mesh.LoRaRegionPresets
+ */
+export type LoRaRegionPresets = Message<"mesh.LoRaRegionPresets"> & {
+  /**
+   * @generated from field: mesh.Config.LoRaConfig.RegionCode region = 1;
+   */
+  region: Config_LoRaConfig_RegionCode;
+
+  /**
+   * @generated from field: uint32 group_index = 2;
+   */
+  groupIndex: number;
+};
+
+/**
+ * Describes the message mesh.LoRaRegionPresets.
+ * Use `create(LoRaRegionPresetsSchema)` to create a new message.
+ */
+export const LoRaRegionPresetsSchema: GenMessage<LoRaRegionPresets> = /*@__PURE__*/
+  messageDesc(file_stream, 8);
+
+/**
+ * @generated from message mesh.LoRaRegionPresetMap
+ */
+export type LoRaRegionPresetMap = Message<"mesh.LoRaRegionPresetMap"> & {
+  /**
+   * @generated from field: repeated mesh.LoRaPresetGroup groups = 1;
+   */
+  groups: LoRaPresetGroup[];
+
+  /**
+   * @generated from field: repeated mesh.LoRaRegionPresets region_groups = 2;
+   */
+  regionGroups: LoRaRegionPresets[];
+};
+
+/**
+ * Describes the message mesh.LoRaRegionPresetMap.
+ * Use `create(LoRaRegionPresetMapSchema)` to create a new message.
+ */
+export const LoRaRegionPresetMapSchema: GenMessage<LoRaRegionPresetMap> = /*@__PURE__*/
+  messageDesc(file_stream, 9);
+
+/**
  * @generated from message mesh.Heartbeat
  */
 export type Heartbeat = Message<"mesh.Heartbeat"> & {
@@ -339,7 +483,7 @@ export type Heartbeat = Message<"mesh.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_stream, 6);
+  messageDesc(file_stream, 10);
 
 /**
  * @generated from message mesh.MqttClientProxyMessage
@@ -378,7 +522,7 @@ export type MqttClientProxyMessage = Message<"mesh.MqttClientProxyMessage"> & {
  * Use `create(MqttClientProxyMessageSchema)` to create a new message.
  */
 export const MqttClientProxyMessageSchema: GenMessage<MqttClientProxyMessage> = /*@__PURE__*/
-  messageDesc(file_stream, 7);
+  messageDesc(file_stream, 11);
 
 /**
  * @generated from message mesh.FromRadio
@@ -488,6 +632,18 @@ export type FromRadio = Message<"mesh.FromRadio"> & {
      */
     value: DeviceUIConfig;
     case: "deviceuiConfig";
+  } | {
+    /**
+     * @generated from field: mesh.LockdownStatus lockdown_status = 18;
+     */
+    value: LockdownStatus;
+    case: "lockdownStatus";
+  } | {
+    /**
+     * @generated from field: mesh.LoRaRegionPresetMap region_presets = 19;
+     */
+    value: LoRaRegionPresetMap;
+    case: "regionPresets";
   } | { case: undefined; value?: undefined };
 };
 
@@ -496,7 +652,7 @@ export type FromRadio = Message<"mesh.FromRadio"> & {
  * Use `create(FromRadioSchema)` to create a new message.
  */
 export const FromRadioSchema: GenMessage<FromRadio> = /*@__PURE__*/
-  messageDesc(file_stream, 8);
+  messageDesc(file_stream, 12);
 
 /**
  * @generated from message mesh.ToRadio
@@ -543,5 +699,5 @@ export type ToRadio = Message<"mesh.ToRadio"> & {
  * Use `create(ToRadioSchema)` to create a new message.
  */
 export const ToRadioSchema: GenMessage<ToRadio> = /*@__PURE__*/
-  messageDesc(file_stream, 9);
+  messageDesc(file_stream, 13);
 

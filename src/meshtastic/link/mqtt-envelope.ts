@@ -5,7 +5,7 @@ import { decodeDecrypted } from '../crypto/decrypted-data.ts'
 import { ServiceEnvelopeSchema } from '../gen/mqtt_pb.ts'
 import { type Data, type MeshPacket, MeshPacketSchema } from '../gen/packet_pb.ts'
 import { BROADCAST, parseNodeId } from '../node-id.ts'
-import { decodeStrictly } from './wire-shape.ts'
+import { decodeStrictly } from '../wire-shape.ts'
 
 /** A packet has at most 256 bytes on the air, and the names around it are short. */
 const MAX_ENVELOPE_BYTES = 1024
@@ -70,7 +70,9 @@ export async function openEnvelope(
   openDirect: OpenDirect,
 ): Promise<MeshPacket> {
   const { case: variant, value } = packet.payloadVariant
-  if (variant !== 'encrypted') return { ...clone(MeshPacketSchema, packet), channel: channelOf(channelName, keys) }
+  // What is readable at a broker was encrypted for nobody, whatever its publisher says.
+  if (variant !== 'encrypted')
+    return { ...clone(MeshPacketSchema, packet), channel: channelOf(channelName, keys), pkiEncrypted: false }
   const isDirect = packet.pkiEncrypted || channelName === PKI_CHANNEL
   if (isDirect) {
     const opened = packet.to === BROADCAST ? null : await openDirect(packet, value)

@@ -19,6 +19,8 @@ export type Payload =
   /** `origin` distinguishes a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
   /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
+  /** A numbered text that a radio sends by itself, to see how far it reaches. */
+  | { readonly kind: 'rangetest'; readonly text: string }
   | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
   | { readonly kind: 'nodeinfo'; readonly user: NodeUser }
   | {
@@ -88,6 +90,8 @@ function decodeByPort(data: Data, now: number): Payload {
       return decodeText(data, 'detection')
     case PortNum.ALERT_APP:
       return decodeText(data, 'alert')
+    case PortNum.RANGE_TEST_APP:
+      return { kind: 'rangetest', text: new TextDecoder().decode(data.payload) }
     case PortNum.POSITION_APP: {
       const position = read(PositionSchema)
       const fix = decodePosition(position, now)

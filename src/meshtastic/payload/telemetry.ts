@@ -7,7 +7,7 @@ export type Metric = readonly [name: string, value: number]
 
 /**
  * All numbers of a telemetry message, in field order. An optional 0 is a value; an implicit 0 is absent, as in
- * protobuf JSON. Repeated values get an index from the second on: `oneWireTemperature`, `oneWireTemperature2`, …
+ * protobuf JSON, except in statistics, where it is a count. Repeated values get an index from the second on: `oneWireTemperature`, `oneWireTemperature2`, …
  */
 export function listMetrics(telemetry: Telemetry): Metric[] {
   const { case: variant, value } = telemetry.variant
@@ -21,10 +21,34 @@ export function listDeviceMetrics(metrics: DeviceMetrics): Metric[] {
   return listFields('deviceMetrics', DeviceMetricsSchema, metrics)
 }
 
+/** Every metric that telemetry can have, the first of repeated values alone. */
+export function knownMetrics(): string[] {
+  return TelemetrySchema.fields.flatMap(({ localName, message }) =>
+    (message?.fields ?? []).map(({ jsonName }) => `${localName}.${jsonName}`),
+  )
+}
+
+/** Counters and loads of these variants have no presence: what is absent on the wire is a measured 0. */
+const COUNTING: ReadonlySet<string> = new Set(['localStats', 'hostMetrics'])
+/** These are never 0 where they are measured, and an optional field is absent. */
+const MEASURED: ReadonlySet<string> = new Set([
+  'uptimeSeconds',
+  'heapTotalBytes',
+  'heapFreeBytes',
+  'noiseFloor',
+  'diskfree2Bytes',
+  'diskfree3Bytes',
+  'userString',
+])
+
+function isCounted(variant: string, field: string): boolean {
+  return COUNTING.has(variant) && !MEASURED.has(field)
+}
+
 function listFields(variant: string, schema: DescMessage, message: Message): Metric[] {
   const reflected = reflect(schema, message)
   return schema.fields.flatMap((field) => {
-    if (!reflected.isSet(field)) return []
+    if (!reflected.isSet(field) && !isCounted(variant, field.localName)) return []
     const value: unknown = reflected.get(field)
     const values: unknown[] = isReflectList(value) ? [...value] : [value]
     return values.flatMap((each, index) => {

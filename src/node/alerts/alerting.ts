@@ -1,5 +1,9 @@
 import { evaluateRules } from '../../app/alerts/evaluate.ts'
 import { deliverDue, type OutboxNeeds, tidyOutbox } from '../../app/alerts/outbox/outbox.ts'
+import { anchorAudit } from '../../app/audit/anchor/anchor.ts'
+import { noteChanges } from '../../app/auth/mail/notices.ts'
+import { lookUpRequests } from '../../app/auth/mail/password-reset.ts'
+import { sendLetters, tidyLetters } from '../../app/auth/mail/sending.ts'
 import type { Ports } from '../../app/context.ts'
 import type { Pause } from '../../app/upkeep/slices.ts'
 import { type Clock, createTimer } from '../clock.ts'
@@ -10,13 +14,16 @@ import { createPace } from '../upkeep/pace.ts'
 const LOOK_MS = 1000
 
 type Needs = OutboxNeeds &
-  Pick<Ports, 'radio' | 'events'> & {
+  Pick<Ports, 'radio' | 'events' | 'syslog'> & {
     readonly mayWrite: () => boolean
     /** Monotonic, in milliseconds. */
     readonly monotonic: () => number
   }
 
-/** Evaluates the rules each minute, and sends what is due. `stop` waits for work under way. */
+/**
+ * Evaluates the rules each minute, and sends what is due, e-mails about accounts and anchors of the audit log included.
+ * `stop` waits for work under way.
+ */
 export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<void> } {
   let isStopping = false
   const { log, mayWrite, monotonic } = needs
@@ -48,11 +55,19 @@ export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<voi
       const startedAt = Math.round(needs.now() - (monotonic() - begun))
       await evaluateRules({ ...needs, startedAt }, pause())
       await tidyOutbox(needs)
+      await tidyLetters(needs)
+    }),
+    repeat('Sending e-mails about accounts', LOOK_MS, async () => {
+      const goesOn = pause()
+      await noteChanges(needs)
+      while ((await lookUpRequests(needs)) > 0) if (!(await goesOn())) return
+      while ((await sendLetters(needs, () => !isStopping && mayWrite())) > 0) if (!(await goesOn())) return
     }),
     repeat('Sending alerts', LOOK_MS, async () => {
       const goesOn = pause()
       while ((await deliverDue(needs, () => !isStopping && mayWrite())) > 0) if (!(await goesOn())) return
     }),
+    repeat('Anchoring the audit log', LOOK_MS, () => anchorAudit(needs, pause())),
   ]
   return {
     async stop() {

@@ -3,8 +3,13 @@ import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { type Outbound, type OutboundAnswer, type OutboundRequest, SendFailure } from '../../app/alerts/outbox/ports.ts'
-import { isPublicAddress } from '../../app/alerts/outbox/public-address.ts'
+import {
+  type Outbound,
+  type OutboundAnswer,
+  type OutboundRequest,
+  SendFailure,
+} from '../../app/alerts/destinations/ports.ts'
+import { isPublicAddress } from '../../app/alerts/destinations/public-address.ts'
 
 const TOTAL_MS = 10_000
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -117,7 +122,7 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Only the code of a system error: its message could quote an address. */
-function wordsFor(error: unknown): string {
+export function wordsFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not trusted'
   return WORDS[code] ?? 'the connection failed'

@@ -12,11 +12,11 @@ import {
   listBackups,
   sweepBackups,
 } from './folder/directory.ts'
-import { isDiskFull } from './folder/error-code.ts'
+import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles, type Files } from './folder/files.ts'
 import { JobFailed, runJob } from './jobs.ts'
 import { backupLockFile, lockExclusively } from './folder/lock.ts'
-import { describeBackup, type Manifest, signingKey } from './manifest.ts'
+import { describeBackup, type Manifest, signingKey } from './folder/manifest.ts'
 import { backupNameAt } from './folder/names.ts'
 import { partialName, type SnapshotJob, type SnapshotProgress } from './snapshot.ts'
 import { backupTables } from './tables/tables.ts'

@@ -1,6 +1,6 @@
 import type { Signature, Verification } from '../../app/system/backup.ts'
 import { BackupDamage, RestoreRefused } from './folder/damage.ts'
-import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './manifest.ts'
+import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './folder/manifest.ts'
 import { readRealDirectory } from './folder/safe-read.ts'
 import { rulesFor } from './tables/shape.ts'
 import { readTableFile } from './tables/file.ts'

@@ -1,7 +1,7 @@
 import type { Verification } from '../../app/system/backup.ts'
 import { Worker } from 'node:worker_threads'
 import type { Against } from './inspect.ts'
-import type { Manifest } from './manifest.ts'
+import type { Manifest } from './folder/manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
 
 export type Job =

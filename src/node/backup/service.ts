@@ -5,13 +5,13 @@ import type { Config } from '../../app/config/config.ts'
 import type { Ports } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { consoleContext } from '../console/context.ts'
+import { consoleContext } from '../console-context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
 import { forgetInstances } from '../instances/file.ts'
 import { readAppVersion } from '../version.ts'
 import { type BackupOptions, openBackups } from './backups.ts'
 import { RestoreRefused } from './folder/damage.ts'
-import { isDiskFull } from './folder/error-code.ts'
+import { isDiskFull } from '../disk/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
 import { latestTag } from '../migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore/restore.ts'
@@ -83,6 +83,7 @@ export function restoreOptions(config: Config, log: Log): RestoreOptions {
     migrations: MIGRATIONS_DIR,
     secrets: config.SESSION_SECRET,
     requireSignature: config.RESTORE_REQUIRE_SIGNATURE,
+    allowUnsigned: config.RESTORE_UNSIGNED === 'yes',
     reapply: config.RESTORE_REAPPLY ? (store) => consoleContext({ config, store, log, passwords: NO_PASSWORDS }) : null,
     log,
     now: systemClock.now,

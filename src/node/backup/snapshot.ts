@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { decodeCell, rowJson } from './tables/cells.ts'
 import type { Files } from './folder/files.ts'
-import { type Manifest, MANIFEST, type ManifestTable, readManifest, renderManifest } from './manifest.ts'
-import { quoted, type TableShape } from './tables/tables.ts'
+import { type Manifest, MANIFEST, type ManifestTable, readManifest, renderManifest } from './folder/manifest.ts'
+import { quoted, tableHead, type TableShape } from './tables/tables.ts'
 
 const MAX_CHUNK_ROWS = 1000
 const CHUNK_CHARACTERS = 1024 * 1024
@@ -144,11 +144,6 @@ function writeTable(
   files.finish(fd)
   const sequence = readSequence(database, name)
   return { name, file: `${name}.json`, columns: [...columns], rows, bytes, sha256: hash.digest('hex'), sequence }
-}
-
-/** The text before the first row of a table's file; the last line is `]}`. */
-export function tableHead({ name, columns }: TableShape): string {
-  return `{"table":${JSON.stringify(name)},"columns":${JSON.stringify(columns)},"rows":[\n`
 }
 const TABLE_END = ']}\n'
 

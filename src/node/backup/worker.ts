@@ -1,6 +1,6 @@
 // Reads or writes whole backups, away from the event loop.
 import { parentPort, workerData } from 'node:worker_threads'
-import { isDiskFull } from './folder/error-code.ts'
+import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
 import type { Job, JobMessage } from './jobs.ts'

@@ -1,7 +1,9 @@
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { createInterface } from 'node:readline'
 import { isDeepStrictEqual } from 'node:util'
 import { gte, sql } from 'drizzle-orm'
+import { readAnchorLine } from '../../app/audit/anchor/line.ts'
 import { readChain, rowsAfter, sealAudit, withPreviousHashes } from '../../app/audit/chain.ts'
 import { exportPage } from '../../app/audit/export.ts'
 import { type Trimmed, trimAudit } from '../../app/audit/trim.ts'
@@ -14,6 +16,8 @@ import { FileDamage, type FileProof, formatOf, readExport } from './audit-file.t
 
 export const AUDIT_USAGE = `  audit verify                whether the audit log is unchanged, and up to which entry
   audit verify --export FILE  whether an exported file is unchanged and belongs to this log
+  audit verify --anchor LINE|FILE
+                              whether anchor lines kept elsewhere fit the audit log
   audit trim --before YYYY-MM-DD --export FILE
                               write all entries before that day (UTC) into a new file, then delete them from the log
 `
@@ -31,6 +35,7 @@ export function readAuditCommand(args: readonly string[]): AuditCommand | null {
   if (rest.length !== options.size * 2 || [...options.values()].includes('')) return null
   if (name === 'verify' && names === '') return verifyLog
   if (name === 'verify' && names === '--export') return (ctx) => verifyFile(ctx, file)
+  if (name === 'verify' && names === '--anchor') return (ctx) => verifyAnchors(ctx, options.get('--anchor') ?? '')
   if (name === 'trim' && names === '--before,--export') return (ctx) => trim(ctx, before, file)
   return null
 }
@@ -86,6 +91,37 @@ async function verifyFile(ctx: Ctx, file: string): Promise<number> {
   if (foreign.length > 0)
     print(`From another log: entry ${foreign[0]} has another hash in the database, or is missing there`)
   return foreign.length > 0 ? 1 : 0
+}
+
+/** Lines that do not fit are all named; of those that fit, the last ones of the file. */
+const MOST_NAMED = 20
+
+/** Compares lines that AUDIT_ANCHOR_URL has received with the log, which must be intact up to them. */
+async function verifyAnchors({ store }: Ctx, given: string): Promise<number> {
+  await sealAudit(store)
+  const found = await verifyChain(store, { after: 0, limit: Number.MAX_SAFE_INTEGER })
+  const { trimmedId, trimmedHash } = await readChain(store)
+  const provenId = found.until?.id ?? trimmedId
+  const isOfLog = await compareWithLog(store)
+  const fitting: string[] = []
+  let [fits, misfits, trimmed] = [0, 0, 0]
+  for await (const line of existsSync(given) ? createInterface({ input: createReadStream(given) }) : [given]) {
+    const anchor = readAnchorLine(line)
+    if (anchor === null) continue
+    const { id, hash } = anchor
+    if (id < trimmedId) trimmed++
+    else if (id > provenId || !(await isOfLog(id, hash)) || (id === trimmedId && hash !== trimmedHash)) {
+      misfits++
+      print(`Does not fit: entry ${id} of hash ${hash}${id > provenId ? '; the log is not intact up to it' : ''}`)
+    } else {
+      fits++
+      fitting.push(`Fits: entry ${id} of hash ${hash}`)
+      if (fitting.length > MOST_NAMED) fitting.shift()
+    }
+  }
+  print(...fitting, `Anchors: ${fits} fit, ${misfits} do not fit, ${trimmed} are of trimmed entries`)
+  if (found.broken !== null) print(...describeChain(found))
+  return misfits > 0 || fits + misfits + trimmed === 0 || found.broken !== null ? 1 : 0
 }
 
 function describeFile({ entries, firstId, lastId, previousHash, lastHash, isComplete }: FileProof): string[] {

@@ -19,9 +19,9 @@ import { resetSecondFactor } from '../../app/auth/factors/factors.ts'
 import { forgiveAddresses } from '../../app/auth/local/login-limiter.ts'
 import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
-import { consoleContext } from './context.ts'
+import { consoleContext } from '../console-context.ts'
 import { openDatabase, type SqliteStore } from '../database.ts'
-import { openReserve } from '../upkeep/disk.ts'
+import { openReserve } from '../disk/reserve.ts'
 import { EDGE_ADMIN_USAGE, explainWayBack } from './edge-admin.ts'
 import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
@@ -238,9 +238,11 @@ async function reapply(ctx: Ctx, chosen: string): Promise<string> {
   return [...done, ...not].join('')
 }
 
-function revivedLine({ id, action, username, token, hiddenNode, at, by }: Revived): string {
-  const whose = username ?? (hiddenNode === null ? 'public access' : formatNodeId(hiddenNode))
-  const what = token === null ? action : `${action} ${token.name} (${token.prefix}…)`
+function revivedLine({ id, action, username, what: name, token, hiddenNode, at, by }: Revived): string {
+  const ofNobody = action === 'unknown' ? 'the replaced database could not be read' : 'public access'
+  const whose = username ?? (hiddenNode === null ? ofNobody : formatNodeId(hiddenNode))
+  const named = name === null ? action : `${action} ${name}`
+  const what = token === null ? named : `${action} ${token.name} (${token.prefix}…)`
   const when = at === null ? '' : ` at ${new Date(at).toISOString()}`
   return `${String(id).padStart(4)}  ${whose}: ${what}${when}${by === null ? '' : ` by ${by}`}\n`
 }

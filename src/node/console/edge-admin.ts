@@ -11,7 +11,8 @@ import { nativePasswordHasher } from '../passwords.ts'
 
 export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
                               print a command that makes this user an administrator of a service on the edge, and a
-                              temporary password; with a file, the SQL is written there
+                              temporary password; second factors, sessions and API tokens of the user end. With a
+                              file, the SQL is written there
 `
 
 /**

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { databaseCounters } from '../../app/auth/sessions/database-sessions.ts'
 import { memoryCounters } from '../../app/auth/sessions/memory-sessions.ts'
 import type { Log } from '../../app/log.ts'
-import { hasCode } from '../backup/folder/error-code.ts'
+import { hasCode } from '../disk/error-code.ts'
 import { sqliteStore } from '../database.ts'
 
 export type OpenCounters = { readonly counters: Counters; close(): void }

@@ -69,6 +69,7 @@ const PROGRESS: ReadonlySet<FromRadio['payloadVariant']['case']> = new Set([
   'moduleConfig',
   'deviceuiConfig',
   'fileInfo',
-  // Newer than our table: firmware 2.8 reports the bands of its radio.
+  'regionPresets',
+  // Newer than our table.
   undefined,
 ])

@@ -3,7 +3,7 @@ import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { type Connect } from './connection.ts'
-import { openSession, type ReceivedEvent, type Session } from './session.ts'
+import { openSession, type ReceivedEvent, type Session, type SessionEnd } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
@@ -61,9 +61,15 @@ type Memory = {
   connections: number
   connectedAt: number | null
   failures: number
+  /** When the radio hung up lately without a sign that it had restarted. */
   lostAt: readonly number[]
-  /** Another client took over the radio, and we have not had it since. */
-  isContested: boolean
+  /** How often in a row another client took over the radio. */
+  contests: number
+  /** As the radio last counted them; null: it has not. */
+  rebootCount: number | null
+  uptimeSeconds: number | null
+  /** When the latest sign of a restart was seen. */
+  restartedAt: number | null
   restartUntil: number
 }
 
@@ -84,9 +90,9 @@ export function createLink(options: LinkOptions): RadioLink {
     memory.reason = reason
     for (const listener of listeners) listener.onState?.(info())
   }
-  const onPhase = (phase: 'handshake' | 'connected') => {
+  const onPhase = (phase: 'handshake' | 'connected', isLocked: boolean) => {
     if (phase === 'connected') noteConnected(memory, clock.now())
-    enter(phase, phase === 'connected' ? null : 'reading settings and nodes')
+    enter(phase, phase === 'handshake' ? 'reading settings and nodes' : isLocked ? LOCKED : null)
   }
   const onMessage = (message: FromRadio) => {
     for (const listener of listeners) listener.onMessage?.(message)
@@ -107,9 +113,9 @@ export function createLink(options: LinkOptions): RadioLink {
       onMessage,
       onPhase,
       onEvents,
-      onEnd(reason, hungUp) {
+      onEnd(end) {
         session = null
-        const plan = planRetry(memory, timings, { now: clock.now(), hungUp, reason, random })
+        const plan = planRetry(memory, timings, { ...end, now: clock.now(), random })
         retry.start(plan.delayMs, open)
         enter(plan.state, plan.reason)
       },
@@ -161,7 +167,10 @@ function createMemory(now: number): Memory {
     connectedAt: null,
     failures: 0,
     lostAt: [],
-    isContested: false,
+    contests: 0,
+    rebootCount: null,
+    uptimeSeconds: null,
+    restartedAt: null,
     restartUntil: 0,
   }
 }
@@ -186,6 +195,7 @@ function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): voi
   if (event.type === 'my-info') {
     const known = memory.radio?.nodeNum === event.nodeNum ? memory.radio : null
     if (known === null) memory.notice = null
+    noteBoot(memory, event, known !== null)
     memory.radio = known ?? { nodeNum: event.nodeNum, firmwareVersion: null, hwModel: null, role: null }
   }
   if (event.type === 'metadata' && memory.radio !== null) {
@@ -199,15 +209,48 @@ function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): voi
   if (event.type === 'notification') {
     memory.notice = { at: event.receivedAt, level: event.level, message: event.message }
   }
-  if (event.type === 'rebooted') memory.restartUntil = restartUntil
+  if (event.type === 'packet' && !event.replayed) noteUptime(memory, event)
+  if (event.type === 'rebooted') {
+    memory.restartUntil = restartUntil
+    noteRestart(memory, event.receivedAt)
+  }
 }
 
-const TAKEN = 'another client holds this radio'
+type EventOf<Type extends RadioEvent['type']> = Extract<RadioEvent, { readonly type: Type }>
 
-type Loss = {
+/** A radio at this address that is another one than before is no rival of ours either. */
+function noteBoot(memory: Memory, { rebootCount, receivedAt }: EventOf<'my-info'>, isSameRadio: boolean): void {
+  const { rebootCount: before } = memory
+  const hasRestarted = before !== null && rebootCount !== null && rebootCount !== before
+  if (hasRestarted || !isSameRadio) noteRestart(memory, receivedAt)
+  memory.rebootCount = rebootCount
+}
+
+const UPTIMES: ReadonlySet<string> = new Set(['deviceMetrics.uptimeSeconds', 'localStats.uptimeSeconds'])
+
+function noteUptime(memory: Memory, { packet, receivedAt }: EventOf<'packet'>): void {
+  if (packet.from !== memory.radio?.nodeNum || packet.payload.kind !== 'telemetry') return
+  const uptime = packet.payload.metrics.find(([name]) => UPTIMES.has(name))?.[1]
+  if (uptime === undefined) return
+  if (memory.uptimeSeconds !== null && uptime < memory.uptimeSeconds) noteRestart(memory, receivedAt)
+  memory.uptimeSeconds = uptime
+}
+
+/** A radio that restarts also hangs up: what it did before does not come from another client. */
+function noteRestart(memory: Memory, now: number): void {
+  // Until the first connection there is nothing that it could have interrupted.
+  if (memory.connections > 0) memory.restartedAt = now
+  memory.lostAt = []
+  memory.contests = 0
+}
+
+const LOCKED = 'the radio is locked (lockdown): unlock it in the app; until then its settings are unknown here'
+const TAKEN = 'another client holds this radio'
+const RESTARTED = 'the radio has restarted, and the connection ended again'
+const AWAY = 'it may be restarting'
+
+type Loss = SessionEnd & {
   readonly now: number
-  readonly hungUp: boolean
-  readonly reason: string
   readonly random: () => number
 }
 
@@ -215,22 +258,32 @@ type Loss = {
 function planRetry(
   memory: Memory,
   timings: LinkTimings,
-  { now, hungUp, reason, random }: Loss,
+  { now, how, reason, random }: Loss,
 ): { readonly state: State; readonly delayMs: number; readonly reason: string } {
   const restarting = isRestarting(memory, now)
   const { connectedAt } = memory
   // The disconnection at the start of a requested restart is not a failure.
   const lasted = (ms: number) => connectedAt !== null && (restarting || now - connectedAt >= ms)
   memory.connectedAt = null
-  if (lasted(timings.kickWindowMs)) memory.isContested = false
+  if (lasted(timings.kickWindowMs)) memory.contests = 0
   if (lasted(timings.stableMs)) memory.failures = 0
-  if (hungUp && !restarting) {
-    memory.lostAt = [...memory.lostAt.filter((time) => now - time <= timings.kickWindowMs), now]
-    memory.isContested ||= memory.lostAt.length >= 2
-    if (memory.isContested) return { state: 'busy', delayMs: timings.busyRetryMs, reason: TAKEN }
+  const { lostAt, restartedAt } = memory
+  const wasThere = memory.connections > 0
+  if (how === 'unreached' && lostAt.length > 0) noteRestart(memory, now)
+  if (how === 'hung-up' && !restarting) {
+    memory.lostAt = [...lostAt.filter((time) => now - time <= timings.kickWindowMs), now]
+    if (memory.contests > 0 || memory.lostAt.length >= 2) {
+      const { busyFirstMs: firstMs, busyMaxMs: mostMs } = timings
+      const delayMs = backOff(memory.contests, { firstMs, mostMs })
+      memory.contests += 1
+      return { state: 'busy', delayMs, reason: TAKEN }
+    }
   }
   const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
   const delayMs = backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 })
   memory.failures += 1
-  return { state: 'waiting', delayMs, reason: restarting ? 'the radio restarts' : reason }
+  if (restarting) return { state: 'waiting', delayMs, reason: 'the radio restarts' }
+  if (how === 'unreached') return { state: 'waiting', delayMs, reason: wasThere ? `${reason}; ${AWAY}` : reason }
+  const isAgain = how === 'hung-up' && restartedAt !== null && now - restartedAt <= timings.kickWindowMs
+  return { state: 'waiting', delayMs, reason: isAgain ? RESTARTED : reason }
 }

@@ -11,14 +11,15 @@ import { addToOutbox } from '../../app/mesh/collector/outbox.ts'
 import { echoSent } from '../../meshtastic/link/from-radio.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
-import { loseUnfinished, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
+import type { DeliveryEvent } from '../../app/mesh/messages/delivery.ts'
+import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
 import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
 import { readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
 import { tellOwner } from '../../app/alerts/tell-owner.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
-import { readPublicKey } from '../../app/mesh/nodes/nodes.ts'
+import { readPublicKeys } from '../../app/mesh/nodes/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Connect, fenced } from './connection.ts'
@@ -228,16 +229,17 @@ function openLink(
   // A packet that may not be written counts as not sent.
   const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
+  const noteDelivery = async (key: PacketKey, event: DeliveryEvent) => {
+    await recordDelivery(store, key, event)
+    if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
+    publish([await readDelivery(store, key)])
+  }
   const transmitter = createTransmitter({
     link,
     clock,
     random,
-    onDelivery: (key, event) =>
-      records.add(async () => {
-        await recordDelivery(store, key, event)
-        if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
-        publish([await readDelivery(store, key)])
-      }),
+    onDelivery: (key, event) => records.add(() => noteDelivery(key, event)),
+    onHandOver: (key, then) => records.add(() => noteDelivery(key, { type: 'written' }).finally(then)),
     onSent: (message, kind, nodeNum) => onSent(name, message, kind, nodeNum),
   })
   const configurator = createConfigurator({
@@ -296,7 +298,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     ca: config.MESHTASTIC_MQTT_CA === null ? null : readAuthorities(config.MESHTASTIC_MQTT_CA),
     topic: config.MESHTASTIC_MQTT_TOPIC,
     keys: config.MESHTASTIC_MQTT_KEYS,
-    openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
+    openDirect: createDirectOpener({ privateKeys, publicKeysOf: (nodeNum) => readPublicKeys(store, nodeNum) }),
     clock,
     random,
     // A broker sends everything to each process, so the process with the radios has heard what arrives late here.

@@ -7,6 +7,7 @@ import { type FromRadio, FromRadioSchema } from '../../meshtastic/gen/stream_pb.
 import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
 import { describeChannel } from '../../meshtastic/config/settings.ts'
+import { createLockdown } from '../../meshtastic/link/lockdown.ts'
 import { encodeHeartbeat } from '../../meshtastic/link/to-radio.ts'
 import { createTimer, type Clock } from '../clock.ts'
 import { type Connect } from './connection.ts'
@@ -21,15 +22,17 @@ export type SessionOptions = {
   readonly clock: Clock
   readonly random: () => number
   readonly timings: LinkTimings
-  onPhase(phase: 'handshake' | 'connected'): void
+  /** `isLocked`: the radio keeps its settings to itself. */
+  onPhase(phase: 'handshake' | 'connected', isLocked: boolean): void
   /** Each complete message, before the events of its batch. */
   readonly onMessage?: ((message: FromRadio) => void) | undefined
   onEvents(batch: readonly ReceivedEvent[]): void
-  /**
-   * Called once, as the last event; not after `close`. `hungUp`: a radio that had talked to us closed the connection.
-   */
-  onEnd(reason: string, hungUp: boolean): void
+  /** Called once, as the last event; not after `close`. */
+  onEnd(end: SessionEnd): void
 }
+
+/** `unreached`: it was never open; `hung-up`: a radio that had talked to us closed it. `reason` is for people. */
+export type SessionEnd = { readonly reason: string; readonly how: 'unreached' | 'hung-up' | 'failed' }
 
 /** One connection with its handshake, from opening to its end. */
 export type Session = {
@@ -44,10 +47,14 @@ export function openSession(options: SessionOptions): Session {
   const { clock, timings } = options
   const decoder = createFrameDecoder(decodeFromRadio)
   const toReceived = createReader(clock)
+  const lockdown = createLockdown()
   const pace = createTimer(clock)
   const silence = createTimer(clock)
   let phase: 'opening' | 'handshake' | 'connected' | 'ended' = 'opening'
   let heard = false
+  /** As the radio was when it was read last. */
+  let isLocked = false
+  let readings = 0
 
   const send = (message: Uint8Array) => connection.write(encodeFrame(message))
   const close = () => {
@@ -55,28 +62,36 @@ export function openSession(options: SessionOptions): Session {
     for (const timer of [pace, silence, handshake]) timer.stop()
     connection.destroy()
   }
-  const end = (reason: string, hungUp: boolean) => {
+  const end = (reason: string, isClosedByRadio = false) => {
     if (phase === 'ended') return
+    const failed = isClosedByRadio && heard ? 'hung-up' : 'failed'
+    const how = phase === 'opening' ? 'unreached' : failed
     close()
-    options.onEnd(reason, hungUp)
+    options.onEnd({ reason, how })
   }
-  const onStalled = () => end('the handshake has stalled', false)
+  const onStalled = () => end('the handshake has stalled')
   const handshake = createHandshake({ clock, timings, random: options.random, send, onStalled })
   const enter = (next: 'handshake' | 'connected') => {
     phase = next
-    if (next === 'handshake') handshake.start()
-    else beat()
-    options.onPhase(next)
+    if (next === 'handshake') {
+      readings += 1
+      handshake.start()
+    } else {
+      isLocked = lockdown.isLocked()
+      beat()
+    }
+    options.onPhase(next, lockdown.isLocked())
   }
   const beat = () => {
     send(encodeHeartbeat())
     pace.start(timings.heartbeatMs, beat)
   }
-  const watchSilence = () => silence.start(timings.silenceMs, () => end('the radio has gone silent', false))
+  const watchSilence = () => silence.start(timings.silenceMs, () => end('the radio has gone silent'))
   const follow = (message: FromRadio) => {
     if (phase === 'ended') return
     if (message.payloadVariant.case === 'rebooted') enter('handshake')
     else if (phase === 'handshake' && handshake.advance(message)) enter('connected')
+    else if (phase === 'connected' && lockdown.isLocked() !== isLocked && readings < MOST_READINGS) enter('handshake')
   }
   const connection = options.connect({
     onOpen() {
@@ -90,13 +105,14 @@ export function openSession(options: SessionOptions): Session {
       if (frames.length === 0) return
       heard = true
       watchSilence()
-      for (const { message } of frames) options.onMessage?.(message)
-      options.onEvents(frames.flatMap(toReceived))
+      const real = frames.filter(({ message }) => !lockdown.take(message))
+      for (const { message } of real) options.onMessage?.(message)
+      options.onEvents(real.flatMap(toReceived))
       for (const { message } of frames) follow(message)
     },
-    onClose: (reason) => end(reason, heard),
+    onClose: (reason) => end(reason, true),
   })
-  pace.start(timings.connectMs, () => end('the radio does not answer', false))
+  pace.start(timings.connectMs, () => end('the radio does not answer'))
   return { send, readAgain: () => enter('handshake'), close }
 }
 
@@ -118,5 +134,8 @@ function toChannelEvent(value: Channel, identity: string | null, receivedAt: num
   const channel = describeChannel(value, identity)
   return { event: { receivedAt, type: 'channel', channel }, raw: bytesWithoutSecrets(message, NOTHING) }
 }
+
+/** A radio that is locked or unlocked is read again, this often on one connection. */
+const MOST_READINGS = 20
 
 const NOTHING = new Uint8Array(0)

@@ -13,10 +13,11 @@ export const LINK_TIMINGS = {
   backoffMaxMs: 60_000,
   /** A connection that lasted this long resets the back-off. */
   stableMs: 60_000,
-  /** Two losses within this time mean that another client takes over the radio. */
+  /** Two losses within this time, without a sign of a restart, mean that another client takes over the radio. */
   kickWindowMs: 30_000,
-  /** The next attempt then waits this long. */
-  busyRetryMs: 300_000,
+  /** The next attempt then waits this long, twice as long after each further loss, up to the maximum. */
+  busyFirstMs: 15_000,
+  busyMaxMs: 60_000,
   /** How long a radio may take to restart after its settings were saved. */
   restartMs: 180_000,
 } as const satisfies Record<string, number>

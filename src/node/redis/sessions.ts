@@ -168,6 +168,7 @@ const sessionFields = z.object({
   oidcIssuer: text,
   authenticatedAt: integer.nullable().default(null),
   factors: integer.nullable().default(null),
+  factorAt: integer.nullable().default(null),
 })
 
 /** Names and values in turn; a null value is a missing field. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { type ConfigResult, parseConfig, secretsOf } from '../../app/config/config.ts'
+import { type ConfigResult, namesOfVariables, parseConfig, secretsOf } from '../../app/config/config.ts'
+import { findUnknown, type UnknownVariable } from '../../app/config/unknown.ts'
 
 const MAX_BYTES = 65_536
 
@@ -13,7 +14,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   for (const name of secretsOf(env)) {
     const path = env[`${name}_FILE`] ?? ''
     if (path === '') continue
-    const found = `${name}_FILE: found ${JSON.stringify(path)}, expected`
+    const found = `${name}_FILE: found ${JSON.stringify(path.slice(0, 200))}, expected`
     if ((env[name] ?? '') !== '') problems.push(`${found} nothing because ${name} is set`)
     try {
       const text = readFileSync(path, 'utf8').trimEnd()
@@ -26,4 +27,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     }
   }
   return problems.length > 0 ? { ok: false, problems } : parseConfig(given)
+}
+
+/** The variables that have no effect although they look like ours. */
+export function unknownVariables(env: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
+  return findUnknown(env, namesOfVariables(env))
 }

@@ -1,8 +1,8 @@
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
-import { hasCode, isBrokenDisk, isDiskFull } from '../backup/folder/error-code.ts'
-import { freeBytes } from '../upkeep/disk.ts'
+import { hasCode, isBrokenDisk, isDiskFull } from '../disk/error-code.ts'
+import { freeBytes } from '../disk/reserve.ts'
 
 /** The machine does not match the configuration. The message is one line in the format of `parseConfig`. */
 export class StartRefused extends Error {

@@ -4,6 +4,9 @@ export const AUDIT_ACTIONS = {
   login_failed: 'auth',
   logout: 'auth',
   password_changed: 'auth',
+  password_reset_requested: 'auth',
+  email_verified: 'auth',
+  invitation_accepted: 'auth',
   session_revoked: 'auth',
   second_factor_added: 'auth',
   second_factor_removed: 'auth',
@@ -25,6 +28,8 @@ export const AUDIT_ACTIONS = {
   permissions_updated: 'permissions',
   token_created: 'tokens',
   token_revoked: 'tokens',
+  tokens_held: 'tokens',
+  tokens_released: 'tokens',
   settings_updated: 'settings',
   public_access_updated: 'permissions',
   view_started: 'permissions',
@@ -43,8 +48,10 @@ export const AUDIT_ACTIONS = {
   automation_updated: 'automation',
   alert_rule_updated: 'alerts',
   alert_destination_updated: 'alerts',
+  alert_destinations_held: 'alerts',
   alert_acknowledged: 'alerts',
   audit_trimmed: 'audit',
+  audit_damaged: 'audit',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

@@ -1,3 +1,4 @@
+import { FIRST_DIRECT, MIXED_WITH_DIRECT, WITHHELD } from '../mesh/channels.ts'
 import { type Grant, NONE } from './resources.ts'
 
 /** The channels that may be read and those on which may be sent, with numbers as in GET /api/channels. */
@@ -5,6 +6,14 @@ export type Channels = 'all' | { readonly read: readonly number[]; readonly writ
 
 /** Which contents of the mesh a viewer may see. It narrows permissions and never adds to them. */
 export type Scope = { readonly channels: Channels; readonly direct: Grant }
+
+/** A scope, with what narrows it further. */
+export type Sight = Scope & {
+  /** It is that of anonymous callers: they do not see what its sender withholds from the public. */
+  readonly isPublic?: true
+  /** Numbers of the nodes that are hidden from the viewer, with those that they had before. */
+  readonly hidden?: ReadonlySet<number>
+}
 
 /** The maximum number of channels in a scope. */
 export const MAX_SCOPE_CHANNELS = 64
@@ -19,10 +28,27 @@ export const NEW_SCOPE: Scope = { channels: 'all', direct: NONE }
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }
 
 /**
- * Whether the contents of a channel may be read; null: what one of our radios reported about itself, without a channel.
+ * Whether the contents of a channel may be read, also of those that `channels.ts` lists beside the numbers of channels;
+ * null: what one of our radios reported about itself, without a channel.
  */
-export function canReadChannel({ channels }: Scope, channel: number | null): boolean {
-  return channels === 'all' || channel === null || channels.read.includes(channel)
+export function canReadChannel(sight: Sight, channel: number | null): boolean {
+  const { channels, direct, isPublic, hidden } = sight
+  if (channel === null) return true
+  if (channel >= FIRST_DIRECT) return direct.read && hidden?.has(channel - FIRST_DIRECT) !== true
+  if (channel === MIXED_WITH_DIRECT) return readsEverything(sight)
+  if (channel >= WITHHELD && isPublic === true) return false
+  return channels === 'all' || channels.read.includes(channel >= WITHHELD ? channel - WITHHELD : channel)
+}
+
+/** Whether no content at all is left out. */
+export function readsEverything({ channels, direct, hidden }: Sight): boolean {
+  return channels === 'all' && direct.read && (hidden === undefined || hidden.size === 0)
+}
+
+/** The numbers of channels that may be read, unless all may be. */
+export function readableChannels({ channels, isPublic }: Sight): number[] {
+  const numbers = channels === 'all' ? [] : channels.read
+  return isPublic === true ? [...numbers] : [...numbers, ...numbers.map((number) => number + WITHHELD)]
 }
 
 /** Whether sending on a channel is allowed. */

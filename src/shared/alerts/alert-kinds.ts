@@ -30,6 +30,9 @@ export const MAX_ALERT_RULES = 50
 export const MAX_DESTINATIONS = 20
 /** The maximum length of a rule's list. */
 export const MAX_WATCHED = 200
+/** What counts for a rule about silence: any way, or our own radios only. */
+export const HEARD_BY = ['any', 'radios'] as const
+
 /** Minutes. */
 export const SILENT_MINUTES = { min: 15, max: 43_200 } as const
 export const METRIC_MINUTES = { min: 0, max: 1440 } as const

@@ -48,12 +48,16 @@ export function fieldsOf(kind: DestinationKind): readonly (readonly [name: strin
   return Object.entries<Field>(DESTINATION_KINDS[kind])
 }
 
+/** After what a destination is held back until its owner has looked at it. */
+export const HELD_FOR = ['password_reset', 'second_factor_reset', 'user_deactivated', 'restore'] as const
+export type HeldFor = (typeof HELD_FOR)[number]
+
 /**
  * The result of a message. `merged`: there were too many within an hour, so it is counted in a summary. `dropped`: its
  * owner may no longer see it.
  */
 export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
 
-/** Why a message is sent. */
-export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm'] as const
+/** Why a message is sent. `destination`: the owner got another destination, or one with another address. */
+export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm', 'destination'] as const
 export type AlertTold = (typeof ALERT_TOLD)[number]

@@ -17,3 +17,15 @@ export const UNREADABLE = ['encrypted', 'malformed'] as const
  * although its path keeps signatures.
  */
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
+
+/**
+ * Why a node is suspected of being imitated. `own`: sent in the name of one of our radios; `signature`: it does not match
+ * the key; `unsigned`: the node signs, and this packet is unsigned; `key`, `name`, `position`: differs from what is
+ * certain.
+ */
+export const SUSPICIONS = ['own', 'signature', 'unsigned', 'key', 'name', 'position'] as const
+export type Suspicion = (typeof SUSPICIONS)[number]
+
+/** What copies of a message may differ in. Of these, a signature covers the text only. */
+export const DIFFERENCES = ['text', 'to', 'replyId', 'emoji'] as const
+export type Difference = (typeof DIFFERENCES)[number]

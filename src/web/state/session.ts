@@ -1,9 +1,9 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
-import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals, withoutReads } from '../api.ts'
+import { api, ApiError, ask, BASE, reconnects, seeAs, seeingAs, send, watchRefusals, withoutReads } from '../api.ts'
 import { plain } from '../format.ts'
-import { dropDrafts } from './messages/drafts.ts'
+import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
@@ -138,6 +138,18 @@ export function tellTabs(): void {
   tabs.postMessage(null)
 }
 
+/** Whoever uses this browser next sees no alerts of the user. The service has also removed the subscription that it made. */
+async function unsubscribe(): Promise<void> {
+  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return
+  try {
+    const registration = await navigator.serviceWorker.getRegistration(BASE)
+    const subscription = await registration?.pushManager.getSubscription()
+    await subscription?.unsubscribe()
+  } catch {
+    // The browser does not answer: messages to it are refused by its push service or are no longer sent.
+  }
+}
+
 /** Ends the session here, and at the provider if it has a page for that. Throws `ApiError`. */
 export async function signOut(): Promise<void> {
   isLeaving.value = true
@@ -145,6 +157,7 @@ export async function signOut(): Promise<void> {
     await withoutReads(async () => {
       const { logoutUrl } = await ask(api.auth.logout.$post())
       dropDrafts()
+      await unsubscribe()
       await leaving?.()
       tellTabs()
       noteSignOut()

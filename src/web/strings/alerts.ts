@@ -1,6 +1,13 @@
 import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
-import type { DestinationKind } from '../../shared/alerts/destination-kinds.ts'
-import { quantity } from './mesh/quantity.ts'
+import type { DestinationKind, HeldFor } from '../../shared/alerts/destination-kinds.ts'
+import { quantity } from './quantity.ts'
+
+const HELD_TEXTS: Readonly<Record<HeldFor, string>> = {
+  password_reset: 'your password was reset',
+  second_factor_reset: 'your second factors were removed',
+  user_deactivated: 'your account was deactivated',
+  restore: 'a backup was restored',
+}
 
 export const alertTexts = {
   firing: 'Firing now',
@@ -51,6 +58,11 @@ export const alertTexts = {
   roles: 'Roles, separated by commas',
   addNode: 'Add a node',
   afterMinutes: 'After (minutes)',
+  heardBy: 'What counts',
+  heardByWays: {
+    any: 'Heard in any way',
+    radios: 'Heard by this service’s radios, whatever a broker says',
+  },
   afterHours: 'After (hours)',
   forMinutes: 'For (minutes)',
   metric: 'Measurement',
@@ -82,8 +94,10 @@ export const alertTexts = {
   words: 'Words, separated by commas',
   wordsHint: 'Empty: any message',
   direct: 'Direct messages to my radios',
+  allChannels: 'Messages on all channels',
   channels: 'Channels',
-  channelsHint: 'None chosen: all channels',
+  allChannelsHint: 'Choose some to leave out the others',
+  channelsHint: 'None chosen: direct messages only',
   destinations: 'Tell me by',
   noDestinations: 'Only on this page. To be notified elsewhere, first add a destination to the page Alerts.',
   repeat: 'Repeat while it lasts, every (hours)',
@@ -118,6 +132,18 @@ export const alertTexts = {
   tested: (ok: boolean, result: string) => (ok ? `Sent: ${result}` : `Not sent: ${result}`),
   unconfirmed: 'Follow the link in the e-mail that was sent there.',
   confirmed: 'The address is confirmed.',
+  heldFor: (why: HeldFor, at: string) =>
+    `Held since ${at}, because ${HELD_TEXTS[why]}: nothing is sent there. Release it if it is yours, or delete it.`,
+  isNew: (at: string) =>
+    `Added, or given another address, on ${at}. If that was not you, delete it, end your other sessions and change your password.`,
+  release: 'Release',
+  wasMe: 'It was me',
+  isHeld: 'held',
+  destinationsOf: 'Destinations of alerts',
+  noDestinationsOf: 'No destinations.',
+  deleteAll: 'Delete all destinations',
+  deleteAllSure: (name: string) => `Delete all destinations of ${name}? Their alerts are then sent nowhere.`,
+  deleted: 'Destination deleted',
   off: 'off',
   last: 'Last:',
   secretOnce: 'The secret that signs its messages. It is shown only now:',

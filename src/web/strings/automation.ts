@@ -79,6 +79,7 @@ export const a = {
     too_soon: 'it ran shortly before',
     own_message: 'one of this service’s radios sent it',
     spoof_suspected: 'it seems to be spoofed: somebody else sent it in the name of its sender',
+    via_mqtt: 'it came over the internet (MQTT): an answer by radio may never reach its sender',
     ignored_node: 'its sender is ignored',
     bot: 'its sender is an unattended device, or it reads like an automatic answer',
     is_answer: 'it is a reply or a reaction',

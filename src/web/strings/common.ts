@@ -1,4 +1,4 @@
-import { numberFormat } from './mesh/quantity.ts'
+import { numberFormat } from './quantity.ts'
 
 export const common = {
   edit: 'Change',

@@ -34,6 +34,12 @@ export const errors = {
   not_a_local_user: 'This user signs in through your organisation and has no password here.',
   user_inactive: 'This user is deactivated. Reactivate them first.',
   too_many_tokens: 'You have reached the limit of tokens. Revoke one that you don’t use.',
+  link_invalid:
+    'This link has expired, was used already, or the account has changed since it was sent. Ask for another one.',
+  account_mail_disabled: 'This service sends no e-mails about accounts.',
+  nothing_to_confirm: 'This address is already confirmed, or there is none.',
+  has_signed_in: 'This user has a password already and needs no invitation.',
+  email_required: 'Enter an e-mail address first.',
   last_admin: 'This is the last active administrator. Make somebody else an administrator first.',
   backup_in_progress: 'A backup is already being made. Wait until it is done.',
   weak_password: 'This password is not allowed:',

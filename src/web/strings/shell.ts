@@ -5,6 +5,11 @@ export const shell = {
   firing: 'alerts firing',
   signOut: 'Sign out',
   signIn: 'Sign in',
+  destinationsToReview: (n: number) =>
+    n === 1
+      ? 'A destination of your alerts is new or held. Look at it.'
+      : `${n} destinations of your alerts are new or held. Look at them.`,
+  reviewDestinations: 'Look at destinations',
   seesAs: (name: string) => `You see what ${name} sees. Nothing can be changed.`,
   seesAsStranger: 'You see what people without an account see. Nothing can be changed.',
   stopSeeing: 'Stop',

@@ -36,6 +36,22 @@ describe('a silent node', () => {
     expect(await alerts.alerts()).toMatchObject([{ state: 'resolved', nodeNum: FAR, ruleName: 'Silent' }])
   })
 
+  test.each([
+    ['radios', 1],
+    ['any', 0],
+  ])('that somebody keeps alive at a broker is reported where %s counts: %d', async (heardBy, count) => {
+    await hear(FAR)
+    await alerts.rule({ ...SILENT, heardBy, destinations: [await alerts.webhook()] })
+    const source = { kind: 'mqtt', name: 'mqtt://broker' } as const
+    for (let minutes = 0; minutes < 16; minutes += 4) {
+      await alerts.pass(4 * MINUTE)
+      const forged = packet(text('alive'), { from: FAR, id: ++id, viaMqtt: true, rxRssi: undefined, rxSnr: 0 })
+      await alerts.ingest.store([heard(forged, { at: alerts.app.clock.now, source })])
+    }
+    await alerts.pass(MINUTE)
+    expect(alerts.sent).toHaveLength(count)
+  })
+
   test('is not repeated once acknowledged, but its return is still reported', async () => {
     await hear(FAR)
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], repeatHours: 1 })

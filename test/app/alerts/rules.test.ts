@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { auditRows, type Client } from '../../support/app.ts'
-import { type OutboundRequest, SendFailure } from '../../../src/app/alerts/outbox/ports.ts'
-import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { auditRows, type Client, createTestApp, START } from '../../support/app.ts'
+import { type OutboundRequest, SendFailure } from '../../../src/app/alerts/destinations/ports.ts'
+import { createTestAlerts, DAY, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { messages } from '../../../src/db/schema.ts'
 
 let alerts: TestAlerts
 
@@ -45,6 +46,54 @@ test('creating, replacing and deleting a rule by its version is recorded', async
     [true, true],
     [true, false],
   ])
+})
+
+test('confirmation e-mails have a daily limit for each address, whoever asks, and for each user', async () => {
+  const mail = { send: async () => {} }
+  const app = await createTestApp({ ports: { mail } })
+  const make = async (client: Client, address: string) => {
+    const body = { kind: 'email', name: address, settings: { address } }
+    return (await ask(client, 'POST', '/destinations', body)).status
+  }
+  const admin = await app.admin()
+  const [ann, bob] = [await app.user('ann'), await app.user('bob')]
+  const toVictim: number[] = []
+  for (const client of [ann, bob, admin, ann]) toVictim.push(await make(client, 'Victim@example.org'))
+  expect(toVictim).toStrictEqual([201, 201, 201, 429])
+  const ofBob: number[] = []
+  for (let n = 0; n < 5; n++) ofBob.push(await make(bob, `victim${n}@example.org`))
+  expect(ofBob).toStrictEqual([201, 201, 201, 201, 429])
+  app.clock.advance(DAY)
+  expect(await make(bob, 'victim@example.org')).not.toBe(429)
+  app.close()
+})
+
+test('a preview of a message rule keeps what it finds, not what it reads', async () => {
+  const { app, admin } = alerts
+  const texts = Array.from({ length: 3000 }, (_, n) => ({
+    packetId: n + 1,
+    fromNodeNum: 9,
+    toNodeNum: 0xffffffff,
+    channel: 0,
+    text: n % 1000 === 0 ? 'flood' : 'hello',
+    timestamp: START - 3000 + n,
+    direction: 'in' as const,
+  }))
+  for (let from = 0; from < texts.length; from += 500) {
+    await app.store.db
+      .insert(messages)
+      .values(texts.slice(from, from + 500))
+      .run()
+  }
+  const rule = (word: string | null) => ({
+    kind: 'message',
+    name: 'Words',
+    ...(word !== null && { match: { words: [word] } }),
+  })
+  const few = await ask(admin, 'POST', '/rules/preview', rule('flood'))
+  expect(few).toMatchObject({ status: 200, body: { total: 3, note: null } })
+  const all = await ask(admin, 'POST', '/rules/preview', rule(null))
+  expect(all).toMatchObject({ status: 200, body: { total: 2000, note: 'Only the latest 2000 are counted.' } })
 })
 
 test('other users neither see nor change a rule; administrators see it and can end it', async () => {
@@ -217,4 +266,27 @@ test('e-mail without a mail server is not offered', async () => {
     status: 409,
     body: { code: 'email_disabled' },
   })
+})
+
+test('signing out removes the push subscription that the session made, and nothing else', async () => {
+  const { app } = alerts
+  const may = { read: true, write: false }
+  const guest = await app.user('guest', { nodes: may })
+  const keys = await crypto.subtle.generateKey({ name: 'ECDH', namedCurve: 'P-256' }, true, ['deriveBits'])
+  const text = (bytes: ArrayBuffer | Uint8Array) => Buffer.from(new Uint8Array(bytes)).toString('base64url')
+  const p256dh = text(await crypto.subtle.exportKey('raw', keys.publicKey))
+  const settings = { endpoint: 'https://push.example.org/abc', p256dh, auth: text(new Uint8Array(16)) }
+  const subscribe = (client: Client) =>
+    ask(client, 'POST', '/destinations', { kind: 'web_push', name: 'Browser', settings })
+  expect([(await subscribe(guest)).status, (await subscribe(alerts.admin)).status]).toEqual([201, 201])
+  await alerts.webhook(guest)
+  const left = () =>
+    app.store.sqlite.prepare('select kind, owner_id = ? as own from alert_destinations order by id').raw().all(guest.id)
+  expect(left()).toHaveLength(3)
+  expect((await guest.send('POST', '/api/auth/logout')).status).toBe(200)
+  expect(left()).toEqual([
+    ['web_push', 0],
+    ['webhook', 1],
+  ])
+  expect(auditRows(app).at(-1)).toMatchObject({ action: 'alert_destination_updated', username: 'guest' })
 })

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
+import { checkAuditHead } from '../../../src/app/audit/head.ts'
+import { createLog } from '../../../src/app/log.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
 
@@ -37,6 +39,45 @@ function tamper(...statements: string[]) {
 const verify = (after = 0, limit = 1_000_000) => verifyChain(app.store, { after, limit })
 
 const hashes = () => app.store.sqlite.prepare<[], string | null>('select hash from audit_log order by id').pluck().all()
+
+describe('the check at the start', () => {
+  const recorded = () =>
+    app.store.sqlite
+      .prepare<[], string>("select details ->> 'damage' from audit_log where action = 'audit_damaged'")
+      .pluck()
+      .all()
+  const lines: string[] = []
+  const log = createLog({ level: 'info', format: 'json', now: () => START, write: (line) => lines.push(line) })
+  const check = () => checkAuditHead({ store: app.store, log, now: () => START })
+
+  test('finds nothing in an intact log', async () => {
+    fillTo(1200)
+    await sealAudit(app.store)
+    await check()
+    expect(recorded()).toStrictEqual([])
+  })
+
+  test.each([
+    ["update audit_log set username = 'x' where id = 1190", 'entry 1190 is changed'],
+    ['delete from audit_log where id > 1150', 'entry 1151 is missing'],
+    ['delete from audit_log where id = 1150', 'entry 1150 is missing'],
+  ])('after %j it logs and records once that %s', async (statement, damage) => {
+    fillTo(1200)
+    await sealAudit(app.store)
+    tamper(statement)
+    await check()
+    await check()
+    expect(recorded()).toStrictEqual([damage])
+    expect(lines.splice(0).filter((line) => line.includes('THE AUDIT LOG IS DAMAGED'))).toHaveLength(2)
+  })
+
+  test('misses no trigger', async () => {
+    const { sqlite } = app.store
+    sqlite.exec('drop trigger audit_log_no_update')
+    await check()
+    expect(recorded()).toStrictEqual(['the triggers audit_log_no_update are missing, so entries could be changed'])
+  })
+})
 
 describe('the chain', () => {
   test('is SHA-256 over the previous hash and the entry as a JSON array', async () => {

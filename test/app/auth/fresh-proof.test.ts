@@ -31,6 +31,8 @@ const needs: readonly [method: string, path: () => string, body?: unknown][] = [
   ['POST', () => '/api/auth/factors/recovery-codes'],
   ['PUT', () => `/api/users/${annaId}/admin`, { isAdmin: true }],
   ['POST', () => '/api/users', { username: 'bert', isAdmin: true }],
+  ['POST', () => '/api/users', { username: 'bert', invite: true, email: 'bert@example.org' }],
+  ['PUT', () => '/api/auth/email', { email: 'admin@example.org' }],
   ['POST', () => `/api/users/${annaId}/reset-password`],
   ['POST', () => `/api/users/${annaId}/reset-second-factor`],
   ['POST', () => `/api/users/prepared`, { username: 'bert' }],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { MeshPacket_TransportMechanism } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { auditRows } from '../../support/app.ts'
 import {
@@ -9,7 +10,7 @@ import {
   SCHEDULE,
   type TestAutomation,
 } from '../../support/automation.ts'
-import { createSigner } from '../../support/oidc/signer.ts'
+import { createSigner } from '../../support/mesh/signer.ts'
 import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../../support/mesh/mesh.ts'
 
 const STRANGER = 0xa0cb0003
@@ -89,10 +90,24 @@ test('a channel message can be answered to its sender alone', async () => {
   expect(sent).toStrictEqual([{ text: words, to_node_num: FAR, channel: 2 }])
 })
 
+test('a message that came from a broker first is answered when it is heard by air', async () => {
+  const t = await createTestAutomation()
+  await t.add(ACKNOWLEDGE)
+  await t.say('ping', { id: 91, viaMqtt: true })
+  expect(t.texts()).toHaveLength(0)
+  await t.say('ping', { id: 91 })
+  expect(t.texts()).toHaveLength(1)
+})
+
 describe('is not answered', () => {
   const byWhat: Record<string, [reason: string, (t: TestAutomation) => Promise<unknown>]> = {
     'a message of our own radio': ['own_message', (t) => t.say('ping', { from: LOCAL })],
     'a packet from the memory of the radio': ['replayed', (t) => t.say('ping', { replayed: true })],
+    'what the radio hands down from a broker': ['via_mqtt', (t) => t.say('ping', { viaMqtt: true })],
+    'what the radio itself fetches from a broker': [
+      'via_mqtt',
+      (t) => t.say('ping', { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT }),
+    ],
     'a packet older than 5 minutes': [
       'too_old',
       (t) => t.say('ping', { rxTime: seconds(t.app.clock.now - 5 * MINUTE - 1000) }),

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseConfig, VARIABLES } from '../../../src/app/config/config.ts'
+import { namesOfVariables, parseConfig, VARIABLES } from '../../../src/app/config/config.ts'
+import { findUnknown } from '../../../src/app/config/unknown.ts'
 
 function problems(env: Record<string, string>): string[] {
   const parsed = parseConfig(env)
@@ -169,5 +170,48 @@ test('values that contradict each other are a problem too', () => {
   expect(problems({ DISABLE_LOCAL_AUTH: 'true' })).toHaveLength(1)
   expect(problems({ MAP_PMTILES: 'map.pmtiles', MAP_TILE_URL: '/{z}/{x}/{y}.png' })).toStrictEqual([
     'MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set',
+  ])
+})
+
+test('names unknown variables that look like ours, with the nearest known one and never with their value', () => {
+  const env = {
+    OIDC_ISUER: 'l3aked',
+    OIDC_PROVIDERS: 'acme',
+    OIDC_ACME_ISSUER: 'https://id.example.org',
+    OIDC_CLUB_ISSUER: 'https://club.example.org',
+    MESHTASTIC_TPC: 'l3aked',
+    BACKUP_TIME: 'l3aked',
+    RESTORE_FROM: 'l3aked',
+    SESION_SECRET: 'l3aked',
+    SMTP_URL_FILE: '/run/secrets/smtp',
+    SMTP_FROM_FILE: '/run/secrets/from',
+    ADMIN_: '',
+    REDIS_PORT_6379_TCP: 'of docker',
+    PATH: '/usr/bin',
+    HOSTNAME: 'box',
+    OIDC_CLIENT_ID: 'known',
+  }
+  const found = findUnknown(env, namesOfVariables(env))
+  expect(JSON.stringify(found)).not.toContain('l3aked')
+  expect(Object.fromEntries(found.map(({ name, hint }) => [name, hint]))).toStrictEqual({
+    OIDC_ISUER: 'did you mean OIDC_ISSUER?',
+    OIDC_CLUB_ISSUER: 'OIDC_PROVIDERS does not name club',
+    MESHTASTIC_TPC: 'did you mean MESHTASTIC_TCP?',
+    BACKUP_TIME: null,
+    RESTORE_FROM: 'did you mean RESTORE_FROM_BACKUP?',
+    SESION_SECRET: 'did you mean SESSION_SECRET?',
+    SMTP_FROM_FILE: 'did you mean SMTP_FROM?',
+  })
+})
+
+test('a refusal shows the beginning of a long value only', () => {
+  const [line = ''] = problems({ PORT: 'x'.repeat(100_000) })
+  expect(line.length).toBeLessThan(250)
+  expect(line).toContain('(100000 characters)')
+})
+
+test.each(['0', '-1', 'null', 'none', 'false', '4403', 'off'])('MESHTASTIC_TCP=%s is refused', (value) => {
+  expect(problems({ MESHTASTIC_TCP: value })).toStrictEqual([
+    `MESHTASTIC_TCP: found ${JSON.stringify(value)}, expected host or host:port, comma-separated`,
   ])
 })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 
@@ -37,6 +38,7 @@ describe('security headers', () => {
       expect(headers.get('referrer-policy')).toBe('no-referrer')
       expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
       expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+      expect(headers.get('permissions-policy')).toMatch(/screen-wake-lock=\(self\).*camera=\(\).*geolocation=\(\)/)
       expect(headers.get('strict-transport-security')).toBeNull()
       expect(headers.get('access-control-allow-origin')).toBeNull()
       expect(headers.get('x-powered-by')).toBeNull()
@@ -62,6 +64,23 @@ describe('security headers', () => {
 })
 
 describe('methods and paths', () => {
+  test('Allow names exactly the methods that a path has, on every path', async () => {
+    const paths = new Set(listOperations(app.routes).map(({ path }) => path.replace(/:\w+(?:\{[^}]*\})?/g, '1')))
+    expect(paths.size).toBeGreaterThan(80)
+    for (const path of paths) {
+      const lacking: string[] = []
+      const allows = new Set<string>()
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+        const { status, headers } = await app.request(path, { method })
+        if (status !== 405) continue
+        lacking.push(method)
+        allows.add(String(headers.get('allow')))
+      }
+      const rest = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'].filter((method) => !lacking.includes(method))
+      expect([path, [...allows]]).toStrictEqual([path, [rest.join(', ')]])
+    }
+  })
+
   test.each([
     ['PATCH', '/api/users', 'GET, HEAD, POST'],
     ['DELETE', '/api/users', 'GET, HEAD, POST'],

@@ -71,7 +71,11 @@ async function connect(lastEventId?: string): Promise<EventStream> {
 const tellAll = () => clock.advance(TOGETHER_MS)
 const ask = (method = 'GET', headers: Record<string, string> = {}) =>
   outcomeOf(stranger.send(method, '/api/events', undefined, headers))
-const said = (words: string, more: object = {}, at: At = {}) => heard(packet(text(words), more), at)
+const said = (
+  words: string,
+  { bitfield, ...more }: { bitfield?: number; [field: string]: unknown } = {},
+  at: At = {},
+) => heard(packet(text(words, bitfield === undefined ? {} : { bitfield }), more), at)
 
 describe('the stream for anonymous callers', () => {
   test('is open while public access is on, and ends when it is switched off', async () => {
@@ -105,6 +109,9 @@ describe('the stream for anonymous callers', () => {
     const [listed] = Object(await (await stranger.send('GET', `/api/nodes?limit=1`)).json())
     const { messages } = Object(await (await stranger.send('GET', '/api/messages')).json())
     await hear([said('for the family', { channel: 2 }), said('for one alone', { to: LOCAL }, { at: START + 500 })])
+    await hear([said('for nobody else', { bitfield: 2 }, { at: START + 600 })])
+    await hear([said('for the town again', {}, { at: START + 300 })])
+    await hear([said('from the family', { from: FAR + 1, channel: 2 }, { at: START + 700 })])
     events.publish([
       { kind: 'link', data: { name: 'tower' } },
       { kind: 'delivery', data: { fromNodeNum: LOCAL, packetId: 5 }, place: { channel: 0, isDirect: false } },
@@ -115,11 +122,14 @@ describe('the stream for anonymous callers', () => {
     const node = { nodeNum: FAR, nodeId: '!a0cb0002', heardAt: START, signed: false }
     const [first, second, third] = [await stream.next(), await stream.next(), await stream.next()]
     expect(first).toMatchObject({ event: 'node', data: { ...node, changes: { longName: 'Far away', notes: '' } } })
-    expect(Object(first?.data).changes).toEqual(listed)
+    expect(Object(first?.data).changes).toEqual({ ...listed, lastHeard: START + 300 })
     expect(second).toMatchObject({ event: 'message', data: { text: 'for the town', message: messages[0] } })
-    // Of the packets on the private channel and of the direct message, the list shows only when they were heard.
-    const later = { ...node, heardAt: START + 500, changes: { lastHeard: START + 500 } }
+    // Of the packets on the private channel and of the direct message, nothing is told: not even that there were any.
+    const later = { ...node, heardAt: START + 300, changes: { lastHeard: START + 300 } }
     expect(third).toEqual({ id: expect.stringMatching(/-3$/), event: 'node', data: later })
+    expect(await stream.next()).toMatchObject({ event: 'message', data: { text: 'for the town again' } })
+    const [again] = Object(await (await stranger.send('GET', `/api/nodes?limit=1`)).json())
+    expect(again).toMatchObject({ lastHeard: START + 300, channel: 0 })
     await put({ permissions: { ...OPEN.permissions, nodes: NONE } })
     tellAll()
     expect(await stream.next()).toBeNull()

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { eq } from 'drizzle-orm'
 import * as z from 'zod'
-import { nodes } from '../../../src/db/schema.ts'
+import { nodes, positions } from '../../../src/db/schema.ts'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { auditRows, type Client, START } from '../../support/app.ts'
@@ -102,9 +103,18 @@ describe('an anonymous caller', () => {
           positionChannel: 0,
           lastHeard: START - 31 * 86_400_000,
         },
+        { nodeNum: 107, longName: 'Heard elsewhere', ...heard, ...PLACE, positionChannel: 0 },
       ])
       .run()
+    hearAll(101, 199)
+    mesh.app.store.sqlite.exec(
+      'update channel_hearings set channel = 2 where node_id in (select id from nodes where node_num = 107)',
+    )
   })
+  /** Nodes with these numbers were heard on the first channel. */
+  const hearAll = (from: number, to: number) =>
+    mesh.app.store.sqlite.exec(`insert into channel_hearings
+      select id, 0, first_heard, last_heard, 1, 0 from nodes where node_num between ${from} and ${to}`)
   const nodesSeen = async () => {
     const list = z.array(z.looseObject({ nodeNum: z.int() })).parse(await (await see('/api/nodes')).json())
     return new Map(list.filter(({ nodeNum }) => nodeNum > 100 && nodeNum < 200).map((node) => [node.nodeNum, node]))
@@ -139,7 +149,7 @@ describe('an anonymous caller', () => {
     expect(Math.abs(position.longitude - PLACE.longitude)).toBeLessThanOrEqual(cell / 2)
     expect(seen.get(102)).toMatchObject({ position: null, deviceMetrics: null })
     expect(seen.get(103)).toMatchObject({ position: null })
-    for (const hidden of [104, 105, 106])
+    for (const hidden of [104, 105, 106, 107])
       expect(await outcomeOf(see(`/api/nodes/${hidden}`))).toBe('404 node_not_found')
     expect(await json(see('/api/nodes/101'))).toMatchObject({ longName: 'Shown', notes: '', position })
     await put({ hideSilentAfterDays: null, positionPrecisionBits: null })
@@ -231,4 +241,95 @@ describe('an anonymous caller', () => {
     expect(await outcomeOf(see('/api/nodes'))).toBe('200')
     expect(await outcomeOf(admin.send('GET', '/api/nodes'))).toBe('200')
   })
+
+  test('gets every limit of a list from one kept body, whoever asks', async () => {
+    await put(OPEN)
+    await fill(300)
+    const whole = z.array(z.unknown()).parse(await json0(see('/api/nodes')))
+    const etags = new Set<string | null>()
+    for (let limit = 1; limit <= 200; limit++) {
+      mesh.app.ip = `192.0.2.${limit}`
+      const answer = await see(`/api/nodes?limit=${limit}`)
+      expect([limit, answer.status]).toEqual([limit, 200])
+      etags.add(answer.headers.get('etag'))
+      if (limit % 50 === 0) expect(await answer.json()).toEqual(whole.slice(0, limit))
+      else await answer.arrayBuffer()
+    }
+    expect(etags.size).toBe(200)
+    const cut = await see('/api/nodes?limit=7')
+    const again = await see('/api/nodes?limit=7', { 'if-none-match': String(cut.headers.get('etag')) })
+    expect([again.status, (await see('/api/nodes?limit=5000')).headers.get('etag')]).toEqual([
+      304,
+      (await see('/api/nodes')).headers.get('etag'),
+    ])
+    expect(await json(see('/api/messages?limit=1'))).toMatchObject({ messages: [{ text: 'for the town' }] })
+    expect(await json(see('/api/messages'))).toMatchObject({ nextBefore: null })
+  })
+
+  test('has a budget of time for bodies of its own, the networks of IPv6 as one address', async () => {
+    await put(OPEN)
+    await walk(1000)
+    // Each body takes 3 ms or more, however fast this machine is.
+    let at = 0
+    const watch = vi.spyOn(performance, 'now').mockImplementation(() => (at += 3))
+    onTestFinished(() => watch.mockRestore())
+    const outcomes = new Set<string>()
+    for (let n = 0; n < 119 && outcomes.size < 2; n++) {
+      mesh.app.ip = `2001:db8:0:1::${n.toString(16)}`
+      outcomes.add(await track(n))
+    }
+    expect([...outcomes]).toEqual(['200', '429 rate_limited'])
+    // What is kept still comes, and so does anything for others.
+    expect(await outcomeOf(see('/api/nodes'))).toBe('200')
+    mesh.app.ip = '2001:db8:0:2::1'
+    expect(await track(9999)).toBe('200')
+    expect(await outcomeOf(admin.send('GET', '/api/nodes/101/positions?from=7'))).toBe('200')
+  })
+
+  test('shares such a budget with all others; what is kept still comes', async () => {
+    await put(OPEN)
+    const outcomes = new Set<string>()
+    for (let n = 0; n < 4000 && outcomes.size < 2; n++) {
+      mesh.app.ip = `198.51.${n >> 8}.${n & 255}`
+      outcomes.add(await track(n))
+    }
+    expect([...outcomes]).toEqual(['200', '429 rate_limited'])
+    expect(await outcomeOf(see('/api/nodes'))).toBe('200')
+    expect(await outcomeOf(see('/api/nodes?limit=2'))).toBe('200')
+    mesh.app.clock.advance(60_000)
+    expect(await track(9999)).toBe('200')
+  })
+
+  const track = (n: number) => outcomeOf(see(`/api/nodes/101/positions?from=${n}`))
+  const walk = async (count: number) => {
+    const [node] = await mesh.app.store.db.select().from(nodes).where(eq(nodes.nodeNum, 101)).all()
+    const way = Array.from({ length: count }, (_, n) => ({
+      nodeId: node?.id ?? 0,
+      t: START - n * 1000,
+      latitude: 52 + n / 100,
+      longitude: 13,
+      channel: 0,
+    }))
+    for (let from = 0; from < count; from += 100) {
+      await mesh.app.store.db
+        .insert(positions)
+        .values(way.slice(from, from + 100))
+        .run()
+    }
+  }
+  const fill = async (count: number) => {
+    await mesh.app.store.db
+      .insert(nodes)
+      .values(
+        Array.from({ length: count }, (_, n) => ({
+          nodeNum: 10_000 + n,
+          longName: `Straße ${n}`,
+          firstHeard: START,
+          lastHeard: START - n,
+        })),
+      )
+      .run()
+    hearAll(10_000, 10_000 + count)
+  }
+  const json0 = async (answer: Response | Promise<Response>) => (await answer).json()
 })

@@ -120,7 +120,7 @@ test('a stranger sees only the chosen channels, and the latest of each value on 
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts).toEqual({
     nodes: 2,
     activeNodes: 2,
-    messages: 3,
+    messages: 4,
     packets: 0,
   })
 })

@@ -50,12 +50,36 @@ describe('the shares', () => {
   })
 })
 
+describe('patient strangers at a broker', () => {
+  it('displace no row of nodes that a radio of ours heard once', async () => {
+    addNodes(100, 1)
+    exec('update nodes set heard_by_radio = 1')
+    addNodes(500, 40, 10_000)
+    addMessages(100, 3)
+    addMessages(500, 10, 10_000)
+    await keep({ messages: 1000 })
+    expect(pluck('select count(*) from messages where from_node_num <= 100')).toBe(300)
+    expect(pluck('select count(*) from messages')).toBe(1000)
+  })
+
+  it('keep a part of the room, whatever is said on the air', async () => {
+    addNodes(500, 1)
+    exec('update nodes set heard_by_radio = 1')
+    addNodes(100, 40, 10_000)
+    addMessages(500, 10)
+    addMessages(100, 2, 10_000)
+    await keep({ messages: 1000 })
+    expect(pluck('select count(*) from messages where from_node_num >= 10000')).toBe(200)
+    expect(pluck('select count(*) from messages')).toBe(1000)
+  })
+})
+
 describe('the row counts', () => {
   it('follow each row of each table', async () => {
     const from = [packet(text('hi')), packet(position({ latitudeI: 1, longitudeI: 2 }))]
     await mesh.ingest.store(from.map((each) => heard(each, { source: BROKER })))
     addMessages(3, 2, 50)
-    exec(`insert into receptions select id, 1, 7, 1, null, null, null from messages;
+    exec(`insert into receptions select id, 1, 7, 1, null, null, null, null from messages;
       insert into telemetry values (1, 1, 1, 1, 0), (1, 2, 1, 1, 0); insert into telemetry_hourly select node_id, metric, t, 1, 1, 1, 1, 1, 0 from telemetry;
       insert into telemetry_daily select * from telemetry_hourly;
       insert into neighbors values (1, 2, 1, 1, 0), (1, 3, 1, 1, 0);
@@ -158,7 +182,7 @@ describe('in a table with too many rows', () => {
       ${numbers(50)} insert into waypoints select n, 1 + (n > 3), n, '', '', null, 1, 1, null, null, 0 from i;
       ${numbers(50)} insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         select 1, n, 9, iif(n > 3, 2, 1), n, 'delivered', iif(n = 50, 'admin', null) from i;
-      insert into receptions select m.id, 1, e.value, e.value, null, null, null from messages m,
+      insert into receptions select m.id, 1, e.value, e.value, null, null, null, null from messages m,
         json_each('[0,1,2,3,4,5,6,7,8,9]') e where m.from_node_num = 2 or e.value < 2`)
     const most = { neighbors: 20, waypoints: 20, traceroutes: 20, receptions: 20 }
     expect(await keep(most)).toStrictEqual({ neighbors: 30, waypoints: 30, traceroutes: 29, receptions: 16 })

@@ -37,6 +37,7 @@ describe('creating a user', () => {
         displayName: 'Anna Å. 🦊',
         authProvider: 'local',
         oidcSubject: null,
+        emailVerified: false,
         isAdmin: false,
         isActive: true,
         createdAt: START,
@@ -80,7 +81,7 @@ describe('creating a user', () => {
     expect(await outcomeOf(client.send('GET', '/api/nodes'))).toBe('403 password_change_required')
     expect(JSON.stringify([auditRows(app), app.logged])).not.toContain(password)
     expect(await json(admin.send('GET', `/api/users/${user.id}`))).toStrictEqual({
-      user: { ...user, lastLoginAt: START },
+      user: { ...user, lastLoginAt: START, secondFactor: [] },
     })
   })
 

@@ -73,6 +73,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       )
       expect(rows.map(({ details }) => Object(JSON.parse(String(details))).sessions)).toEqual([1, 2])
       expect(rows[0]).toMatchObject({ username: 'system' })
+      expect(Object(JSON.parse(String(rows[0]?.['details'])))).toMatchObject({ providerId: 'default' })
       // Nothing is left of them, and ending none is not an error.
       expect(await say({ sid: 's1' })).toBe(200)
       expect(await say({ sub: 'nobody' })).toBe(200)
@@ -88,6 +89,19 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       const again = await enter('c', 'c1')
       expect(await post(form)).toBe(400)
       expect(await isIn(again)).toBe(true)
+    })
+
+    test('a token is used up only when its sessions have ended: after a failure the provider may send it again', async () => {
+      const browser = await enter('r', 'r1')
+      const form = `logout_token=${await sign(claimsOf({ sid: 'r1' }))}`
+      await service.sql(`create trigger no_end before delete on provider_sessions
+        begin select raise(abort, 'the disk is broken'); end`)
+      expect(await post(form)).toBeGreaterThanOrEqual(500)
+      await service.sql('drop trigger no_end')
+      const again = await enter('r', 'r1')
+      expect(await post(form)).toBe(200)
+      expect([await isIn(browser), await isIn(again)]).toEqual([false, false])
+      expect(await post(form)).toBe(400)
     })
 
     test.each([
@@ -106,7 +120,11 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await signInBy(browser, provider)).toBe(isEnded ? '302 /login?error=oidc_denied' : '302 /')
       expect(await isIn(browser)).toBe(!isEnded)
       if (isEnded) {
-        expect((await failures(service)).at(-1)).toEqual({ provider: 'oidc', reason: 'ended_at_provider' })
+        expect((await failures(service)).at(-1)).toEqual({
+          provider: 'oidc',
+          providerId: 'default',
+          reason: 'ended_at_provider',
+        })
         expect(await service.sql("select sid from provider_sessions where sid = 'm1'")).toEqual([])
       }
       // The next sign-in is a new one.

@@ -109,10 +109,16 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
     test('an administrator removes a link that somebody else made', async () => {
       const { browser, id } = await local()
       await link(browser)
+      const other = browserOf(service)
+      expect(await signInBy(other, provider)).toBe('302 /')
       expect((await send(browser, 'DELETE', `/api/users/${id}/link`)).status).toBe(403)
       expect((await send(admin, 'DELETE', `/api/users/${id}/link`)).status).toBe(204)
       expect((await audited())[0]).toMatchObject({ action: 'account_unlinked', details: { userId: id } })
       expect((await send(admin, 'DELETE', `/api/users/${id}/link`)).status).toBe(404)
+      // A new link to the same account does not revive the sessions of the old one.
+      expect(await link(browser)).toBe('/account?linked=1')
+      expect(await whoIs(other)).toBeNull()
+      expect(await signInBy(other, provider)).toBe('302 /')
     })
 
     test('an account prepared for a subject belongs to that subject alone, with the given role', async () => {
@@ -189,8 +195,8 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
     })
 
     test('an expired, replaced or withdrawn invitation, or one of a deactivated user, is invalid', async () => {
-      const refused = async (token: string) =>
-        expect(await accept(browserOf(service), token)).toBe('/login?error=oidc_invitation_invalid')
+      const refused = async (token: string, error = 'oidc_invitation_invalid') =>
+        expect(await accept(browserOf(service), token)).toBe(`/login?error=${error}`)
       const expired = await invite()
       await service.sql(`update invitations set expires_at = 1 where user_id = ${expired.id} returning user_id`)
       await refused(expired.token)
@@ -210,11 +216,46 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       const withdrawn = await invite()
       expect((await send(admin, 'DELETE', `/api/users/${withdrawn.id}/invitation`)).status).toBe(204)
       expect((await audited())[0]).toMatchObject({ action: 'invitation_withdrawn' })
-      await refused(withdrawn.token)
+      await refused(withdrawn.token, 'oidc_invitation_ended')
       const inactive = await invite()
       expect((await send(admin, 'DELETE', `/api/users/${inactive.id}`)).status).toBe(204)
-      await refused(inactive.token)
+      await refused(inactive.token, 'oidc_invitation_ended')
+      expect((await audited())[0]).toMatchObject({
+        action: 'oidc_login_failed',
+        details: { reason: 'invitation_ended', userId: inactive.id, why: 'user_deactivated' },
+      })
+      expect((await send(admin, 'PUT', `/api/users/${inactive.id}`, { isActive: true })).status).toBe(200)
+      await refused(inactive.token, 'oidc_invitation_ended')
       await refused('made-up')
+    })
+
+    test('an invitation ends with the right of the administrator who made it, and does not come back with it', async () => {
+      for (const [method, why] of [
+        ['PUT', 'maker_demoted'],
+        ['DELETE', 'maker_deactivated'],
+      ] as const) {
+        const maker = await local()
+        const { id } = maker
+        const promote = { isAdmin: true }
+        expect((await send(admin, 'PUT', `/api/users/${id}/admin`, promote)).status).toBe(200)
+        const username = `guest ${++count}`.replace(' ', '-')
+        const made = await send(maker.browser, 'POST', '/api/users/prepared', { username })
+        expect(made.status).toBe(201)
+        const token = String(new URL(Object(made.body).invitation.url).searchParams.get('invitation'))
+        const path = method === 'PUT' ? `/api/users/${id}/admin` : `/api/users/${id}`
+        expect(
+          (await send(admin, method, path, method === 'PUT' ? { isAdmin: false } : undefined)).status,
+        ).toBeLessThan(300)
+        const ended = (await audited()).find(({ action }) => action === 'invitation_withdrawn')
+        expect(ended).toMatchObject({ details: { makerId: id, why, userIds: [Object(made.body).user.id] } })
+        provider.user = { sub: `late ${++count}` }
+        expect(await accept(browserOf(service), token)).toBe('/login?error=oidc_invitation_ended')
+        expect((await audited())[0]).toMatchObject({ details: { reason: 'invitation_ended', why } })
+        await send(admin, 'PUT', `/api/users/${id}`, { isActive: true })
+        await send(admin, 'PUT', `/api/users/${id}/admin`, promote)
+        expect(await accept(browserOf(service), token)).toBe('/login?error=oidc_invitation_ended')
+        expect((await send(admin, 'PUT', `/api/users/${id}/admin`, { isAdmin: false })).status).toBe(200)
+      }
     })
 
     test('a user who has an account here does not get a second one by an invitation', async () => {

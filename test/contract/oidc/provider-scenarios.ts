@@ -3,10 +3,12 @@ import { type Browser, whoIs } from '../../support/web/browser.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../support/oidc/provider.ts'
 import { browserOf, failures, OIDC_SCENARIO_ENV, type OidcService, type OpenOidcService } from './service.ts'
 
-/** The environment of a second provider, called `name`. */
+/** The environment of a second provider, called `name`, with an address below that of the first one. */
 export function namedEnv(name: string, provider: TestProvider): Record<string, string> {
   const named = Object.entries(oidcEnv(provider)).flatMap(([key, value]) =>
-    key === 'OIDC_ENABLED' ? [] : [[key.replace('OIDC_', `OIDC_${name.toUpperCase()}_`), value]],
+    key === 'OIDC_ENABLED' || key === 'OIDC_REDIRECT_URI'
+      ? []
+      : [[key.replace('OIDC_', `OIDC_${name.toUpperCase()}_`), value]],
   )
   return Object.fromEntries(named)
 }

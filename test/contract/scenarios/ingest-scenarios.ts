@@ -4,7 +4,7 @@ import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { item } from '../../support/mesh/delivery.ts'
 import { packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
-import { createSigner } from '../../support/oidc/signer.ts'
+import { createSigner } from '../../support/mesh/signer.ts'
 import { type Client, createClient, refusal } from '../service.ts'
 
 const OWN = 0xb0cb0001
@@ -79,6 +79,69 @@ export function ingestScenarios(admin: () => Client): void {
       status: 200,
       body: { publicKey: node.base64, signed: true, keyMismatch: false, spoofSuspected: false },
     })
+  })
+
+  test('a key that anybody can make proves nothing, and a radio outranks a broker', async () => {
+    const nodeNum = 0xb0cb0042
+    const liar = createSigner(23, nodeNum)
+    const minted = item(liar.packet(liar.user({ longName: 'Liar' })))
+    const byBroker = { source: 'minted', packets: [{ data: minted, gateway: 0x77 }] }
+    expect(await deliver(byBroker)).toMatchObject({ status: 200, body: { accepted: 1 } })
+    const shown = async () => (await admin().send('GET', `/api/nodes/${nodeNum}`)).body
+    expect(await shown()).toMatchObject({ longName: 'Liar', signed: false, nameSigned: false, lastHeardByRadio: null })
+    const owner = user({ longName: 'Owner', shortName: 'OW', publicKey: new Uint8Array(32).fill(7) })
+    const packets = [item({ case: 'myInfo', value: { myNodeNum: OWN + 9 } }), item(packet(owner, { from: nodeNum }))]
+    expect(await deliver({ source: 'ears', packets })).toMatchObject({ status: 200, body: { accepted: 2 } })
+    const believed = { longName: 'Owner', previousPublicKey: liar.base64, keyMismatch: true }
+    expect(await shown()).toMatchObject(believed)
+    const again = item(liar.packet(liar.user({ longName: 'Liar again' })))
+    await deliver({ source: 'minted', packets: [{ data: again, gateway: 0x77 }] })
+    expect(await shown()).toMatchObject({ ...believed, refusedPublicKey: liar.base64, refusedLongName: 'Liar again' })
+    expect(await admin().send('PUT', `/api/nodes/${nodeNum}/identity`, { use: 'known' })).toMatchObject({
+      status: 200,
+      body: { longName: 'Owner', keyMismatch: false, keyConfirmed: true, refusedPublicKey: null },
+    })
+  })
+
+  test("another token cannot call a collector's radio its own, nor change its own radio", async () => {
+    const [first, second] = [0xb0cb0051, 0xb0cb0052]
+    const made = await admin().send('POST', '/api/tokens', { name: 'valley', scopes: ['ingest'] })
+    const headers = { authorization: `Bearer ${Object(made.body).token}` }
+    const client = createClient(admin().service)
+    const claims = (nodeNum: number, source: string) => ({
+      source,
+      packets: [{ case: 'myInfo', value: { myNodeNum: nodeNum } } as const].map(item),
+    })
+    const own = (nodeNum: number, source = 'claimed') =>
+      client.send('POST', '/api/ingest', claims(nodeNum, source), headers)
+    const refused = { status: 200, body: { accepted: 0, rejected: [{ index: 0, reason: 'not_your_radio' }] } }
+    expect(await own(first)).toMatchObject({ status: 200, body: { accepted: 1, rejected: [] } })
+    expect(await own(second)).toMatchObject(refused)
+    expect(await deliver(claims(first, 'thief'))).toMatchObject(refused)
+    const { sources } = Object((await admin().send('GET', '/api/info')).body)
+    const told = sources.filter(({ name }: { name: string }) => name === 'claimed' || name === 'thief')
+    expect(told).toMatchObject([{ localNodeNum: null }, { localNodeNum: first, token: { name: 'valley' } }])
+    expect((await admin().send('DELETE', `/api/tokens/${Object(made.body).id}`)).status).toBe(204)
+    expect(await deliver(claims(first, 'thief'))).toMatchObject({ status: 200, body: { accepted: 1, rejected: [] } })
+  })
+
+  test('a signed packet that is sent again after hours changes nothing', async () => {
+    const node = createSigner(24)
+    const hours = (n: number) => Date.now() - n * 3_600_000
+    const old = { data: item(node.packet(node.user({ longName: 'Old name' }))), gateway: 0x77 }
+    const fresh = { data: item(node.packet(node.user({ longName: 'New name' }))), gateway: 0x77 }
+    await deliver({
+      source: 'minted',
+      packets: [
+        { ...old, receivedAt: hours(9) },
+        { ...fresh, receivedAt: hours(8) },
+      ],
+    })
+    const shown = async () => (await admin().send('GET', `/api/nodes/${node.nodeNum}`)).body
+    const before = await shown()
+    expect(before).toMatchObject({ longName: 'New name', signed: true })
+    expect(await deliver({ source: 'minted', packets: [old] })).toMatchObject({ body: { accepted: 1, duplicates: 1 } })
+    expect(await shown()).toStrictEqual(before)
   })
 
   test('invalid items are listed one by one, and keys are not stored', async () => {

@@ -160,6 +160,26 @@ export function sharingScenarios(admin: () => Client): void {
     })
   })
 
+  test('a stranger who has an answer already gets 304', async () => {
+    await share([0])
+    const stranger = createClient(admin().service)
+    for (const path of [
+      'nodes',
+      'messages',
+      'channels',
+      'waypoints',
+      'neighbors',
+      'traceroutes',
+      'dashboard',
+      'info',
+    ]) {
+      const { status, headers } = await stranger.send('GET', `/api/${path}`)
+      const known = { 'if-none-match': String(headers.get('etag')) }
+      const again = await stranger.send('GET', `/api/${path}`, undefined, known)
+      expect([path, status, again.status, again.body]).toEqual([path, 200, 304, ''])
+    }
+  })
+
   test('the scope of a user also limits their tokens', async () => {
     await open({ read: [0], direct: false, seesHidden: false })
     const made = await user.send('POST', '/api/tokens', { name: 'mine', scopes: ['messages:read'] })

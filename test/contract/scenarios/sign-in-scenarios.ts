@@ -134,6 +134,32 @@ export function signInScenarios(admin: () => Client): void {
     expect([await isSignedIn(one), await isSignedIn(three)]).toEqual([true, false])
   })
 
+  test('e-mails about accounts are off without a mail server, and the status says so', async () => {
+    const id = await makeUser(admin(), 'tom')
+    const tom = await signIn(admin().service, 'tom')
+    const anonymous = createClient(admin().service)
+    expect((await tom.send('GET', '/api/auth/status')).body).toMatchObject({
+      accountMail: false,
+      user: { email: null, emailVerified: false },
+    })
+    const off = refusal(404, 'account_mail_disabled')
+    expect(await anonymous.send('POST', '/api/auth/password-reset', { username: 'tom' })).toMatchObject(off)
+    expect(await tom.send('PUT', '/api/auth/email', { email: 'tom@example.org' })).toMatchObject(off)
+    const invited = { username: 'uta', email: 'uta@example.org', invite: true }
+    expect(await admin().send('POST', '/api/users', invited)).toMatchObject(off)
+    const token = 'x'.repeat(43)
+    const dead = refusal(410, 'link_invalid')
+    expect(await anonymous.send('POST', '/api/auth/links', { token })).toMatchObject(dead)
+    const password = USER_PASSWORD
+    expect(await anonymous.send('POST', '/api/auth/password-reset/confirm', { token, password })).toMatchObject(dead)
+    expect(await anonymous.send('POST', '/api/auth/invitation', { token, password })).toMatchObject(dead)
+    expect(await anonymous.send('POST', '/api/auth/email/confirm', { token })).toMatchObject(dead)
+    expect((await admin().send('GET', `/api/users/${id}/invitation`)).body).toEqual({ invitation: null, byMail: false })
+    expect((await admin().send('PUT', `/api/users/${id}`, { email: 'tom@example.org' })).body).toMatchObject({
+      user: { email: 'tom@example.org', emailVerified: false },
+    })
+  })
+
   test('logout clears the cookie and ends the session; a tampered cookie is anonymous', async () => {
     await makeUser(admin(), 'sina')
     const client = await signIn(admin().service, 'sina')

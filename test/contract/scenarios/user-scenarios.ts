@@ -24,8 +24,13 @@ export function userScenarios(admin: () => Client): void {
     const { user } = Object(made.body)
     expect(made).toMatchObject({ status: 201, body: { user: { username: 'Anna', isAdmin: false, isActive: true } } })
     expect(made.headers.get('location')).toBe(`/api/users/${user.id}`)
-    expect((await admin().send('GET', `/api/users/${user.id}`)).body).toEqual({ user })
-    expect((await admin().send('GET', '/api/users?q=ANNA%40&limit=1')).body).toEqual({ users: [user], total: 1 })
+    expect((await admin().send('GET', `/api/users/${user.id}`)).body).toEqual({
+      user: { ...user, secondFactor: [] },
+    })
+    expect((await admin().send('GET', '/api/users?q=ANNA%40&limit=1')).body).toEqual({
+      users: [{ ...user, secondFactor: [] }],
+      total: 1,
+    })
     const changed = await admin().send('PUT', `/api/users/${user.id}`, { username: 'anne', displayName: null })
     expect(changed).toMatchObject({ status: 200, body: { user: { username: 'anne', displayName: null } } })
 

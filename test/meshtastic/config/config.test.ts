@@ -57,7 +57,7 @@ const NETWORK = config({
 describe('the fields of settings', () => {
   it('are known for every section, including secrets', () => {
     const names = [...SECTION_SCHEMAS.keys()]
-    expect(names).toHaveLength(8 + 16 + 2)
+    expect(names).toHaveLength(8 + 17 + 2)
     for (const name of names) expect(listFields(name), name).not.toHaveLength(0)
     const secrets = names.flatMap((name) =>
       listFields(name).flatMap(({ path, secret }) => (secret ? [`${name} ${path}`] : [])),
@@ -65,6 +65,8 @@ describe('the fields of settings', () => {
     expect(secrets.toSorted()).toStrictEqual([
       'bluetooth fixedPin',
       'channels channels.*.settings.psk',
+      'meshBeacon broadcastOfferChannel.psk',
+      'meshBeacon broadcastOnChannel.psk',
       'mqtt password',
       'network wifiPsk',
       'security privateKey',

@@ -1,8 +1,7 @@
-import { sign } from 'curve25519-js'
 import { describe, expect, it } from 'vitest'
 import { createVerifier } from '../../../src/meshtastic/crypto/xeddsa.ts'
 import { text } from '../../support/mesh/mesh.ts'
-import { createSigner } from '../../support/oidc/signer.ts'
+import { createSigner, signOldForm, signXeddsa } from '../../support/mesh/signer.ts'
 
 const verify = createVerifier()
 const data = text('who is there?')
@@ -56,12 +55,26 @@ it('rejects keys for which anybody can forge signatures', async () => {
   }
 })
 
-it('accepts the randomised form of a signature too', async () => {
+it('accepts every random part of a signature', async () => {
   const signer = createSigner(9)
   const message = Uint8Array.from([1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x68])
-  const key = Uint8Array.from({ length: 32 }, (_, i) => (9 * 31 + i * 7) & 0xff)
-  const signature = sign(key, message, new Uint8Array(64).fill(5))
-  expect(await verify(signer.publicKey, signature, { from: 1, id: 2, port: 1, payload: Uint8Array.of(0x68) })).toBe(
-    true,
-  )
+  const content = { from: 1, id: 2, port: 1, payload: Uint8Array.of(0x68) }
+  for (const random of [0, 5, 255]) {
+    const signature = signXeddsa(signer.privateKey, message, new Uint8Array(64).fill(random))
+    expect(await verify(signer.publicKey, signature, content)).toBe(true)
+  }
+})
+
+it('rejects the older form, which keeps the sign of the key in the last bit, as firmware does', async () => {
+  const message = Uint8Array.from([1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, ...payload])
+  const content = { from: 1, id: 2, port: 1, payload }
+  const signers = Array.from({ length: 12 }, (_, seed) => createSigner(seed))
+  const old = signers.map(({ publicKey, privateKey }) => ({ publicKey, signature: signOldForm(privateKey, message) }))
+  const marked = old.filter(({ signature }) => (signature[63] ?? 0) >= 0x80)
+  expect(marked.length).toBeGreaterThan(0)
+  for (const { publicKey, signature } of marked) {
+    expect(await verify(publicKey, signature, content)).toBe(false)
+    const without = signature.map((byte, at) => (at === 63 ? byte & 0x7f : byte))
+    expect(await verify(publicKey, without, content)).toBe(false)
+  }
 })

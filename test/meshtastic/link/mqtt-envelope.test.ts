@@ -206,6 +206,13 @@ describe('openEnvelope', () => {
     expect(await openEnvelope(envelope, [CLUB, DEFAULT_CHANNEL_KEY], closed)).toBe(envelope.packet)
   })
 
+  it('does not believe a publisher that a readable packet was encrypted for one node', async () => {
+    const value = create(DataSchema, { portnum: PortNum.TEXT_MESSAGE_APP })
+    const packet = create(MeshPacketSchema, { pkiEncrypted: true, payloadVariant: { case: 'decoded', value } })
+    const opened = await openEnvelope({ packet, channelName: 'LongFast', gateway: 1 }, [DEFAULT_CHANNEL_KEY], closed)
+    expect(opened.pkiEncrypted).toBe(false)
+  })
+
   it('accepts packets that the gateway published unencrypted, with the hash as slot number', async () => {
     const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: bytes('open') }
     const packet = create(MeshPacketSchema, { ...NONCE, channel: 3, payloadVariant: { case: 'decoded', value } })
@@ -227,30 +234,35 @@ describe('openEnvelope', () => {
   }
   const SENDER = 'Bbbq6n+H8bs8PtRFDx3ew7otEPOvYR0IhLGhKkq54Uw='
   const RECEIVER = Buffer.from('gIDWC3oH3JCyd5r0ATL94Sl16CPeXAceGoIOHW/Sjmw=', 'base64')
-  const openWith = (privateKey: Uint8Array, publicKey: string | null, envelope = DIRECT) =>
+  const openWith = (privateKey: Uint8Array, keys: readonly string[], envelope = DIRECT) =>
     openEnvelope(
       envelope,
       [DEFAULT_CHANNEL_KEY],
       createDirectOpener({
         privateKeys: new Map([[2214646268, privateKey]]),
-        publicKeyOf: async (nodeNum) => (nodeNum === 3936675805 ? publicKey : null),
+        publicKeysOf: async (nodeNum) => (nodeNum === 3936675805 ? keys : []),
       }),
     )
 
-  it('decrypts a direct message with the private key of its receiver', async () => {
-    const packet = await openWith(RECEIVER, SENDER)
+  const OTHER = Buffer.alloc(32, 9).toString('base64')
+
+  it.each([
+    ['the key', [SENDER]],
+    ['the key that another one replaced, or that was refused', [OTHER, 'not a key', SENDER]],
+  ])('decrypts a direct message with the private key of its receiver and %s of its sender', async (_, keys) => {
+    const packet = await openWith(RECEIVER, keys)
     expect(packet).toMatchObject({ pkiEncrypted: true, payloadVariant: { case: 'decoded', value: { portnum: 1 } } })
     expect(packet.payloadVariant.value).toMatchObject({ payload: bytes('dm to C') })
   })
 
   it.each([
-    ['without a key of ours', RECEIVER, null, { ...DIRECT.packet, to: 7 }],
-    ["without the sender's key", RECEIVER, null, DIRECT.packet],
-    ['with a wrong private key', Buffer.alloc(32, 1), SENDER, DIRECT.packet],
-    ['when it was forged', RECEIVER, SENDER, { ...DIRECT.packet, id: 1 }],
-    ['to everybody', RECEIVER, SENDER, { ...DIRECT.packet, to: BROADCAST }],
-  ])('leaves it encrypted %s', async (_why, privateKey, publicKey, packet) => {
-    const left = await openWith(privateKey, publicKey, { ...DIRECT, packet })
+    ['without a key of ours', RECEIVER, [], { ...DIRECT.packet, to: 7 }],
+    ["without the sender's key", RECEIVER, [OTHER], DIRECT.packet],
+    ['with a wrong private key', Buffer.alloc(32, 1), [SENDER], DIRECT.packet],
+    ['when it was forged', RECEIVER, [SENDER], { ...DIRECT.packet, id: 1 }],
+    ['to everybody', RECEIVER, [SENDER], { ...DIRECT.packet, to: BROADCAST }],
+  ])('leaves it encrypted %s', async (_why, privateKey, keys, packet) => {
+    const left = await openWith(privateKey, keys, { ...DIRECT, packet })
     expect(left.payloadVariant.case).toBe('encrypted')
   })
 })

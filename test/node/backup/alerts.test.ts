@@ -28,8 +28,8 @@ const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, da
 
 test('a restore two weeks later sends no alert by itself: no waiting message, no silent node, no node that is only missing from the backup', async () => {
   await hear(FAR)
-  alerts.app.clock.advance(2 * HOUR)
   const destinations = [await alerts.webhook()]
+  alerts.app.clock.advance(2 * HOUR)
   const nodes = { kind: 'all' }
   await alerts.rule({ kind: 'node_silent', name: 'Silent', nodes, afterMinutes: 240, destinations })
   await alerts.rule({ kind: 'node_new', name: 'New', destinations })

@@ -110,6 +110,30 @@ test('a restore without our own signature logs a warning, and is refused if so c
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
 })
 
+test('beside backups of our own, one without our signature is refused unless that is allowed', async () => {
+  const [forged, own] = [await makeBackup(here.dataDir), await makeBackup(here.dataDir, { now: () => MADE_AT + 1000 })]
+  forge(join(here.backups, forged), () => {})
+  const before = fingerprint(here.dataDir)
+  const refused = (why: string) => [
+    `refused Restore failed: ${forged} ${why}, while this service signed others in the same directory; add the secret that signed it to SESSION_SECRET, or set RESTORE_UNSIGNED=yes if you know who made it`,
+  ]
+  expect(await tryRestore(here.dataDir, forged)).toStrictEqual(refused('is not signed'))
+  expect(fingerprint(here.dataDir)).toStrictEqual(before)
+  const strict = await tryRestore(here.dataDir, forged, { requireSignature: true, allowUnsigned: true })
+  expect(strict).toStrictEqual([expect.stringMatching(/^refused .* RESTORE_REQUIRE_SIGNATURE is true/)])
+  expect(await tryRestore(here.dataDir, forged, { allowUnsigned: true })).toStrictEqual([
+    completed,
+    expect.stringMatching(/^warn Restored a backup that this service did not sign: .* is not signed/),
+  ])
+  // A signature by any other secret is as easy to make.
+  rmSync(join(here.backups, forged), { recursive: true })
+  const foreign = await makeBackup(here.dataDir, { secrets: ['a secret that only the forger knows'] })
+  expect(foreign).toBe(forged)
+  const why = 'is signed with a secret that this service does not have'
+  expect(await tryRestore(here.dataDir, foreign)).toStrictEqual(refused(why))
+  expect(await tryRestore(here.dataDir, own)).toStrictEqual([expect.stringMatching(/^info Restore completed: /)])
+})
+
 test('an unreadable marker stops the restore', async () => {
   const name = await makeBackup(here.dataDir)
   writeFileSync(join(here.dataDir, '.restore-completed'), 'half a mark')
@@ -238,7 +262,11 @@ test.each([
   ruin()
   writeFileSync(`${here.database}-journal`, 'left over')
   const bytes = existsSync(here.database) ? readFileSync(here.database) : null
-  expect((await tryRestore(here.dataDir, name)).at(-1)).toStrictEqual(completed)
+  expect(await tryRestore(here.dataDir, name)).toContainEqual(completed)
+  const sqlite = new Database(here.database)
+  // Of a database that cannot be read, it is not known what the restore undid.
+  sqlite.exec("delete from settings where key like 'backup.revived.%'")
+  sqlite.close()
   expect(contentOf(here.database)).toStrictEqual(content)
   expect(existsSync(safetyCopyOf(here.database))).toBe(isKept)
   if (bytes !== null && bytes.subarray(0, 3).toString() === 'not') {

@@ -9,6 +9,7 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
 import { auditedBy } from '../../support/answers.ts'
+import { enrol } from '../../support/factors/cookie-client.ts'
 import { buildCli } from '../../support/built/built-service.ts'
 
 const run = promisify(execFile)
@@ -79,6 +80,36 @@ test('an administrator who lost the password gets a temporary one; sessions and 
   expect((await before.send('GET', '/api/users')).status).toBe(401)
   expect(app.store.sqlite.prepare('select count(*) as n from api_tokens').get()).toStrictEqual({ n: 0 })
   expect(await statusOf('admin', password)).toMatchObject({ ...ADMINISTRATOR, mustChangePassword: true })
+})
+
+test('an administrator who lost the second factor signs in without it, and the log records that', async () => {
+  await enrol(app, await app.admin())
+  let password = ''
+  const told = await auditedBy(app, async () => (password = await comeBack('admin')))
+  expect(told).toStrictEqual(
+    ['second_factor_reset', 'password_reset'].toSorted((a, b) => told.indexOf(a) - told.indexOf(b)),
+  )
+  expect(auditRows(app).find(({ action }) => action === 'second_factor_reset')?.details).toStrictEqual({
+    username: 'admin',
+    userId: 1,
+    totp: 1,
+    passkeys: 0,
+  })
+  expect(await statusOf('admin', password)).toMatchObject({
+    ...ADMINISTRATOR,
+    secondFactor: { isSetUp: false, resetAt: expect.any(Number) },
+  })
+  expect(app.store.sqlite.prepare('select count(*) as n from recovery_codes').get()).toStrictEqual({ n: 0 })
+})
+
+test('destinations of alerts are held until the administrator has looked at them', async () => {
+  const before = await app.admin()
+  const hook = { kind: 'webhook', name: 'Hook', settings: { url: 'https://hook.example.org/x' } }
+  expect((await before.send('POST', '/api/alerts/destinations', hook)).status).toBe(201)
+  expect(await auditedBy(app, () => comeBack('admin'))).toStrictEqual(['password_reset', 'alert_destinations_held'])
+  expect(app.store.sqlite.prepare('select held_for from alert_destinations').all()).toStrictEqual([
+    { held_for: 'password_reset' },
+  ])
 })
 
 test('failed sign-ins no longer count', async () => {

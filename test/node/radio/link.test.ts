@@ -2,12 +2,14 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { MeshPacket_TransportMechanism } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import type { RadioEvent } from '../../../src/meshtastic/radio-event.ts'
+import { LockdownStatus_State } from '../../../src/meshtastic/gen/stream_pb.ts'
 import { encodeText } from '../../../src/meshtastic/link/to-radio.ts'
 import type { Connect } from '../../../src/node/radio/connection.ts'
 import { createLink, type LinkOptions } from '../../../src/node/radio/link.ts'
 import { connectTcp } from '../../../src/node/radio/tcp.ts'
 import { readRecordings } from '../../meshtastic/recordings.ts'
 import { START } from '../../support/app.ts'
+import { packet, telemetry } from '../../support/mesh/mesh.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import {
   fromRadio,
@@ -61,6 +63,18 @@ function isText(text: string): (event: RadioEvent) => boolean {
   return (event) =>
     event.type === 'packet' && event.packet.payload.kind === 'text' && event.packet.payload.text === text
 }
+
+const smallHandshakeOfBoot = (boots: number) => (nonce: number) => smallHandshake(nonce, boots)
+
+/** The radio's own telemetry. */
+function uptimePayload(uptimeSeconds: number): Uint8Array {
+  const said = telemetry({ variant: { case: 'deviceMetrics', value: { uptimeSeconds } } })
+  return fromRadio(packet(said, { from: 0xa0cb0001, id: uptimeSeconds }))
+}
+
+const AGAIN = /^the radio has restarted, and the connection ended again/
+
+const countPackets = (link: WatchedLink) => link.received.filter(({ event }) => event.type === 'packet').length
 
 describe('a link to a radio', () => {
   it('wakes the radio, asks for its configuration and then is connected', async () => {
@@ -149,7 +163,7 @@ describe('a link to a radio', () => {
 
   it('leaves the radio to another client after it was disconnected twice, and tries again later', async () => {
     const device = await startDevice()
-    const link = linkTo(device, { timings: { ...QUICK, busyRetryMs: 10 } })
+    const link = linkTo(device, { timings: { ...QUICK, busyFirstMs: 10 } })
     await link.until('connected')
     device.kick()
     await link.until('connected')
@@ -161,6 +175,100 @@ describe('a link to a radio', () => {
     device.kick()
     await link.until('busy')
     expect(device.connections()).toBe(3)
+  })
+
+  it('stays with a radio that restarts twice within 30 s and refuses connections meanwhile', async () => {
+    const device = await startDevice()
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {}, random: () => 0.5 })
+    for (let count = 0; count < 2; count += 1) {
+      await link.until('connected')
+      await device.switchOff()
+      await link.until('waiting')
+      clock.advance(5000)
+      expect((await link.until('waiting')).reason).toBe('the radio refuses connections; it may be restarting')
+      await device.switchOn()
+      clock.advance(9000)
+    }
+    await link.until('connected')
+    expect(clock.now() - START).toBeLessThan(30_000)
+    expect(stateNames(link)).not.toContain('busy')
+  })
+
+  it.each([
+    ['its boot count', (boots: number) => smallHandshakeOfBoot(boots), () => []],
+    ['its uptime', () => smallHandshake, (boots: number) => [uptimePayload(1000 - boots)]],
+  ])('stays with a radio that restarts too quickly to refuse, known by %s', async (_, handshakeOf, saysOf) => {
+    let boots = 1
+    const device = await startDevice({ handshake: (nonce) => handshakeOf(boots)(nonce) })
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {}, random: () => 0.5 })
+    for (; boots <= 5; boots += 1) {
+      await link.until('connected')
+      const says = saysOf(boots)
+      device.send(...says)
+      if (says.length > 0) await expect.poll(() => countPackets(link)).toBe(boots)
+      device.kick()
+      await link.until('waiting')
+      // Not more: ten seconds later the attempt would have taken too long.
+      clock.advance(500 * 2 ** boots)
+    }
+    expect((await link.until('connected')).reconnects).toBe(5)
+    expect(stateNames(link)).not.toContain('busy')
+    expect(link.states.map(({ reason }) => reason)).toContainEqual(expect.stringMatching(AGAIN))
+  })
+
+  it('no longer believes in another client once the radio refuses connections', async () => {
+    const device = await startDevice()
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {}, random: () => 0.5 })
+    await link.until('connected')
+    device.kick()
+    await link.until('waiting')
+    clock.advance(2000)
+    await link.until('connected')
+    device.kick()
+    await link.until('busy')
+    await device.switchOff()
+    clock.advance(15_000)
+    expect((await link.until('waiting')).reason).toBe('the radio refuses connections; it may be restarting')
+    await device.switchOn()
+    clock.advance(2000)
+    await link.until('connected')
+    device.kick()
+    expect((await link.until('waiting')).reason).toMatch(AGAIN)
+  })
+
+  it('says that a radio is locked, and takes none of what it has emptied for real', async () => {
+    let isLocked = true
+    const status = (state: LockdownStatus_State) => fromRadio({ case: 'lockdownStatus', value: { state } })
+    const device = await startDevice({
+      handshake: (nonce) =>
+        isLocked
+          ? [
+              fromRadio({ case: 'myInfo', value: { myNodeNum: 0xa0cb0001 } }),
+              fromRadio({ case: 'metadata', value: {} }),
+              fromRadio({ case: 'channel', value: {} }),
+              fromRadio({
+                case: 'config',
+                value: { payloadVariant: { case: 'lora', value: { region: 1, txEnabled: false } } },
+              }),
+              fromRadio({ case: 'configCompleteId', value: nonce }),
+              status(LockdownStatus_State.LOCKED),
+            ]
+          : smallHandshake(nonce),
+    })
+    const messages: string[] = []
+    const onMessage: LinkOptions['onMessage'] = ({ payloadVariant }) => messages.push(String(payloadVariant.case))
+    const link = linkTo(device, { onMessage })
+    expect((await link.until('connected')).reason).toMatch(/^the radio is locked/)
+    await expect.poll(() => messages).toContain('lockdownStatus')
+    expect(messages).toStrictEqual(['myInfo', 'lockdownStatus'])
+    expect(link.info()).toMatchObject({ txEnabled: null, radio: { firmwareVersion: null } })
+    isLocked = false
+    device.send(status(LockdownStatus_State.UNLOCKED))
+    expect(await link.until('connected')).toMatchObject({ reason: null, radio: { firmwareVersion: '2.8.0.test' } })
+    expect(messages).toContain('channel')
   })
 
   it('gives up on a radio that falls silent, and reconnects', async () => {

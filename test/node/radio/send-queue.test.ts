@@ -5,14 +5,20 @@ import { createManualClock } from '../../support/manual-clock.ts'
 
 const RULE: RuleMark = { automationId: 1, revision: 1 }
 
-function startQueue({ connected = true } = {}) {
+function startQueue({ connected = true, isSlow = false } = {}) {
   const clock = createManualClock(1_000_000)
   const start = clock.now()
   const sent: [packetId: number, atMs: number][] = []
   const told: [packetId: number, type: string, atMs: number][] = []
   let isUp = connected
+  const recording: (() => void)[] = []
   const queue = createSendQueue({
     clock,
+    handOver(packetId, then) {
+      told.push([packetId, 'written', clock.now() - start])
+      if (isSlow) recording.push(then)
+      else then()
+    },
     send([packetId = 0]) {
       if (isUp) sent.push([packetId, clock.now() - start])
       return isUp
@@ -25,6 +31,7 @@ function startQueue({ connected = true } = {}) {
     queue,
     sent,
     told,
+    recorded: () => recording.shift()?.(),
     push: (packetId: number, kind: OutgoingKind = 'text', rule: RuleMark | null = null) => {
       if (!queue.reserve(rule)) return false
       queue.push({ packetId, kind, message: Uint8Array.of(packetId), rule })
@@ -52,6 +59,29 @@ describe('the sending queue', () => {
       [3, 4400],
       [4, 10_000],
     ])
+  })
+
+  it('sends a packet only after it is recorded that the radio is given it', () => {
+    const { clock, push, sent, told, recorded } = startQueue({ isSlow: true })
+    for (const id of [1, 2]) push(id)
+    clock.advance(5000)
+    expect([sent, told.map(([id]) => id)]).toStrictEqual([[], [1]])
+    recorded()
+    expect(sent.map(([id]) => id)).toStrictEqual([1])
+    clock.advance(2200)
+    expect(told.map(([id]) => id)).toStrictEqual([1, 2])
+  })
+
+  it('says so if the link is lost, or the queue ends, before the radio has the packet', () => {
+    const { queue, push, sent, told, recorded, link } = startQueue({ isSlow: true })
+    push(1)
+    link(false)
+    recorded()
+    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'kept']])
+    link(true)
+    queue.stop()
+    recorded()
+    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'kept', 'written', 'kept']])
   })
 
   it('keeps its pace when the clock is set back', () => {

@@ -108,19 +108,23 @@ describe('POST /api/messages', () => {
     await service.untilState('unknown')
   })
 
-  it('calls unfinished messages unknown after a restart, but accepts a late answer', async () => {
+  it('knows after a restart what was not sent, and accepts a late answer for what was', async () => {
     const service = await startService()
     await service.send({ text: 'one', to: FAR })
     await service.send({ text: 'two', to: FAR })
     const { id } = await service.sent()
     await service.untilState('queued')
     const again = await service.restart()
-    await service.untilState('unknown')
+    await service.untilState('failed', 'NOT_SENT')
     const states = () => service.store.sqlite.prepare('select delivery_state s from messages order by id').pluck().all()
-    expect(states()).toStrictEqual(['unknown', 'unknown'])
+    expect(states()).toStrictEqual(['unknown', 'failed'])
+    expect(service.store.sqlite.prepare('select routing_error from messages order by id').pluck().all()).toStrictEqual([
+      null,
+      'NOT_SENT',
+    ])
     await until(() => expect(again.links()[0]?.state).toBe('connected'))
     service.answer(id, FAR)
-    await until(() => expect(states()).toStrictEqual(['delivered', 'unknown']))
+    await until(() => expect(states()).toStrictEqual(['delivered', 'failed']))
   })
 
   it('sends no waiting packet by another radio at the same address', async () => {

@@ -208,7 +208,7 @@ describe('the timing of a link', () => {
     expect(radio.opened).toStrictEqual([0, 61_000, 122_000, 183_000, 244_000])
   })
 
-  it('tries again five minutes after two disconnections, and is patient again once it holds the radio', () => {
+  it('tries again 15, 30 and 60 s after two disconnections, and is patient again once it holds the radio', () => {
     const radio = createRadio()
     radio.link.start()
     const loseAfter = (ms: number) => {
@@ -221,11 +221,13 @@ describe('the timing of a link', () => {
     expect(loseAfter(5000)).toBe('waiting')
     radio.clock.advance(1000)
     expect(loseAfter(5000)).toBe('busy')
-    radio.clock.advance(299_999)
-    expect(radio.opened).toHaveLength(2)
-    radio.clock.advance(1)
-    expect(loseAfter(5000)).toBe('busy')
-    radio.clock.advance(300_000)
+    for (const [losses, seconds] of [15, 30, 60, 60].entries()) {
+      radio.clock.advance(seconds * 1000 - 1)
+      expect(radio.opened).toHaveLength(losses + 2)
+      radio.clock.advance(1)
+      expect(loseAfter(5000)).toBe('busy')
+    }
+    radio.clock.advance(60_000)
     expect(loseAfter(40_000)).toBe('waiting')
   })
 

@@ -58,6 +58,7 @@ const session = (id: number, now: number): StoredSession => ({
   oidcIssuer: null,
   authenticatedAt: null,
   factors: null,
+  factorAt: null,
 })
 
 test('an unreachable server stops the start with one sentence that hides the password', async () => {

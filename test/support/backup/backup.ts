@@ -57,6 +57,7 @@ export function restoreOptions(dataDir: string, more: Partial<RestoreOptions> = 
     migrations: MIGRATIONS_DIR,
     secrets: [SECRET],
     requireSignature: false,
+    allowUnsigned: false,
     reapply: null,
     log: keptLog().log,
     now: () => MADE_AT + 60_000,

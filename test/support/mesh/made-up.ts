@@ -124,7 +124,7 @@ function makePosition(dice: Random, seconds: number): Content {
   }
 }
 
-/** Some metrics of each variant; in the last three a 0 counts as absent. */
+/** Some metrics of each variant. */
 const METRICS = {
   deviceMetrics: ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'],
   environmentMetrics: ['temperature', 'relativeHumidity', 'barometricPressure', 'iaq', 'lux'],
@@ -149,11 +149,29 @@ const VARIANTS: readonly [Variant, ...Variant[]] = [
   'hostMetrics',
   'trafficManagementStats',
 ]
+/** Counts and loads, which are sent only where they are not 0: what is absent is a measured 0. */
+const COUNTED: { readonly [V in Variant]?: readonly string[] } = {
+  localStats: [
+    'channelUtilization',
+    'airUtilTx',
+    'numPacketsTx',
+    'numPacketsRx',
+    'numPacketsRxBad',
+    'numOnlineNodes',
+    'numTotalNodes',
+    'numRxDupe',
+    'numTxRelay',
+    'numTxRelayCanceled',
+    'numTxDropped',
+  ],
+  hostMetrics: ['freememBytes', 'diskfree1Bytes', 'load1', 'load5', 'load15'],
+}
 const WHOLE = /Level|Seconds|iaq|pm|co2|heart|band|num|load|packets|rate/i
 
 function makeTelemetry(dice: Random, seconds: number): Content {
   const variant = dice.pick(VARIANTS)
   const time = someTime(dice, seconds)
+  // A 0 of these is not sent.
   const isPlain = variant === 'localStats' || variant === 'hostMetrics' || variant === 'trafficManagementStats'
   const names = METRICS[variant].filter(() => dice.chance(0.7))
   const entries = names.map((name) => {
@@ -161,7 +179,8 @@ function makeTelemetry(dice: Random, seconds: number): Content {
     return [name, WHOLE.test(name) ? value : value / 4] as const
   })
   const init: unknown = { case: variant, value: Object.fromEntries(entries) }
-  const values = Object.fromEntries(entries.map(([name, value]) => [`${variant}.${name}`, value]))
+  const zeros = (COUNTED[variant] ?? []).map((name) => [name, 0] as const)
+  const values = Object.fromEntries([...zeros, ...entries].map(([name, value]) => [`${variant}.${name}`, value]))
   return {
     port: PortNum.TELEMETRY_APP,
     payload: encode(TelemetrySchema, { time, variant: Object(init) }),

@@ -232,23 +232,29 @@ function contentOf({ effect }: Sent, receipt: number): NodeRow {
   return {}
 }
 
-/** The identity of a node: a second key is kept beside the first. Older data only fills gaps. */
+const IDENTITY = ['is_licensed', 'long_name', 'short_name', 'hw_model', 'role']
+
+/** The identity of a node: the first key stays, and nothing comes with another one. Older data only fills gaps. */
 function identify(
   node: NodeRow,
   { public_key: key = null, is_licensed: isLicensed = null, ...told }: NodeRow,
   isLatest = true,
 ): void {
-  if (isLicensed !== null && (isLatest || (node['role'] ?? null) === null)) node['is_licensed'] = isLicensed
-  for (const column of ['long_name', 'short_name', 'hw_model', 'role']) {
-    const [news, known] = [told[column] ?? null, node[column] ?? null]
-    node[column] = isLatest ? (news ?? known) : (known ?? news)
-  }
   const known = node['public_key'] ?? null
-  if (isLatest && key !== null && known !== null && key !== known) {
-    node['previous_public_key'] ??= known
+  const isOther = key !== null && known !== null && key !== known
+  const isLocal = node['is_local'] === 1
+  const isTaken = isLatest && (!isOther || isLocal)
+  if (isLicensed !== null && (isTaken || (node['role'] ?? null) === null)) node['is_licensed'] = isLicensed
+  for (const column of IDENTITY.slice(1)) {
+    const [news, before] = [told[column] ?? null, node[column] ?? null]
+    node[column] = isTaken ? (news ?? before) : (before ?? news)
+  }
+  if (isLatest && isOther) {
+    if (isLocal) node['previous_public_key'] ??= known
+    else node['refused_public_key'] = key
     node['key_mismatch'] = 1
   }
-  node['public_key'] = isLatest ? (key ?? known) : (known ?? key)
+  node['public_key'] = isTaken ? (key ?? known) : (known ?? key)
   node['last_heard'] = Math.max(Number(node['last_heard']), Number(told['last_heard'])) || null
 }
 
@@ -263,6 +269,7 @@ function replace(node: NodeRow, news: NodeRow): void {
   const measured = [...Object.values(METRIC_COLUMNS), 'device_metrics_time']
   for (const [column, value] of Object.entries(rest)) {
     const known = node[column] ?? null
+    if (IDENTITY.includes(column)) continue
     if (places.includes(column) && isOlder('position_time')) continue
     if (measured.includes(column) && isOlder('device_metrics_time')) {
       node[column] = known ?? value

@@ -1,12 +1,18 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import * as fc from 'fast-check'
-import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import {
+  NeighborInfoSchema,
+  RouteDiscoverySchema,
+  StoreAndForward_RequestResponse,
+  StoreAndForwardSchema,
+  WaypointSchema,
+} from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import type { FromRadioVariant } from '../radio/device.ts'
 import { LOCAL, packet, position, telemetry, text } from './mesh.ts'
 
-export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'route'] as const
+export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'route', 'replay'] as const
 
 /** Something that a node says, and where. */
 export type Said = {
@@ -14,18 +20,22 @@ export type Said = {
   /** Index of the sender in NODES. */
   readonly node: number
   readonly channel: number
-  /** Only texts can be direct messages. */
+  /** It is for the radio alone; some are encrypted for it. A traceroute always belongs to its channel. */
   readonly isDirect: boolean
+  /** Index of the node in NODES that a direct one is for; absent: our radio. */
+  readonly recipient?: number | undefined
+  /** Its sender does not allow it to be passed on. */
+  readonly isWithheld?: boolean
 }
 
 /** What a viewer may see. */
 export type Eyes = { readonly read: 'all' | readonly number[]; readonly direct: boolean; readonly seesHidden: boolean }
 
-export const NODES = [0xb0000001, 0xb0000002, 0xb0000003] as const
+export const NODES: readonly number[] = [0xb0000001, 0xb0000002, 0xb0000003]
 
 /** What shows that an item is in an answer: digits or letters that occur nowhere else. */
 export function markOf({ kind }: Said, index: number): string {
-  if (kind === 'text') return `word${index}word`
+  if (kind === 'text' || kind === 'replay') return `word${index}word`
   if (kind === 'waypoint') return `place${index}place`
   if (kind === 'position') return latitudeOf(index).toFixed(5)
   if (kind === 'metrics') return String(uptimeOf(index))
@@ -40,6 +50,14 @@ function dataOf(said: Said, index: number, nodeNum: number) {
   switch (said.kind) {
     case 'text':
       return text(markOf(said, index))
+    case 'replay': {
+      // A store & forward server repeats a text, of a channel or to one node.
+      const { ROUTER_TEXT_BROADCAST, ROUTER_TEXT_DIRECT } = StoreAndForward_RequestResponse
+      const rr = said.isDirect ? ROUTER_TEXT_DIRECT : ROUTER_TEXT_BROADCAST
+      const variant = { case: 'text' as const, value: new TextEncoder().encode(markOf(said, index)) }
+      const payload = toBinary(StoreAndForwardSchema, create(StoreAndForwardSchema, { rr, variant }))
+      return { portnum: PortNum.STORE_FORWARD_APP, payload }
+    }
     case 'position':
       return position({ latitudeI: Math.round(latitudeOf(index) * 1e7), longitudeI: 90_000_000 })
     case 'metrics':
@@ -62,28 +80,40 @@ function dataOf(said: Said, index: number, nodeNum: number) {
 }
 
 /** The item as a radio reports it. */
-export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(said)): FromRadioVariant {
-  const to = said.kind === 'route' || (said.kind === 'text' && said.isDirect) ? LOCAL : BROADCAST
-  return packet(dataOf(said, index, nodeNum), { from: nodeNum, to, channel: said.channel })
+export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(said), nodes = NODES): FromRadioVariant {
+  const to = isDirect(said) ? recipientOf(said, nodes) : ADDRESSED.has(said.kind) ? LOCAL : BROADCAST
+  const pkiEncrypted = isDirect(said) && index % 2 === 1
+  const data = { ...dataOf(said, index, nodeNum), ...(said.isWithheld === true && { bitfield: 0 }) }
+  return packet(data, { from: nodeNum, to, channel: said.channel, pkiEncrypted })
 }
 
-export const nodeOf = ({ node }: Said): number => NODES[node] ?? NODES[0]
+/** Addressed to one node although they belong to a channel. */
+const ADDRESSED = new Set<Said['kind']>(['route', 'replay'])
+
+export const isDirect = (said: Said): boolean => said.isDirect && said.kind !== 'route'
+
+export const recipientOf = ({ recipient }: Said, nodes: readonly number[] = NODES): number =>
+  (recipient === undefined ? undefined : nodes[recipient]) ?? LOCAL
+
+export const nodeOf = ({ node }: Said): number => NODES[node] ?? 0xb0000001
 
 /** Whether the viewer may find the mark of the item anywhere. */
 export function maySee({ read, direct, seesHidden }: Eyes, said: Said, hidden: ReadonlySet<number>): boolean {
   if (!seesHidden && hidden.has(nodeOf(said))) return false
-  if (said.kind === 'text' && said.isDirect) return direct
+  if (isDirect(said)) return direct && (seesHidden || !hidden.has(recipientOf(said)))
   return read === 'all' || read.includes(said.channel)
 }
 
 /** Something of each kind on three channels, a tracker that is only on the last one, and a third node to hide. */
 export const MESH: readonly Said[] = [
   ...KINDS.flatMap((kind) => [0, 1, 2].map((channel) => ({ kind, node: 0, channel, isDirect: false }))),
-  { kind: 'text', node: 0, channel: 0, isDirect: true },
+  ...KINDS.flatMap((kind) => [0, 0].map((channel) => ({ kind, node: 0, channel, isDirect: true }))),
+  ...KINDS.map((kind) => ({ kind, node: 0, channel: 0, isDirect: true, recipient: 2 })),
   { kind: 'position', node: 1, channel: 2, isDirect: false },
+  ...KINDS.map((kind) => ({ kind, node: 0, channel: 0, isDirect: false, isWithheld: true })),
   ...KINDS.map((kind) => ({ kind, node: 2, channel: 0, isDirect: false })),
 ]
-export const HIDDEN: ReadonlySet<number> = new Set([NODES[2]])
+export const HIDDEN: ReadonlySet<number> = new Set(NODES.slice(2))
 
 /** The marks that are found in any answer. */
 export function marksIn(answers: ReadonlyMap<string, string>, all: readonly Said[]): string[] {
@@ -106,10 +136,17 @@ export function marksForStrangers(
     said.kind === 'neighbors' &&
     all.some((later, at) => at > index && later.kind === said.kind && nodeOf(later) === nodeOf(said))
   return all.flatMap((said, index) =>
-    maySee({ read, direct: false, seesHidden: false }, said, unseen) && !isReplaced(said, index)
+    maySee({ read, direct: false, seesHidden: false }, said, unseen) &&
+    said.isWithheld !== true &&
+    !isReplaced(said, index)
       ? [markOf(said, index)]
       : [],
   )
+}
+
+/** Whether strangers to whom these channels are shown may know that the node said it. */
+export function isPublic(said: Said, read: readonly number[]): boolean {
+  return !isDirect(said) && said.isWithheld !== true && read.includes(said.channel)
 }
 
 /** Meshes of a few items on this many channels. */
@@ -120,6 +157,8 @@ export const meshesOn = (channels: number) =>
       node: fc.integer({ min: 0, max: 2 }),
       channel: fc.integer({ min: 0, max: channels - 1 }),
       isDirect: fc.boolean(),
+      recipient: fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined }),
+      isWithheld: fc.boolean(),
     }),
     { minLength: 1, maxLength: 14 },
   )

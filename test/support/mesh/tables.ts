@@ -51,6 +51,16 @@ const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
   // The channel of positions and metrics: heard-channel.test.ts.
   'position_channel',
   'metrics_channel',
+  // How names, key and position are founded, and who heard the node: authenticity.test.ts and trust.test.ts.
+  'key_heard',
+  'name_heard',
+  'position_heard',
+  'key_confirmed',
+  'last_heard_by_radio',
+  'last_heard_by_broker',
+  'telemetry_time',
+  'refused_long_name',
+  'refused_short_name',
   // Counts changes for the cached list: list.test.ts.
   'revision',
 ])

@@ -55,6 +55,8 @@ export type TestProvider = {
   authentication: string[] | undefined
   /** Paths of endpoints that are below `/new` from then on, and answer 404 at their old place. */
   readonly moved: Set<string>
+  /** The registered redirect URIs; null: any. */
+  redirectUris: string[] | null
   now: () => number
   readonly seen: SeenRequest[]
   /** Everything ever issued or received that nobody may store. */
@@ -116,6 +118,7 @@ export async function startProvider(options: { secret?: string; alg?: string } =
     user: { sub: 'subject 1', preferred_username: 'anna', name: 'Anna Berg', email: 'anna.berg@example.org' },
     authentication: ['client_secret_basic'],
     moved: new Set(),
+    redirectUris: null,
     now: Date.now,
     seen: [],
     secrets: new Set(),
@@ -159,6 +162,9 @@ export async function startProvider(options: { secret?: string; alg?: string } =
   }
 
   function redirectBack(response: ServerResponse, query: URLSearchParams): void {
+    if (provider.redirectUris?.includes(query.get('redirect_uri') ?? '') === false) {
+      return void response.writeHead(400).end('this redirect URI is not registered')
+    }
     const code = randomBytes(24).toString('base64url')
     grants.set(code, { query, user: provider.user, behave: provider.behave })
     for (const name of ['state', 'nonce']) provider.secrets.add(query.get(name) ?? '')

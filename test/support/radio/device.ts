@@ -43,6 +43,10 @@ export type RadioDevice = {
   sendRaw(bytes: Uint8Array): void
   /** Hangs up on the current client. */
   kick(): void
+  /** Loses its clients and stops listening: new clients are refused. */
+  switchOff(): Promise<void>
+  /** Listens again, on the same port. */
+  switchOn(): Promise<void>
   /** Starts or stops hanging up on new clients. */
   refuse(isRefusing: boolean): void
   /** Runs something once everything sent is on its way. */
@@ -109,8 +113,15 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
       }
     })
   })
+  const port = await listen(server)
+  const stop = async () => {
+    for (const socket of clients) socket.destroy()
+    if (!server.listening) return
+    server.close()
+    await once(server, 'close')
+  }
   return {
-    port: await listen(server),
+    port,
     received: log.messages,
     receivedBytes: log.bytes,
     next: log.next,
@@ -118,6 +129,11 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     send,
     sendRaw,
     kick: () => client?.destroy(),
+    switchOff: stop,
+    async switchOn() {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    },
     refuse(value) {
       isRefusing = value
     },
@@ -128,11 +144,7 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     setSilent(value) {
       isSilent = value
     },
-    async stop() {
-      for (const socket of clients) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
+    stop,
   }
 }
 
@@ -190,9 +202,9 @@ export function queueStatus(meshPacketId = 0): Uint8Array {
 }
 
 /** My-info, metadata, one channel, two nodes, config_complete. */
-export function smallHandshake(nonce: number): Uint8Array[] {
+export function smallHandshake(nonce: number, rebootCount = 0): Uint8Array[] {
   return [
-    fromRadio({ case: 'myInfo', value: { myNodeNum: 0xa0cb0001, nodedbCount: 2 } }),
+    fromRadio({ case: 'myInfo', value: { myNodeNum: 0xa0cb0001, nodedbCount: 2, rebootCount } }),
     fromRadio({ case: 'metadata', value: { firmwareVersion: '2.8.0.test', hwModel: 43, role: 2 } }),
     fromRadio({ case: 'channel', value: { index: 0, role: 1, settings: { psk: Uint8Array.of(1) } } }),
     fromRadio({ case: 'nodeInfo', value: { num: 0xa0cb0001, user: { longName: 'Test Radio', shortName: 'TR' } } }),

@@ -9,7 +9,7 @@ import { press, pressed, type State, typedInto } from './states.ts'
 export const DIALOGS: readonly State[] = [
   {
     name: 'finder',
-    of: 'parts/shell/finder.tsx',
+    of: 'shell/finder.tsx',
     path: '/settings',
     open: async (page) => {
       await page.keyboard.press('Control+k')
@@ -195,8 +195,14 @@ export const DIALOGS: readonly State[] = [
 /** These change what other pages show, so they come last. */
 export const LAST_DIALOGS: readonly State[] = [
   {
+    name: 'settling who a node is',
+    of: 'pages/nodes/node.tsx',
+    path: '/nodes/!30000009',
+    open: pressed('Take the other names'),
+  },
+  {
     name: 'what a restore revived',
-    of: 'parts/shell/revived-decision.tsx',
+    of: 'shell/revived-decision.tsx',
     path: '/users?q=anna',
     open: async (page) => {
       await page.reload()

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import './page.ts'
-import { dropDrafts, keepDraft, readDraft } from '../../../src/web/state/messages/drafts.ts'
+import { dropDrafts, keepDraft, readDraft } from '../../../src/web/state/drafts.ts'
 
 const { sessionStorage } = Object(globalThis)
 afterEach(() => {

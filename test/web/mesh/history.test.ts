@@ -32,7 +32,12 @@ beforeAll(async () => {
   const minutes = Array.from({ length: 92 }, (_, index) => 10 + index * 15)
   const heard = minutes.filter((ago) => ago < 300 || ago > 540 || ago === 430)
   await db.insert(telemetry).values(heard.map((ago) => ({ ...row, t: now - ago * MINUTE_MS, v: 50 + (ago % 7) })))
-  const hours = Array.from({ length: 20 * 24 }, (_, index) => now - (now % HOUR_MS) - (index + 2) * HOUR_MS)
+  // An hour without a measurement has no values; those before the last day are deleted.
+  const isHeard = (hour: number) =>
+    heard.some((ago) => now - ago * MINUTE_MS - hour < HOUR_MS && now - ago * MINUTE_MS >= hour)
+  const hours = Array.from({ length: 20 * 24 }, (_, index) => now - (now % HOUR_MS) - (index + 2) * HOUR_MS).filter(
+    (hour) => hour + HOUR_MS <= now - DAY_MS || isHeard(hour),
+  )
   await db.insert(telemetryHourly).values(hours.map(sum))
   const days = Array.from({ length: 200 }, (_, index) => now - (now % DAY_MS) - (index + 1) * DAY_MS)
   await db.insert(telemetryDaily).values(days.filter((_, index) => index < 60 || index > 100).map(sum))

@@ -14,6 +14,8 @@ beforeAll(async () => {
   // Passkeys belong to a host name, not to an address.
   browser = await openBrowser(site.base.replace('127.0.0.1', 'localhost'))
   owner = await browser.visit()
+  // A browser that offers no passkeys in the name field; offered-passkeys.test.ts has one that does.
+  await owner.page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable')
   devtools = await owner.page.context().newCDPSession(owner.page)
   await devtools.send('WebAuthn.enable')
   await plugIn('internal', true)

@@ -1,24 +1,31 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { alertDeliveries, alertDestinations, users } from '../../../db/schema.ts'
-import { prepareOnce } from '../../../db/store.ts'
+import { bind, prepareOnce, type Statement } from '../../../db/store.ts'
 import {
   DESTINATION_KIND_NAMES,
   type DestinationKind,
   fieldsOf,
+  HELD_FOR,
   HIDDEN,
 } from '../../../shared/alerts/destination-kinds.ts'
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 import { audit } from '../../audit/audit.ts'
-import type { SignedInCtx } from '../../context.ts'
+import { sha256Hex } from '../../auth/sha256.ts'
+import type { SignedInCtx, Viewer } from '../../context.ts'
 import type { BucketSize } from '../../http/limits/buckets.ts'
 import { timeField } from '../../http/fields.ts'
 import { AppError } from '../../http/errors.ts'
+import { isUnchanged } from '../../auth/factors/unchanged.ts'
 import { demandFreshProof } from '../../auth/fresh-proof.ts'
+import { stillAdmin } from '../../users/still-admin.ts'
+import { getUser } from '../../users/users.ts'
 import { plainName } from '../names.ts'
-import { testMessage } from '../outbox/outbox.ts'
+import { testMessage } from '../notification.ts'
 import { isConfirmToken } from './confirm-token.ts'
 import { attempt } from './send.ts'
+import { hostOf } from './host.ts'
 import { KINDS } from './kinds.ts'
 
 const settingsSchema = z
@@ -45,7 +52,18 @@ export const destinationSchema = z
     name: z.string(),
     enabled: z.boolean().describe('Also false after the receiver reported that it is gone'),
     confirmed: z.boolean().describe('false: nothing is sent until the link in the e-mail has been followed'),
-    settings: z.record(z.string(), z.string().nullable()).describe(`${HIDDEN}: a secret that is set`),
+    host: z.string().nullable().describe('Host of the receiver; for an e-mail address its domain'),
+    settings: z
+      .record(z.string(), z.string().nullable())
+      .nullable()
+      .describe(`${HIDDEN}: a secret that is set. null: a destination of another user`),
+    heldAt: timeField.nullable().describe('Since then nothing is sent, until its owner has looked at it'),
+    heldFor: z.enum(HELD_FOR).nullable().describe('After what it is held'),
+    newsAt: timeField
+      .nullable()
+      .describe(
+        'When it was created or got another address. null after its owner has confirmed that, and in the session that did it',
+      ),
     lastResult: z.string().nullable(),
     lastAt: timeField.nullable(),
     createdAt: timeField,
@@ -71,27 +89,56 @@ const queries = prepareOnce((db) => {
     byUid: joined()
       .where(eq(alertDestinations.uid, value('uid')))
       .prepare(),
+    // One message tells of all that is new when it is sent.
+    tellOthers: db
+      .insert(alertDeliveries)
+      .select(
+        sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, d.owner_id, null, 'destination', 'waiting', ${value('now')},
+          ${value('now')}, 0, null, null, null
+          from alert_destinations made join alert_destinations d on d.owner_id = made.owner_id and d.id <> made.id
+            and d.enabled and d.confirmed_at is not null and d.held_at is null
+          where made.uid = ${value('uid')} and not exists (select 1 from alert_deliveries o
+            where o.destination_id = d.id and o.told = 'destination' and o.state = 'waiting' and o.attempts = 0)`,
+      )
+      .prepare(),
   }
 })
 
 type Row = typeof alertDestinations.$inferSelect
 type Found = { readonly row: Row; readonly username: string }
 
-export async function listDestinations({ store, viewer }: SignedInCtx, isAll: boolean) {
-  const { all, own } = queries(store)
-  const rows = isAll ? await all.all() : await own.all({ ownerId: viewer.user.id })
-  return { destinations: rows.map(publicDestination), maxDestinations: MAX_DESTINATIONS }
+export async function listDestinations(ctx: SignedInCtx, isAll: boolean) {
+  const { all, own } = queries(ctx.store)
+  const rows = isAll ? await all.all() : await own.all({ ownerId: ctx.viewer.user.id })
+  return { destinations: rows.map((found) => publicDestination(ctx, found)), maxDestinations: MAX_DESTINATIONS }
 }
 
-function publicDestination({ row, username }: Found): z.infer<typeof destinationSchema> {
-  const { id, kind, name, enabled, confirmedAt, lastResult, lastAt, createdAt, ownerId } = row
+/** The destinations of a user, for administrators. Throws `user_not_found`. */
+export async function listDestinationsOf(ctx: SignedInCtx, userId: number) {
+  await getUser(ctx.store, userId)
+  const rows = await queries(ctx.store).own.all({ ownerId: userId })
+  return { destinations: rows.map((found) => publicDestination(ctx, found)) }
+}
+
+/** Names the viewer's session: a fresh proof changes its token, but not when it began. */
+function sessionOf({ credential }: Viewer): number | null {
+  return credential.kind === 'session' ? credential.session.createdAt : null
+}
+
+function publicDestination({ viewer }: SignedInCtx, { row, username }: Found): z.infer<typeof destinationSchema> {
+  const { id, kind, name, enabled, confirmedAt, lastResult, lastAt, createdAt, ownerId, heldAt, heldFor } = row
+  const isOwn = ownerId === viewer.user.id
   return {
     id,
     kind,
     name,
     enabled,
     confirmed: confirmedAt !== null,
-    settings: publicSettings(row),
+    host: hostOf(kind, storedSettings(row)),
+    settings: isOwn ? publicSettings(row) : null,
+    heldAt,
+    heldFor,
+    newsAt: isOwn && row.newsSession === sessionOf(viewer) ? null : row.newsAt,
     lastResult,
     lastAt,
     createdAt,
@@ -132,11 +179,30 @@ function checkSettings(kind: DestinationKind, settings: Readonly<Record<string, 
 }
 
 /** Confirmation e-mails of one user: they go to addresses that somebody may have invented. */
-const LETTERS: BucketSize = { most: 5, everyMs: 12 * 60_000 }
+const LETTERS: BucketSize = { most: 5, everyMs: DAY_MS / 5 }
+/** Those to one address, whoever asks: each user could otherwise send it their share. */
+const LETTERS_TO_ADDRESS: BucketSize = { most: 3, everyMs: DAY_MS / 3 }
 const TESTS: BucketSize = { most: 10, everyMs: 60_000 }
 
 async function take({ buckets, viewer, now }: SignedInCtx, name: string, size: BucketSize): Promise<void> {
-  const waitMs = await buckets.take(`alerts:${name}:${viewer.user.id}`, size, now())
+  refuseLater(await buckets.take(`alerts:${name}:${viewer.user.id}`, size, now()))
+}
+
+/** Counts a confirmation e-mail for its recipient and for who asked for it. Throws `rate_limited`. */
+async function takeLetter(ctx: SignedInCtx, settings: string): Promise<void> {
+  const { address = '' } = storedSettings({ settings })
+  const key = `alerts:letters-to:${sha256Hex(address.toLowerCase())}`
+  const waitMs = await ctx.buckets.take(key, LETTERS_TO_ADDRESS, ctx.now())
+  refuseLater(waitMs)
+  try {
+    await take(ctx, 'letters', LETTERS)
+  } catch (error) {
+    await ctx.buckets.giveBack(key, LETTERS_TO_ADDRESS)
+    throw error
+  }
+}
+
+function refuseLater(waitMs: number): void {
   const retryAfter = Math.ceil(waitMs / 1000)
   if (waitMs > 0)
     throw new AppError('rate_limited', `Too many of these requests; try again in ${retryAfter} s`, { retryAfter })
@@ -155,15 +221,16 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
   const secret = kind === 'webhook' && input.settings['secret'] === undefined ? newSecret() : null
   const given = secret === null ? input.settings : { ...input.settings, secret }
   const settings = JSON.stringify(checkSettings(kind, given))
-  if (kind === 'email') await take(ctx, 'letters', LETTERS)
+  if (kind === 'email') await takeLetter(ctx, settings)
   const now = ctx.now()
   const uid = crypto.randomUUID()
   const ownerId = viewer.user.id
   const confirmedAt = kind === 'email' ? null : now
   await store.atomic([
     store.db.insert(alertDestinations).select(
-      sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${settings}, ${confirmedAt}, 0, null, null, null, ${now}, ${now}
-        where (select count(*) from ${alertDestinations} where owner_id = ${ownerId}) < ${MAX_DESTINATIONS}`,
+      sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${settings}, ${confirmedAt}, 0, null, null, null, ${now}, ${now},
+        null, null, ${now}, ${sessionOf(viewer)} where (select count(*) from ${alertDestinations} where owner_id = ${ownerId}) < ${MAX_DESTINATIONS}
+        and ${stillOwner(ctx)}`,
     ),
     audit(
       ctx,
@@ -173,19 +240,30 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
         name,
         kind,
         before: null,
-        after: { name, kind, enabled },
+        after: { name, kind, host: hostOf(kind, given), enabled },
       },
       { onlyIfChanged: true },
     ),
     ...(kind === 'email' ? [confirmLetter(ctx, uid, now)] : []),
+    bind(queries(store).tellOthers, { uid, now }),
   ])
   const made = await queries(store).byUid.get({ uid })
-  if (made === undefined)
+  if (made === undefined) {
+    const owned = await store.db.$count(alertDestinations, eq(alertDestinations.ownerId, ownerId))
+    if (owned < MAX_DESTINATIONS) throw new AppError('unauthenticated')
     throw new AppError('too_many_destinations', `At most ${MAX_DESTINATIONS} destinations are possible`)
-  return { destination: publicDestination(made), secret }
+  }
+  return { destination: publicDestination(ctx, made), secret }
 }
 
-function confirmLetter({ store }: SignedInCtx, uid: string, now: number) {
+/** A reset or deactivation at the same time wins: what it holds back is not changed, and nothing is added after it. */
+function stillOwner({ store, viewer: { user, credential } }: SignedInCtx): SQL {
+  return credential.kind === 'session'
+    ? isUnchanged(store, { userId: user.id, epoch: credential.session.epoch })
+    : sql`true`
+}
+
+function confirmLetter({ store }: SignedInCtx, uid: string, now: number): Statement {
   return store.db.insert(alertDeliveries).select(
     sql`select null, 'msg_' || lower(hex(randomblob(16))), id, owner_id, null, 'confirm', 'waiting', ${now}, ${now}, 0, null, null, null
       from ${alertDestinations} where uid = ${uid}`,
@@ -196,7 +274,10 @@ function newSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`
 }
 
-/** Throws `destination_not_found`, `invalid_request`. Another address needs its secrets and its confirmation again. */
+/**
+ * Another address or secret needs a fresh proof; another address also its secrets and its confirmation again. Throws
+ * `destination_not_found`, `invalid_request`, `reauthentication_required`.
+ */
 export async function changeDestination(
   ctx: SignedInCtx,
   id: number,
@@ -210,8 +291,9 @@ export async function changeDestination(
   const settings = changes.settings === undefined ? row.settings : JSON.stringify(mergeSettings(row, changes.settings))
   const hasNewSettings = settings !== row.settings
   const isNewAddress = hasNewSettings && kind === 'email'
-  if (isNewAddress) await take(ctx, 'letters', LETTERS)
-  if (!hasNewSettings && after.name === row.name && after.enabled === row.enabled) return publicDestination(before)
+  if (hasNewSettings) await demandFreshProof(ctx)
+  if (isNewAddress) await takeLetter(ctx, settings)
+  if (!hasNewSettings && after.name === row.name && after.enabled === row.enabled) return publicDestination(ctx, before)
   const now = ctx.now()
   await store.atomic([
     store.db
@@ -223,8 +305,9 @@ export async function changeDestination(
         failures: 0,
         retryAt: null,
         ...(isNewAddress ? { confirmedAt: null } : {}),
+        ...(hasNewSettings ? { newsAt: now, newsSession: sessionOf(ctx.viewer) } : {}),
       })
-      .where(eq(alertDestinations.id, id)),
+      .where(and(eq(alertDestinations.id, id), stillOwner(ctx))),
     audit(
       ctx,
       'alert_destination_updated',
@@ -238,8 +321,45 @@ export async function changeDestination(
       { onlyIfChanged: true },
     ),
     ...(isNewAddress ? [confirmLetter(ctx, row.uid, now)] : []),
+    ...(hasNewSettings ? [bind(queries(store).tellOthers, { uid: row.uid, now })] : []),
   ])
-  return publicDestination(await findDestination(ctx, id, 'own'))
+  return publicDestination(ctx, await findDestination(ctx, id, 'own'))
+}
+
+/**
+ * The owner has looked at a destination: if it was held, it is used again, and the notice about a new address ends
+ * unless this session wrote it. Throws `destination_not_found`, `rate_limited` for too many confirmation e-mails.
+ */
+export async function releaseDestination(ctx: SignedInCtx, id: number) {
+  const { row } = await findDestination(ctx, id, 'own')
+  const { name, kind, heldFor } = row
+  // A confirmation e-mail that was waiting when the destination was held has been dropped.
+  const needsLetter = row.heldAt !== null && kind === 'email' && row.confirmedAt === null && ctx.mail !== null
+  if (needsLetter) await take(ctx, 'letters', LETTERS)
+  const isOwnNews = row.newsSession === sessionOf(ctx.viewer)
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(alertDestinations)
+      .set({ heldAt: null, heldFor: null })
+      .where(and(eq(alertDestinations.id, id), isNotNull(alertDestinations.heldAt), stillOwner(ctx))),
+    audit(
+      ctx,
+      'alert_destination_updated',
+      { destinationId: id, name, kind, before: { held: heldFor }, after: { held: null } },
+      { onlyIfChanged: true },
+    ),
+    // What was changed after the owner has read the list is not confirmed with it.
+    ...(isOwnNews
+      ? []
+      : [
+          ctx.store.db
+            .update(alertDestinations)
+            .set({ newsAt: null, newsSession: null })
+            .where(and(eq(alertDestinations.id, id), sql`news_at is ${row.newsAt}`, stillOwner(ctx))),
+        ]),
+    ...(needsLetter ? [confirmLetter(ctx, row.uid, ctx.now())] : []),
+  ])
+  return publicDestination(ctx, await findDestination(ctx, id, 'own'))
 }
 
 /** A secret goes only to the server that it was entered for: another server needs it again. */
@@ -264,26 +384,54 @@ function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Reco
 
 /** Deletes its messages too. Administrators may delete any destination, with a fresh proof. Throws `destination_not_found`. */
 export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<void> {
-  const { row, username } = await findDestination(ctx, id, 'any')
-  const { name, kind, enabled } = row
-  if (row.ownerId !== ctx.viewer.user.id) await demandFreshProof(ctx)
-  await ctx.store.atomic([
+  const found = await findDestination(ctx, id, 'any')
+  if (found.row.ownerId !== ctx.viewer.user.id) await demandFreshProof(ctx)
+  const [first, ...rest] = deletion(ctx, found)
+  await ctx.store.atomic([first, ...rest])
+}
+
+/** Deletes one destination of a user. Throws `user_not_found`, `destination_not_found`. */
+export async function deleteDestinationOf(ctx: SignedInCtx, userId: number, id: number): Promise<void> {
+  await getUser(ctx.store, userId)
+  const found = await findDestination(ctx, id, 'any')
+  if (found.row.ownerId !== userId) throw new AppError('destination_not_found')
+  const [first, ...rest] = deletion(ctx, found)
+  await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx)])
+}
+
+/** Deletes every destination of a user, with an entry for each. Throws `user_not_found`. */
+export async function deleteDestinationsOf(ctx: SignedInCtx, userId: number): Promise<void> {
+  await getUser(ctx.store, userId)
+  const found = await queries(ctx.store).own.all({ ownerId: userId })
+  const [first, ...rest] = found.flatMap((one) => deletion(ctx, one))
+  if (first !== undefined) await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx)])
+}
+
+function deletion(ctx: SignedInCtx, { row, username }: Found): [Statement, Statement] {
+  const { id, ownerId, name, kind, enabled } = row
+  const details = {
+    destinationId: id,
+    userId: ownerId,
+    owner: username,
+    name,
+    kind,
+    before: { name, kind, host: hostOf(kind, storedSettings(row)), enabled },
+    after: null,
+  }
+  return [
     ctx.store.db.delete(alertDestinations).where(eq(alertDestinations.id, id)),
-    audit(
-      ctx,
-      'alert_destination_updated',
-      { destinationId: id, owner: username, name, kind, before: { name, kind, enabled }, after: null },
-      { onlyIfChanged: true },
-    ),
-  ])
+    audit(ctx, 'alert_destination_updated', details, { onlyIfChanged: true }),
+  ]
 }
 
 /**
- * Sends a test now, and returns the result. Throws `destination_not_found`, `destination_unconfirmed`, `rate_limited`.
+ * Sends a test now, and returns the result. Throws `destination_not_found`, `destination_unconfirmed`,
+ * `destination_held`, `rate_limited`.
  */
 export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ ok: boolean; result: string }> {
   const { row } = await findDestination(ctx, id, 'own')
   if (row.confirmedAt === null) throw new AppError('destination_unconfirmed', 'Follow the link in the e-mail first')
+  if (row.heldAt !== null) throw new AppError('destination_held')
   await take(ctx, 'tests', TESTS)
   const uid = `msg_${crypto.randomUUID().replaceAll('-', '')}`
   const message = testMessage({ uid, told: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL })
@@ -325,5 +473,5 @@ export async function confirmDestination(ctx: SignedInCtx, id: number, token: st
       { onlyIfChanged: true },
     ),
   ])
-  return publicDestination(await findDestination(ctx, id, 'own'))
+  return publicDestination(ctx, await findDestination(ctx, id, 'own'))
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
-import type { ToldMessage } from '../outbox/told-message.ts'
+import type { ToldMessage } from '../notification.ts'
 import { type PushNeeds, readPushIdentity } from './push-keys.ts'
 import { appriseSettings, toApprise } from './senders/apprise.ts'
 import { discordSettings, toDiscord } from './senders/discord.ts'

@@ -3,7 +3,8 @@ import { alertPushKeys } from '../../../db/schema.ts'
 import { seal, unseal } from '../../auth/sealing.ts'
 import type { Ports } from '../../context.ts'
 
-const LABEL = 'push-keys'
+/** Under which they are sealed. */
+export const PUSH_KEYS_LABEL = 'push-keys'
 
 const keysSchema = z.strictObject({ publicKey: z.string(), privateKey: z.string() })
 export type PushKeys = z.infer<typeof keysSchema>
@@ -19,7 +20,7 @@ export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
   if (kept !== null) return kept
   const { store, config, now } = needs
   const { sealed: before } = (await store.db.select().from(alertPushKeys).get()) ?? { sealed: null }
-  const sealed = await seal(config.SESSION_SECRET, LABEL, JSON.stringify(await makeKeys()))
+  const sealed = await seal(config.SESSION_SECRET, PUSH_KEYS_LABEL, JSON.stringify(await makeKeys()))
   const insert = store.db.insert(alertPushKeys).values({ id: 1, sealed, createdAt: now() })
   await store.atomic([
     before === null
@@ -42,7 +43,7 @@ export async function readPushIdentity(needs: PushNeeds) {
 
 async function keptKeys({ store, config }: PushNeeds): Promise<PushKeys | null> {
   const row = await store.db.select().from(alertPushKeys).get()
-  const text = row === undefined ? null : await unseal(config.SESSION_SECRET, LABEL, row.sealed)
+  const text = row === undefined ? null : await unseal(config.SESSION_SECRET, PUSH_KEYS_LABEL, row.sealed)
   return text === null ? null : keysSchema.parse(JSON.parse(text))
 }
 

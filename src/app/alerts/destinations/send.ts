@@ -1,7 +1,7 @@
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
 import type { Ports } from '../../context.ts'
-import { type OutboundAnswer, SendFailure } from '../outbox/ports.ts'
-import type { ToldMessage } from '../outbox/told-message.ts'
+import { type OutboundAnswer, SendFailure } from './ports.ts'
+import type { ToldMessage } from '../notification.ts'
 import { emailSettings, KINDS } from './kinds.ts'
 
 export type SendNeeds = Pick<Ports, 'store' | 'config' | 'now' | 'outbound' | 'mail'>

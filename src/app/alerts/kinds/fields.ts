@@ -3,7 +3,7 @@ import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
 import { timeField } from '../../http/fields.ts'
 import { plainName } from '../names.ts'
-import { watchedNode } from '../rules/watched.ts'
+import { watchedNode } from '../watched.ts'
 
 /** The fields of rules of every kind. */
 export const common = {

@@ -4,9 +4,9 @@ import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 import type { SignedInCtx } from '../../context.ts'
 import type { Plan } from '../../mesh/ingest/plan.ts'
 import type { Occurrence } from '../occur.ts'
-import type { Past, Range } from '../preview/past.ts'
+import type { Past, Range } from '../past/past.ts'
 import type { AlertOwner } from '../rights.ts'
-import type { WatchedNode } from '../rules/watched.ts'
+import type { WatchedNode } from '../watched.ts'
 import type { Anchor, World, WorldNeeds } from '../world.ts'
 import type { CommonRule } from './fields.ts'
 
@@ -89,6 +89,8 @@ type StatePart<Rule> = {
 export type Kind<Rule> = {
   /** Errors in a rule that its schema cannot find. */
   problemsOf?(rule: Rule): readonly { readonly path: string; readonly message: string }[]
+  /** Whether the owner may see nothing of what the rule watches, although they may see other things of this kind. */
+  seesNone?(rule: Rule, owner: AlertOwner): boolean
   readonly state?: StatePart<Rule>
   /** Finds single events in a batch of packets; reads only if there may be one. */
   heard?(store: Store, rules: readonly Watching<Rule>[], batch: Batch): Promise<Event[]>

@@ -2,17 +2,21 @@ import { desc, lt } from 'drizzle-orm'
 import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { directChannel } from '../../../shared/mesh/channels.ts'
+import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { matchSchema } from '../../automation/kinds/acknowledge.ts'
 import { foldText, matchesFolded } from '../../automation/kinds/matcher.ts'
 import type { SignedInCtx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { readText } from '../../mesh/ingest/plan.ts'
+import { listLocalSources } from '../../mesh/ingest/sources.ts'
 import { cleanText } from '../names.ts'
 import { readNames } from '../node-names.ts'
-import { type Past, type Range, readNodes } from '../preview/past.ts'
+import { type Past, type Range, readNodes } from '../past/past.ts'
 import { maySee, ownerOf } from '../rights.ts'
-import { watchedList } from '../rules/watched.ts'
+import { watchedList } from '../watched.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
 
@@ -23,10 +27,13 @@ const messageSchema = z
     match: matchSchema.nullable().default(null).describe('null: any text'),
     from: watchedList.nullable().default(null).describe('null: any sender'),
     channels: z
-      .union([z.literal('all'), z.array(z.int().min(0).max(0xffff)).max(50)])
+      .union([z.literal('all'), z.array(z.int().min(0).max(MAX_NUMBER)).max(50)])
       .default('all')
       .describe('Numbers as in GET /api/channels'),
-    direct: z.boolean().default(true).describe('Direct messages to radios of this service'),
+    direct: z
+      .boolean()
+      .default(true)
+      .describe('Also direct messages to the radios of this service, and to no other node'),
   })
   .meta({ id: 'MessageRule', description: 'A message contains one of the words' })
 
@@ -37,6 +44,8 @@ export const message = defineKind(messageSchema, {
     direct || channels === 'all' || channels.length > 0
       ? []
       : [{ path: 'channels', message: 'at least one channel, or direct messages' }],
+  seesNone: ({ direct, channels }, { view }) =>
+    channels !== 'all' && !channels.some((channel) => canReadChannel(view, channel)) && !(direct && view.direct.read),
   heard: findMessages,
   preview: lookBack,
 })
@@ -44,45 +53,58 @@ export const message = defineKind(messageSchema, {
 /** A text as the rules evaluate it. */
 type Text = {
   readonly from: number
+  /** For a direct message, that of its node: see `FIRST_DIRECT`. */
   readonly channel: number
-  /** It is a direct message. */
-  readonly direct: boolean
+  /** The node that a direct message is for; null: it is for the channel. */
+  readonly to: number | null
   readonly text: string
   /** Result of `foldText`, computed once for all rules. */
   readonly folded: string
 }
 
-/** Whether a text matches the rule. */
-function isWanted({ match, from, channels, direct }: MessageRule, said: Text): boolean {
-  if (said.direct ? !direct : channels !== 'all' && !channels.includes(said.channel)) return false
+function textOf(said: { from: number; to: number; channel: number; text: string }): Text {
+  const { from, to, channel, text } = said
+  const place = to === BROADCAST ? { to: null, channel } : { to, channel: directChannel(to) }
+  return { from, ...place, text, folded: foldText(text) }
+}
+
+/** Whether a text matches the rule. `own`: the radios of this service. */
+function isWanted({ match, from, channels, direct }: MessageRule, said: Text, own: ReadonlySet<number>): boolean {
+  if (said.to === null ? channels !== 'all' && !channels.includes(said.channel) : !direct || !own.has(said.to)) {
+    return false
+  }
   if (from !== null && !from.includes(said.from)) return false
   return match === null || matchesFolded(match, said.folded)
 }
 
-function quote(name: string, { text, direct, channel }: Omit<Text, 'folded'>): string {
-  const where = direct ? 'in a direct message' : `on channel ${channel}`
+function quote(name: string, { text, to, channel }: Omit<Text, 'folded'>): string {
+  const where = to === null ? `on channel ${channel}` : 'in a direct message'
   return `${name} ${where}: “${cleanText(text, 240)}”`
+}
+
+function contentsOf({ from: nodeNum, to, channel }: Text) {
+  return { nodeNum, channel, direct: to !== null }
 }
 
 /** Sent by other nodes, live, and received for the first time. */
 async function findMessages(store: Store, rules: readonly Watching<MessageRule>[], { plan }: Batch): Promise<Event[]> {
   if (rules.length === 0) return []
-  const own = new Set(plan.localNodes.values())
-  const wanted = plan.news.flatMap(({ packet }) => {
+  const texts = plan.news.flatMap(({ packet }) => {
     const said = readText(packet)
-    if (said === null || said.isReplay || packet.isEmoji || own.has(packet.from)) return []
-    const direct = said.to !== BROADCAST
-    const text: Text = {
-      from: packet.from,
-      channel: packet.channel,
-      direct,
-      text: said.text,
-      folded: foldText(said.text),
-    }
-    return rules
-      .filter(({ rule, owner }) => isWanted(rule, text) && maySee(owner, 'message', { ...text, nodeNum: text.from }))
-      .map((watching) => ({ watching, text, packetId: said.packetId }))
+    if (said === null || said.isReplay || packet.isEmoji) return []
+    const { from, channel } = packet
+    return [{ text: textOf({ from, to: said.to, channel, text: said.text }), packetId: said.packetId }]
   })
+  if (texts.length === 0) return []
+  const stored = (await listLocalSources(store)).flatMap(({ localNodeNum }) => localNodeNum ?? [])
+  const own = new Set([...plan.localNodes.values(), ...stored])
+  const wanted = texts
+    .filter(({ text }) => !own.has(text.from))
+    .flatMap(({ text, packetId }) =>
+      rules
+        .filter(({ rule, owner }) => isWanted(rule, text, own) && maySee(owner, 'message', contentsOf(text)))
+        .map((watching) => ({ watching, text, packetId })),
+    )
   if (wanted.length === 0) return []
   const nameOf = await readNames(
     store,
@@ -93,52 +115,53 @@ async function findMessages(store: Store, rules: readonly Watching<MessageRule>[
     watching,
     subject: nodeSubject(text.from),
     key: `${text.from}#${packetId}`,
-    nodeNum: text.from,
-    channel: text.direct ? null : text.channel,
-    direct: text.direct,
+    ...contentsOf(text),
     what: quote(nameOf(text.from), text),
   }))
 }
 
-async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): Promise<Past> {
-  const { store, viewer } = ctx
-  const owner = ownerOf(viewer)
-  const names = new Map((await readNodes(ctx)).map(({ nodeNum, name }) => [nodeNum, name]))
-  const texts = await readTexts(store, from)
-  const fires = texts
-    .filter((text) => maySee(owner, 'message', { ...text, nodeNum: text.from }) && isWanted(rule, text))
-    .map((text) => {
-      const { from: nodeNum, t: at } = text
-      return { at, resolvedAt: null, nodeNum, what: quote(names.get(nodeNum) ?? formatNodeId(nodeNum), text) }
-    })
-  return { fires, note: null }
-}
+/** Texts that are read before other work gets its turn. */
+const SLICE = 500
+/** Longer lists help nobody, and cost memory. */
+const MOST_FOUND = 2000
+/** Texts that one preview reads. */
+const MOST_READ = 200_000
 
-/** Messages of other nodes since a time, newest first. */
-async function readTexts({ db }: Store, since: number): Promise<(Text & { t: number })[]> {
-  const all: (Text & { t: number })[] = []
+/** Filters while it reads, newest first. */
+async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): Promise<Past> {
+  const owner = ownerOf(ctx.viewer)
+  const nodes = await readNodes(ctx)
+  const names = new Map(nodes.map(({ nodeNum, name }) => [nodeNum, name]))
+  const own = new Set(nodes.flatMap(({ nodeNum, isLocal }) => (isLocal ? [nodeNum] : [])))
+  const fires: Past['fires'][number][] = []
+  let read = 0
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const rows = await db
-      .select()
-      .from(messages)
-      .where(lt(messages.id, before))
-      .orderBy(desc(messages.id))
-      .limit(1000)
-      .all()
-    for (const { fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } of rows) {
-      if (direction === 'out' || emoji || timestamp < since) continue
-      all.push({
-        from: fromNodeNum,
-        channel,
-        direct: toNodeNum !== BROADCAST,
-        text,
-        folded: foldText(text),
-        t: timestamp,
-      })
+    const rows = await readSlice(ctx.store, before)
+    for (const { fromNodeNum, toNodeNum, channel, text: said, timestamp: at, direction, emoji } of rows) {
+      if (direction === 'out' || emoji || at < from) continue
+      const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: said })
+      if (!isWanted(rule, text, own) || !maySee(owner, 'message', contentsOf(text))) continue
+      const what = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
+      fires.push({ at, resolvedAt: null, nodeNum: fromNodeNum, what })
+      if (fires.length >= MOST_FOUND) return { fires, note: `Only the latest ${MOST_FOUND} are counted.` }
     }
+    read += rows.length
     const last = rows.at(-1)
-    if (last === undefined || rows.length < 1000 || last.timestamp < since) return all
+    if (last === undefined || rows.length < SLICE || last.timestamp < from) return { fires, note: null }
+    if (read >= MOST_READ) return { fires, note: `Only the latest ${MOST_READ} messages were read.` }
     before = last.id
     await nextTurn()
   }
+}
+
+/** Messages before an id, newest first. */
+function readSlice({ db }: Store, before: number) {
+  const { id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } = messages
+  return db
+    .select({ id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji })
+    .from(messages)
+    .where(lt(id, before))
+    .orderBy(desc(id))
+    .limit(SLICE)
+    .all()
 }

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { readNames } from '../node-names.ts'
-import { readNodes } from '../preview/past.ts'
+import { readNodes } from '../past/past.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
 

@@ -4,12 +4,12 @@ import { channelMetrics, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
-import { seesAllContents } from '../../sharing/visible.ts'
+import { seesEverything } from '../../sharing/visible.ts'
 import { shownName } from '../node-names.ts'
-import { readMeasured } from '../preview/history.ts'
-import { type Fire, lookAtNodes } from '../preview/past.ts'
+import { readMeasured } from '../past/history.ts'
+import { type Fire, lookAtNodes } from '../past/past.ts'
 import { maySee } from '../rights.ts'
-import { watchedColumns, watchedSchema, watcher } from '../rules/watched.ts'
+import { watchedColumns, watchedSchema, watcher } from '../watched.ts'
 import type { WorldNode } from '../world.ts'
 import { inWords } from './durations.ts'
 import { common } from './fields.ts'
@@ -83,7 +83,7 @@ async function findRestarts(
   if (told.size === 0) return []
   const nums = JSON.stringify([...told.keys()])
   const rows = await queries(store).uptimes.all({ nums })
-  const isNarrow = rules.some(({ owner }) => !seesAllContents(owner.view))
+  const isNarrow = rules.some(({ owner }) => !seesEverything(owner.view))
   const earlier = isNarrow ? await queries(store).earlierUptimes.all({ nums }) : []
   return rows.flatMap((row) => {
     const { nodeNum, longName } = row

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
+import { HEARD_BY, SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 import type { SignedInCtx } from '../../context.ts'
-import { findGaps, firesIn, gapsOfAll } from '../preview/gaps.ts'
-import { readHeard } from '../preview/history.ts'
-import { type Past, type Range, readNodes } from '../preview/past.ts'
-import { watchedSchema, watcher } from '../rules/watched.ts'
+import { findGaps, firesIn, gapsOfAll } from '../past/gaps.ts'
+import { readHeard } from '../past/history.ts'
+import { type Past, type Range, readNodes } from '../past/past.ts'
+import { watchedSchema, watcher } from '../watched.ts'
 import type { World, WorldLink, WorldNode } from '../world.ts'
 import { inWords } from './durations.ts'
 import { common } from './fields.ts'
@@ -18,6 +18,12 @@ const nodeSilentSchema = z
     ...common,
     nodes: watchedSchema,
     afterMinutes: z.int().min(SILENT_MINUTES.min).max(SILENT_MINUTES.max),
+    heardBy: z
+      .enum(HEARD_BY)
+      .default('any')
+      .describe(
+        '`radios`: only what our own radios hear off the air counts. Anybody can publish at a broker in the name of a node that is silent',
+      ),
   })
   .meta({ id: 'NodeSilentRule', description: 'A watched node has not been heard for a while' })
 
@@ -39,15 +45,17 @@ export const nodeSilent = defineKind(nodeSilentSchema, {
 function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const afterMs = rule.afterMinutes * MINUTE_MS
+  const isByEar = rule.heardBy === 'radios'
   return world.nodes.flatMap((node) => {
-    const { nodeNum, lastHeard } = node
+    const { nodeNum } = node
+    const lastHeard = isByEar ? node.lastHeardByRadio : node.lastHeard
     if (lastHeard === null || lastHeard > world.now - afterMs || !isWatched(node)) return []
     const subject = nodeSubject(nodeNum)
-    const listening = listeningSince(node, world)
+    const listening = isByEar ? listeningByEar(world) : listeningSince(node, world)
     const known = open.get(subject)
     const isOpen = known !== undefined && lastHeard <= known.startedAt
     if (!isOpen && (listening === null || world.now - Math.max(lastHeard, listening) < afterMs)) return []
-    const what = `${node.name} was not heard for ${inWords(world.now - lastHeard)}`
+    const what = `${node.name} was not heard ${isByEar ? 'by radio ' : ''}for ${inWords(world.now - lastHeard)}`
     return [
       {
         subject,
@@ -64,18 +72,27 @@ function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: Open
 }
 
 /** Since when any link by which the node was heard has been listening; null: none is. */
-function listeningSince({ nodeNum }: WorldNode, { links, heardBy, startedAt }: World): number | null {
-  const names = heardBy.get(nodeNum) ?? []
-  const ways = links.filter(({ name }) => names.includes(name))
-  const up = (ways.length > 0 ? ways : links).filter(({ isUp }: WorldLink) => isUp)
-  if (up.length === 0) return null
-  return Math.max(Math.min(...up.map(({ since }) => since)), startedAt ?? 0)
+function listeningSince({ nodeNum }: WorldNode, world: World): number | null {
+  const names = world.heardBy.get(nodeNum) ?? []
+  const ways = world.links.filter(({ name }) => names.includes(name))
+  return firstUp(ways.length > 0 ? ways : world.links, world)
+}
+
+/** The same for our own radios; where this service has none, for its collectors. */
+function listeningByEar(world: World): number | null {
+  const radios = world.links.filter(({ isRadio }) => isRadio)
+  return firstUp(radios.length > 0 ? radios : world.links, world)
+}
+
+function firstUp(links: readonly WorldLink[], { startedAt }: World): number | null {
+  const up = links.filter(({ isUp }) => isUp)
+  return up.length === 0 ? null : Math.max(Math.min(...up.map(({ since }) => since)), startedAt ?? 0)
 }
 
 async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): Promise<Past> {
   const isWatched = watcher(rule.nodes)
   const known = new Map((await readNodes(ctx)).filter(isWatched).map((node) => [node.nodeNum, node]))
-  const heard = await readHeard(ctx.store, range.from)
+  const heard = await readHeard(ctx.store, range.from, rule.heardBy)
   const afterMs = rule.afterMinutes * MINUTE_MS
   const deaf = gapsOfAll(heard, range)
   const fires = findGaps(heard, new Set(known.keys()), { ...range, leastMs: afterMs }).flatMap(({ nodeNum, gap }) => {
@@ -84,7 +101,14 @@ async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): P
     const resolvedAt = gap.to === range.to ? null : gap.to
     return at === null
       ? []
-      : [{ at, resolvedAt, nodeNum, what: `${name} was not heard for ${inWords(gap.to - gap.from)}` }]
+      : [
+          {
+            at,
+            resolvedAt,
+            nodeNum,
+            what: `${name} was not heard ${rule.heardBy === 'radios' ? 'by radio ' : ''}for ${inWords(gap.to - gap.from)}`,
+          },
+        ]
   })
   const first = heard[0]?.t ?? range.to
   const hours = Math.floor((range.to - first) / HOUR_MS)

@@ -22,6 +22,8 @@ const ACTIONS = {
   second_factor_reset: 'An administrator removed your second factors',
   token_created: 'An API token was created in your name',
   token_revoked: 'One of your API tokens was revoked',
+  alert_destination_updated: 'A destination of your alerts was added, changed or deleted',
+  alert_destinations_held: 'The destinations of your alerts are held until you have looked at them',
 } as const satisfies Partial<Record<AuditAction, string>>
 
 export const signIn = defineKind(signInSchema, {

@@ -1,16 +1,18 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { alertDeliveries, alertDeliveryItems, alertDestinations, alertRules, alerts } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { findOwner } from '../../auth/viewer.ts'
 import type { Ports } from '../../context.ts'
 import { confirmToken } from '../destinations/confirm-token.ts'
+import { hostOf } from '../destinations/host.ts'
+import { emailSettings } from '../destinations/kinds.ts'
 import { type Attempt, attempt, type SendNeeds } from '../destinations/send.ts'
+import { cleanText } from '../names.ts'
 import { maySee } from '../rights.ts'
-import { tellAlerts, tellPlain, type ToldMessage } from './told-message.ts'
+import { tellAlerts, tellPlain, testMessage, type ToldMessage } from '../notification.ts'
+import { pauseAfter } from './pauses.ts'
 
-/** Pauses between attempts, by the number of failures in a row. */
-const PAUSES_MS = [10, 30, 120, 300, 900, 1800, 3600].map((seconds) => seconds * SECOND_MS)
 /** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
 /** Messages in an hour to one destination; further ones are counted in a summary. */
@@ -139,14 +141,31 @@ const queries = prepareOnce((db) => ({
     .delete(alertDestinations)
     .where(eq(alertDestinations.id, value('id')))
     .prepare(),
+  news: db
+    .select({
+      name: alertDestinations.name,
+      kind: alertDestinations.kind,
+      settings: alertDestinations.settings,
+      newsAt: alertDestinations.newsAt,
+    })
+    .from(alertDestinations)
+    .where(sql`owner_id = ${value('ownerId')} and id <> ${value('id')} and news_at is not null`)
+    .orderBy(asc(alertDestinations.id))
+    .prepare(),
   rule: db
     .select({ id: alertRules.id, name: alertRules.name, kind: alertRules.kind })
     .from(alertRules)
     .where(and(eq(alertRules.id, value('id')), eq(alertRules.enabled, true)))
     .prepare(),
+  lettered: db
+    .select({ entry: sql<number>`j.value` })
+    .from(sql`account_letters l, json_each(l.details, '$.entries') j`)
+    .where(sql`l.user_id = ${value('ownerId')} and lower(l.email) = lower(${value('address')})`)
+    .prepare(),
   items: db
     .select({
       id: alerts.id,
+      key: alerts.key,
       kind: alerts.kind,
       what: alerts.what,
       nodeNum: alerts.nodeNum,
@@ -225,8 +244,9 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const { id: deliveryId } = delivery
   const drop = (result: string) => store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result })])
   const owner = await findOwner(needs, destination.ownerId)
-  if (owner === null || (!destination.enabled && delivery.told !== 'confirm')) {
-    const result = owner === null ? 'its owner cannot sign in' : 'the destination is off'
+  const refusal = owner === null ? 'its owner cannot sign in' : refusalOf(destination, delivery)
+  if (owner === null || refusal !== null) {
+    const result = refusal
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
   }
   if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.told)) {
@@ -245,9 +265,15 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
   if (claimed.length === 0) return
   const message = await compose(needs, delivery, { destination, owner })
-  if (message === null) return drop('its owner may no longer see it, or the rule was deleted')
+  if (message === null) return drop('its owner may no longer see it or was told already, or the rule was deleted')
   const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
+}
+
+/** Why nothing is sent to a destination; null: it is used. */
+function refusalOf({ enabled, heldAt }: Destination, { told }: Delivery): string | null {
+  if (heldAt !== null) return 'the destination is held until its owner has looked at it'
+  return enabled || told === 'confirm' ? null : 'the destination is off'
 }
 
 async function note(
@@ -261,12 +287,7 @@ async function note(
   const prepared = queries(store)
   const { result } = made
   const isGone = !made.ok && made.isGone
-  const pauseMs = made.ok
-    ? 0
-    : Math.max(
-        PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)] ?? HOUR_MS,
-        Math.min(made.retryAfterMs ?? 0, HOUR_MS),
-      )
+  const pauseMs = made.ok ? 0 : Math.max(pauseAfter(failures), Math.min(made.retryAfterMs ?? 0, HOUR_MS))
   const until = at + pauseMs
   const noted = bind(prepared.note, {
     id,
@@ -304,6 +325,7 @@ async function compose(
       'Sign in and follow this link to receive alerts of your mesh at this address. If you did not request this, ignore this message.'
     return tellPlain(about, 'Confirm this address', text, path)
   }
+  if (told === 'destination') return tellNews(store, about, destination)
   if (told === 'summary') {
     const { n } = (await queries(store).merged.get({ id: destination.id, since: createdAt })) ?? { n: 0 }
     return tellPlain(
@@ -317,11 +339,43 @@ async function compose(
   const items = (await queries(store).items.all({ deliveryId })).filter(({ kind, channel, direct, nodeNum }) =>
     maySee(owner, kind, { channel, direct, nodeNum }),
   )
-  return items.length === 0 ? null : tellAlerts(about, rule, items, items.length)
+  const news = rule.kind === 'sign_in' ? await withoutLettered(store, destination, items) : items
+  return news.length === 0 ? null : tellAlerts(about, rule, news, news.length)
 }
 
-export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage {
-  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
+/** Without what an e-mail about the account has told at the same address. */
+async function withoutLettered<Item extends { readonly key: string }>(
+  store: Store,
+  { kind, settings, ownerId }: Destination,
+  items: readonly Item[],
+): Promise<readonly Item[]> {
+  if (kind !== 'email') return items
+  const { address } = emailSettings.parse(JSON.parse(settings))
+  const lettered = new Set(
+    (await queries(store).lettered.all({ ownerId, address })).map(({ entry }) => `audit:${entry}`),
+  )
+  return items.filter(({ key }) => !lettered.has(key))
+}
+
+/** What is new among the owner's other destinations; null: it is gone, or its owner knows about it. */
+async function tellNews(
+  store: Store,
+  about: Parameters<typeof tellPlain>[0],
+  { id, ownerId }: Destination,
+): Promise<ToldMessage | null> {
+  const found = await queries(store).news.all({ id, ownerId })
+  if (found.length === 0) return null
+  const lines = found.map(({ name, kind, settings, newsAt }) => {
+    const host = hostOf(kind, JSON.parse(settings))
+    const at = newsAt === null ? '' : ` (${new Date(newsAt).toISOString()})`
+    return `• ${cleanText(name, 80)}: ${kind}${host === null ? '' : `, ${host}`}${at}`
+  })
+  const text = [
+    'These destinations of your alerts are new or have a new address:',
+    ...lines,
+    'If that was not you, delete them, end your other sessions and change your password.',
+  ].join('\n')
+  return tellPlain(about, 'A new destination of your alerts', text)
 }
 
 /** The number of firing alerts, for monitoring. */

@@ -8,6 +8,7 @@ import type { SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import type { Precondition } from '../../http/preconditions.ts'
+import { kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
 import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
 
@@ -93,7 +94,9 @@ function versionOf({ row: { id, revision, createdAt, updatedAt, ownerId }, usern
 function show({ viewer }: SignedInCtx, found: Found): Shown | null {
   const rule = parseRule(found.row.rule)
   if (rule === null) return null
-  const sees = found.row.ownerId !== viewer.user.id || maySee(ownerOf(viewer), rule.kind)
+  const owner = ownerOf(viewer)
+  const mayBeBlind = found.row.ownerId === viewer.user.id
+  const sees = !mayBeBlind || (maySee(owner, rule.kind) && kindOf(rule.kind).seesNone?.(rule, owner) !== true)
   return { ...versionOf(found), rule, firing: found.firing, sees }
 }
 

@@ -1,8 +1,8 @@
-import { and, asc, count, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, isNull, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { factorResets, passkeys, recoveryCodes, totpFactors, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
-import { audit } from '../../audit/audit.ts'
+import { holdDestinations } from '../../alerts/destinations/hold.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
@@ -10,6 +10,9 @@ import { stillAdmin } from '../../users/still-admin.ts'
 import { getUser, nextEpoch } from '../../users/users.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { forgiveCodes } from '../local/login-limiter.ts'
+import { factorChanged } from './changes.ts'
+import { hasFactor, hasSecondFactor } from './has-factor.ts'
+import type { Party } from './relying-party.ts'
 import { isSeedReadable } from './totp.ts'
 
 const passkeySchema = z
@@ -19,6 +22,8 @@ const passkeySchema = z
     createdAt: timeField,
     lastUsedAt: timeField.nullable(),
     isBackedUp: z.boolean().describe('Whether it is synchronised between devices, e.g. by a password manager'),
+    host: z.string().describe('The host name that it belongs to'),
+    isUsable: z.boolean().describe('false: the service has another host name now, where browsers refuse the passkey'),
   })
   .meta({ id: 'Passkey' })
 
@@ -36,11 +41,21 @@ export const factorsSchema = z
   })
   .meta({ id: 'SecondFactors', description: 'A second factor for signing in' })
 
-/** The second factors of a user. */
-export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typeof factorsSchema>> {
+/** The second factors of a user; `party` is where passkeys would be used. */
+export async function listFactors(
+  ctx: Ctx,
+  userId: number,
+  party: Party | null,
+): Promise<z.infer<typeof factorsSchema>> {
   const { db } = ctx.store
   const totp = await db.select().from(totpFactors).where(eq(totpFactors.userId, userId)).get()
-  const { id, name, createdAt, lastUsedAt, isBackedUp } = passkeys
+  const { id, name, createdAt, lastUsedAt, isBackedUp, rpId: host } = passkeys
+  const keys = await db
+    .select({ id, name, createdAt, lastUsedAt, isBackedUp, host })
+    .from(passkeys)
+    .where(eq(passkeys.userId, userId))
+    .orderBy(asc(passkeys.id))
+    .all()
   return {
     totp:
       totp === undefined
@@ -50,12 +65,7 @@ export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typ
             lastUsedAt: totp.lastUsedAt,
             isReadable: await isSeedReadable(ctx, userId, totp.seed),
           },
-    passkeys: await db
-      .select({ id, name, createdAt, lastUsedAt, isBackedUp })
-      .from(passkeys)
-      .where(eq(passkeys.userId, userId))
-      .orderBy(asc(passkeys.id))
-      .all(),
+    passkeys: keys.map((key) => ({ ...key, isUsable: key.host === party?.id })),
     recoveryCodesLeft: await db.$count(
       recoveryCodes,
       and(eq(recoveryCodes.userId, userId), isNull(recoveryCodes.usedBy)),
@@ -63,25 +73,16 @@ export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typ
   }
 }
 
-/** Whether the row of `users` in a query has a second factor. Recovery codes alone do not count. */
-export const hasSecondFactor = sql<number>`(exists (select 1 from "totp_factors" where "totp_factors"."user_id" = "users"."id")
-  or exists (select 1 from "passkeys" where "passkeys"."user_id" = "users"."id"))`
-
-/** Whether this user has a second factor when the statement runs. */
-export function hasFactor(userId: number): SQL {
-  return sql`exists (select 1 from ${users} where ${and(eq(users.id, userId), hasSecondFactor)})`
-}
-
 /** How this user can prove who they are in a second step; empty without a second factor. */
-export async function listSecondFactors(ctx: Ctx, userId: number): Promise<SecondFactor[]> {
-  const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId)
+export async function listSecondFactors(ctx: Ctx, userId: number, party: Party | null): Promise<SecondFactor[]> {
+  const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId, party)
   if (totp === null && keys.length === 0) return []
   if (totp?.isReadable === false) {
     ctx.log.warn('A second factor cannot be read: SESSION_SECRET has changed since it was set up', { userId })
   }
   const offered: [isOffered: boolean, factor: SecondFactor][] = [
     [totp?.isReadable === true, 'totp'],
-    [keys.length > 0, 'passkey'],
+    [keys.some(({ isUsable }) => isUsable), 'passkey'],
     [recoveryCodesLeft > 0, 'recovery'],
   ]
   // A user with an unreadable factor and no codes left must not sign in without one; the console helps.
@@ -102,7 +103,7 @@ export async function removeTotp(ctx: SignedInCtx): Promise<void> {
   if (known === undefined) throw new AppError('factor_not_found')
   await ctx.store.atomic([
     ctx.store.db.delete(totpFactors).where(own),
-    audit(ctx, 'second_factor_removed', { factor: 'totp' }, { onlyIfChanged: true }),
+    ...factorChanged(ctx, 'second_factor_removed', { factor: 'totp' }),
     dropIdleCodes(ctx, id),
   ])
 }
@@ -128,7 +129,7 @@ export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
     .get()
   if (before?.n !== 1) throw new AppError('no_second_factor')
   await ctx.store.atomic([
-    audit(ctx, 'second_factor_reset', { userId: id, username: user.username, ...counted }, { onlyIf: has }),
+    ...factorChanged(ctx, 'second_factor_reset', { userId: id, username: user.username, ...counted }, has),
     db
       .insert(factorResets)
       .select(sql`select ${id}, ${ctx.now()} where ${has}`)
@@ -140,6 +141,7 @@ export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
     db.delete(totpFactors).where(eq(totpFactors.userId, id)),
     db.delete(passkeys).where(eq(passkeys.userId, id)),
     db.delete(recoveryCodes).where(eq(recoveryCodes.userId, id)),
+    ...holdDestinations(ctx, user, 'second_factor_reset'),
     ...stillAdmin(ctx),
   ])
   await ctx.sessions.removeForUser(id)

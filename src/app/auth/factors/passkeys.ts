@@ -12,7 +12,7 @@ import { and, count, eq, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
-import { passkeys, users } from '../../../db/schema.ts'
+import { passkeyHandles, passkeys, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -21,9 +21,11 @@ import { MINUTE_MS } from '../../../shared/time.ts'
 import { seal, unseal } from '../sealing.ts'
 import { randomToken } from '../sessions/session-token.ts'
 import { isSecure } from '../sessions/sessions.ts'
+import { factorChanged } from './changes.ts'
+import { beginAdding } from './adding.ts'
 import type { Proof } from './proof.ts'
 import { codesForFirstFactor } from './recovery-codes.ts'
-import { isUnchanged } from './unchanged.ts'
+import { demandParty, type Party } from './relying-party.ts'
 
 const RP_NAME = 'Mesh Monitoring Service'
 const COOKIE = 'mesh_passkey'
@@ -88,44 +90,17 @@ const challengeSchema = z.strictObject({
   expiresAt: z.int(),
 })
 
-/**
- * The host that passkeys belong to; null where browsers allow none: over http except on localhost, and at an IP
- * address.
- */
-export function relyingParty(c: Context, ctx: Ctx): Party | null {
-  const url = ctx.config.PUBLIC_URL ?? ctx.origin(c)
-  // Nearly all requests have the same address.
-  if (latest.url !== url) latest = { url, party: partyAt(url) }
-  return latest.party
-}
-
-type Party = { readonly id: string; readonly origin: string }
-let latest: { readonly url: string; readonly party: Party | null } = { url: '', party: null }
-
-function partyAt(url: string): Party | null {
-  const { origin, protocol, hostname } = new URL(url)
-  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
-  const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname)
-  return isAddress || (protocol !== 'https:' && !isLocal) ? null : { id: hostname, origin }
-}
-
-function demandParty(c: Context, ctx: Ctx): Party {
-  const party = relyingParty(c, ctx)
-  if (party === null) throw new AppError('passkeys_unavailable')
-  return party
-}
-
 /** Options for creating a passkey in the browser. Throws `passkeys_unavailable`, `too_many_passkeys`. */
 export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Options> {
   const { user } = ctx.viewer
   const party = demandParty(c, ctx)
-  const own = await ownPasskeys(ctx, user.id)
-  if (own.length >= MOST_PASSKEYS) throw new AppError('too_many_passkeys')
+  if ((await countPasskeys(ctx, user.id)) >= MOST_PASSKEYS) throw new AppError('too_many_passkeys')
+  const own = await ownPasskeys(ctx, user.id, party)
   const options = await generateRegistrationOptions({
     rpName: RP_NAME,
     rpID: party.id,
     userName: user.username,
-    userID: new TextEncoder().encode(`mesh:${user.id}`),
+    userID: new Uint8Array(decodeBase64urlIgnorePadding(await handleOf(ctx, user.id))),
     attestationType: 'none',
     supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: own.map(asDescriptor),
@@ -137,15 +112,14 @@ export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Option
 
 /**
  * Stores the passkey created by the browser. The first second factor comes with recovery codes, shown once; null if
- * there are some already. Throws `enrolment_ended`, `passkey_refused`, `passkeys_unavailable`.
+ * there are some already. Throws `enrolment_ended`, `passkey_refused`, `passkeys_unavailable`, `too_many_passkeys`.
  */
 export async function addPasskey(
   c: Context,
   ctx: SignedInCtx,
   { name, response }: z.infer<typeof newPasskeySchema>,
 ): Promise<string[] | null> {
-  const { user, credential } = ctx.viewer
-  if (credential.kind !== 'session') throw new AppError('forbidden')
+  const { user } = ctx.viewer
   const party = demandParty(c, ctx)
   const challenge = await take(c, ctx, 'add', user.id)
   if (challenge === null) throw new AppError('enrolment_ended')
@@ -161,23 +135,29 @@ export async function addPasskey(
   const { credential: made, credentialDeviceType, credentialBackedUp } = verified.registrationInfo
   const { db } = ctx.store
   const use = randomToken()
-  const unchanged = isUnchanged(ctx.store, { userId: user.id, epoch: credential.session.epoch })
+  const adding = await beginAdding(ctx)
+  const hasRoom = sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, user.id)}) < ${MOST_PASSKEYS}`
   const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${encodeBase64urlNoPadding(made.publicKey)},
     ${made.counter}, ${credentialDeviceType === 'multiDevice' ? 1 : 0}, ${credentialBackedUp ? 1 : 0},
     ${JSON.stringify(response.response.transports ?? [])}, ${party.id}, ${use}, ${ctx.now()}, null
-    from ${users} where ${eq(users.id, user.id)} and ${unchanged}`
+    from ${users} where ${and(eq(users.id, user.id), adding.unchanged, hasRoom)}`
   const isNew = sql`exists (select 1 from ${passkeys} where ${passkeys.lastUse} = ${use})`
   const codes = codesForFirstFactor(ctx, user.id, isNew)
   await ctx.store.atomic([
     db.insert(passkeys).select(values).onConflictDoNothing(),
-    audit(ctx, 'second_factor_added', { factor: 'passkey', name }, { onlyIfChanged: true }),
+    ...factorChanged(ctx, 'second_factor_added', { factor: 'passkey', name }),
     ...codes.statements,
+    ...adding.statements(isNew),
   ])
   const stored = await db.select({ n: count() }).from(passkeys).where(eq(passkeys.lastUse, use)).get()
   const shown = await codes.read()
   // This passkey is already registered, or the session ended meanwhile. Another request may have used or removed it at
   // once: the codes that came with it are shown all the same.
-  if (stored?.n !== 1 && shown === null) throw new AppError('passkey_refused')
+  if (stored?.n !== 1 && shown === null) {
+    const isFull = (await countPasskeys(ctx, user.id)) >= MOST_PASSKEYS
+    throw new AppError(isFull ? 'too_many_passkeys' : 'passkey_refused')
+  }
+  await adding.finish(c)
   return shown
 }
 
@@ -192,7 +172,7 @@ export async function removePasskey(
   if (known === undefined) throw new AppError('factor_not_found')
   await ctx.store.atomic([
     ctx.store.db.delete(passkeys).where(own),
-    audit(ctx, 'second_factor_removed', { factor: 'passkey', name: known.name }, { onlyIfChanged: true }),
+    ...factorChanged(ctx, 'second_factor_removed', { factor: 'passkey', name: known.name }),
     ...also,
   ])
 }
@@ -208,12 +188,14 @@ export async function askForPasskey(
   userId: number | null,
 ): Promise<Options> {
   const party = demandParty(c, ctx)
-  const own = userId === null ? [] : await ownPasskeys(ctx, userId)
+  const own = userId === null ? [] : await ownPasskeys(ctx, userId, party)
+  if (userId !== null && own.length === 0) {
+    throw new AppError('passkeys_unavailable', 'You have no passkey for this host name')
+  }
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     allowCredentials: own.map(asDescriptor),
-    // Without a password, the passkey must have been unlocked.
-    userVerification: purpose === 'enter' ? 'required' : 'preferred',
+    userVerification: purpose === 'second' ? 'preferred' : 'required',
   })
   await handOut(c, ctx, purpose, userId, options.challenge)
   return { ...options }
@@ -243,7 +225,11 @@ export async function proveByPasskey(
     if (purpose === 'enter') await recordRefusedPasskey(ctx, row.userId, reason)
     return null
   }
-  if (challenge === null || (userId !== null && row.userId !== userId)) return refuse('wrong_passkey')
+  // Anybody can send that: it is counted, but not recorded.
+  if (challenge === null) return null
+  if ((userId !== null && row.userId !== userId) || !(await isOwnHandle(ctx, row.userId, response))) {
+    return refuse('wrong_passkey')
+  }
   const verified = await verifyAuthenticationResponse({
     response: asAssertion(response),
     expectedChallenge: challenge,
@@ -255,7 +241,8 @@ export async function proveByPasskey(
       // Compared below, where its meaning is known.
       counter: 0,
     },
-    requireUserVerification: purpose === 'enter',
+    // Only after a password is holding the passkey enough: otherwise it must have been unlocked.
+    requireUserVerification: purpose !== 'second',
   }).catch(() => null)
   if (verified?.verified !== true) return refuse('wrong_passkey')
   const { newCounter, credentialBackedUp } = verified.authenticationInfo
@@ -292,9 +279,40 @@ export async function recordRefusedPasskey(
   await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor })], 'lazily')
 }
 
-async function ownPasskeys({ store }: Ctx, userId: number) {
-  const { credentialId, transports } = passkeys
-  return store.db.select({ credentialId, transports }).from(passkeys).where(eq(passkeys.userId, userId)).all()
+/** Whether the passkey calls its account as this service does; security keys of the second step say nothing. */
+async function isOwnHandle(
+  { store }: Ctx,
+  userId: number,
+  { response: { userHandle } }: z.infer<typeof assertionSchema>,
+): Promise<boolean> {
+  if (userHandle == null || userHandle === '' || userHandle === oldHandle(userId)) return true
+  const row = await store.db.select().from(passkeyHandles).where(eq(passkeyHandles.userId, userId)).get()
+  return row?.handle === userHandle
+}
+
+/** In passkeys that were made before handles were random. */
+function oldHandle(userId: number): string {
+  return encodeBase64urlNoPadding(new TextEncoder().encode(`mesh:${userId}`))
+}
+
+/** Those that work at this address: a browser refuses passkeys of other hosts. */
+async function ownPasskeys({ store }: Ctx, userId: number, { id }: Party) {
+  const { credentialId, transports, rpId } = passkeys
+  const own = and(eq(passkeys.userId, userId), eq(rpId, id))
+  return store.db.select({ credentialId, transports }).from(passkeys).where(own).all()
+}
+
+async function countPasskeys({ store }: Ctx, userId: number): Promise<number> {
+  return store.db.$count(passkeys, eq(passkeys.userId, userId))
+}
+
+/** What new passkeys of this user call the account. */
+async function handleOf({ store }: Ctx, userId: number): Promise<string> {
+  const { db } = store
+  await db.insert(passkeyHandles).values({ userId, handle: randomToken() }).onConflictDoNothing().run()
+  const row = await db.select().from(passkeyHandles).where(eq(passkeyHandles.userId, userId)).get()
+  if (row === undefined) throw new AppError('unauthenticated')
+  return row.handle
 }
 
 function asDescriptor({ credentialId, transports }: { credentialId: string; transports: string[] }) {
@@ -334,6 +352,21 @@ async function handOut(
   setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
+/**
+ * Whose passkey an answer claims to come from, if this browser was asked for any user's passkey; null: nobody's, or the
+ * answer is worth nothing.
+ */
+export async function claimedOwner(
+  c: Context,
+  ctx: Ctx,
+  response: z.infer<typeof assertionSchema>,
+): Promise<number | null> {
+  const content = await presented(c, ctx)
+  if (content === null || !isValid(ctx, content, 'enter', null)) return null
+  const own = eq(passkeys.credentialId, response.id)
+  return (await ctx.store.db.select({ userId: passkeys.userId }).from(passkeys).where(own).get())?.userId ?? null
+}
+
 /** What the browser was asked for its passkey for; null: nothing. */
 export async function askedPurpose(c: Context, ctx: Ctx): Promise<string | null> {
   return (await presented(c, ctx))?.purpose ?? null
@@ -353,11 +386,19 @@ async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | nul
   if (content === null) return null
   const options = cookieOptions(c, ctx)
   deleteCookie(c, cookieName(options.secure), options)
-  const left = content.expiresAt - ctx.now()
-  const isOurs = content.purpose === purpose && content.userId === userId
-  if (!isOurs || left <= 0 || left > LIFETIME_MS) return null
+  if (!isValid(ctx, content, purpose, userId)) return null
   const { count: uses } = await ctx.sessions.hit(`passkey:used:${content.challenge}`, LIFETIME_MS, ctx.now())
   return uses === 1 ? content.challenge : null
+}
+
+function isValid(
+  { now }: Ctx,
+  content: z.infer<typeof challengeSchema>,
+  purpose: Purpose,
+  userId: number | null,
+): boolean {
+  const left = content.expiresAt - now()
+  return content.purpose === purpose && content.userId === userId && left > 0 && left <= LIFETIME_MS
 }
 
 function cookieName(secure: boolean): string {

@@ -3,12 +3,12 @@ import { alphabet, generateRandomString } from 'oslo/crypto'
 import * as z from 'zod'
 import { recoveryCodes } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
-import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
 import { sha256Hex } from '../sha256.ts'
 import { randomToken } from '../sessions/session-token.ts'
+import { factorChanged } from './changes.ts'
 import type { Proof } from './proof.ts'
 
 const HOW_MANY = 10
@@ -52,10 +52,11 @@ export function codesForFirstFactor(
   const codes = newCodes()
   const left = and(eq(recoveryCodes.userId, userId), isNull(recoveryCodes.usedBy))
   const hasNone = sql`not exists (select 1 from ${recoveryCodes} where ${left})`
+  const isFirst = sql`${isAdded} and ${hasNone}`
   return {
     statements: [
-      insertCodes(ctx, userId, codes, and(isAdded, hasNone)),
-      audit(ctx, 'recovery_codes_created', { codes: HOW_MANY }, { onlyIfChanged: true }),
+      ...factorChanged(ctx, 'recovery_codes_created', { codes: HOW_MANY }, isFirst),
+      insertCodes(ctx, userId, codes, isFirst),
     ],
     read: async () => {
       const first = and(eq(recoveryCodes.userId, userId), eq(recoveryCodes.codeHash, hashOf(userId, codes[0] ?? '')))
@@ -73,7 +74,7 @@ export async function renewCodes(ctx: SignedInCtx, hasFactor: SQL): Promise<stri
   await ctx.store.atomic([
     db.delete(recoveryCodes).where(and(eq(recoveryCodes.userId, id), hasFactor)),
     insertCodes(ctx, id, codes, hasFactor),
-    audit(ctx, 'recovery_codes_created', { codes: HOW_MANY }, { onlyIfChanged: true }),
+    ...factorChanged(ctx, 'recovery_codes_created', { codes: HOW_MANY }),
   ])
   const kept = and(eq(recoveryCodes.userId, id), eq(recoveryCodes.codeHash, hashOf(id, codes[0] ?? '')))
   const stored = await db.select({ id: recoveryCodes.id }).from(recoveryCodes).where(kept).get()

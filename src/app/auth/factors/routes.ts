@@ -5,10 +5,12 @@ import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { idParam, validate } from '../../http/validate.ts'
-import { requireFreshProof } from '../fresh-proof.ts'
-import { dismissReset, dropIdleCodes, factorsSchema, hasFactor, listFactors, removeTotp } from './factors.ts'
+import { requireFactorProof } from '../fresh-proof.ts'
+import { dismissReset, dropIdleCodes, factorsSchema, listFactors, removeTotp } from './factors.ts'
+import { hasFactor } from './has-factor.ts'
 import { addPasskey, beginPasskey, newPasskeySchema, optionsSchema, removePasskey } from './passkeys.ts'
 import { renewCodes } from './recovery-codes.ts'
+import { relyingParty } from './relying-party.ts'
 import { beginTotp, confirmTotp, totpCodeSchema } from './totp.ts'
 
 const codesField = z.array(z.string())
@@ -25,12 +27,12 @@ const confirmSchema = z.strictObject({
 /** The second factors of the caller. */
 export const factorRoutes = new Hono<AppEnv>()
   .get('/', requireEnrollingSession, answers('Your second factors', { 200: factorsSchema }), async (c) =>
-    c.json(await listFactors(c.var.ctx, c.var.ctx.viewer.user.id)),
+    c.json(await listFactors(c.var.ctx, c.var.ctx.viewer.user.id, relyingParty(c, c.var.ctx))),
   )
   .post(
     '/totp',
     requireEnrollingSession,
-    requireFreshProof,
+    requireFactorProof,
     requireLocalAuth,
     answers(
       'Start setting up an authenticator app. Nothing is stored until one of its codes is sent',
@@ -52,18 +54,18 @@ export const factorRoutes = new Hono<AppEnv>()
     '/totp/confirm',
     requireEnrollingSession,
     requireLocalAuth,
-    answers('Finish setting up an authenticator app; it replaces an earlier one', { 200: codesAnswer }, [
-      'wrong_code',
-      'enrolment_ended',
-      'local_auth_disabled',
-    ]),
+    answers(
+      'Finish setting up an authenticator app; it replaces an earlier one. With your first second factor your other sessions end',
+      { 200: codesAnswer },
+      ['wrong_code', 'enrolment_ended', 'local_auth_disabled'],
+    ),
     validate('json', confirmSchema),
-    async (c) => c.json({ recoveryCodes: await confirmTotp(c.var.ctx, c.req.valid('json')) }),
+    async (c) => c.json({ recoveryCodes: await confirmTotp(c, c.var.ctx, c.req.valid('json')) }),
   )
   .delete(
     '/totp',
     requireEnrollingSession,
-    requireFreshProof,
+    requireFactorProof,
     answers('Remove your authenticator app', { 204: null }, ['factor_not_found']),
     async (c) => {
       await removeTotp(c.var.ctx)
@@ -73,7 +75,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .post(
     '/passkeys/options',
     requireEnrollingSession,
-    requireFreshProof,
+    requireFactorProof,
     requireLocalAuth,
     answers('Options for creating a passkey in the browser', { 200: optionsSchema }, [
       'local_auth_disabled',
@@ -90,19 +92,18 @@ export const factorRoutes = new Hono<AppEnv>()
     '/passkeys',
     requireEnrollingSession,
     requireLocalAuth,
-    answers('Store the passkey created by the browser', { 200: codesAnswer }, [
-      'enrolment_ended',
-      'passkey_refused',
-      'passkeys_unavailable',
-      'local_auth_disabled',
-    ]),
+    answers(
+      'Store the passkey created by the browser. With your first second factor your other sessions end',
+      { 200: codesAnswer },
+      ['enrolment_ended', 'passkey_refused', 'passkeys_unavailable', 'too_many_passkeys', 'local_auth_disabled'],
+    ),
     validate('json', newPasskeySchema),
     async (c) => c.json({ recoveryCodes: await addPasskey(c, c.var.ctx, c.req.valid('json')) }),
   )
   .delete(
     '/passkeys/:id',
     requireEnrollingSession,
-    requireFreshProof,
+    requireFactorProof,
     answers('Remove one of your passkeys', { 204: null }, ['factor_not_found']),
     validate('param', idParam),
     async (c) => {
@@ -114,7 +115,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .post(
     '/recovery-codes',
     requireEnrollingSession,
-    requireFreshProof,
+    requireFactorProof,
     answers(
       'Create ten new recovery codes. The earlier ones become invalid',
       { 200: z.object({ recoveryCodes: codesField }) },

@@ -11,6 +11,7 @@ import { findKnownBrowser } from '../local/known-browser.ts'
 import { attemptCode, type RefusedLimit } from '../local/login-limiter.ts'
 import { countCode, endAttempt, type FactorAttempt, findAttempt } from './attempts.ts'
 import type { Proof } from './proof.ts'
+import { releaseTokens } from '../tokens/hold.ts'
 import { type CheckedUser, isUnchanged } from './unchanged.ts'
 
 /** The attempt that waits for a second factor in this browser. Throws `attempt_ended`. */
@@ -53,34 +54,50 @@ export async function finishAttempt(
   }
   await endAttempt(c, ctx, attempt)
   if (user.isAdmin) ctx.disk?.makeRoom()
-  const signedIn = await claimSignIn(ctx, attempt, proof, { actor })
+  const signedIn = await claimSignIn(ctx, attempt, proof, { actor, isNewBrowser: browser === null })
   if (!signedIn) throw new AppError('attempt_ended')
   return { userId, epoch: attempt.epoch }
 }
 
 /**
- * Uses up a proof for a sign-in; false if another request was faster, or the user has changed since the check began.
+ * Uses up a proof for a sign-in, after a password or `isAlone`; false if another request was faster, or the user has changed since the check began.
  */
 export async function claimSignIn(
   ctx: Ctx,
   user: CheckedUser,
   proof: Proof,
-  { actor }: { readonly actor: { readonly id: number; readonly username: string } },
+  {
+    actor,
+    isNewBrowser,
+    isAlone = false,
+  }: {
+    readonly actor: { readonly id: number; readonly username: string }
+    readonly isNewBrowser: boolean
+    readonly isAlone?: boolean
+  },
 ): Promise<boolean> {
   const unchanged = isUnchanged(ctx.store, user)
   const { db } = ctx.store
+  const signedInAt = ctx.now()
   await ctx.store.atomic([
     proof.claim(unchanged),
     db
       .update(users)
-      .set({ lastLoginAt: ctx.now() })
+      .set({ lastLoginAt: signedInAt })
       .where(and(eq(users.id, user.userId), proof.isClaimed)),
     audit(
       ctx,
       'login_success',
-      { provider: 'local', factor: proof.factor, ...browserDetails(ctx) },
+      {
+        provider: 'local',
+        factor: proof.factor,
+        ...(isAlone && { alone: true }),
+        ...browserDetails(ctx),
+        ...(isNewBrowser && { newBrowser: true }),
+      },
       { actor, onlyIfChanged: true },
     ),
+    ...releaseTokens(ctx, actor, signedInAt),
   ])
   const won = await db
     .select({ id: users.id })

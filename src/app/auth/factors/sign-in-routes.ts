@@ -7,7 +7,8 @@ import { anyone, requireLocalAuth } from '../../http/access.ts'
 import type { AppEnv, Ctx } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { validate } from '../../http/validate.ts'
-import { rememberBrowser } from '../local/known-browser.ts'
+import { findKnownBrowserOf, rememberBrowser } from '../local/known-browser.ts'
+import { attemptPasskey } from '../local/login-limiter.ts'
 import { startSession } from '../sessions/sessions.ts'
 import { signedInAnswer, signedInSchema } from '../viewer.ts'
 import { findAttempt } from './attempts.ts'
@@ -15,6 +16,7 @@ import {
   askedPurpose,
   askForPasskey,
   assertionSchema,
+  claimedOwner,
   optionsSchema,
   proveByPasskey,
   recordRefusedPasskey,
@@ -98,8 +100,20 @@ export const factorSignInRoutes = new Hono<AppEnv>()
     },
   )
 
-/** A user who unlocked their passkey needs no password. Throws `passkey_refused`. */
+/** A user who unlocked their passkey needs no password. Throws `passkey_refused`, `rate_limited`. */
 async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof assertionSchema>): Promise<CheckedUser> {
+  const owner = await claimedOwner(c, ctx, response)
+  const browser = owner === null ? null : await findKnownBrowserOf(c, ctx, owner)
+  const checked = await attemptPasskey(ctx, { owner, browser }, () => claimByPasskey(c, ctx, response))
+  if (checked === null) throw new AppError('passkey_refused')
+  return checked
+}
+
+async function claimByPasskey(
+  c: Context,
+  ctx: Ctx,
+  response: z.infer<typeof assertionSchema>,
+): Promise<CheckedUser | null> {
   const used = await proveByPasskey(c, ctx, 'enter', null, response)
   const { id, username, epoch, isActive, authProvider } = {
     id: users.id,
@@ -116,18 +130,18 @@ async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof ass
           .from(users)
           .where(eq(users.id, used.userId))
           .get()
-  if (used === null || user === undefined) throw new AppError('passkey_refused')
+  if (used === null || user === undefined) return null
   if (!user.isActive || user.authProvider !== 'local') {
     await recordRefusedPasskey(ctx, user.id, 'user_inactive')
-    throw new AppError('passkey_refused')
+    return null
   }
   const checked = { userId: user.id, epoch: user.epoch }
-  if (!(await claimSignIn(ctx, checked, used.proof, { actor: user }))) throw new AppError('passkey_refused')
-  return checked
+  const isNewBrowser = (await findKnownBrowserOf(c, ctx, user.id)) === null
+  return (await claimSignIn(ctx, checked, used.proof, { actor: user, isNewBrowser, isAlone: true })) ? checked : null
 }
 
 async function enter(c: Context, ctx: Ctx, { userId, epoch }: CheckedUser) {
-  await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors: 2 })
+  await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors: 2, factorAt: ctx.now() })
   await rememberBrowser(c, ctx, userId)
   return signedInAnswer(ctx, userId)
 }

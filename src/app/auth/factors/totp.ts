@@ -1,20 +1,21 @@
 import { constantTimeEqual } from '@oslojs/crypto/subtle'
 import { decodeHex, encodeBase32UpperCaseNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
 import { and, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm'
+import type { Context } from 'hono'
 import { TimeSpan } from 'oslo'
 import { createTOTPKeyURI, generateHOTP } from 'oslo/otp'
 import * as z from 'zod'
 import { totpFactors, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
-import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { seal, unseal } from '../sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
+import { beginAdding } from './adding.ts'
+import { factorChanged } from './changes.ts'
 import type { Proof } from './proof.ts'
 import { codesForFirstFactor } from './recovery-codes.ts'
-import { isUnchanged } from './unchanged.ts'
 
 const ISSUER = 'Mesh Monitoring Service'
 /** RFC 4226, section 4: as long as the hash. */
@@ -68,6 +69,7 @@ function sessionEpoch({ viewer }: SignedInCtx): number {
  * recovery codes, shown once; null if there are some already. Throws `wrong_code`, `enrolment_ended`.
  */
 export async function confirmTotp(
+  c: Context,
   ctx: SignedInCtx,
   input: { readonly enrolment: string; readonly code: string },
 ): Promise<string[] | null> {
@@ -81,27 +83,28 @@ export async function confirmTotp(
   }
   const step = await findStep(decodeHex(content.seed), input.code, now)
   if (step === null) throw new AppError('wrong_code')
-  const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(user.id), content.seed)
+  const sealed = await seal(ctx.config.SESSION_SECRET, seedLabel(user.id), content.seed)
   // Works only once, like its code.
   const { count } = await ctx.sessions.hit(`factor:enrolment:${hashToken(input.enrolment)}`, ENROLMENT_MS, now)
   if (count > 1) throw new AppError('enrolment_ended')
   const use = randomToken()
   const { db } = ctx.store
-  const unchanged = isUnchanged(ctx.store, { userId: user.id, epoch: content.epoch })
+  const adding = await beginAdding(ctx)
   const isNew = sql`exists (select 1 from ${totpFactors} where ${eq(totpFactors.lastUse, use)})`
   const codes = codesForFirstFactor(ctx, user.id, isNew)
   await ctx.store.atomic([
     db
       .insert(totpFactors)
       .select(
-        sql`select ${users.id}, ${sealed}, ${step}, ${use}, ${now}, null from ${users} where ${eq(users.id, user.id)} and ${unchanged}`,
+        sql`select ${users.id}, ${sealed}, ${step}, ${use}, ${now}, null from ${users} where ${and(eq(users.id, user.id), adding.unchanged)}`,
       )
       .onConflictDoUpdate({
         target: totpFactors.userId,
         set: { seed: sealed, lastStep: step, lastUse: use, createdAt: now, lastUsedAt: null },
       }),
-    audit(ctx, 'second_factor_added', { factor: 'totp' }, { onlyIfChanged: true }),
+    ...factorChanged(ctx, 'second_factor_added', { factor: 'totp' }),
     ...codes.statements,
+    ...adding.statements(isNew),
   ])
   const after = await db
     .select({ use: totpFactors.lastUse })
@@ -112,6 +115,7 @@ export async function confirmTotp(
   // Another app may have replaced this one at the same instant: the codes that came with this one are valid, and nobody
   // else is shown them.
   if (after?.use !== use && shown === null) throw new AppError('enrolment_ended')
+  await adding.finish(c)
   return shown
 }
 
@@ -147,12 +151,12 @@ export async function isSeedReadable(ctx: Pick<Ctx, 'config'>, userId: number, s
 }
 
 async function openSeed({ config }: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<Uint8Array | null> {
-  const opened = await unseal(config.SESSION_SECRET, labelOf(userId), sealed)
+  const opened = await unseal(config.SESSION_SECRET, seedLabel(userId), sealed)
   return opened === null ? null : decodeHex(opened)
 }
 
 /** A seed that is moved to another user's row cannot be decrypted. */
-function labelOf(userId: number): string {
+export function seedLabel(userId: number): string {
   return `${SEED_LABEL}:${userId}`
 }
 

@@ -28,8 +28,22 @@ export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): 
   const content = await presented(c, ctx)
   if (content === null) return null
   const user = await findUserByName(ctx.store, username)
-  if (user === null || !content.userIds.includes(user.id)) return null
-  return { userId: user.id, nonce: content.nonce }
+  return user === null ? null : knownOf(content, user.id)
+}
+
+/** As `findKnownBrowser`, about the user with this ID. */
+export async function findKnownBrowserOf(c: Context, ctx: Ctx, userId: number): Promise<KnownBrowser | null> {
+  const content = await presented(c, ctx)
+  return content === null ? null : knownOf(content, userId)
+}
+
+function knownOf({ userIds, nonce }: Content, userId: number): KnownBrowser | null {
+  return userIds.includes(userId) ? { userId, nonce } : null
+}
+
+/** The users who have signed in in the request's browser. Takes as long for anybody. */
+export async function knownUsers(c: Context, ctx: Ctx): Promise<readonly number[]> {
+  return (await presented(c, ctx))?.userIds ?? []
 }
 
 /** Marks the browser as one in which this user has signed in. Sets the cookie. */

@@ -29,10 +29,15 @@ const keys = {
   browsersOf: (userId: number | '%d') => `login:browser:${userId}:`,
   browsers: (userId: number | '%d') => `login:browsers:${userId}`,
   password: (userId: number | '%d') => `password:user:${userId}`,
+  proof: (userId: number | '%d') => `proof:user:${userId}`,
   code: (userId: number | '%d') => `code:user:${userId}`,
   codeBrowser: ({ userId, nonce }: KnownBrowser) => `code:browser:${userId}:${nonce}`,
   codeBrowsersOf: (userId: number | '%d') => `code:browser:${userId}:`,
   codeBrowsers: (userId: number | '%d') => `code:browsers:${userId}`,
+  passkey: (userId: number | '%d') => `passkey:user:${userId}`,
+  passkeyBrowser: ({ userId, nonce }: KnownBrowser) => `passkey:browser:${userId}:${nonce}`,
+  passkeyBrowsersOf: (userId: number | '%d') => `passkey:browser:${userId}:`,
+  passkeyBrowsers: (userId: number | '%d') => `passkey:browsers:${userId}`,
 }
 const ADDRESSES = 'login:address:'
 const refusedKey = (key: string) => `refused:${key}`
@@ -66,8 +71,17 @@ export async function attemptLogin<R, T>(
  * count there.
  */
 export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
+  return attemptOf(ctx, keys.password(userId), check)
+}
+
+/** As `attemptPassword`, for a second factor of a signed-in user. A right password does not clear its count. */
+export async function attemptProof<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
+  return attemptOf(ctx, keys.proof(userId), check)
+}
+
+async function attemptOf<T>(ctx: Ctx, key: string, check: () => Promise<T | null>): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
-  return counted(ctx, [{ key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }], check)
+  return counted(ctx, [{ key, most, forgiven: 'all', onRefused: async () => {} }], check)
 }
 
 /**
@@ -84,12 +98,37 @@ export async function attemptCode<T>(
   return counted(ctx, limitsOf(ctx, { account: keys.code(userId), known }, onRefused), check)
 }
 
-/** Clears all wrong codes of a user. */
+/**
+ * As `attemptLogin`, for a passkey without a password; `owner` is whose passkey signs a challenge of this service. Without
+ * one nothing can be guessed, and only the address counts.
+ */
+export async function attemptPasskey<T>(
+  ctx: Ctx,
+  { owner, browser }: { readonly owner: number | null; readonly browser: KnownBrowser | null },
+  check: () => Promise<T | null>,
+): Promise<T | null> {
+  const known = browser && { own: keys.passkeyBrowser(browser), all: keys.passkeyBrowsers(browser.userId) }
+  const account = owner === null ? null : keys.passkey(owner)
+  const onRefused = async (limit: RefusedLimit) => {
+    ctx.log.warn('Sign-ins by passkey are refused: too many have failed', {
+      requestId: ctx.requestId,
+      limit,
+      ip: ctx.ip,
+    })
+  }
+  return counted(ctx, limitsOf(ctx, { account, known }, onRefused), check)
+}
+
+/** Clears all wrong codes and passkeys of a user. */
 export async function forgiveCodes({ sessions }: Ctx, userId: number): Promise<void> {
+  await sessions.forgive(keys.proof(userId), 'all')
   await sessions.forgive(keys.code(userId), 'all')
   await sessions.forgive(refusedKey(keys.code(userId)), 'all')
   await sessions.forgive(keys.codeBrowsers(userId), 'all')
   await sessions.clear(keys.codeBrowsersOf(userId))
+  await sessions.forgive(keys.passkey(userId), 'all')
+  await sessions.forgive(keys.passkeyBrowsers(userId), 'all')
+  await sessions.clear(keys.passkeyBrowsersOf(userId))
 }
 
 /** Clears all failed attempts at a user's password and second factor. */
@@ -126,14 +165,18 @@ export function forgiveInDatabase(
       eq(key, refusedKey(keys.account(username))),
       eq(key, ofUser(keys.browsers)),
       eq(key, ofUser(keys.password)),
+      eq(key, ofUser(keys.proof)),
       eq(key, ofUser(keys.code)),
       eq(key, ofUser(keys.codeBrowsers)),
+      eq(key, ofUser(keys.passkey)),
+      eq(key, ofUser(keys.passkeyBrowsers)),
       eq(
         key,
         ofUser((id) => refusedKey(keys.code(id))),
       ),
       begins(ofUser(keys.browsersOf)),
       begins(ofUser(keys.codeBrowsersOf)),
+      begins(ofUser(keys.passkeyBrowsersOf)),
       begins(ADDRESSES),
       begins(refusedKey(ADDRESSES)),
     ),
@@ -148,7 +191,10 @@ type Limit = {
 }
 
 /** The keys of those whose attempts are counted together; `known`: of a known browser, and of all of the same user. */
-type Counted = { readonly account: string; readonly known: { readonly own: string; readonly all: string } | null }
+type Counted = {
+  readonly account: string | null
+  readonly known: { readonly own: string; readonly all: string } | null
+}
 
 function limitsOf(ctx: Ctx, { account, known }: Counted, onRefused: (limit: RefusedLimit) => Promise<void>): Limit[] {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
@@ -159,7 +205,7 @@ function limitsOf(ctx: Ctx, { account, known }: Counted, onRefused: (limit: Refu
     return [limit('browsers', known.all, 'one', BROWSERS_FACTOR), limit('browser', known.own, 'all')]
   }
   const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
-  return [...address, limit('account', account, 'all')]
+  return [...address, ...(account === null ? [] : [limit('account', account, 'all')])]
 }
 
 /** `check` gets the rows of `reading`, or null if counting brought none. */

@@ -7,8 +7,11 @@ import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
 import { browserDetails } from '../browser.ts'
-import { hasFactor, hasSecondFactor, listSecondFactors } from '../factors/factors.ts'
+import { listSecondFactors } from '../factors/factors.ts'
+import { hasFactor, hasSecondFactor } from '../factors/has-factor.ts'
+import type { Party } from '../factors/relying-party.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
+import { releaseTokens } from '../tokens/hold.ts'
 import { type signedInSchema, signInBy } from '../viewer.ts'
 import { attemptLogin, attemptPassword, type KnownBrowser, type RefusedLimit } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
@@ -48,12 +51,12 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
- * time and get the same answer as a wrong password. Throws `rate_limited`.
+ * time and get the same answer as a wrong password. `party` is where passkeys would be used. Throws `rate_limited`.
  */
 export async function signIn(
   ctx: Ctx,
   { username, password }: { readonly username: string; readonly password: string },
-  browser: KnownBrowser | null,
+  { browser, party }: { readonly browser: KnownBrowser | null; readonly party: Party | null },
 ): Promise<SignIn> {
   const turn = browser === null ? 'stranger' : 'known'
   const reading = { select: queries(ctx.store).localByName, values: { username } }
@@ -68,23 +71,25 @@ export async function signIn(
   const renewed = await renewHash(ctx.passwords, password, user.hash)
   // A deactivation or a new password during the check wins.
   const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
-  const factors = user.hasFactor ? await listSecondFactors(ctx, user.id) : []
+  const factors = user.hasFactor ? await listSecondFactors(ctx, user.id, party) : []
   if (factors.length > 0) {
     if (renewed !== null) await ctx.store.db.update(users).set({ passwordHash: renewed }).where(unchanged).run()
     return { kind: 'half', userId: user.id, epoch: user.epoch, factors }
   }
+  const signedInAt = ctx.now()
   const answer = await signInBy(ctx, user, [
     ctx.store.db
       .update(users)
-      .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
+      .set({ lastLoginAt: signedInAt, ...(renewed !== null && { passwordHash: renewed }) })
       // A second factor that was added during the check is asked for.
       .where(and(unchanged, not(hasFactor(user.id)))),
     audit(
       ctx,
       'login_success',
-      { provider: 'local', ...browserDetails(ctx) },
+      { provider: 'local', ...browserDetails(ctx), ...(browser === null && { newBrowser: true }) },
       { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
     ),
+    ...releaseTokens(ctx, user, signedInAt),
   ])
   return answer === null ? refuse(ctx, username) : { kind: 'signed-in', userId: user.id, epoch: user.epoch, answer }
 }
@@ -131,7 +136,7 @@ function attemptedName(username: string): string {
 }
 
 /**
- * Changes the viewer's own password: all sessions end, API tokens as well if asked, and the caller gets a new session by
+ * Changes the viewer's own password: all sessions end, API tokens as well if asked, and the caller's must continue at
  * `epoch`.
  * Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
  */
@@ -175,6 +180,7 @@ export async function changePassword(
   ])
   const after = await ctx.store.db.select({ epoch: users.sessionEpoch }).from(users).where(ours).get()
   if (after === undefined) throw new AppError('wrong_password')
-  await ctx.sessions.removeForUser(id)
+  const { credential } = ctx.viewer
+  await ctx.sessions.removeForUser(id, credential.kind === 'session' ? credential.session.tokenHash : undefined)
   return after
 }

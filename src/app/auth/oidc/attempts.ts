@@ -28,6 +28,8 @@ export type Attempt = AttemptSecrets & {
   readonly issuer: string
   readonly returnTo: string
   readonly askedSince: number | null
+  /** The user who proves again who they are; null: nobody. */
+  readonly again: number | null
   /** The user whose account is to be linked; null: none. */
   readonly link: number | null
   /** Hash of the token of an invitation; null: none. */
@@ -40,6 +42,7 @@ const sealedSchema = z.strictObject({
   returnTo: z.string(),
   /** The provider must have asked the user since this time, in ms; null: at any time. */
   askedSince: z.number().nullable().default(null),
+  again: z.number().nullable().default(null),
   link: z.number().nullable().default(null),
   invitation: z.string().nullable().default(null),
   expiresAt: z.number(),

@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, isNull, lt, max, or } from 'drizzle-orm'
-import { providerLogouts, providerSessions, users } from '../../../db/schema.ts'
+import { providerCutoffs, providerLogouts, providerSessions, users } from '../../../db/schema.ts'
 import { audit, SYSTEM } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -8,7 +8,7 @@ import { seal, unseal } from '../sealing.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import { OidcFailure } from './failure.ts'
 import { issuerIn } from './protocol/logout-token.ts'
-import type { EndedSession, Identity } from './provider.ts'
+import type { EndedSession, Identity, Provider } from './provider.ts'
 import { findAccount } from './users.ts'
 
 /** A longer ID token would make a URL that servers refuse. */
@@ -17,7 +17,11 @@ const MAX_HINT_LENGTH = 4000
 /** A logout token is valid for less than this. */
 const REPLAY_MS = 30 * MINUTE_MS
 
-const labelOf = (tokenHash: string) => `id-token:${tokenHash}`
+/** The most that ending the sessions of a token takes. */
+const ENDING_MS = MINUTE_MS
+
+/** Under which the ID token of a session is sealed. */
+export const idTokenLabel = (tokenHash: string) => `id-token:${tokenHash}`
 
 /** Stores what ends a session on both sides: the provider's ID of it, and the ID token, sealed, as a hint. */
 export async function noteProviderSession(
@@ -32,10 +36,33 @@ export async function noteProviderSession(
     userId,
     issuer,
     sid,
-    idToken: hint === null ? null : await seal(ctx.config.SESSION_SECRET, labelOf(tokenHash), hint),
+    idToken: hint === null ? null : await seal(ctx.config.SESSION_SECRET, idTokenLabel(tokenHash), hint),
     createdAt: ctx.now(),
   }
   await ctx.store.db.insert(providerSessions).values(values).onConflictDoNothing().run()
+}
+
+/**
+ * Moves what ends a session on both sides to the session that replaces it; `since` is the number of the latest logout
+ * before that. Throws an `OidcFailure` if the provider has ended it.
+ */
+export async function moveProviderSession(
+  ctx: Ctx,
+  from: string,
+  to: string,
+  { subject, since }: { readonly subject: string; readonly since: number },
+): Promise<void> {
+  const { db } = ctx.store
+  const secrets = ctx.config.SESSION_SECRET
+  const row = await db.select().from(providerSessions).where(eq(providerSessions.tokenHash, from)).get()
+  if (row === undefined) return
+  const hint = row.idToken === null ? null : await unseal(secrets, idTokenLabel(from), row.idToken)
+  const idToken = hint === null ? null : await seal(secrets, idTokenLabel(to), hint)
+  await ctx.store.atomic([
+    db.insert(providerSessions).values({ ...row, tokenHash: to, idToken }),
+    db.delete(providerSessions).where(eq(providerSessions.tokenHash, from)),
+  ])
+  await refuseEndedSession(ctx, to, { identity: { issuer: row.issuer, sid: row.sid, subject }, since })
 }
 
 /** The number of the latest logout. A sign-in reads it before the provider says who signs in. */
@@ -54,7 +81,7 @@ export async function latestLogout({ store }: Ctx): Promise<number> {
 export async function refuseEndedSession(
   ctx: Ctx,
   tokenHash: string,
-  { identity, since }: { readonly identity: Identity; readonly since: number },
+  { identity, since }: { readonly identity: Pick<Identity, 'issuer' | 'sid' | 'subject'>; readonly since: number },
 ): Promise<void> {
   const { db } = ctx.store
   const { id, issuer, sid, subject } = providerLogouts
@@ -94,7 +121,7 @@ async function takeHint({ store, config, log }: Ctx, tokenHash: string): Promise
     const row = await store.db.select({ sealed: providerSessions.idToken }).from(providerSessions).where(mine).get()
     if (row === undefined) return null
     await store.db.delete(providerSessions).where(mine).run()
-    return row.sealed === null ? null : await unseal(config.SESSION_SECRET, labelOf(tokenHash), row.sealed)
+    return row.sealed === null ? null : await unseal(config.SESSION_SECRET, idTokenLabel(tokenHash), row.sealed)
   } catch (error) {
     // If the database is read-only, the user is signed out nevertheless.
     log.warn('The stored data of a session at the provider cannot be read', { error })
@@ -114,25 +141,46 @@ export async function endByProvider(ctx: Ctx, token: string): Promise<void> {
   const ended = await provider.checkLogout(token).catch((error: unknown) => {
     throw error instanceof OidcFailure ? refused() : error
   })
-  const { count } = await ctx.sessions.hit(
-    `oidc:logout:${hashToken(`${provider.issuer} ${ended.id}`)}`,
-    REPLAY_MS,
-    ctx.now(),
+  const tokenHash = hashToken(`${provider.issuer} ${ended.id}`)
+  // Of several at one instant one ends the sessions. It holds the token only for as long as that takes.
+  const key = `oidc:logout:${tokenHash}`
+  const { count } = await ctx.sessions.hit(key, ENDING_MS, ctx.now())
+  if (count > 1 || (await isUsedUp(ctx, tokenHash))) throw refused()
+  try {
+    await endSessions(ctx, provider, { ...ended, tokenHash })
+  } catch (error) {
+    // The provider may send it again, at once if the count can be taken back.
+    await ctx.sessions.forgive(key, 'all').catch(() => null)
+    throw error
+  }
+}
+
+async function isUsedUp({ store }: Ctx, tokenHash: string): Promise<boolean> {
+  const used = and(eq(providerLogouts.tokenHash, tokenHash), eq(providerLogouts.isDone, true))
+  return (
+    (await store.db.select({ id: providerLogouts.id }).from(providerLogouts).where(used).limit(1).get()) !== undefined
   )
-  if (count > 1) throw refused()
-  await endSessions(ctx, provider.issuer, ended)
 }
 
 function refused(): AppError {
   return new AppError('invalid_request', 'This logout token is not valid')
 }
 
-async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSession): Promise<void> {
+async function endSessions(
+  ctx: Ctx,
+  provider: Provider,
+  { sid, subject, tokenHash: logout }: EndedSession & { readonly tokenHash: string },
+): Promise<void> {
   const { db } = ctx.store
+  const { issuer } = provider
   // Before looking for sessions, so that one which is stored later finds this.
-  await db.insert(providerLogouts).values({ issuer, sid, subject, createdAt: ctx.now() }).run()
+  await db.insert(providerLogouts).values({ issuer, sid, subject, createdAt: ctx.now(), tokenHash: logout }).run()
+  const isDone = db.update(providerLogouts).set({ isDone: true }).where(eq(providerLogouts.tokenHash, logout))
   const owner = subject === null ? null : await findAccount(ctx.store, { issuer, subject })
-  if (subject !== null && owner === null) return
+  if (subject !== null && owner === null) {
+    await isDone.run()
+    return
+  }
   const named = and(
     eq(providerSessions.issuer, issuer),
     sid === null ? undefined : eq(providerSessions.sid, sid),
@@ -151,16 +199,16 @@ async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSess
     if (await ctx.sessions.remove(hash)) counts.set(id, (counts.get(id) ?? 0) + 1)
     await db.delete(providerSessions).where(eq(tokenHash, hash)).run()
   }
-  if (counts.size === 0) return
   const who = await db
     .select({ id: users.id, username: users.username })
     .from(users)
     .where(inArray(users.id, [...counts.keys()]))
     .all()
-  for (const { id, username } of who) {
-    const details = { userId: id, username, by: 'the OpenID provider', sessions: counts.get(id) }
-    await ctx.store.atomic([audit(ctx, 'session_revoked', details, { actor: SYSTEM })])
-  }
+  const entries = who.map(({ id: userId, username }) => {
+    const by = { by: 'the OpenID provider', providerId: provider.settings.id }
+    return audit(ctx, 'session_revoked', { userId, username, ...by, sessions: counts.get(userId) }, { actor: SYSTEM })
+  })
+  await ctx.store.atomic([isDone, ...entries])
 }
 
 /** Deletes the data of sessions that have expired, and of logouts that no sign-in under way can have missed. */
@@ -171,6 +219,7 @@ export async function sweepProviderSessions({
 }: Pick<Ctx, 'store' | 'config' | 'now'>): Promise<void> {
   const oldest = now() - config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
   await store.db.delete(providerSessions).where(lt(providerSessions.createdAt, oldest)).run()
+  await store.db.delete(providerCutoffs).where(lt(providerCutoffs.endedAt, oldest)).run()
   await store.db
     .delete(providerLogouts)
     .where(lt(providerLogouts.createdAt, now() - REPLAY_MS))

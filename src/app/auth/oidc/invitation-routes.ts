@@ -7,6 +7,8 @@ import { answers } from '../../http/describe.ts'
 import { timeField } from '../../http/fields.ts'
 import { idParam, validate } from '../../http/validate.ts'
 import { userSchema } from '../../users/user.ts'
+import { getUser } from '../../users/users.ts'
+import { inviteByMail, isInvitable } from '../mail/local-invitations.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
 import { unlinkUser } from './links.ts'
 import { providerRoleSchema, readProviderRole } from './provider-role.ts'
@@ -20,7 +22,9 @@ import {
   withdrawInvitation,
 } from './invitations.ts'
 
-const openInvitation = z.object({ createdAt: timeField, expiresAt: timeField }).nullable()
+const openInvitation = z
+  .object({ createdAt: timeField, expiresAt: timeField, sentTo: z.string().nullable() })
+  .nullable()
 
 /** The public address of this service. */
 function siteOf(c: Context<SignedIn>): string {
@@ -50,27 +54,46 @@ export const invitationRoutes = new Hono<AppEnv>()
     answers(
       'Whether a prepared account has an open link, without the link itself',
       {
-        200: z.object({ invitation: openInvitation }),
+        200: z.object({
+          invitation: openInvitation,
+          byMail: z.boolean().describe('Whether the user can be invited by e-mail: local, without a password'),
+        }),
       },
       ['user_not_found'],
     ),
     validate('param', idParam),
-    async (c) => c.json({ invitation: await readInvitation(c.var.ctx, c.req.valid('param').id) }),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      return c.json({ invitation: await readInvitation(ctx, id), byMail: await isInvitable(ctx, id) })
+    },
   )
   .post(
     '/:id/invitation',
     requireAdmin,
     requireFreshProof,
     answers(
-      'Create a new link to a prepared account that nobody has taken over. It works once, and replaces an earlier one',
+      'Create a new link to a prepared account that nobody has taken over, or send one to a local user who has no password yet. It works once, and replaces an earlier one',
       { 200: z.object({ invitation: invitationSchema }) },
-      ['user_not_found', 'user_inactive', 'identity_taken', 'oidc_disabled'],
+      [
+        'user_not_found',
+        'user_inactive',
+        'identity_taken',
+        'oidc_disabled',
+        'has_signed_in',
+        'email_required',
+        'account_mail_disabled',
+        'rate_limited',
+      ],
     ),
     validate('param', idParam),
     validate('json', invitationBody),
     async (c) => {
       const { id } = c.req.valid('param')
-      return c.json({ invitation: await inviteUser(c.var.ctx, id, c.req.valid('json'), siteOf(c)) })
+      const { ctx } = c.var
+      const { authProvider } = await getUser(ctx.store, id)
+      if (authProvider === 'local') return c.json({ invitation: await inviteByMail(ctx, id) })
+      return c.json({ invitation: await inviteUser(ctx, id, c.req.valid('json'), siteOf(c)) })
     },
   )
   .delete(

@@ -24,8 +24,9 @@ import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../
 import { DAY_MS } from '../../../shared/time.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { OidcFailure } from './failure.ts'
+import { endInvitationTo, mayMakerInvite } from './invitation-ends.ts'
 import { isSubject } from './protocol/claims.ts'
-import type { Identity } from './provider.ts'
+import { type Identity, providerIdOf } from './provider.ts'
 import { findAccount } from './users.ts'
 
 const LIFETIME_DAYS = 7
@@ -66,7 +67,13 @@ export const preparedUserSchema = wholeForAdmins(
 
 export const invitationSchema = z
   .object({
-    url: z.string().describe('The link, shown once: the first user who opens it and signs in gets the account'),
+    url: z
+      .string()
+      .nullable()
+      .describe(
+        'The link, shown once: the first user who opens it and signs in gets the account. Null: it was sent by e-mail',
+      ),
+    sentTo: z.string().nullable().describe('The address to which the link was sent; null: hand it over yourself'),
     expiresAt: timeField,
   })
   .meta({ id: 'Invitation' })
@@ -111,6 +118,7 @@ export async function prepareUser(
         userId: id,
         issuer,
         subject,
+        providerId: providerIdOf(ctx, issuer),
         ...(given !== undefined && { permissions }),
         ...(scope !== undefined && { scope }),
       }),
@@ -141,33 +149,44 @@ function isIdentityTaken(error: unknown): boolean {
   return false
 }
 
-type NewInvitation = { readonly tokenHash: string; readonly invitation: Invitation }
+export type NewInvitation = { readonly tokenHash: string; readonly invitation: Invitation }
 
 function newInvitation(ctx: SignedInCtx, expiresInDays: number, site: string): NewInvitation {
   const token = randomToken()
   const url = `${site}/login?invitation=${token}`
-  return { tokenHash: hashToken(token), invitation: { url, expiresAt: ctx.now() + expiresInDays * DAY_MS } }
+  return {
+    tokenHash: hashToken(token),
+    invitation: { url, sentTo: null, expiresAt: ctx.now() + expiresInDays * DAY_MS },
+  }
 }
 
 /** It replaces an earlier one of the same user. */
-function insertInvitation(
+export function insertInvitation(
   { store, viewer, now }: SignedInCtx,
   userId: ReturnType<typeof userIdByName> | number,
-  { tokenHash, invitation: { expiresAt } }: NewInvitation,
+  { tokenHash, invitation: { expiresAt, sentTo } }: NewInvitation,
 ): Statement {
-  const values = { tokenHash, createdAt: now(), expiresAt, createdBy: viewer.user.id }
+  const values = {
+    tokenHash,
+    createdAt: now(),
+    expiresAt,
+    createdBy: viewer.user.id,
+    endedAt: null,
+    endedFor: null,
+    email: sentTo,
+  }
   return store.db
     .insert(invitations)
     .values({ userId: sql`${userId}`, ...values })
     .onConflictDoUpdate({ target: invitations.userId, set: values })
 }
 
-function told(
+export function told(
   ctx: SignedInCtx,
   { id, username }: { id: ReturnType<typeof userIdByName> | number; username: string },
-  { invitation: { expiresAt } }: NewInvitation,
+  { invitation: { expiresAt, sentTo } }: NewInvitation,
 ): Statement {
-  return audit(ctx, 'user_invited', { userId: id, username, expiresAt })
+  return audit(ctx, 'user_invited', { userId: id, username, expiresAt, ...(sentTo !== null && { sentTo }) })
 }
 
 /**
@@ -189,29 +208,34 @@ export async function inviteUser(
   return made.invitation
 }
 
-/** A link that is valid for longer than any began while the clock was ahead: it has expired too. */
-function isOpen({ now }: Ctx): SQL | undefined {
+/**
+ * A link that is valid for longer than any began while the clock was ahead: it has expired too. Whoever made it must
+ * still be an administrator, however that ended.
+ */
+export function isOpen({ now }: Ctx): SQL | undefined {
   const { expiresAt } = invitations
-  return and(gt(expiresAt, now()), lte(expiresAt, now() + MAX_LIFETIME_DAYS * DAY_MS))
+  const isInTime = and(gt(expiresAt, now()), lte(expiresAt, now() + MAX_LIFETIME_DAYS * DAY_MS))
+  return and(isInTime, isNull(invitations.endedAt), mayMakerInvite)
 }
 
 /** Whether a link to the account is open, and until when; null: none. Throws `user_not_found`. */
-export async function readInvitation(ctx: Ctx, id: number): Promise<{ createdAt: number; expiresAt: number } | null> {
+export async function readInvitation(
+  ctx: Ctx,
+  id: number,
+): Promise<{ createdAt: number; expiresAt: number; sentTo: string | null } | null> {
   await getUser(ctx.store, id)
-  const { createdAt, expiresAt, userId } = invitations
+  const { createdAt, expiresAt, userId, email: sentTo } = invitations
   const open = and(eq(userId, id), isOpen(ctx))
-  return (await ctx.store.db.select({ createdAt, expiresAt }).from(invitations).where(open).get()) ?? null
+  return (await ctx.store.db.select({ createdAt, expiresAt, sentTo }).from(invitations).where(open).get()) ?? null
 }
 
 /** Withdraws an unused link. Throws `user_not_found`, `not_found`. */
 export async function withdrawInvitation(ctx: SignedInCtx, id: number): Promise<void> {
   const { username } = await getUser(ctx.store, id)
   if ((await readInvitation(ctx, id)) === null) throw new AppError('not_found')
-  await ctx.store.atomic([
-    ctx.store.db.delete(invitations).where(eq(invitations.userId, id)),
-    audit(ctx, 'invitation_withdrawn', { userId: id, username }, { onlyIfChanged: true }),
-    ...stillAdmin(ctx),
-  ])
+  const [first, ...rest] = endInvitationTo(ctx, { id, username }, 'withdrawn')
+  if (first === undefined) return
+  await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx)])
 }
 
 /**
@@ -241,7 +265,7 @@ export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Id
       audit(
         ctx,
         'account_linked',
-        { by: 'invitation', userId: one(users.id), issuer, subject },
+        { by: 'invitation', userId: one(users.id), issuer, subject, providerId: providerIdOf(ctx, issuer) },
         {
           actor: { id: one(users.id), username: null },
           onlyIfChanged: true,
@@ -258,5 +282,16 @@ export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Id
   const account = await findAccount(store, identity)
   if (account !== null) return
   if (refusal !== null) throw refusal.error
-  throw new OidcFailure('invitation_invalid')
+  throw await refusalOf(ctx, tokenHash)
+}
+
+/** Says of a link that was ended what ended it; who presents it has held it. */
+async function refusalOf({ store }: Ctx, tokenHash: string): Promise<OidcFailure> {
+  const row = await store.db
+    .select({ userId: invitations.userId, endedFor: invitations.endedFor, mayInvite: sql<number>`${mayMakerInvite}` })
+    .from(invitations)
+    .where(eq(invitations.tokenHash, tokenHash))
+    .get()
+  if (row === undefined || (row.endedFor === null && row.mayInvite === 1)) return new OidcFailure('invitation_invalid')
+  return new OidcFailure('invitation_ended', { userId: row.userId, why: row.endedFor ?? 'maker_demoted' })
 }

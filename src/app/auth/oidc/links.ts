@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
@@ -7,8 +7,10 @@ import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { stillAdmin } from '../../users/still-admin.ts'
 import { getUser } from '../../users/users.ts'
+import { hasLocalWay } from '../../users/way-in.ts'
+import { cutOff } from './cutoffs.ts'
 import { OidcFailure } from './failure.ts'
-import type { Identity } from './provider.ts'
+import { type Identity, providerIdOf } from './provider.ts'
 import { findAccount } from './users.ts'
 
 export const linkSchema = z
@@ -23,7 +25,7 @@ export const linkSchema = z
 /** The account at a provider that signs the viewer in; null: none. */
 export async function readLink(ctx: SignedInCtx): Promise<z.infer<typeof linkSchema> | null> {
   const row = await ctx.store.db
-    .select({ issuer: users.oidcIssuer, subject: users.oidcSubject, authProvider: users.authProvider })
+    .select({ issuer: users.oidcIssuer, subject: users.oidcSubject, hasOther: hasOtherWay(ctx) })
     .from(users)
     .where(eq(users.id, ctx.viewer.user.id))
     .get()
@@ -32,8 +34,8 @@ export async function readLink(ctx: SignedInCtx): Promise<z.infer<typeof linkSch
   return {
     issuer,
     subject,
-    provider: ctx.providers.find((provider) => provider.issuer === issuer)?.settings.id ?? null,
-    canUnlink: row.authProvider === 'local' && !ctx.config.DISABLE_LOCAL_AUTH,
+    provider: providerIdOf(ctx, issuer),
+    canUnlink: row.hasOther === 1,
   }
 }
 
@@ -55,7 +57,7 @@ export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity)
   const refusal = await store
     .atomic([
       store.db.update(users).set({ oidcIssuer: issuer, oidcSubject: subject }).where(unlinked),
-      audit(ctx, 'account_linked', { issuer, subject }, { onlyIfChanged: true }),
+      audit(ctx, 'account_linked', { issuer, subject, providerId: providerIdOf(ctx, issuer) }, { onlyIfChanged: true }),
     ])
     .then(
       () => null,
@@ -73,16 +75,23 @@ export async function unlink(ctx: SignedInCtx): Promise<void> {
   const link = await readLink(ctx)
   if (link === null) throw new AppError('not_found')
   if (!link.canUnlink) throw new AppError('last_way_in')
-  const { issuer, subject } = link
+  const { issuer, subject, provider: providerId } = link
+  const { id } = ctx.viewer.user
   await ctx.store.atomic([
-    cutLink(ctx, ctx.viewer.user.id),
-    audit(ctx, 'account_unlinked', { issuer, subject }, { onlyIfChanged: true }),
+    cutLink(ctx, id),
+    audit(ctx, 'account_unlinked', { issuer, subject, providerId }, { onlyIfChanged: true }),
+    cutOff(ctx, id, issuer),
   ])
 }
 
-function cutLink({ store }: Ctx, id: number): Statement {
-  const linked = and(eq(users.id, id), eq(users.authProvider, 'local'), isNotNull(users.oidcSubject))
-  return store.db.update(users).set({ oidcIssuer: null, oidcSubject: null }).where(linked)
+/** Whether a user can sign in without the link. */
+function hasOtherWay({ config }: Ctx) {
+  return sql<number>`(${hasLocalWay(config)})`
+}
+
+function cutLink(ctx: Ctx, id: number): Statement {
+  const linked = and(eq(users.id, id), isNotNull(users.oidcSubject), hasOtherWay(ctx))
+  return ctx.store.db.update(users).set({ oidcIssuer: null, oidcSubject: null }).where(linked)
 }
 
 /** As `unlink`, for an administrator. Throws `user_not_found`, `not_a_local_user`, `not_found`, `last_way_in`. */
@@ -91,9 +100,18 @@ export async function unlinkUser(ctx: SignedInCtx, id: number): Promise<void> {
   const { username, authProvider, oidcSubject: subject } = await getUser(ctx.store, id)
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
   if (subject === null) throw new AppError('not_found')
+  const other = await ctx.store.db
+    .select({ isLeft: hasOtherWay(ctx), issuer: users.oidcIssuer })
+    .from(users)
+    .where(eq(users.id, id))
+    .get()
+  if (other?.isLeft !== 1) throw new AppError('last_way_in')
+  const { issuer } = other
+  const details = { userId: id, username, issuer, subject, providerId: providerIdOf(ctx, issuer) }
   await ctx.store.atomic([
     cutLink(ctx, id),
-    audit(ctx, 'account_unlinked', { userId: id, username, subject }, { onlyIfChanged: true }),
+    audit(ctx, 'account_unlinked', details, { onlyIfChanged: true }),
+    ...(issuer === null ? [] : [cutOff(ctx, id, issuer)]),
     ...stillAdmin(ctx),
   ])
 }

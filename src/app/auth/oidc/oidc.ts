@@ -1,6 +1,7 @@
 import type { AttemptSecrets, Provider } from './provider.ts'
 import { encodeBase64urlNoPadding } from '@oslojs/encoding'
 import { CodeChallengeMethod, OAuth2Client } from 'arctic'
+import { callbackIn, callbackPathOf, signedOutPage } from '../../config/callback.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ports } from '../../context.ts'
 import { createAllowance } from './protocol/allowance.ts'
@@ -14,8 +15,6 @@ import { readLogout } from './protocol/logout-token.ts'
 import { profileOf } from './protocol/profile.ts'
 import { type Client, createRedemption } from './protocol/token.ts'
 import { readUserInfo } from './protocol/userinfo.ts'
-
-export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
 /** The type in the header of a logout token: section 2.4. */
 const LOGOUT_TYPE = 'LOGOUT+JWT'
@@ -35,9 +34,11 @@ type Needs = Pick<Ports, 'log' | 'now'> &
 
 /** The configured OpenID providers, the default one first. Contacts one only when somebody signs in there. */
 export function createProviders({ config, ...needs }: Needs & Pick<Ports, 'config'>): readonly Provider[] {
-  for (const uri of new Set(config.OIDC_PROVIDERS.map(({ redirectUri }) => redirectUri))) {
-    if (new URL(uri).pathname.endsWith(CALLBACK_PATH)) continue
-    needs.log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must route it there`)
+  for (const { id: provider, issuer, redirectUri } of config.OIDC_PROVIDERS) {
+    needs.log.info('Redirect URI to register at the OpenID provider', { provider, issuer, redirectUri })
+    if (callbackIn(redirectUri) !== null) continue
+    const path = callbackPathOf(provider)
+    needs.log.warn(`The redirect URI is not a callback of this service: a proxy must route it to ${path}`, { provider })
   }
   return config.OIDC_PROVIDERS.map((settings) => createProvider(settings, needs))
 }
@@ -94,14 +95,16 @@ function createProvider(
       const tell = () => readUserInfo(ask, metadata, accessToken, { issuer, clientId, subject }, verify)
       const first = await tell()
       const more = first.claims === null && (await hasMoved('userinfo_endpoint')) ? await tell() : first
-      if (more.claims === null) log.warn('No UserInfo: only the claims of the ID token are used', { why: more.why })
+      if (more.claims === null) {
+        log.warn('No UserInfo: only the claims of the ID token are used', { provider: settings.id, why: more.why })
+      }
       const claims = { ...verified.claims, ...more.claims }
       return {
         issuer,
         subject,
         authenticatedAt: authenticationTime(verified.claims),
         factors: factorsOf(verified.claims),
-        groups: groupsClaim === null ? 'missing' : readGroups(claims, groupsClaim),
+        groups: groupsClaim === null ? 'missing' : readGroups(claims, groupsClaim, more.claims !== null),
         profile: profileOf(claims, usernameClaim),
         sid: sessionName(verified.claims),
         idToken,
@@ -209,11 +212,4 @@ function logoutUrl(metadata: Metadata, client: Client, idToken: string | null): 
   if (idToken !== null) url.searchParams.set('id_token_hint', idToken)
   url.searchParams.set('post_logout_redirect_uri', signedOutPage(client.redirectUri))
   return url.href
-}
-
-/** The login page beside the callback, at the address that the provider knows. */
-function signedOutPage(redirectUri: string): string {
-  const { origin, pathname } = new URL(redirectUri)
-  const base = pathname.endsWith(CALLBACK_PATH) ? pathname.slice(0, -CALLBACK_PATH.length) : ''
-  return `${origin}${base}/login`
 }

@@ -7,8 +7,11 @@ export type AttemptSecrets = {
   readonly verifier: string
 }
 
-/** The groups of a user at the provider, or why they are unknown. */
-export type ProviderGroups = readonly string[] | 'missing' | 'malformed'
+/**
+ * The groups of a user at the provider, or why they are unknown: the claim is missing, no list of names, too long for
+ * the token (`overage`), or it may be in UserInfo, which could not be read (`unavailable`).
+ */
+export type ProviderGroups = readonly string[] | 'missing' | 'malformed' | 'overage' | 'unavailable'
 
 /** A user identified by the provider: issuer and subject are the identity, the profile is for display. */
 export type Identity = {
@@ -45,6 +48,11 @@ export interface Provider {
   logoutUrl(idToken: string | null): Promise<string | null>
   /** Checks a token by which the provider reports that something has ended there. */
   checkLogout(token: string): Promise<EndedSession>
+}
+
+/** The name of an issuer in the configuration; null: it is not configured. */
+export function providerIdOf(ctx: { readonly providers: readonly Provider[] }, issuer: string | null): string | null {
+  return ctx.providers.find((provider) => provider.issuer === issuer)?.settings.id ?? null
 }
 
 /** Display data of a user from the provider; never a permission. */

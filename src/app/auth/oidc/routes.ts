@@ -1,16 +1,17 @@
 import type { Provider } from './provider.ts'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import * as z from 'zod'
-import { anyone, requireSession } from '../../http/access.ts'
+import { anyone, requireAdmin, requireSession } from '../../http/access.ts'
 import { basePath } from '../../config/config.ts'
 import type { AppEnv, Ctx } from '../../context.ts'
 import { answers, describe } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { validate } from '../../http/validate.ts'
-import { requireFreshProof } from '../fresh-proof.ts'
+import { requireFactorProof, requireFreshProof } from '../fresh-proof.ts'
 import { endByProvider } from './ending.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
 import { linkSchema, readLink, refuseSecondLink, unlink } from './links.ts'
+import { registrationOf, registrationSchema } from './registration.ts'
 import { sitePath } from './return-to.ts'
 
 const loginQuery = z.object({
@@ -58,27 +59,42 @@ export const oidcRoutes = new Hono<AppEnv>()
       const returnTo = sitePath(c.req.query('returnTo')) ?? `${basePath(ctx.config)}/`
       const invitation = c.req.query('invitation') ?? null
       const how = c.req.query('reauthenticate') === 'true' ? 'anew' : 'as-usual'
-      return redirect(
-        c,
-        ctx,
-        await beginSignIn(c, ctx, chosenProvider(ctx, c.req.query('provider'), how), { returnTo, how, invitation }),
-      )
+      const provider = chosenProvider(ctx, c.req.query('provider'), how)
+      const again = how === 'anew' && provider.issuer === ownIssuer(ctx) ? (ctx.viewer?.user.id ?? null) : null
+      return redirect(c, ctx, await beginSignIn(c, ctx, provider, { returnTo, how, again, invitation }))
     },
   )
   .get(
     '/callback',
     anyone,
-    answers('The callback to which the OpenID provider redirects the browser', { 302: null }, [
+    answers('The callback to which the first OpenID provider redirects the browser', { 302: null }, [
       'oidc_disabled',
       'method_not_allowed',
     ]),
     documented(callbackQuery),
     getOnly,
-    async (c) => {
-      const { ctx } = c.var
-      if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
-      return redirect(c, ctx, await finishSignIn(c, ctx, c.req.queries()))
-    },
+    async (c) => comeBack(c, c.var.ctx, null),
+  )
+  .get(
+    '/callback/:provider',
+    anyone,
+    answers(
+      'The callback to which this OpenID provider redirects the browser. An answer to a sign-in at another one is refused',
+      { 302: null },
+      ['oidc_disabled', 'method_not_allowed'],
+    ),
+    documented(callbackQuery),
+    validate('param', z.object({ provider: z.string().describe('Name as in GET /api/auth/status') })),
+    getOnly,
+    async (c) => comeBack(c, c.var.ctx, c.req.valid('param').provider),
+  )
+  .get(
+    '/providers',
+    requireAdmin,
+    answers('The configured OpenID providers, with the addresses to register there', {
+      200: z.object({ providers: z.array(registrationSchema) }),
+    }),
+    async (c) => c.json({ providers: c.var.ctx.providers.map(({ settings }) => registrationOf(settings)) }),
   )
   .get(
     '/link',
@@ -91,7 +107,7 @@ export const oidcRoutes = new Hono<AppEnv>()
   .post(
     '/link',
     requireSession,
-    requireFreshProof,
+    requireFactorProof,
     answers(
       'Start linking your account to one at an OpenID provider. Open the location in this browser and sign in there',
       { 200: z.object({ location: z.string() }) },
@@ -141,15 +157,26 @@ export const oidcRoutes = new Hono<AppEnv>()
  * A user proves again who they are at the provider where they signed in. Throws `oidc_disabled`, also for an unknown
  * one.
  */
-function chosenProvider({ providers, viewer }: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
-  const credential = viewer?.credential
-  const own = how === 'anew' && credential?.kind === 'session' ? credential.session.oidcIssuer : null
+function chosenProvider(ctx: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
+  const { providers } = ctx
+  const own = how === 'anew' ? ownIssuer(ctx) : null
   const provider =
     wanted === undefined
       ? (providers.find(({ issuer }) => issuer === own) ?? providers[0])
       : providers.find(({ settings }) => settings.id === wanted)
   if (provider === undefined) throw new AppError('oidc_disabled')
   return provider
+}
+
+/** The provider where the session of this request began; null: none. */
+function ownIssuer({ viewer }: Ctx): string | null {
+  return viewer?.credential.kind === 'session' ? viewer.credential.session.oidcIssuer : null
+}
+
+/** Throws `oidc_disabled`. */
+async function comeBack(c: Context, ctx: Ctx, at: string | null): Promise<Response> {
+  if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
+  return redirect(c, ctx, await finishSignIn(c, ctx, { at, query: c.req.queries() }))
 }
 
 function failureAt({ config }: Ctx, { page, error }: OidcOutcome & { ok: false }): string {

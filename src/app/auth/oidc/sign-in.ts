@@ -1,5 +1,6 @@
 import type { Identity, Provider } from './provider.ts'
 import type { Context } from 'hono'
+import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
@@ -7,10 +8,12 @@ import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempt
 import { latestLogout, noteProviderSession, refuseEndedSession } from './ending.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
 import { errorCode } from './protocol/token.ts'
-import { refuseStrangerToGroups } from './groups.ts'
+import { judgeGroups } from './groups.ts'
 import { acceptInvitation } from './invitations.ts'
 import { linkIdentity } from './links.ts'
-import { signInIdentity } from './users.ts'
+import { removeEnded, shutOut } from './shut-out.ts'
+import { findAccount, signInIdentity, type SignInWay, signInWay } from './users.ts'
+import { knownUsers, rememberBrowser } from '../local/known-browser.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import { startSession } from '../sessions/sessions.ts'
 
@@ -21,6 +24,8 @@ export type OidcOutcome =
 type SignInPurpose = {
   readonly returnTo: string
   readonly how: 'as-usual' | 'anew'
+  /** The user who proves again who they are. */
+  readonly again?: number | null
   /** The user whose account is linked by it. */
   readonly link?: number | null
   /** The token of an invitation. */
@@ -32,7 +37,7 @@ export async function beginSignIn(
   c: Context,
   ctx: Ctx,
   provider: Provider,
-  { returnTo, how, link = null, invitation = null }: SignInPurpose,
+  { returnTo, how, again = null, link = null, invitation = null }: SignInPurpose,
 ): Promise<OidcOutcome> {
   const attempt = newAttempt()
   try {
@@ -41,6 +46,7 @@ export async function beginSignIn(
       issuer: provider.issuer,
       returnTo,
       askedSince: how === 'anew' ? ctx.now() : null,
+      again,
       link,
       invitation: invitation === null ? null : hashToken(invitation),
     })
@@ -48,7 +54,7 @@ export async function beginSignIn(
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
     // Nobody has tried to sign in yet, so this failure of the provider is only logged.
-    logFailure(ctx, error)
+    logFailure(ctx, error, provider.settings.id)
     return { ok: false, error: OIDC_FAILURES[error.reason], page: pageOf(link) }
   }
 }
@@ -58,16 +64,21 @@ function pageOf(link: number | null): '/login' | '/account' {
   return link === null ? '/login' : '/account'
 }
 
+/** What a provider sent here with the browser. */
+type Arrival = {
+  /** The provider that the path names; null: the path without a name. */
+  readonly at: string | null
+  readonly query: Readonly<Record<string, readonly string[]>>
+}
+
 /**
  * Finishes a sign-in with the parameters of the provider's redirect: starts the session, or links the viewer's account,
  * or records why not.
  */
-export async function finishSignIn(
-  c: Context,
-  ctx: Ctx,
-  query: Readonly<Record<string, readonly string[]>>,
-): Promise<OidcOutcome> {
+export async function finishSignIn(c: Context, ctx: Ctx, { at, query }: Arrival): Promise<OidcOutcome> {
   let page: '/login' | '/account' = '/login'
+  let by: SignInWay = { provider: 'oidc' }
+  let ended: Awaited<ReturnType<typeof shutOut>> | null = null
   try {
     if (Object.values(query).some((values) => values.length > 1)) {
       throw new OidcFailure(query['state']?.length === 1 ? 'parameter_repeated' : 'state_invalid')
@@ -76,27 +87,46 @@ export async function finishSignIn(
     page = pageOf(attempt.link)
     const provider = ctx.providers.find(({ issuer }) => issuer === attempt.issuer)
     if (provider === undefined) throw new OidcFailure('attempt_of_another_issuer')
+    by = signInWay(provider.settings)
+    refuseMixUp(ctx, provider, at)
     const since = await latestLogout(ctx)
     const identity = await identify(provider, attempt, query)
     const { authenticatedAt, factors } = identity
     refuseOldProof(attempt, authenticatedAt)
-    refuseStrangerToGroups(provider.settings, identity.groups)
+    await refuseOtherProver(ctx, attempt, identity)
+    const verdict = await judgeGroups(ctx, provider.settings, identity.groups)
+    if (verdict.kind === 'refuse') {
+      if (verdict.isCertain) ended = await shutOut(ctx, provider.settings, identity)
+      throw verdict.failure
+    }
     if (attempt.link !== null) {
       await linkIdentity(ctx, attempt.link, identity)
       return { ok: true, location: attempt.returnTo }
     }
     if (attempt.invitation !== null) await acceptInvitation(ctx, attempt.invitation, identity)
-    const { id, epoch } = await signInIdentity(ctx, provider.settings, identity)
+    const known = await knownUsers(c, ctx)
+    const { id, epoch, isLocal } = await signInIdentity(ctx, provider.settings, identity, verdict, known)
     const { issuer: oidcIssuer } = identity
     const tokenHash = await startSession(c, ctx, { id, epoch, oidcIssuer, factors, authenticatedAt })
     await noteProviderSession(ctx, tokenHash, { userId: id, identity })
     await refuseEndedSession(ctx, tokenHash, { identity, since })
+    if (isLocal) await rememberBrowser(c, ctx, id)
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
-    await recordFailure(ctx, error)
+    await recordFailure(ctx, error, by, ended?.statements)
+    await removeEnded(ctx, ended?.sessions ?? [])
     return { ok: false, error: OIDC_FAILURES[error.reason], page }
   }
+}
+
+/**
+ * One provider can send the browser on to another one, with the state of its own attempt; many providers do not say in
+ * the answer who they are. So the address where it arrives decides, before any provider gets the code (RFC 9700, 4.4).
+ */
+function refuseMixUp({ providers }: Ctx, provider: Provider, at: string | null): void {
+  const isItsOwn = at === null ? provider === providers[0] : at === provider.settings.id
+  if (!isItsOwn) throw new OidcFailure('callback_of_another_provider')
 }
 
 /** The allowed difference between the clocks of provider and service. */
@@ -106,6 +136,12 @@ const LEEWAY_MS = 60_000
 function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null): void {
   if (askedSince === null) return
   if (authenticatedAt === null || authenticatedAt < askedSince - LEEWAY_MS) throw new OidcFailure('claim_auth_time')
+}
+
+/** The user in the middle of a task does not become somebody else by proving who they are. */
+async function refuseOtherProver(ctx: Ctx, { again }: Attempt, identity: Identity): Promise<void> {
+  if (again === null) return
+  if ((await findAccount(ctx.store, identity))?.id !== again) throw new OidcFailure('proof_of_another_user')
 }
 
 // The service never signs in silently, so a user without consent was asked and refused.
@@ -146,9 +182,22 @@ const ADDRESSES_FACTOR = 20
 
 /**
  * Logs and audits a failed sign-in. Beyond a number of failures per address, and for all addresses, it does neither
- * until the window ends, because the disk is finite. The limit refuses nobody.
+ * until the window ends, because the disk is finite. The limit refuses nobody. `also` are what changes with it, in the
+ * same step and in any case.
  */
-export async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
+export async function recordFailure(
+  ctx: Ctx,
+  failure: OidcFailure,
+  by: SignInWay,
+  also: readonly Statement[] = [],
+): Promise<void> {
+  const entries = await failureEntries(ctx, failure, by)
+  const [first, ...rest] = [...also, ...entries]
+  if (first !== undefined) await ctx.store.atomic([first, ...rest], also.length === 0 ? 'lazily' : undefined)
+}
+
+/** The entry of a failure, unless too many were recorded. */
+async function failureEntries(ctx: Ctx, failure: OidcFailure, by: SignInWay): Promise<Statement[]> {
   const { reason, details, stranger } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
   const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
@@ -157,14 +206,14 @@ export async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<voi
     return count > most
   }
   const most = LOGIN_MAX_FAILURES * factor
-  if (await isOver(ctx.ip === null ? 'none' : addressKey(ctx.ip), most)) return
-  if (await isOver('all', most * ADDRESSES_FACTOR)) return
-  logFailure(ctx, failure)
-  const recorded = { provider: 'oidc', reason, ...details, ...stranger }
-  const entry = audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })
-  await ctx.store.atomic([entry], 'lazily')
+  if (await isOver(ctx.ip === null ? 'none' : addressKey(ctx.ip), most)) return []
+  if (await isOver('all', most * ADDRESSES_FACTOR)) return []
+  logFailure(ctx, failure, by.providerId)
+  const recorded = { ...by, reason, ...details, ...stranger }
+  return [audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })]
 }
 
-function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {
-  ctx.log.warn('Sign-in with OpenID Connect failed', { requestId: ctx.requestId, reason, ...details })
+function logFailure(ctx: Ctx, { reason, details }: OidcFailure, provider: string | undefined): void {
+  const by = provider === undefined ? {} : { provider }
+  ctx.log.warn('Sign-in with OpenID Connect failed', { requestId: ctx.requestId, ...by, reason, ...details })
 }

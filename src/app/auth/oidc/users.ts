@@ -1,7 +1,6 @@
 import type { Identity } from './provider.ts'
 import { NEW_SCOPE_ROW } from '../../sharing/scope.ts'
-import { and, eq, inArray, sql } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/sqlite-core'
+import { and, eq, inArray, not, sql } from 'drizzle-orm'
 import { users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { audit, SYSTEM } from '../../audit/audit.ts'
@@ -9,10 +8,12 @@ import type { User } from '../../users/user.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ctx } from '../../context.ts'
 import { writePermissions } from '../../users/permissions.ts'
+import { hasRealAdmin, isRealAdmin } from '../../users/way-in.ts'
 import { browserDetails } from '../browser.ts'
-import { roleStatements } from './groups.ts'
+import { type GroupVerdict, roleStatements, sentStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './protocol/profile.ts'
+import { releaseTokens } from '../tokens/hold.ts'
 import { randomId } from '../sessions/session-token.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS } from '../../../shared/access/resources.ts'
 
@@ -30,36 +31,59 @@ type Account = {
 
 /**
  * Signs in the user that the provider identified, creating the account if necessary, and records it. A user is found by
- * issuer and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
+ * issuer and subject alone. `knownUsers` signed in before in this browser; it matters for linked accounts. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
  */
 export async function signInIdentity(
   ctx: Ctx,
   settings: ProviderSettings,
   identity: Identity,
-): Promise<{ id: number; epoch: number }> {
+  verdict: Exclude<GroupVerdict, { kind: 'refuse' }>,
+  knownUsers: readonly number[] = [],
+): Promise<{ id: number; epoch: number; isLocal: boolean }> {
   const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, settings, identity))
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
   // A linked local account has its own profile.
   const { displayName, email } = account.authProvider === 'oidc' ? identity.profile : { displayName: null, email: null }
-  const roles = await roleStatements(ctx, settings, account, identity.groups)
+  const isLocal = account.authProvider === 'local'
+  const isNewBrowser = isLocal && !knownUsers.includes(id)
+  const roles = await roleStatements(ctx, settings, account, verdict)
+  const signedInAt = ctx.now()
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
       // A claim that is missing today does not delete the known value.
-      .set({ lastLoginAt: ctx.now(), ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
+      .set({ lastLoginAt: signedInAt, ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(
       ctx,
       'login_success',
-      { provider: settings.id === 'proxy' ? 'proxy' : 'oidc', ...browserDetails(ctx) },
+      {
+        ...signInWay(settings),
+        ...(verdict.why !== null && { groups: verdict.why }),
+        ...browserDetails(ctx),
+        ...(isNewBrowser && { newBrowser: true }),
+      },
       { actor: { id, username }, onlyIfChanged: true },
     ),
+    ...releaseTokens(ctx, account, signedInAt),
+    ...sentStatements(ctx, settings, identity.groups),
     ...roles,
     ...(isFirstAdmin(settings, identity) ? firstAdminStatements(ctx, account) : []),
   ])
-  return { id, epoch }
+  return { id, epoch, isLocal }
+}
+
+/** By which way a sign-in came, for the audit log. */
+export type SignInWay = {
+  readonly provider: 'oidc' | 'proxy'
+  /** Name of the OpenID provider in the configuration; none: it is unknown, or a proxy signs in. */
+  readonly providerId?: string
+}
+
+export function signInWay({ id }: ProviderSettings): SignInWay {
+  return id === 'proxy' ? { provider: 'proxy' } : { provider: 'oidc', providerId: id }
 }
 
 /** The account of a provider's user, active or not; null: none. */
@@ -83,14 +107,14 @@ export async function findAccount(
 }
 
 async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Identity): Promise<Account> {
-  const mayCreate = settings.autoCreateUsers || (isFirstAdmin(settings, identity) && !(await hasAdmin(ctx.store)))
+  const mayCreate = settings.autoCreateUsers || (isFirstAdmin(settings, identity) && !(await hasAdmin(ctx)))
   if (!mayCreate) {
     const { issuer, subject } = identity
     throw new OidcFailure('user_unknown', {}, { issuer, subject })
   }
   for (let round = 1; ; round++) {
     const username = await freeUsername(ctx.store, identity.profile.username, round)
-    const refusal = await insertAccount(ctx, identity, username).then(
+    const refusal = await insertAccount(ctx, settings, identity, username).then(
       () => null,
       (error: unknown) => ({ error }),
     )
@@ -106,16 +130,14 @@ function isFirstAdmin({ adminSubject }: ProviderSettings, { subject }: Identity)
   return adminSubject === subject
 }
 
-const otherUsers = alias(users, 'others')
-const activeAdmins = and(eq(otherUsers.isAdmin, true), eq(otherUsers.isActive, true))
-
-async function hasAdmin({ db }: Store): Promise<boolean> {
-  return (await db.select({ id: otherUsers.id }).from(otherUsers).where(activeAdmins).limit(1).get()) !== undefined
+async function hasAdmin({ store, config }: Ctx): Promise<boolean> {
+  const found = await store.db.select({ id: users.id }).from(users).where(isRealAdmin(config)).limit(1).get()
+  return found !== undefined
 }
 
-/** Makes the user of OIDC_ADMIN_SUBJECT an administrator while there is no active one. */
+/** Makes the user of OIDC_ADMIN_SUBJECT an administrator while no administrator can sign in. */
 function firstAdminStatements(ctx: Ctx, { id, username }: Account): Statement[] {
-  const still = and(eq(users.id, id), sql`not exists (select 1 from ${users} as "others" where ${activeAdmins})`)
+  const still = and(eq(users.id, id), not(hasRealAdmin(ctx.config)))
   return [
     audit(
       ctx,
@@ -131,7 +153,12 @@ function firstAdminStatements(ctx: Ctx, { id, username }: Account): Statement[] 
   ]
 }
 
-async function insertAccount(ctx: Ctx, identity: Identity, username: string): Promise<void> {
+async function insertAccount(
+  ctx: Ctx,
+  settings: ProviderSettings,
+  identity: Identity,
+  username: string,
+): Promise<void> {
   const { issuer, subject, profile } = identity
   const whom = and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
   const id = sql`(select ${users.id} from ${users} where ${whom})`
@@ -147,7 +174,7 @@ async function insertAccount(ctx: Ctx, identity: Identity, username: string): Pr
       ...NEW_SCOPE_ROW,
     }),
     writePermissions(ctx.store, whom, DEFAULT_PERMISSIONS, { at: ctx.now(), by: null }),
-    audit(ctx, 'oidc_user_created', { username, userId: id }, { actor: { id, username } }),
+    audit(ctx, 'oidc_user_created', { ...signInWay(settings), username, userId: id }, { actor: { id, username } }),
   ])
 }
 

@@ -1,9 +1,10 @@
 import type { StoredSession } from './store.ts'
-import { eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
-import { users } from '../../../db/schema.ts'
+import { alertDestinations, users } from '../../../db/schema.ts'
+import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -59,6 +60,8 @@ export async function startSession(
     createdAt?: number
     /** When a provider asked the user; without it, now. */
     authenticatedAt?: number | null
+    /** When a second factor of this service was proved; without it, never. */
+    factorAt?: number | null
   },
 ): Promise<string> {
   await endPresentedSession(c, ctx)
@@ -77,6 +80,7 @@ export async function startSession(
     oidcIssuer: user.oidcIssuer,
     authenticatedAt: Math.min(user.authenticatedAt ?? now, now),
     factors: user.factors,
+    factorAt: user.factorAt ?? null,
   })
   noteUse(ctx.sessions, hashToken(token), now)
   await endSurplus(ctx, user.id, { newest: hashToken(token), all })
@@ -197,7 +201,9 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
     ctx.disk?.makeRoom()
     noteEnd(ctx.sessions, tokenHash)
     try {
-      if (await ctx.sessions.remove(tokenHash)) await ctx.store.atomic([audit(ctx, 'logout', {})])
+      if (await ctx.sessions.remove(tokenHash)) {
+        await ctx.store.atomic([audit(ctx, 'logout', {}), ...forgetBrowser(ctx, credential.session)])
+      }
       forgetEnd(ctx.sessions, tokenHash)
     } catch (error) {
       ctx.log.error('The store still contains a session that has ended: it will be removed later', { error })
@@ -206,6 +212,22 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   if (c.req.header('cookie') === undefined) return
   const secure = isSecure(c, ctx)
   deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
+}
+
+/** Statements after which the browser of a session shows no alerts: the page that unsubscribes it may be closed already. */
+function forgetBrowser(ctx: Ctx, { userId, createdAt }: StoredSession): Statement[] {
+  const made = and(
+    eq(alertDestinations.ownerId, userId),
+    eq(alertDestinations.kind, 'web_push'),
+    eq(alertDestinations.newsSession, createdAt),
+  )
+  const after = { kind: 'web_push', before: 'the browser that signed out', after: null }
+  return [
+    audit(ctx, 'alert_destination_updated', after, {
+      onlyIf: sql`exists (select 1 from ${alertDestinations} where ${made})`,
+    }),
+    ctx.store.db.delete(alertDestinations).where(made),
+  ]
 }
 
 /** Removes sessions that ended while the store could not be written, and expired ones. */

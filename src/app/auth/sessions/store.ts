@@ -19,6 +19,8 @@ export type StoredSession = {
   readonly authenticatedAt: number | null
   /** The number of factors used; null: unknown. */
   readonly factors: number | null
+  /** When the user last proved a second factor of this service; null: never in this session. */
+  readonly factorAt: number | null
 }
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` tests every store. */

@@ -52,6 +52,11 @@ export const tokenSchema = z
     createdAt: timeField,
     expiresAt: timeField.nullable().describe('null: never'),
     lastUsedAt: timeField.nullable(),
+    heldAt: timeField
+      .nullable()
+      .describe(
+        'Since when it is refused, because the OpenID provider refused its owner; a sign-in releases it. null: it is not',
+      ),
   })
   .meta({ id: 'Token', description: 'An API token, without its text' })
 type Token = z.infer<typeof tokenSchema>
@@ -78,6 +83,7 @@ const columns = {
   createdAt: apiTokens.createdAt,
   expiresAt: apiTokens.expiresAt,
   lastUsedAt: apiTokens.lastUsedAt,
+  heldAt: apiTokens.heldAt,
 }
 
 /** The tokens of a user, newest first. Throws `user_not_found`. */
@@ -111,7 +117,7 @@ export async function createToken(
   // A simultaneous deactivation or new password wins: it has deleted the tokens, and none may be added after it.
   const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
-    ${expiresAt}, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
+    ${expiresAt}, null, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
   await ctx.store.atomic([
     ctx.store.db.insert(apiTokens).select(values),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
@@ -143,8 +149,13 @@ export async function revokeTokens(ctx: SignedInCtx, userId: number): Promise<vo
 async function revoke(ctx: SignedInCtx, userId: number, tokens: readonly Token[]): Promise<void> {
   const owner = await otherOwner(ctx, userId)
   const [first, ...rest] = tokens.flatMap(({ id, name, prefix }) => [
+    audit(
+      ctx,
+      'token_revoked',
+      { ...owner, tokenId: id, name, prefix },
+      { onlyIf: sql`exists (select 1 from ${apiTokens} where ${eq(apiTokens.id, id)})` },
+    ),
     ctx.store.db.delete(apiTokens).where(eq(apiTokens.id, id)),
-    audit(ctx, 'token_revoked', { ...owner, tokenId: id, name, prefix }, { onlyIfChanged: true }),
   ])
   if (first !== undefined) await ctx.store.atomic([first, ...rest])
 }

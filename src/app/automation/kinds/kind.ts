@@ -41,6 +41,8 @@ export type Said = {
   readonly isReplayed: boolean
   /** Whether the sender seems to be forged. */
   readonly isSuspected: boolean
+  /** Whether a broker was on its way, even if one of our radios handed it down. */
+  readonly isViaMqtt: boolean
 }
 
 /** Data about a message besides its text. */

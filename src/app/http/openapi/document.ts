@@ -53,7 +53,7 @@ export function openApiDocument(routes: readonly RouterRoute[]): Json {
       title: 'Mesh Monitoring Service',
       version: '1',
       description:
-        'JSON in camelCase. Every time is in milliseconds since the Unix epoch. Errors are problem responses with a code and a request id.',
+        'JSON in camelCase. Every time is in milliseconds since the Unix epoch; parameters also take ISO 8601. Errors are problem responses with a code and a request id.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     paths,
@@ -139,6 +139,7 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   const body = requests.find(({ part }) => part === 'json' || part === 'optional-json')
   const documented = descriptions.find(({ answers }) => answers)
   const shared = descriptions.find((description) => description.shared)?.shared
+  const isRevalidated = descriptions.some(({ revalidates }) => revalidates)
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
   // The header X-See-As is read on every route that has a viewer.
@@ -161,7 +162,11 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
       },
     }),
     responses: {
-      ...answerObjects(documented?.answers ?? {}, headerObjects(descriptions), named),
+      ...answerObjects(
+        { ...documented?.answers, ...(isRevalidated && { 304: null }) },
+        headerObjects(descriptions),
+        named,
+      ),
       ...errorObjects([...errors, ...descriptions.flatMap(({ errors: more }) => more ?? [])]),
       default: { description: 'internal, database_unavailable', content: PROBLEM_CONTENT },
     },

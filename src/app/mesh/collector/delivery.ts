@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
-import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { tellOwner } from '../../alerts/tell-owner.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { announce, logCrowd } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
+import { isNode } from '../ingest/plan.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './items.ts'
-import { claimSource, type KnownSource, readSource } from '../ingest/sources.ts'
+import { claimLocalNode, claimSource, type KnownSource, readSource } from '../ingest/sources.ts'
 import { isRefusedContent } from './refused-content.ts'
 
 export const ingestAnswerSchema = z
@@ -34,10 +35,14 @@ export async function storeDelivery(
   const { store, log } = ctx
   const { source } = delivery
   const known = await ownSource(ctx, source, tokenId)
-  const { taken, rejected } = readItems(delivery, known, ctx.now())
-  const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
-  if (changed !== undefined)
-    log.warn('A source is now a different node; do two collectors use the same name?', { source })
+  const read = readItems(delivery, known, ctx.now())
+  const foreign = await foreignNodes(ctx, { known, tokenId, taken: read.taken })
+  const isForeign = ({ heard: { event } }: Taken) => event.type === 'my-info' && foreign.has(event.nodeNum)
+  const taken = read.taken.filter((each) => !isForeign(each))
+  const rejected: Rejection[] = [
+    ...read.rejected,
+    ...read.taken.filter(isForeign).map(({ index }) => ({ index, reason: 'not_your_radio' as const })),
+  ]
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
@@ -76,9 +81,33 @@ async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Pr
   throw new AppError('too_many_sources', 'This token, or the whole service, already has the maximum number of sources')
 }
 
-/** A radio has its own number; of two that take turns under one name, each hears the other's packets as forgeries. */
-function isOtherNode(event: RadioEvent, { localNodeNum: before }: KnownSource): boolean {
-  return event.type === 'my-info' && before !== null && event.nodeNum !== before
+/** The nodes that a delivery calls the radio of its source, although they are not. */
+async function foreignNodes(
+  { store, log, now, radio }: Ctx,
+  {
+    known,
+    tokenId,
+    taken,
+  }: { readonly known: KnownSource; readonly tokenId: number; readonly taken: readonly Taken[] },
+): Promise<ReadonlySet<number>> {
+  const told = taken.flatMap(({ heard: { event } }) =>
+    event.type === 'my-info' && isNode(event.nodeNum) ? [event.nodeNum] : [],
+  )
+  const foreign = new Set<number>()
+  for (const nodeNum of new Set(told)) {
+    const claim = { name: known.name, tokenId, nodeNum, radios: configuredRadios(radio), now: now() }
+    if (!(await claimLocalNode(store, claim))) foreign.add(nodeNum)
+  }
+  const nodes = [...foreign].slice(0, 5).map(formatNodeId)
+  if (foreign.size > 0 && known.localNodeNum !== null) {
+    log.warn('A source says that it is a different node now; do two collectors use the same name?', {
+      source: known.name,
+      nodes,
+    })
+  } else if (foreign.size > 0) {
+    log.warn('A delivery calls nodes its own radio that are not', { source: known.name, tokenId, nodes })
+  }
+  return foreign
 }
 
 /** One batch, and only if the database refuses something in it, its halves: one item must not block the others. */

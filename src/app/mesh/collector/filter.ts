@@ -5,6 +5,7 @@ import { isDeliverable } from './outbox.ts'
 
 const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
   text: 'messages',
+  rangetest: 'other',
   waypoint: 'messages',
   position: 'positions',
   telemetry: 'telemetry',

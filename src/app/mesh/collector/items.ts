@@ -31,6 +31,7 @@ export const REJECTIONS = [
   'received_in_future',
   'received_too_early',
   'not_storable',
+  'not_your_radio',
 ] as const
 export type Rejection = { readonly index: number; readonly reason: (typeof REJECTIONS)[number] }
 

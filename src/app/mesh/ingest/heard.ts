@@ -9,6 +9,8 @@ export type News = {
   readonly receivedAt: number
   /** The sender's signature was verified. */
   readonly isSigned: boolean
+  /** A radio of ours sent it over its own connection. */
+  readonly isOwn: boolean
 }
 
 /** An event and where it came from. */

@@ -6,13 +6,15 @@ import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
+import { writeHearings } from './hearings.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
 import { alertsOfBatch } from '../../alerts/heard.ts'
 import { type Changed, readChanging, settleChanged } from '../../alerts/changed.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
-import { liftSuspicions, writeNodes } from './nodes.ts'
+import { liftSuspicions, writeSuspicions } from './trust/suspicions.ts'
+import { writeNodes } from './nodes.ts'
 import { type Plan, planBatch } from './plan.ts'
 import {
   type KnownSource,
@@ -25,9 +27,9 @@ import {
 import { writeTraffic } from './traffic.ts'
 import type { CollectorFilter } from '../collector/filter.ts'
 import { listDeliverable, writeOutbox } from '../collector/outbox.ts'
-import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { createPacketWindow, type PacketWindow, type Sightings, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { readContent } from '../collector/refused-content.ts'
-import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
+import { readRecentPackets, readRepeated, readSeenPackets } from './seen-packets.ts'
 
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {
@@ -105,6 +107,7 @@ export function createIngest(
       const table = await readChannelTable(store, radios)
       const now = batch.reduce((latest, { event }) => Math.max(latest, event.receivedAt), 0)
       const judgements = await judgeBatch(store, batch, { sightings, now, radios })
+      await markRepeated(store, batch, judgements, sightings)
       const plan = readContent(() => planBatch(batch, judgements, { localNodes, sources, table }, sightings))
       const selection = collector?.filter(batch, new Set(plan.localNodes.values())) ?? null
       const kept = listDeliverable(selection?.passed ?? [])
@@ -163,6 +166,7 @@ export async function storeBatch(
   const table = await readChannelTable(store, radios)
   const sightings = window.open()
   const judgements = await judgeBatch(store, batch, { sightings, now, radios })
+  await markRepeated(store, batch, judgements, sightings)
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
   const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
@@ -206,6 +210,20 @@ function countEach<T>(values: readonly T[]): Map<T, number> {
   return counts
 }
 
+/** A signature is valid for ever, so its packet is recognised for as long as the packet log keeps it. */
+async function markRepeated(
+  store: Store,
+  batch: readonly Heard[],
+  judgements: readonly Judgement[],
+  sightings: Sightings,
+): Promise<void> {
+  const signed = batch.flatMap(({ event }, index) => {
+    if (event.type !== 'packet' || judgements[index]?.voice !== 'signed') return []
+    return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
+  })
+  for (const packet of await readRepeated(store, signed)) sightings.mark(packet)
+}
+
 /** A radio's memory does not recreate a node that was deleted since; our own radios always exist. */
 async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
   const own = new Set(plan.localNodes.values())
@@ -243,8 +261,10 @@ function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, mem
     ...writeChannels(store, plan.channels),
     ...count,
     ...writeNodes(store, nodes),
+    ...writeSuspicions(store, plan.suspicions),
     ...liftSuspicions(store, plan.lifted),
     ...(isHandshake ? [markLocalNodes(store)] : []),
+    ...writeHearings(store, plan.hearings),
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),
     ...writeMessages(store, plan.messages),

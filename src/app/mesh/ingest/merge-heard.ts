@@ -20,11 +20,9 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
 
 /** Fields in only one of the two rows may be newer or older than those of the database. */
 function canMerge(earlier: NodeRow, later: NodeRow): boolean {
-  if (isOtherKey(earlier, later)) return false
+  if (isOtherKey(earlier, later) || isOtherFoundation(earlier, later)) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
-  // Signed rows are kept apart from unsigned ones, whichever is older, because the database decides.
-  if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
   // A viewer who may read only one of the two channels sees the latest value of that channel, so the database needs
   // both.
   if (hasPlace(first) && hasPlace(last) && first.positionChannel !== last.positionChannel) return false
@@ -42,11 +40,23 @@ function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later =
   return earlier !== null && later !== null && earlier !== later
 }
 
+/** What is signed or heard by our own radio is kept apart from what is not, because the database decides. */
+function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
+  const differs = (has: (row: NodeRow) => boolean, names: readonly (keyof NodeRow)[]) =>
+    has(earlier) && has(later) && names.some((name) => (earlier[name] ?? false) !== (later[name] ?? false))
+  return (
+    differs(hasNames, ['nameSigned', 'nameHeard']) ||
+    differs(hasPlace, ['positionSigned', 'positionHeard']) ||
+    differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard'])
+  )
+}
+
 /** A node's own measurements, as columns of its row. */
 export const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
 
 const isKnown = (value: unknown): boolean => value !== null && value !== undefined
+const hasNames = ({ longName, shortName }: NodeRow): boolean => isKnown(longName) || isKnown(shortName)
 const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
 const hasMetrics = (row: NodeRow): boolean => DEVICE_METRICS.some((name) => isKnown(row[name]))
 
@@ -83,12 +93,41 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
     seenAt: earlier.seenAt,
     firstHeard: firstHeardOf(earlier),
     lastHeard: isTimed ? Math.max(earlier.lastHeard ?? 0, later.lastHeard) : (earlier.lastHeard ?? null),
+    ...latestOf(earlier, later),
+    ...refusedOf(earlier, later),
     viaMqtt: (isTimed ? later : earlier).viaMqtt ?? false,
     source: earlier.source,
     heardByRadio: earlier.heardByRadio === true || later.heardByRadio === true,
     spoofSuspected: earlier.spoofSuspected === true || later.spoofSuspected === true,
     ...mergeClaims(earlier, later),
   }
+}
+
+/** The key that was refused last, with its names; without one, the names that were refused last. */
+function refusedOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
+  const isLater = isKnown(later.refusedPublicKey) || (!isKnown(earlier.refusedPublicKey) && hasRefusedNames(later))
+  const { refusedPublicKey, refusedLongName, refusedShortName } = isLater ? later : earlier
+  const refused = [refusedPublicKey, refusedLongName, refusedShortName]
+  if (!refused.some(isKnown)) return {}
+  return {
+    refusedPublicKey: refusedPublicKey ?? null,
+    refusedLongName: refusedLongName ?? null,
+    refusedShortName: refusedShortName ?? null,
+  }
+}
+
+function hasRefusedNames({ refusedLongName, refusedShortName }: NodeRow): boolean {
+  return isKnown(refusedLongName) || isKnown(refusedShortName)
+}
+
+/** Absent fields stay absent. */
+function latestOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
+  const names = ['lastHeardByRadio', 'lastHeardByBroker', 'telemetryTime'] as const
+  const told = names.flatMap((name) => {
+    const times = [earlier[name], later[name]].filter((time) => time !== null && time !== undefined)
+    return times.length === 0 ? [] : [[name, Math.max(...times)] as const]
+  })
+  return Object.fromEntries(told)
 }
 
 /** Each suspicion has a claim; `*` stands for several claims. */

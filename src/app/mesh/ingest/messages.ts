@@ -24,6 +24,7 @@ export type MessageRow = {
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
   readonly signed: boolean
+  readonly withheld: boolean
   readonly direction: (typeof DIRECTIONS)[number]
 }
 
@@ -49,16 +50,24 @@ const VALUES = {
   routingError: sql`null`,
   sentBy: sql`null`,
   notice: sql`null`,
+  conflicting: sql`false`,
+  withheld: field('withheld'),
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
 // A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
-// message stays unchanged. A signed text replaces an unsigned one.
+// message stays unchanged. A signed text replaces an unsigned one, and what a radio heard replaces a broker's word.
 const FEWER_HOPS = `excluded.hops_away < coalesce(hops_away, 256)`
-const PROVEN = `excluded.signed and not signed`
+const IS_FIRMER = `(excluded.signed > signed or (excluded.signed = signed and via_mqtt and not excluded.via_mqtt))`
+const SAID = ['text', 'to_node_num', 'reply_id', 'emoji', 'pki_encrypted'] as const
+const DIFFERS = `(${SAID.map((column) => `excluded.${column} is not ${column}`).join(' or ')})`
+const REPLACES = `(${IS_FIRMER} and ${DIFFERS})`
 const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   ${['hops_away', 'rx_snr', 'rx_rssi', 'via_mqtt'].map((column) => `${column} = iif(${FEWER_HOPS}, excluded.${column}, ${column})`).join(', ')},
-  text = iif(${PROVEN}, excluded.text, text), signed = max(signed, excluded.signed)
-  where direction = 'in' and (${FEWER_HOPS} or ${PROVEN})`)
+  ${SAID.map((column) => `${column} = iif(${IS_FIRMER}, excluded.${column}, ${column})`).join(', ')},
+  channel = iif(${IS_FIRMER} and excluded.to_node_num <> to_node_num, excluded.channel, channel),
+  conflicting = max(conflicting, ${REPLACES}),
+  signed = max(signed, excluded.signed), withheld = max(withheld, excluded.withheld)
+  where direction = 'in' and (${FEWER_HOPS} or excluded.signed > signed or ${REPLACES})`)
 
 /** The channel in which our own radio heard a text. */
 export type Filing = {

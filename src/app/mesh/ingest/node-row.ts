@@ -30,6 +30,18 @@ export type NodeRow = {
   readonly keySigned?: boolean
   readonly nameSigned?: boolean
   readonly positionSigned?: boolean
+  /** Which fields of this row one of our own radios heard. */
+  readonly keyHeard?: boolean
+  readonly nameHeard?: boolean
+  readonly positionHeard?: boolean
+  /** `lastHeard`, by who heard it. */
+  readonly lastHeardByRadio?: number | null
+  readonly lastHeardByBroker?: number | null
+  /** The time in its telemetry, by its own clock. */
+  readonly telemetryTime?: number
+  /** Announced but not accepted. */
+  readonly refusedLongName?: string | null
+  readonly refusedShortName?: string | null
   readonly latitude?: number
   readonly longitude?: number
   readonly altitude?: number | null

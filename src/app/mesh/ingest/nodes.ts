@@ -2,7 +2,7 @@ import type { NodeRow } from './node-row.ts'
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { nodes } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import type { PositionFix } from '../../../meshtastic/payload/position.ts'
@@ -12,7 +12,7 @@ import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './sources.ts'
 import { DEVICE_METRICS, mergeHeard } from './merge-heard.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
 const flag = (name: string) => sql`coalesce(${field(name)}, 0)`
 
@@ -67,6 +67,15 @@ const VALUES = {
   isHidden: sql`false`,
   revision: sql`(select value + 1 from revisions where name = 'nodes')`,
   firmwareVersion: field('firmwareVersion'),
+  keyHeard: flag('keyHeard'),
+  nameHeard: flag('nameHeard'),
+  positionHeard: flag('positionHeard'),
+  keyConfirmed: sql`false`,
+  lastHeardByRadio: field('lastHeardByRadio'),
+  lastHeardByBroker: field('lastHeardByBroker'),
+  telemetryTime: field('telemetryTime'),
+  refusedLongName: field('refusedLongName'),
+  refusedShortName: field('refusedShortName'),
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -79,14 +88,15 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
-/** Only signed data replaces signed data, and only a radio's own reports change one of our radios. */
-const outranks = (column: string) => `(excluded.is_local or excluded.${column} >= ${column})`
+/** Only signed data replaces a signed position, and only a radio's own reports change one of our radios. */
+const IS_PLACE_FIRMER = `(excluded.is_local or excluded.position_signed >= position_signed)`
 
 /** Data with its own time, which may be older than known data, regardless of when it arrives. */
-const IS_PLACE_NEWER = `excluded.latitude is not null and ${outranks('position_signed')}
+const IS_PLACE_NEWER = `excluded.latitude is not null and ${IS_PLACE_FIRMER}
   and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
-const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${outranks('position_signed')}
+const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${IS_PLACE_FIRMER}
   and (latitude is null or excluded.position_signed > position_signed
+    or (excluded.position_heard > position_heard and not excluded.is_local)
     or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
 const ARE_METRICS_NEWER = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
 const ARE_METRICS_AS_NEW = `coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0)`
@@ -107,47 +117,69 @@ const allMetrics = (by: (column: string) => string): string =>
 function channelOfMetrics(areTaken: string): string {
   const areAllReplaced = allMetrics((column) => `${column} is null or excluded.${column} is not null`)
   const areAllKept = allMetrics((column) => `${column} is not null or excluded.${column} is null`)
+  const isOfDirect = (column: string) => `(${column} >= ${FIRST_DIRECT} or ${column} = ${MIXED_WITH_DIRECT})`
   return `case when ${allMetrics((column) => `excluded.${column} is null`)} then metrics_channel
     when iif(${areTaken}, ${areAllReplaced}, 0) then excluded.metrics_channel
     when not (${areTaken}) and ${areAllKept} then metrics_channel
     when ${allMetrics((column) => `${column} is null`)} or excluded.metrics_channel is metrics_channel then excluded.metrics_channel
+    when ${isOfDirect('metrics_channel')} or ${isOfDirect('excluded.metrics_channel')} then ${MIXED_WITH_DIRECT}
     else ${UNKNOWN_CHANNEL} end`
 }
 
-const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role', 'firmware_version'] as const
+const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
+
+/** How well a name is founded: said, heard by our own radio, signed. A key that our radio heard signed counts most. */
+const nameRank = (row: string) => `iif(${row}name_signed, 2, ${row}name_heard)`
+const keyRank = (row: string) => `(8 * ${row}key_confirmed + 2 * ${row}key_signed + ${row}key_heard)`
+
+const latest = (column: string) => `${column} = nullif(max(coalesce(${column}, 0), coalesce(excluded.${column}, 0)), 0)`
+
+const IS_KEY_FIRMER = `(excluded.is_local or ${keyRank('excluded.')} > ${keyRank('nodes.')})`
+const IS_NAME_FIRMER = `(excluded.is_local or ${nameRank('excluded.')} > ${nameRank('nodes.')})`
+const IS_NAMED = `(excluded.long_name is not null or excluded.short_name is not null)`
+/** Names that came with a refused key stay with it. */
+const ARE_NAMES_REFUSED = `(excluded.refused_public_key is not null or (refused_public_key is null
+  and coalesce(excluded.refused_long_name, excluded.refused_short_name) is not null))`
 
 /**
- * A node's identity stays until a later report of the node changes it. A replaced key, and a key that is not accepted,
- * are recorded.
+ * A node's identity stays until a later report of the node changes it, which is not worse founded. The first key stays
+ * until a better founded one is announced. A replaced key, and what is not accepted, are recorded.
  */
-function identity(isTaken: string): string {
-  const isNewName = `((${isTaken}) and ${outranks('name_signed')})`
-  const isNewKey = `((${isTaken}) and ${outranks('key_signed')})`
-  const isOtherKey = `(excluded.public_key <> public_key and (${isTaken}))`
+function identity(isTaken: string, isPlaceTaken: string): string {
+  const isOther = `coalesce(excluded.public_key <> public_key and ((${isTaken}) or ${IS_KEY_FIRMER}), 0)`
+  const isNewKey = `(${isOther} and ${IS_KEY_FIRMER})`
+  const isRefused = `(coalesce(excluded.public_key <> public_key, 0) and not ${IS_KEY_FIRMER})`
+  const isNewName = `(not ${isRefused} and (${IS_NAME_FIRMER}
+    or ((${isTaken}) and (${isNewKey} or ${nameRank('excluded.')} = ${nameRank('nodes.')}))))`
+  const ofKey = (column: string, isSaid: string) => `${column} = case when ${isNewKey} then excluded.${column}
+    when ${isSaid} then max(${column}, excluded.${column}) else ${column} end`
   return `
   ${choose(IDENTITY_COLUMNS, (column) => `iif(${isNewName}, ${newest(column)}, ${oldest(column)})`)},
+  firmware_version = iif(${isTaken}, ${newest('firmware_version')}, ${oldest('firmware_version')}),
   is_licensed = iif(excluded.role is null or (role is not null and not ${isNewName}), is_licensed, excluded.is_licensed),
-  public_key = iif(${isNewKey}, ${newest('public_key')}, ${oldest('public_key')}),
-  previous_public_key = iif(${isOtherKey} and ${isNewKey}, coalesce(previous_public_key, public_key), previous_public_key),
-  refused_public_key = coalesce(iif(${isOtherKey} and not ${isNewKey}, excluded.public_key, excluded.refused_public_key),
+  public_key = iif(${isNewKey}, excluded.public_key, ${oldest('public_key')}),
+  previous_public_key = iif(${isNewKey}, coalesce(previous_public_key, public_key), previous_public_key),
+  refused_public_key = coalesce(iif(${isOther} and not ${isNewKey}, excluded.public_key, excluded.refused_public_key),
     refused_public_key),
-  key_mismatch = max(key_mismatch, excluded.key_mismatch, coalesce(${isOtherKey}, 0)),
-  key_signed = case when excluded.public_key is null then key_signed
-    when excluded.public_key is public_key then max(key_signed, excluded.key_signed)
-    when public_key is null or ${isNewKey} then excluded.key_signed else key_signed end,
+  refused_long_name = iif(${ARE_NAMES_REFUSED}, excluded.refused_long_name, refused_long_name),
+  refused_short_name = iif(${ARE_NAMES_REFUSED}, excluded.refused_short_name, refused_short_name),
+  key_mismatch = max(key_mismatch, excluded.key_mismatch, ${isOther}),
+  key_confirmed = iif(${isNewKey}, 0, key_confirmed),
+  ${['key_signed', 'key_heard'].map((column) => ofKey(column, 'excluded.public_key is public_key or public_key is null')).join(', ')},
   signed_at = max(${newest('signed_at')}, ${oldest('signed_at')}),
-  name_signed = iif(excluded.long_name is null and excluded.short_name is null, name_signed,
-    max(name_signed, excluded.name_signed)),
-  position_signed = iif(excluded.latitude is null, position_signed, max(position_signed, excluded.position_signed)),
+  ${['name_signed', 'name_heard'].map((column) => ofKey(column, `${IS_NAMED} and ${isNewName}`)).join(', ')},
+  ${ofKey('position_signed', 'excluded.latitude is not null')},
+  position_heard = iif(${isPlaceTaken}, excluded.position_heard, iif(${isNewKey}, 0, position_heard)),
   spoof_claim = case when not excluded.spoof_suspected then spoof_claim when not spoof_suspected then excluded.spoof_claim
     when spoof_claim is excluded.spoof_claim then spoof_claim else '*' end,
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
   last_heard = max(${oldest('last_heard')}, ${newest('last_heard')}),
+  ${['last_heard_by_radio', 'last_heard_by_broker', 'telemetry_time'].map(latest).join(', ')},
   revision = excluded.revision`
 }
 
 /** A node that was just heard: its signal and its identity replace the known ones. */
-const HEARD = `on conflict (node_num) do update set ${identity('true')}, ${HEARD_EVIDENCE},
+const HEARD = `on conflict (node_num) do update set ${identity('true', IS_PLACE_AS_NEW)}, ${HEARD_EVIDENCE},
   ${places(IS_PLACE_AS_NEW)},
   altitude = iif(${IS_PLACE_AS_NEW},
     iif(excluded.position_channel is position_channel, ${newest('altitude')}, excluded.altitude), altitude),
@@ -166,24 +198,16 @@ const OLDER = `${places(IS_PLACE_NEWER)},
  * Each radio decides its own name.
  */
 const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
-  ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`)}`
+  ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`, IS_PLACE_NEWER)}`
 
 /** Late data only replaces older data, including names and key. */
-const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST)},
+const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST, IS_PLACE_NEWER)},
   first_heard = min(first_heard, excluded.first_heard)`
 
 const queries = prepareOnce((db) => ({
   late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),
   heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(HEARD) }),
   remembered: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(REMEMBERED) }),
-  lift: db
-    .update(nodes)
-    .set({ spoofSuspected: false, spoofClaim: null })
-    .where(
-      sql`(node_num, spoof_claim) in
-        (select value ->> 'nodeNum', value ->> 'claim' from json_each(${sql.placeholder('lifted')}))`,
-    )
-    .prepare(),
 }))
 
 type NodeRows = {
@@ -200,14 +224,6 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
     ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
     ...(heard.length > 0 ? [writeHeard(mergeHeard(heard))] : []),
   ]
-}
-
-/** A suspicion that the node itself lifts: see `claimOf`. */
-export type LiftedSuspicion = { readonly nodeNum: number; readonly claim: string }
-
-/** Statements that lift suspicions, except those with a further cause. */
-export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[]): Statement[] {
-  return lifted.length === 0 ? [] : [bind(queries(store).lift, { lifted: JSON.stringify(lifted) })]
 }
 
 /** A node's identity. Without any name, role and licence are unknown too: on the wire they have no "absent". */

@@ -15,25 +15,30 @@ export type Arrival = {
   readonly isReadable: boolean
   /** How certain the sender is. */
   readonly standing?: Voice
+  /** One of our own radios heard it off the air. */
+  readonly isHeard?: boolean
 }
 
 /**
  * `first`: the packet is new; `copy`: nothing new; `shorter`: a copy with fewer hops; `surer`: a copy whose sender is
- * more certain.
+ * more certain; `heard`: the first copy that one of our own radios heard; `repeated`: it was sent again long after it
+ * was recognised by its signature.
  */
-type Sighting = 'first' | 'copy' | 'shorter' | 'surer'
+type Sighting = 'first' | 'copy' | 'shorter' | 'surer' | 'heard' | 'repeated'
 
 /** Packets of one batch. They count for others only after `commit`. */
 export type Sightings = {
   see(arrival: Arrival): Sighting
   /** Whether a packet was seen, in this batch or before. */
   knows(from: number, id: number): boolean
+  /** From now on, arrivals of this packet are `repeated`, in this batch. */
+  mark(packet: { readonly from: number; readonly id: number }): void
   commit(): void
 }
 
 export type PacketWindow = { open(): Sightings; readonly size: number }
 
-type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'standing'>>
+type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'standing' | 'isHeard'>>
 
 /** Recognises packets by sender and id: for 6 hours, the latest 50,000. A packet without an id is always new. */
 export function createPacketWindow(): PacketWindow {
@@ -44,10 +49,12 @@ export function createPacketWindow(): PacketWindow {
     },
     open() {
       const staged = new Map<string, Entry>()
+      const repeated = new Set<string>()
       return {
         see(arrival) {
           if (arrival.id === 0) return 'first'
           const key = `${arrival.from}:${arrival.id}`
+          if (repeated.has(key)) return 'repeated'
           const entry = staged.get(key) ?? entries.get(key)
           const known = entry !== undefined && arrival.at - entry.at <= WINDOW_MS ? entry : undefined
           const sighting = compare(known, arrival)
@@ -55,6 +62,7 @@ export function createPacketWindow(): PacketWindow {
           return sighting
         },
         knows: (from, id) => staged.has(`${from}:${id}`) || entries.has(`${from}:${id}`),
+        mark: ({ from, id }) => void repeated.add(`${from}:${id}`),
         commit() {
           for (const [key, entry] of staged) {
             entries.delete(key)
@@ -69,21 +77,29 @@ export function createPacketWindow(): PacketWindow {
 
 const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Voice, number>
 
-function compare(known: Entry | undefined, { hopsAway, isReadable, standing = 'plain' }: Arrival): Sighting {
+function compare(
+  known: Entry | undefined,
+  { hopsAway, isReadable, standing = 'plain', isHeard = false }: Arrival,
+): Sighting {
   if (known === undefined || (isReadable && !known.isReadable)) return 'first'
   if (isReadable && SURENESS[standing] > SURENESS[known.standing]) return 'surer'
+  if (isHeard && !known.isHeard && isReadable) return 'heard'
   if (!isReadable || hopsAway === null) return 'copy'
   return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
 }
 
 /** The time counts from the first arrival. */
-function merge(known: Entry | undefined, { at, hopsAway, isReadable, standing = 'plain' }: Arrival): Entry {
+function merge(
+  known: Entry | undefined,
+  { at, hopsAway, isReadable, standing = 'plain', isHeard = false }: Arrival,
+): Entry {
   const fewest = [known?.hopsAway, hopsAway].filter((hops) => hops !== null && hops !== undefined)
   return {
     at: known?.at ?? at,
     hopsAway: fewest.length === 0 ? null : Math.min(...fewest),
     isReadable,
     standing: surer(known?.standing, standing),
+    isHeard: known?.isHeard === true || isHeard,
   }
 }
 

@@ -5,7 +5,8 @@ import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 import { UNREADABLE } from '../../../shared/mesh/packets.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { directChannel, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
+import { belongsToChannel, isForOneNode } from '../../sharing/visible.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {
@@ -25,18 +26,18 @@ export function emptyTraffic(): Traffic {
 
 /** Records how a text arrived: each copy counts. */
 export function addReception(traffic: Traffic, { source, packet, receivedAt, gateway }: TrafficArrival): void {
-  const { from: fromNodeNum, id: packetId, payload, snr, rssi, hopsAway } = packet
+  const { from: fromNodeNum, to, id: packetId, payload, snr, rssi, hopsAway, replyId, isEmoji: emoji } = packet
   if (payload.kind !== 'text' || packetId === 0) return
   const signal = { rxSnr: snr, rxRssi: rssi, hopsAway }
-  const row = { source: source.name, fromNodeNum, packetId, gateway: gateway ?? 0, t: receivedAt, ...signal }
+  const said = { text: payload.text, to, replyId, emoji }
+  const row = { source: source.name, fromNodeNum, packetId, gateway: gateway ?? 0, t: receivedAt, ...signal, ...said }
   traffic.receptions.push(row)
 }
 
 /** Plans a packet that is not a copy, and what it reports about the mesh. */
 export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: PacketRow['standing']): void {
-  const { source, packet, receivedAt, heardAt, isReplayed, gateway, judgement } = arrival
-  const { from, to, id, payload, requestId } = packet
-  const channel = channelOnAir(packet)
+  const { source, packet, receivedAt, isReplayed, gateway } = arrival
+  const { from, to, id, payload } = packet
   traffic.packets.push({
     source: source.name,
     t: receivedAt,
@@ -57,6 +58,14 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     payload: describePayload(packet),
     isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
+  addReports(traffic, arrival)
+}
+
+/** Plans what a packet reports about the mesh. */
+export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
+  const { source, packet, receivedAt, heardAt, isReplayed, judgement } = arrival
+  const { from, to, payload, requestId } = packet
+  const channel = channelOnAir(packet)
   if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
   // A route that answers no request is an overheard request.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
@@ -81,9 +90,14 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     traffic.waypoints.push(...listWaypoint(payload.waypoint, from, { t: heardAt, channel }))
 }
 
-/** The channel of a packet's content; unknown if it was encrypted for one node. */
+/** The channel of a packet's content; see `FIRST_DIRECT` for what was sent to one node, and `WITHHELD`. */
 export function channelOnAir(packet: Packet): number {
-  return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
+  const { port, payload, to, channel, isWithheld } = packet
+  if (port === null) return UNKNOWN_CHANNEL
+  const isReplayOfChannel = payload.kind === 'storeforward' && payload.storeForward.replay?.isDirect === false
+  const isOfChannel = belongsToChannel(payload.kind, isReplayOfChannel)
+  if (isForOneNode({ ...packet, isOfChannel })) return directChannel(to)
+  return isWithheld ? channel + WITHHELD : channel
 }
 
 type Told = { readonly t: number; readonly channel: number }

@@ -13,12 +13,22 @@ import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './history.ts'
 import { type Judgement, TAKEN } from './trust/judge.ts'
 import type { Filing, MessageRow } from './messages.ts'
-import { deviceMetricsFields, type LiftedSuspicion, placeFields, userFields } from './nodes.ts'
+import type { NodeUser } from '../../../meshtastic/payload/user.ts'
+import type { LiftedSuspicion, SuspicionRow } from './trust/suspicions.ts'
+import type { Hearing } from './hearings.ts'
+import { deviceMetricsFields, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
-import { addReception, addTraffic, channelOnAir, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import {
+  addReception,
+  addReports,
+  addTraffic,
+  channelOnAir,
+  emptyTraffic,
+  type TrafficArrival,
+} from './plan-traffic.ts'
+import { FIRST_DIRECT, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 /** If the clocks of two radios differ by more than this, the order of arrival is not the order of reception. */
@@ -41,6 +51,7 @@ export type Plan = {
   readonly heard: NodeRow[]
   /** Nodes heard or remembered at an unknown earlier time. */
   readonly late: NodeRow[]
+  readonly hearings: Hearing[]
   readonly positions: PositionRow[]
   readonly telemetry: Measurements[]
   readonly messages: MessageRow[]
@@ -51,6 +62,7 @@ export type Plan = {
   readonly duplicates: Packet[]
   /** Suspicions lifted by our radios, which reported the suspicious data themselves. */
   readonly lifted: LiftedSuspicion[]
+  readonly suspicions: SuspicionRow[]
 }
 
 /** The event of a packet, with its context. `isOwn`: its sender is the radio that it came from. */
@@ -83,6 +95,7 @@ export function planBatch(
     remembered: [],
     heard: [],
     late: [],
+    hearings: [],
     positions: [],
     telemetry: [],
     messages: [],
@@ -91,6 +104,7 @@ export function planBatch(
     news: [],
     duplicates: [],
     lifted: [],
+    suspicions: [],
   }
   for (const [index, heard] of batch.entries()) {
     const { source, event } = heard
@@ -166,7 +180,7 @@ function underNumber(table: ChannelTable, source: string, packet: Packet): Packe
 }
 
 /** Neither 0 nor the broadcast number can be a sender. */
-function isNode(nodeNum: number): boolean {
+export function isNode(nodeNum: number): boolean {
   return nodeNum !== 0 && nodeNum !== BROADCAST
 }
 
@@ -219,7 +233,8 @@ function addNode(
     ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
     // The time of measurement is unknown, but it is not after the node was last heard.
     ...deviceMetricsFields(node.metrics, { time: lastHeard, channel: ofRadio }),
-    ...signedFields(judgement, seenAt, { isNamed: user !== null, isPlaced: fix !== null }),
+    ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
+    ...foundation(judgement, seenAt, { user, isPlaced: fix !== null }),
   })
   noteLifted(plan, nodeNum, judgement)
   if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, { t: fix.time, channel: ofRadio })
@@ -236,16 +251,18 @@ function addPosition(
 }
 
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
-  const { source, packet, receivedAt, heardAt, isReplayed, isLate, judgement } = arrival
+  const { source, packet, receivedAt, heardAt, isReplayed, isLate, isOwn, judgement } = arrival
   const { from: nodeNum, id, payload } = packet
   // Simulated radios wrap the packets of their mesh in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { fate, voice, suspicion } = judgement
-  if (suspicion !== null) plan.heard.push(describeSuspicion(arrival, suspicion))
+  if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
   if (fate === 'spoofed') return addTraffic(plan.traffic, arrival, 'spoofed')
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
-  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing: voice }
+  const { isHeard, isStale } = judgement
+  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing: voice, isHeard }
   const sighting = sightings.see(seen)
+  if (sighting === 'repeated') return void plan.duplicates.push(packet)
   addReception(plan.traffic, arrival)
   addFiling(plan, arrival)
   if (sighting !== 'first') plan.duplicates.push(packet)
@@ -253,56 +270,104 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (sighting === 'copy') return
   const isNew = sighting === 'first' || sighting === 'surer'
   if (isNew) addTraffic(plan.traffic, arrival, voice)
+  else if (sighting === 'heard') addReports(plan.traffic, arrival)
   // Reports by others about a stored text of ours change nothing.
   if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
-  const proven = signedFields(judgement, receivedAt, { isNamed: false, isPlaced: false })
-  const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
+  const proven = foundation(judgement, receivedAt, { user: null, isPlaced: false })
+  const isTaken = fate === 'taken' && (isNew || sighting === 'heard')
+  const content = isTaken ? addContent(plan, arrival, isNew) : isNew ? proven : {}
+  if (isStale) return
   const isElsewhere = judgement.isOwn && voice !== 'own' && (packet.viaMqtt || !isOwnKind(source.kind))
   const isOld = isReplayed || heardAt < receivedAt
   const isUntimed = isReplayed && packet.rxTime === null
   const rows = isLate || isUntimed ? plan.late : isOld ? plan.remembered : plan.heard
   const from = { nodeNum, source: source.name, seenAt: receivedAt }
   rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
+  if (!isElsewhere && fate === 'taken') addHearing(plan, arrival)
   if (sighting === 'first' && !isReplayed && !(isElsewhere && fate === 'set-aside')) {
-    plan.news.push({ source, packet, receivedAt, isSigned: voice === 'signed' })
+    plan.news.push({ source, packet, receivedAt, isSigned: voice === 'signed', isOwn })
   }
 }
 
-function describeSuspicion({ source, packet, receivedAt, judgement }: Arrival, suspicion: string): NodeRow {
-  const spoofClaim = suspicion.slice(0, MAX_CLAIM)
-  const said = { spoofSuspected: true, spoofClaim, refusedPublicKey: judgement.refusedKey }
-  return { nodeNum: packet.from, source: source.name, seenAt: receivedAt, ...said }
+function noteSuspicion(
+  plan: Plan,
+  { source, packet: { from: nodeNum }, receivedAt, gateway, judgement }: Arrival,
+  { claim, reason }: NonNullable<Judgement['suspicion']>,
+): void {
+  const spoofClaim = claim.slice(0, MAX_CLAIM)
+  const said = { spoofSuspected: true, spoofClaim, ...refusedFields(judgement) }
+  plan.heard.push({ nodeNum, source: source.name, seenAt: receivedAt, ...said })
+  const at = { source: source.name, gateway: gateway ?? 0, t: receivedAt }
+  plan.suspicions.push({ nodeNum, ...at, claim: spoofClaim, reason })
 }
 
 function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
   if (lifts !== null) plan.lifted.push({ nodeNum, claim: lifts })
 }
 
-/** Which fields of a row were signed, and an announced key that is not trusted. */
-function signedFields(
-  { voice, provenKey, refusedKey }: Judgement,
+/** What was announced and is not accepted. */
+function refusedFields({ refusedKey, refusedNames }: Judgement): Partial<NodeRow> {
+  if (refusedKey === null && refusedNames === null) return {}
+  const { longName = null, shortName = null } = refusedNames ?? {}
+  return { refusedPublicKey: refusedKey, refusedLongName: longName, refusedShortName: shortName }
+}
+
+/** Which fields of a row were signed or heard by our own radio, and what is refused. */
+function foundation(
+  judgement: Judgement,
   signedAt: number,
-  { isNamed, isPlaced }: { readonly isNamed: boolean; readonly isPlaced: boolean },
+  { user, isPlaced }: { readonly user: Pick<NodeUser, 'publicKey'> | null; readonly isPlaced: boolean },
 ): Partial<NodeRow> {
-  if (voice !== 'signed') return refusedKey === null ? {} : { refusedPublicKey: refusedKey }
+  const { voice, provenKey, isHeard } = judgement
+  const isSigned = voice === 'signed'
+  const isKeySaid = (user?.publicKey ?? null) !== null || (isSigned && provenKey !== null)
   return {
-    signedAt,
-    ...(provenKey === null ? {} : { publicKey: provenKey, keySigned: true }),
-    ...(isNamed ? { nameSigned: true } : {}),
-    ...(isPlaced ? { positionSigned: true } : {}),
-    ...(refusedKey === null ? {} : { refusedPublicKey: refusedKey }),
+    ...refusedFields(judgement),
+    ...(isSigned ? { signedAt } : {}),
+    ...(isSigned && provenKey !== null ? { publicKey: provenKey, keySigned: true } : {}),
+    ...(isHeard && isKeySaid ? { keyHeard: true } : {}),
+    ...(user === null ? {} : { ...(isSigned ? { nameSigned: true } : {}), ...(isHeard ? { nameHeard: true } : {}) }),
+    ...(!isPlaced
+      ? {}
+      : { ...(isSigned ? { positionSigned: true } : {}), ...(isHeard ? { positionHeard: true } : {}) }),
   }
 }
 
-function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gateway }: Arrival): Partial<NodeRow> {
-  const { rxTime, hopsAway, viaMqtt, snr, rssi } = packet
-  const lastHeard = rxTime === null ? (isReplayed ? null : receivedAt) : Math.min(rxTime, receivedAt)
+/** What was sent to one node, or may not be passed on, tells the public nothing about its sender. */
+function addHearing(plan: Plan, { packet, receivedAt, isReplayed, isOwn }: Arrival): void {
+  const channel = channelOnAir(packet)
+  const heardAt = whenLastHeard(packet, { receivedAt, isReplayed })
+  if (isOwn || heardAt === null || channel < 0 || channel >= WITHHELD) return
+  const { from: nodeNum, hopsAway, viaMqtt } = packet
+  plan.hearings.push({ nodeNum, channel, heardAt, hopsAway, viaMqtt })
+}
+
+/** By the clock of the radio, but not after the receipt; null: a radio remembers it, but not when it was. */
+function whenLastHeard(
+  { rxTime }: Packet,
+  { receivedAt, isReplayed }: Pick<Arrival, 'receivedAt' | 'isReplayed'>,
+): number | null {
+  return rxTime === null ? (isReplayed ? null : receivedAt) : Math.min(rxTime, receivedAt)
+}
+
+function describeArrival({
+  source,
+  packet,
+  receivedAt,
+  isReplayed,
+  isOwn,
+  gateway,
+  judgement,
+}: Arrival): Partial<NodeRow> {
+  const { hopsAway, viaMqtt, snr, rssi } = packet
+  const lastHeard = whenLastHeard(packet, { receivedAt, isReplayed })
   // A publisher can write anything into a packet, and a broker may retain it, so it proves at most the day of its
   // receipt.
   const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
   const evidence = {
     lastHeardDay: isReplayed ? remembered : dayOf(receivedAt),
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
+    ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
   }
   if (isOwn) return { lastHeard, ...evidence }
   // The signal of a relayed packet is the relay's, and the channel of an unreadable packet is only a hash.
@@ -312,22 +377,34 @@ function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gatewa
 }
 
 /** The packet's data about its node; its history goes into the plan. */
-function addContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
+function addContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<NodeRow> {
   const { judgement, receivedAt } = arrival
-  const { kind } = arrival.packet.payload
-  const isKept = (kind === 'nodeinfo' && judgement.keepsUser) || (kind === 'position' && judgement.keepsPosition)
+  const { payload } = arrival.packet
+  const isKept =
+    (payload.kind === 'nodeinfo' && judgement.keepsUser) || (payload.kind === 'position' && judgement.keepsPosition)
   return {
-    ...(isKept ? {} : readContent(plan, arrival)),
-    ...signedFields(judgement, receivedAt, {
-      isNamed: kind === 'nodeinfo' && !isKept,
-      isPlaced: kind === 'position' && !isKept,
+    ...(isKept ? {} : readContent(plan, arrival, isNew)),
+    ...foundation(judgement, receivedAt, {
+      user: payload.kind === 'nodeinfo' && !isKept ? payload.user : null,
+      isPlaced: payload.kind === 'position' && payload.fix !== null && !isKept,
     }),
   }
 }
 
-function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
+/** A radio's report about itself has no channel, unless it answers another node. */
+function channelOfContent({ packet, isOwn }: Arrival): number | null {
+  const channel = channelOnAir(packet)
+  return isOwn && (channel < FIRST_DIRECT || packet.to === packet.from) ? null : channel
+}
+
+/** Nothing was measured after a gateway published it, whatever its time says: the next packet is newer. */
+function noLater(time: number | null, { receivedAt, gateway }: Arrival): number | null {
+  return time === null || gateway === null ? time : Math.min(time, receivedAt)
+}
+
+function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<NodeRow> {
   const { source, packet, receivedAt, isReplayed, judgement } = arrival
-  const channel = arrival.isOwn ? null : channelOnAir(packet)
+  const channel = channelOfContent(arrival)
   const { from: nodeNum, payload, rxTime } = packet
   // Remembered data without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
@@ -338,14 +415,23 @@ function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
       if (payload.fix === null) return {}
       const t = payload.fix.time ?? receiptTime
       if (t !== null) addPosition(plan, nodeNum, payload.fix, { t, channel })
-      return placeFields(payload.fix, { time: t, channel })
+      return placeFields(payload.fix, { time: noLater(t, arrival), channel })
     }
     case 'mapreport':
       return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, channel, judgement })
     case 'telemetry': {
       const t = payload.time ?? receiptTime
-      if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
-      return deviceMetricsFields(payload.metrics, { time: t, channel })
+      // What a broker told before is in the history, at another time if its sender has no clock.
+      if (t !== null && (isNew || payload.time !== null))
+        plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
+      const told = payload.time === null ? {} : { telemetryTime: noLater(payload.time, arrival) ?? payload.time }
+      return { ...deviceMetricsFields(payload.metrics, { time: noLater(t, arrival), channel }), ...told }
+    }
+    case 'paxcounter': {
+      const { wifi, ble, uptimeSeconds } = payload
+      const values = { 'paxcounter.wifi': wifi, 'paxcounter.ble': ble, 'paxcounter.uptimeSeconds': uptimeSeconds }
+      if (receiptTime !== null && isNew) plan.telemetry.push({ nodeNum, t: receiptTime, values, channel })
+      return {}
     }
     default:
       return {}
@@ -382,7 +468,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
   const direction = judgement.isOwn ? 'out' : 'in'
   const said = readText(packet)
   if (said === null) return
-  const { from: fromNodeNum, channel, replyId, viaMqtt, pkiEncrypted } = packet
+  const { from: fromNodeNum, channel, replyId, viaMqtt, pkiEncrypted, isWithheld: withheld } = packet
   plan.messages.push({
     source: source.name,
     // Without an ID, copies can't be recognised, and the packet can't be mistaken for another one.
@@ -401,6 +487,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     viaMqtt,
     pkiEncrypted,
     signed: judgement.voice === 'signed',
+    withheld,
     direction,
   })
 }
@@ -416,10 +503,11 @@ function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgeme
 type Said = { readonly packetId: number; readonly to: number; readonly text: string; readonly isReplay: boolean }
 
 /** The text of a packet; a store & forward server repeats texts of other nodes. */
-export function readText({ id, to, payload }: Packet): Said | null {
+export function readText({ id, to, pkiEncrypted, payload }: Packet): Said | null {
   if (payload.kind === 'text') return { packetId: id, to, text: payload.text, isReplay: false }
   const replay = payload.kind === 'storeforward' ? payload.storeForward.replay : null
   if (replay === null) return null
   const { originalId, isDirect, text } = replay
-  return { packetId: originalId ?? id, to: isDirect ? to : BROADCAST, text, isReplay: true }
+  // Encrypted for one node, it does not show the channel of the original: it counts as a message to that node.
+  return { packetId: originalId ?? id, to: isDirect || pkiEncrypted ? to : BROADCAST, text, isReplay: true }
 }

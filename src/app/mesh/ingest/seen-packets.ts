@@ -18,6 +18,7 @@ const ARRIVAL = {
   hopsAway: sql<number | null>`p.hops_away`,
   isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
   standing: sql<Voice>`coalesce(p.standing, 'plain')`,
+  isHeard: sql<number>`not p.via_mqtt and p.gateway is null`,
 } as const
 
 const queries = prepareOnce((db) => ({
@@ -37,6 +38,14 @@ const queries = prepareOnce((db) => ({
     .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
     .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
     .orderBy(sql`p.id`)
+    .prepare(),
+  signed: db
+    .select({ from: sql<number>`p.from_node_num`, id: sql<number>`p.packet_id` })
+    .from(
+      sql`json_each(${sql.placeholder('packets')}) k cross join packets p
+        on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
+          and p.t < (k.value ->> 'at') - ${sql.raw(String(WINDOW_MS))} and ${IS_GENUINE}`,
+    )
     .prepare(),
   newest: db
     .select({ id: sql<number>`coalesce(max(id), 0)` })
@@ -66,13 +75,27 @@ export async function readSeenPackets(store: Store, batch: readonly Heard[]): Pr
   })
   if (keys.length === 0) return []
   const rows = await queries(store).seen.all({ packets: JSON.stringify(keys) })
-  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
+  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
+}
+
+type Signed = { readonly from: number; readonly id: number; readonly at: number }
+
+/**
+ * Which signed packets were logged long before they arrive again: anybody can send a signed packet again, and it is as
+ * valid as the first time. The first time its key may have been unknown.
+ */
+export async function readRepeated(
+  store: Store,
+  arrivals: readonly Signed[],
+): Promise<readonly { readonly from: number; readonly id: number }[]> {
+  const keys = arrivals.filter(({ id }) => id !== 0)
+  return keys.length === 0 ? [] : queries(store).signed.all({ packets: JSON.stringify(keys) })
 }
 
 /** Packets in the log since then, in milliseconds: at most the latest 50,000, the oldest first. */
 export async function readRecentPackets(store: Store, since: number): Promise<Arrival[]> {
   const rows = await queries(store).recent.all({ since })
-  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
+  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
 }
 
 /** Whether a packet was heard before now, and could be decoded. */

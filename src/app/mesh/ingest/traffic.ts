@@ -1,16 +1,20 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, literals, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
+import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
 import { WINDOW_MS } from './packet-window.ts'
 import { isLocalNode } from './sources.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
+import { type Difference, DIFFERENCES, type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 
 /** Further receptions of a message are not stored. */
 const MOST_RECEPTIONS = 100
 
-/** One reception of a message. `gateway` 0: the radio of the source itself. */
+/** One reception of a message, and what the copy says. `gateway` 0: the radio of the source itself. */
 export type ReceptionRow = {
+  readonly text: string
+  readonly to: number
+  readonly replyId: number | null
+  readonly emoji: boolean
   readonly source: string
   readonly fromNodeNum: number
   readonly packetId: number
@@ -93,11 +97,24 @@ const named = (...names: string[]): Record<string, SQL> => Object.fromEntries(na
 const SIGNAL = named('t', 'rxSnr', 'rxRssi', 'hopsAway')
 const OF_SOURCE = sql`cross join sources s on s.name = ${field('source')}`
 
+const MESSAGE_COLUMNS = {
+  text: 'text',
+  to: 'to_node_num',
+  replyId: 'reply_id',
+  emoji: 'emoji',
+} as const satisfies Record<Difference, string>
+
 const RECEPTION_VALUES = {
   ...SIGNAL,
   messageId: sql`m.id`,
   sourceId: sql`s.id`,
   gateway: field('gateway'),
+  differs: sql`nullif(ltrim(${sql.join(
+    DIFFERENCES.map(
+      (name) => sql`iif(m.${sql.raw(MESSAGE_COLUMNS[name])} is not ${field(name)}, ${sql.raw(`',${name}'`)}, '')`,
+    ),
+    sql` || `,
+  )}, ','), '')`,
 }
 
 const ROUTE_VALUES = {
@@ -156,8 +173,18 @@ const queries = prepareOnce((db) => ({
     values: RECEPTION_VALUES,
     from: sql`${OF_SOURCE} cross join messages m
       on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')} and ${IS_HEARD_BY_FEW}`,
-    onConflict: sql`on conflict do nothing`,
+    onConflict: sql`on conflict do update set differs = excluded.differs
+      where differs is null and excluded.differs is not null`,
   }),
+  conflicts: db
+    .update(messages)
+    .set({ conflicting: true })
+    .where(
+      sql`not conflicting and (from_node_num, packet_id) in
+          (select value ->> 'fromNodeNum', value ->> 'packetId' from json_each(${sql.placeholder('copies')}))
+        and exists (select 1 from receptions x where x.message_id = messages.id and x.differs is not null)`,
+    )
+    .prepare(),
   routes: prepareJsonInsert(db, traceroutes, {
     values: ROUTE_VALUES,
     from: OF_ANSWER,
@@ -204,6 +231,10 @@ const queries = prepareOnce((db) => ({
   }),
 }))
 
+function keysOf(copies: readonly ReceptionRow[]): string {
+  return JSON.stringify(copies.map(({ fromNodeNum, packetId }) => ({ fromNodeNum, packetId })))
+}
+
 /**
  * Statements that store traffic; sources, nodes and messages exist already, or are created earlier in the same step.
  */
@@ -214,7 +245,7 @@ export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
   const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
   const now = places.at(-1)?.t
   return [
-    ...(copies.length > 0 ? [prepared.receptions(copies)] : []),
+    ...(copies.length > 0 ? [prepared.receptions(copies), bind(prepared.conflicts, { copies: keysOf(copies) })] : []),
     ...(routes.length > 0 ? [prepared.routes(routes)] : []),
     ...(told.length > 0 ? [bind(prepared.forgetNeighbors, { told: JSON.stringify(told) })] : []),
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),

@@ -4,7 +4,7 @@ import type { SignedInCtx, Viewer } from '../../context.ts'
 import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { seesAllContents, viewKey } from '../../sharing/visible.ts'
+import { seesEverything, viewKey } from '../../sharing/visible.ts'
 import { contentsSeen, mayGet } from './seen.ts'
 import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
 
@@ -102,7 +102,7 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   const seen = found.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
   const { permissions, view } = viewer
-  const contents = `${seesAllContents(view) ? '' : viewKey(view)}-${permissions.nodes.read}`
+  const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}`
   const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${contents}`
   const known = chunks.get(key)
   if (known !== undefined) return known

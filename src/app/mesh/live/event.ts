@@ -19,6 +19,16 @@ export interface Events {
   close(): void
 }
 
+/** A packet by which a node was heard. */
+export type HeardBy = {
+  /** As `canReadChannel` takes it; null: one of our radios told it of itself. */
+  readonly channel: number | null
+  readonly heardAt: number
+  readonly hopsAway: number | null
+  readonly viaMqtt: boolean
+  readonly signed: boolean
+}
+
 /** Something that has just happened; `data` is sent as JSON. */
 export type NewEvent = {
   readonly kind: EventKind
@@ -31,6 +41,8 @@ export type NewEvent = {
   readonly nodes?: readonly number[]
   /** For the changes of a node: the channels on which the values came. */
   readonly channels?: NodeChannels
+  /** For a node: the packets by which it was heard. Absent: a user has changed it. */
+  readonly heardBy?: readonly HeardBy[]
   /** For a message: the long name of its sender, for viewers who may read nodes. */
   readonly senderName?: string
   /** For a delivery: the message as in the list, if it was just sent. Users load it; anonymous callers get it. */

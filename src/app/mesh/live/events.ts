@@ -1,9 +1,11 @@
 import type { News } from '../ingest/heard.ts'
-import type { Events, LiveEvent, NewEvent } from './event.ts'
+import type { Events, HeardBy, LiveEvent, NewEvent } from './event.ts'
 import type { LinkInfo } from '../radios/radio.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
 import { readText } from '../ingest/plan.ts'
+import { channelOnAir } from '../ingest/plan-traffic.ts'
+import { FIRST_DIRECT, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { placeOfMessage } from '../../sharing/visible.ts'
 
 /** Events kept for readers that were disconnected for a short time. */
@@ -73,15 +75,24 @@ export function createEvents(
 
 /** The events of a stored batch: each node that was heard, once, and each text. */
 export function newsEvents(news: readonly News[]): NewEvent[] {
-  const senders = new Map<number, { heardAt: number; signed: boolean }>()
-  for (const { packet, receivedAt, isSigned } of news) {
-    const { heardAt = 0, signed = false } = senders.get(packet.from) ?? {}
-    senders.set(packet.from, { heardAt: Math.max(receivedAt, heardAt), signed: signed || isSigned })
-  }
-  const nodes = [...senders].map(([nodeNum, heard]): NewEvent => {
-    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, nodes: [nodeNum] }
+  const nodes = [...Map.groupBy(news, ({ packet }) => packet.from)].map(([nodeNum, packets]): NewEvent => {
+    const heardBy = packets.map(heardByOf)
+    const data = { nodeNum, nodeId: formatNodeId(nodeNum), ...summarise(heardBy) }
+    return { kind: 'node', data, nodes: [nodeNum], heardBy }
   })
   return [...nodes, ...news.flatMap(messageEvent)]
+}
+
+function heardByOf({ packet, receivedAt: heardAt, isSigned: signed, isOwn }: News): HeardBy {
+  const channel = channelOnAir(packet)
+  const { hopsAway, viaMqtt } = packet
+  return { channel: isOwn && channel < FIRST_DIRECT ? null : channel, heardAt, hopsAway, viaMqtt, signed }
+}
+
+/** When a node was heard by these packets, and whether one of them was signed. */
+export function summarise(heardBy: readonly HeardBy[]): { heardAt: number; signed: boolean } {
+  const heardAt = heardBy.reduce((latest, each) => Math.max(latest, each.heardAt), 0)
+  return { heardAt, signed: heardBy.some(({ signed }) => signed) }
 }
 
 function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
@@ -91,7 +102,8 @@ function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   const { packetId, to, text } = said
   const ends = { fromNodeNum: from, fromNodeId: formatNodeId(from), toNodeNum: to, toNodeId: formatNodeId(to) }
   const data = { packetId, ...ends, channel, text, replyId, emoji, signed }
-  return [{ kind: 'message', data, place: placeOfMessage({ channel, to }), nodes: [from, to] }]
+  const place = placeOfMessage({ channel: packet.isWithheld ? channel + WITHHELD : channel, to })
+  return [{ kind: 'message', data, place, nodes: [from, to] }]
 }
 
 /** The state of a link has changed. */

@@ -1,5 +1,5 @@
 import type { Viewer } from '../../context.ts'
-import { canReadMessage, seesAllContents, seesNodes, type View } from '../../sharing/visible.ts'
+import { canReadMessage, seesEverything, seesNodes, type View } from '../../sharing/visible.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 import type { LiveEvent } from './event.ts'
@@ -20,7 +20,7 @@ export function mayGet(
 /** The contents without changes on channels outside the view: for that view, nothing has changed there. */
 export function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
   const changes = contents?.['changes']
-  if (channels === undefined || typeof changes !== 'object' || changes === null || seesAllContents(view)) {
+  if (channels === undefined || typeof changes !== 'object' || changes === null || seesEverything(view)) {
     return contents
   }
   const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))

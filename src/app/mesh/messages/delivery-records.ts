@@ -1,7 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { messages, traceroutes } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
-import { advance, type DeliveryEvent } from './delivery.ts'
+import { advance, type DeliveryEvent, NOT_SENT } from './delivery.ts'
 
 /** One of our packets: its sender, which is one of our radios, and its id. */
 export type PacketKey = { readonly nodeNum: number; readonly packetId: number }
@@ -57,13 +57,19 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   loseMessages: db
     .update(messages)
-    .set({ deliveryState: 'unknown' })
+    .set({
+      deliveryState: sql`iif(delivery_state = 'queued', 'failed', 'unknown')`,
+      routingError: sql`iif(delivery_state = 'queued', ${NOT_SENT}, ${messages.routingError})`,
+    })
     // In the wording of the index `messages_unfinished`; with bound values SQLite would not use it.
     .where(and(eq(messages.direction, 'out'), sql`delivery_state in ('queued', 'sent')`))
     .prepare(),
   loseTraceroutes: db
     .update(traceroutes)
-    .set({ state: 'unknown' })
+    .set({
+      state: sql`iif(state = 'queued', 'failed', 'unknown')`,
+      routingError: sql`iif(state = 'queued', ${NOT_SENT}, ${traceroutes.routingError})`,
+    })
     .where(inArray(traceroutes.state, ['queued', 'sent']))
     .prepare(),
 }))
@@ -82,7 +88,10 @@ export async function recordDelivery(store: Store, key: PacketKey, event: Delive
   await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error, notice })])
 }
 
-/** After a start: marks the packets that an earlier process had queued or sent as unknown. */
+/**
+ * After a start: packets that waited in an earlier process were not sent; the outcome of those that a radio had is
+ * unknown.
+ */
 export async function loseUnfinished(store: Store): Promise<void> {
   const { loseMessages, loseTraceroutes } = queries(store)
   await store.atomic([bind(loseMessages, {}), bind(loseTraceroutes, {})])

@@ -2,8 +2,10 @@ import type { DeliveryState } from '../../../shared/mesh/delivery-states.ts'
 
 /** An event that changes the delivery state of one of our packets. */
 export type DeliveryEvent =
-  /** Passed to the radio. */
+  /** Passed to the radio; recorded just before, so that a kill in between never looks as if it had not been sent. */
   | { readonly type: 'written' }
+  /** The radio could not take it after all, and it goes on waiting. */
+  | { readonly type: 'kept' }
   /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
   /** The radio did not accept it. */
@@ -16,6 +18,9 @@ export type DeliveryEvent =
   | { readonly type: 'withdrawn' }
   /** Nothing was heard for too long, or the link broke: the result stays unknown. */
   | { readonly type: 'lost' }
+
+/** Error of a packet that waited while the service was killed: no radio had it. */
+export const NOT_SENT = 'NOT_SENT'
 
 /** Error of a packet that was withdrawn before a radio had it. */
 export const WITHDRAWN = 'WITHDRAWN'
@@ -40,6 +45,7 @@ const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered
  */
 export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   if (event.type === 'routing' && event.from !== current.from && event.from !== current.to) return current
+  if (event.type === 'kept') return current.state === 'sent' ? { ...current, state: 'queued' } : current
   const next = { ...current, ...outcomeOf(event, current.to) }
   const isRefusal = next.state === 'failed' && event.type === 'routing' && event.from === current.to
   if (isRefusal && current.state !== 'delivered') return next
@@ -58,7 +64,7 @@ function outcomeOfNotice(message: string): Pick<Delivery, 'state' | 'error'> {
   return refusal === undefined ? { state: 'queued', error: null } : { state: 'failed', error: refusal.error }
 }
 
-function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | 'error'> {
+function outcomeOf(event: Exclude<DeliveryEvent, { type: 'kept' }>, to: number): Pick<Delivery, 'state' | 'error'> {
   switch (event.type) {
     case 'written':
       return { state: 'sent', error: null }

@@ -131,7 +131,8 @@ async function byChannels(store: Store, view: View, { from, before }: Range, lim
   const isShown = ofNodesSeenBy(view, messages.fromNodeNum, messages.toNodeNum)
   const newest = (index: string, where: SQL) => sql`select id from ${sql.raw(`messages indexed by ${index}`)}
     where ${where} and ${isShown} and id >= ${from} and id < ${before} order by id desc limit ${limit}`
-  const ofChannel = newest('messages_channel', sql`channel = c.value and not (${IS_DIRECT})`)
+  const mayBeShown = view.isPublic === true ? sql`not withheld` : sql`true`
+  const ofChannel = newest('messages_channel', sql`channel = c.value and not (${IS_DIRECT}) and ${mayBeShown}`)
   const numbers = JSON.stringify(channels === 'all' ? [] : channels.read)
   const ofChannels = sql`select j.value as id from json_each(${numbers}) c,
     json_each((select json_group_array(id) from (${ofChannel}))) j`

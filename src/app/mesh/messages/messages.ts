@@ -3,9 +3,10 @@ import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
-import { type Body, bodyOf } from '../../http/compression.ts'
+import type { Ports } from '../../context.ts'
+import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
-import { seesAllMessages, type View, viewKey, viewTag, visibleMessages, visibleValues } from '../../sharing/visible.ts'
+import { seesEverything, type View, viewKey, viewTag, visibleMessages, visibleValues } from '../../sharing/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
@@ -31,7 +32,14 @@ export const messageSchema = z
     hopsAway: z.int().nullable().describe('The fewest hops of its receptions'),
     viaMqtt: z.boolean(),
     pkiEncrypted: z.boolean(),
-    signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
+    signed: z
+      .boolean()
+      .describe(
+        "The sender's signature was verified (firmware 2.8). It covers the sender, packetId and text of a broadcast: not the channel, replyId or emoji",
+      ),
+    conflicting: z
+      .boolean()
+      .describe('Copies of it disagree: see `differs` of its receptions. One of them was changed on its way'),
     direction: z.enum(DIRECTIONS),
     deliveryState: z.enum(DELIVERY_STATES).nullable(),
     routingError: z.string().nullable(),
@@ -89,6 +97,8 @@ export type RawMessage = readonly [
   routingError: string | null,
   notice: string | null,
   sentBy: string | null,
+  conflicting: Field<'conflicting'>,
+  withheld: Field<'withheld'>,
   radio: string | null,
 ]
 
@@ -118,16 +128,24 @@ const pages = prepareShapes((db, shape) => {
 const newest = keepBodies<Body>()
 
 /** The first page without filters, which many clients request again and again. */
-export async function newestMessages(store: Store, limit: number, view: View): Promise<Body> {
+export async function newestMessages(
+  { store, config }: Pick<Ports, 'store' | 'config'>,
+  limit: number,
+  view: View,
+): Promise<Body> {
   const revision = await readRevision(store, 'messages')
-  const make = async () => bodyOf(await listMessages(store, { limit }, view), `"${revision}-${limit}-${viewTag(view)}"`)
+  const make = async () =>
+    bodyOf(
+      await listMessages(store, { limit }, view),
+      stateTag(config, `messages ${revision} ${limit} ${viewTag(view)}`),
+    )
   return newest(store, revision, `${limit} ${viewKey(view)}`, make)
 }
 
 /** A page as JSON, newest first, as far as the viewer may see it. */
 export async function listMessages(store: Store, filters: MessageSearch, view: View): Promise<string> {
   const { limit } = filters
-  const search = seesAllMessages(view) ? filters : { ...filters, visible: view }
+  const search = seesEverything(view) ? filters : { ...filters, visible: view }
   if (needsSearch(search)) {
     const { ids, next } = await findMessages(store, search)
     const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
@@ -179,7 +197,8 @@ export function publicMessage(row: RawMessage): Message {
     deliveryState: row[17],
     routingError: row[18],
     sentBy: row[20],
-    radio: row[21],
+    conflicting: row[21] === 1,
+    radio: row[23],
   }
   return notice === null ? message : { ...message, notice }
 }

@@ -5,6 +5,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
 import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../sharing/visible.ts'
+import { DIFFERENCES } from '../../../shared/mesh/packets.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const receptionSchema = z
@@ -18,6 +19,7 @@ export const receptionSchema = z
     rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
     rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
     hopsAway: z.int().nullable(),
+    differs: z.array(z.enum(DIFFERENCES)).describe('What this copy says differently from the message as it is shown'),
   })
   .meta({ id: 'Reception', description: 'One reception of a message' })
 export type Reception = z.infer<typeof receptionSchema>
@@ -36,6 +38,7 @@ const queries = prepareOnce((db) => ({
       rxSnr: receptions.rxSnr,
       rxRssi: receptions.rxRssi,
       hopsAway: receptions.hopsAway,
+      differs: receptions.differs,
     })
     .from(receptions)
     .innerJoin(sources, eq(sources.id, receptions.sourceId))
@@ -57,6 +60,8 @@ export async function listReceptions(store: Store, id: number, view: View): Prom
   const rows = (await list.all({ id })).filter(({ gateway }) => seesNodes(view, [gateway]))
   return rows.map((row) => {
     const gateway = row.gateway === 0 ? null : row.gateway
-    return { ...row, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
+    const said = row.differs?.split(',') ?? []
+    const differs = DIFFERENCES.filter((name) => said.includes(name))
+    return { ...row, differs, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
   })
 }

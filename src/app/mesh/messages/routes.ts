@@ -12,8 +12,8 @@ import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from './messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from './receptions.ts'
-import { shared } from '../../sharing/shared.ts'
-import { listMessagesShown, messagesAsked } from '../../sharing/strangers/messages.ts'
+import { sharedList } from '../../sharing/shared.ts'
+import { listMessagesShown, messagesAsked, messagesForm } from '../../sharing/strangers/messages.ts'
 import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
@@ -24,7 +24,7 @@ const takesIdempotencyKey = describing({
 export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/',
-    shared('messages', messagesAsked, listMessagesShown),
+    sharedList('messages', messagesAsked, messagesForm, listMessagesShown),
     requirePermission('messages', 'read'),
     inTurn('read'),
     answers('Messages, newest first. The first page without filters has an ETag', {
@@ -36,8 +36,8 @@ export const messageRoutes = new Hono<AppEnv>()
       z.object({
         limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
         before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
-        since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
-        until: timeQuery.optional().describe('Time in ms since the epoch: messages before that time'),
+        since: timeQuery.optional().describe('Messages of that time or later'),
+        until: timeQuery.optional().describe('Messages before that time'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
         from: nodeNumSchema.optional().describe('Node number or !hex: messages from this node'),
@@ -53,7 +53,7 @@ export const messageRoutes = new Hono<AppEnv>()
       const { store, compressor, viewer } = c.get('ctx')
       const { limit, ...filters } = c.req.valid('query')
       if (Object.values(filters).every((filter) => filter === undefined)) {
-        return answerBody(c, compressor, await newestMessages(store, limit, viewer.view))
+        return answerBody(c, compressor, await newestMessages(c.var.ctx, limit, viewer.view))
       }
       const page = await listMessages(store, { limit, ...filters }, viewer.view)
       return c.body(page, 200, { 'Content-Type': 'application/json' })

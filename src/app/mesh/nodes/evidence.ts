@@ -22,15 +22,16 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/**
- * The order in which nodes are kept: more days first, then nodes that one of our radios hears itself. `today` as in
- * `dayOf`.
- */
+/** The days on which a node was heard, as far as they are known. */
+export function countDays(node: Evidence): number {
+  return node.daysHeard ?? claimedDays(node)
+}
+
+/** The order in which nodes are kept that were heard in the same way: more days first. `today` as in `dayOf`. */
 export function weigh(node: Evidence, today: number): number {
-  const days = node.daysHeard ?? claimedDays(node)
+  const days = countDays(node)
   const lastDay = node.lastHeardDay ?? dayOf(node.lastHeard ?? node.firstHeard)
-  const weight = 2 * days + Number(node.heardByRadio)
-  return today - lastDay > SILENT_DAYS ? Math.floor(weight / 2) : weight
+  return today - lastDay > SILENT_DAYS ? Math.floor(days / 2) : days
 }
 
 function claimedDays({ firstHeard, lastHeard }: Evidence): number {

@@ -2,9 +2,10 @@ import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizz
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
+import type { Config } from '../../config/config.ts'
 import type { Ctx, Reader } from '../../context.ts'
-import { ofNodesSeenBy, seesAllContents, type View, viewKey, viewTag } from '../../sharing/visible.ts'
-import { type Body, bodyOf } from '../../http/compression.ts'
+import { ofNodesSeenBy, seesEverything, type View, viewKey, viewTag } from '../../sharing/visible.ts'
+import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
 import { nodesSeenBy } from './seen.ts'
@@ -58,6 +59,9 @@ function formatNodeCursor({ lastHeard, nodeNum, revision, after }: NodeCursor): 
   return [lastHeard ?? '', nodeNum, revision, after].join('.')
 }
 
+/** What entity tags are derived with. */
+type Tagging = { readonly config: Pick<Config, 'SESSION_SECRET'> }
+
 export type NodeList = {
   readonly body: Body
   /** Of all nodes, on this page or not; null for a list with filters. */
@@ -70,19 +74,25 @@ const plainLists = keepBodies<NodeList>()
 const narrowLists = keepBodies<NodeList>(NARROW_LISTS)
 
 /** Newest heard first; later pages are sorted by node number. */
-export async function listNodes(ctx: Reader & Pick<Ctx, 'nodesRevision' | 'now'>, query: NodeQuery): Promise<NodeList> {
-  const { store, nodesRevision, viewer } = ctx
+export async function listNodes(
+  ctx: Reader & Pick<Ctx, 'nodesRevision' | 'now'> & Tagging,
+  query: NodeQuery,
+): Promise<NodeList> {
+  const { store, config, nodesRevision, viewer } = ctx
   const { limit, cursor, since, q, ids, activeWithin, signed } = query
   const isPlain = [since, q, ids, activeWithin, signed].every((filter) => filter === undefined)
   if (!isPlain) return { body: await filterNodes(ctx, query), total: null, next: null }
   const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
-  if (seesAllContents(viewer.view)) {
+  if (seesEverything(viewer.view)) {
     const all = await serialiseNodes(store, nodesRevision)
-    return plainLists(store, all.revision, key, () => pageOf(all, limit, cursor, `"${all.revision}-${key}"`))
+    return plainLists(store, all.revision, key, () =>
+      pageOf(all, limit, cursor, stateTag(config, `nodes ${all.revision} ${key}`)),
+    )
   }
   const seen = await serialiseSeen(store, viewer.view, nodesRevision)
-  const etag = `"${seen.revision}-${key}-${viewTag(viewer.view)}"`
-  return narrowLists(store, seen.revision, `${key} ${viewKey(viewer.view)}`, () => pageOf(seen, limit, cursor, etag))
+  return narrowLists(store, seen.revision, `${key} ${viewKey(viewer.view)}`, () =>
+    pageOf(seen, limit, cursor, stateTag(config, `nodes ${seen.revision} ${key} ${viewTag(viewer.view)}`)),
+  )
 }
 
 function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: NodeCursor | undefined, etag: string) {
@@ -114,7 +124,7 @@ function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision,
 
 /** Nodes become inactive with time alone. Then the number of active nodes changes, so the tag includes it. */
 async function filterNodes(
-  { store, viewer: { view }, now }: Reader & Pick<Ctx, 'now'>,
+  { store, config, viewer: { view }, now }: Reader & Pick<Ctx, 'now'> & Tagging,
   query: NodeQuery,
 ): Promise<Body> {
   const { limit, since, q, ids, activeWithin, signed } = query
@@ -130,12 +140,12 @@ async function filterNodes(
   ]
   const where = and(...conditions)
   const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), ids ?? '', signed ?? ''].join('-')
-  const tag = seesAllContents(view) ? '' : `-${viewTag(view)}`
+  const tag = seesEverything(view) ? '' : `-${viewTag(view)}`
   const found =
     store.batch === undefined
       ? await pickSerialised(store, view, { revision, where, limit })
       : await readSerialised(store, view, { where, limit })
-  return bodyOf(`[${found.join(',')}]`, `"${revision}-${asked}-${found.length}${tag}"`)
+  return bodyOf(`[${found.join(',')}]`, stateTag(config, `nodes ${revision} ${asked} ${found.length}${tag}`))
 }
 
 /** Out of the nodes that are kept as JSON, because serialising thousands at once would stop everybody else. */
@@ -144,7 +154,7 @@ async function pickSerialised(
   view: View,
   { revision, where, limit }: { revision: number; where: SQL | undefined; limit: number },
 ): Promise<string[]> {
-  const all = seesAllContents(view) ? await serialiseNodes(store, revision) : await serialiseSeen(store, view, revision)
+  const all = seesEverything(view) ? await serialiseNodes(store, revision) : await serialiseSeen(store, view, revision)
   const found = await store.db.select({ id: nodes.id }).from(nodes).where(where).all()
   const ids = new Set(found.map(({ id }) => id))
   return all.list

@@ -1,7 +1,7 @@
 import { and, eq, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { differs } from '../../../db/differs.ts'
-import { deletedNodes, neighbors, nodes, renumberings } from '../../../db/schema.ts'
+import { deletedNodes, neighbors, nodes, renumberings, suspicions } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
@@ -11,7 +11,12 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { MAX_NOTES } from '../../../shared/limits.ts'
+import { SUSPICIONS } from '../../../shared/mesh/packets.ts'
+import { namesOf as namesOfFields } from '../../../shared/names.ts'
+import { MAX_NOTES, MOST_SUSPICIONS } from '../../../shared/limits.ts'
+
+/** Characters of a key or name. */
+const MAX_REFUSED = 100
 
 export const nodeSchema = z
   .object({
@@ -58,7 +63,17 @@ export const nodeSchema = z
     snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
     rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
     hopsAway: z.int().nullable().describe('0: heard directly'),
-    lastHeard: timeField.nullable(),
+    lastHeard: timeField
+      .nullable()
+      .describe(
+        'By whatever way: the later of lastHeardByRadio and lastHeardByBroker. Whoever can publish at a broker can move it',
+      ),
+    lastHeardByRadio: timeField
+      .nullable()
+      .describe(
+        'Off the air, by a radio of this service; where it has none, by a radio of its collectors. No broker can move it',
+      ),
+    lastHeardByBroker: timeField.nullable().describe('By any other way: a broker, or a collector beside own radios'),
     firstHeard: timeField,
     viaMqtt: z.boolean().describe('Last heard through a broker'),
     channel: z.int().nullable().describe('The channel it was last heard on, numbered as in GET /api/channels'),
@@ -69,15 +84,17 @@ export const nodeSchema = z
     keyMismatch: z
       .boolean()
       .describe(
-        'The node announced a public key that differs from the known one: see previousPublicKey and refusedPublicKey of the node',
+        'Another public key was announced in the name of the node: see previousPublicKey and refusedPublicKey of the node. The first key stays, unless the other one is signed, or a radio of this service heard it and a broker the first',
       ),
     signed: z
       .boolean()
-      .describe('A packet of the node was signed by publicKey (XEdDSA, firmware 2.8), and the signature was verified'),
+      .describe(
+        'A broadcast of the node was signed by publicKey (XEdDSA, firmware 2.8), the signature was verified, and the CRC-32 of publicKey is the node number. Nothing else proves anything',
+      ),
     spoofSuspected: z
       .boolean()
       .describe(
-        'Another node seems to send in its name: a packet in the name of a radio of this service did not come from its own connection, a signature does not match the key, a packet of a signing node is not signed, or an announced key does not belong to the node number. None of it is believed',
+        'Another node seems to send in its name: a packet in the name of a radio of this service did not come from its own connection, a signature does not match the key, a packet of a signing node is not signed, or an announced key, name or position contradicts a signed one or one that our own radio heard. None of it is believed. Ends three days after the last such packet; see suspicions of the node',
       ),
     notes: z.string(),
   })
@@ -95,11 +112,28 @@ export const nodeDetailSchema = nodeSchema
     previousPublicKey: z
       .string()
       .nullable()
-      .describe('Base64: the first public key of the node, if it announced a different one later'),
+      .describe('Base64: an earlier public key of the node, which another one replaced'),
     refusedPublicKey: z
       .string()
       .nullable()
       .describe('Base64: the latest key that was announced in the name of the node and not accepted'),
+    refusedLongName: z.string().nullable().describe('The latest names announced in its name and not accepted'),
+    refusedShortName: z.string().nullable(),
+    keyConfirmed: z.boolean().describe('A user confirmed publicKey. Nothing that is heard replaces it'),
+    suspicions: z
+      .array(
+        z.object({
+          reason: z.enum(SUSPICIONS),
+          source: z.string().describe('The radio, broker or collector that delivered the packets'),
+          gateway: nodeNumField.nullable().describe('Gateway that published them; null: a radio heard them itself'),
+          gatewayId: nodeIdField.nullable(),
+          count: z.int(),
+          firstAt: timeField,
+          lastAt: timeField,
+        }),
+      )
+      .max(MOST_SUSPICIONS)
+      .describe('Why spoofSuspected, by who delivered the packets, latest first'),
     weakKey: z
       .boolean()
       .describe(
@@ -132,10 +166,33 @@ export const nodeNumSchema = z
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
   .meta({ description: 'Node number or !hex', examples: ['!a0db0001'] })
 
+const whenDecided = 'as it was when somebody decided. If another one was announced since, nothing changes'
+const refusedFields = {
+  refusedPublicKey: z.string().max(MAX_REFUSED).nullish().describe(`The refused key of the node ${whenDecided}`),
+  refusedLongName: z.string().max(MAX_REFUSED).nullish().describe(`The refused long name ${whenDecided}`),
+  refusedShortName: z.string().max(MAX_REFUSED).nullish().describe(`The refused short name ${whenDecided}`),
+}
+
+/** Which of two announced identities is the node's own. */
+export const nodeIdentitySchema = z.strictObject({
+  use: z
+    .enum(['known', 'refused'])
+    .describe('`known`: what is shown stays. `refused`: the refused key and names of the node replace it'),
+  ...refusedFields,
+})
+
 /** One of the announced keys, chosen as the node's own. */
 export const nodeKeySchema = z.strictObject({
   publicKey: z.base64().length(44).describe('Base64: publicKey, previousPublicKey or refusedPublicKey of the node'),
 })
+
+/** Anybody can announce yet another identity while somebody looks at one. Throws `node_changed`. */
+function demandAsSeen(node: NodeRow, seen: z.infer<typeof nodeIdentitySchema>): void {
+  const isOther = (['refusedPublicKey', 'refusedLongName', 'refusedShortName'] as const).some(
+    (name) => seen[name] !== undefined && seen[name] !== node[name],
+  )
+  if (isOther) throw new AppError('node_changed')
+}
 
 const byNum = prepareOnce((db) => ({
   get: db
@@ -150,6 +207,7 @@ export type NodeRow = typeof nodes.$inferSelect
 /** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
+  const { lastHeardByRadio, lastHeardByBroker } = row
   const { viaMqtt, channel, isFavorite, isIgnored, isLocal, isHidden, keyMismatch, signedAt, spoofSuspected, notes } =
     row
   return {
@@ -168,6 +226,8 @@ export function publicNode(row: NodeRow): Node {
     rssi,
     hopsAway,
     lastHeard,
+    lastHeardByRadio,
+    lastHeardByBroker,
     firstHeard,
     viaMqtt,
     channel,
@@ -241,47 +301,95 @@ export async function hideNode(ctx: Ctx, nodeNum: number): Promise<void> {
 }
 
 /**
- * Confirms one of the announced keys as the node's own, and drops the others together with their warnings. Names and
- * positions signed with another key lose their mark. Throws `node_not_found`, and `invalid_request` for a key that was
- * not announced.
+ * Confirms one of the announced keys as the node's own, and drops the others together with their warnings. Names come
+ * with the refused key. Names and positions signed with another key lose their mark. Throws `node_not_found`, and
+ * `invalid_request` for a key that was not announced.
  */
 export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
-  const isAnother = publicKey !== before.publicKey
   // The key of one of our radios comes from its own connection only.
   const known = [before.publicKey, ...(before.isLocal ? [] : [before.previousPublicKey, before.refusedPublicKey])]
   if (!known.includes(publicKey)) {
     const message = 'none of the keys that the node announced'
     throw new AppError('invalid_request', `publicKey: ${message}`, { issues: [{ path: 'publicKey', message }] })
   }
+  const isRefused = publicKey !== before.publicKey && publicKey === before.refusedPublicKey
+  await settleIdentity(ctx, before, { publicKey, ...(isRefused ? refusedNames(before) : namesOf(before)) })
+}
+
+/**
+ * Settles a conflict about who a node is: what is known stays, or the refused key and names replace it. Either way the
+ * warnings end, and nothing that is heard later replaces the key. Throws `node_not_found`, and `invalid_request` if
+ * nothing was refused, or the node is one of our radios; `node_changed` if something else was refused since.
+ */
+export async function settleNode(
+  ctx: Ctx,
+  nodeNum: number,
+  { use, ...seen }: z.infer<typeof nodeIdentitySchema>,
+): Promise<void> {
+  const before = await findNode(ctx.store, nodeNum)
+  demandAsSeen(before, { use, ...seen })
+  const { publicKey, refusedPublicKey, refusedLongName, refusedShortName, isLocal } = before
+  if (use === 'known') return settleIdentity(ctx, before, { publicKey, ...namesOf(before) })
+  if (isLocal || (refusedPublicKey ?? refusedLongName ?? refusedShortName) === null) {
+    const message = isLocal ? 'a radio of this service tells its own identity' : 'nothing was refused'
+    throw new AppError('invalid_request', `use: ${message}`, { issues: [{ path: 'use', message }] })
+  }
+  await settleIdentity(ctx, before, { publicKey: refusedPublicKey ?? publicKey, ...refusedNames(before) })
+}
+
+type Identity = Pick<NodeRow, 'publicKey' | 'longName' | 'shortName'>
+
+const namesOf = ({ longName, shortName }: NodeRow) => ({ longName, shortName })
+
+function refusedNames({ longName, shortName, refusedLongName, refusedShortName }: NodeRow) {
+  return { longName: refusedLongName ?? longName, shortName: refusedShortName ?? shortName }
+}
+
+async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Promise<void> {
+  const { nodeNum, previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected } = before
+  const { refusedLongName, refusedShortName } = before
+  const isOtherKey = identity.publicKey !== before.publicKey
+  const isRenamed = identity.longName !== before.longName || identity.shortName !== before.shortName
+  const { signedAt, keySigned, positionSigned, positionHeard, nameSigned, nameHeard } = before
   const after = {
-    publicKey,
+    ...identity,
     previousPublicKey: null,
     refusedPublicKey: null,
+    refusedLongName: null,
+    refusedShortName: null,
     keyMismatch: false,
     spoofSuspected: false,
     spoofClaim: null,
-    ...(isAnother ? { signedAt: null, keySigned: false, nameSigned: false, positionSigned: false } : {}),
+    keyConfirmed: before.keyConfirmed || (identity.publicKey !== null && (isOtherKey || keyMismatch)),
+    signedAt: isOtherKey ? null : signedAt,
+    keySigned: keySigned && !isOtherKey,
+    positionSigned: positionSigned && !isOtherKey,
+    positionHeard: positionHeard && !isOtherKey,
+    nameSigned: nameSigned && !isOtherKey && !isRenamed,
+    // Names that somebody chose are as certain as those that a radio heard.
+    nameHeard: isRenamed || (nameHeard && !isOtherKey),
   }
-  const fields = ['publicKey', 'previousPublicKey', 'refusedPublicKey', 'keyMismatch', 'spoofSuspected'] as const
-  const { previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected } = before
+  const fields = namesOfFields(after)
+  const shown = { publicKey: before.publicKey, ...namesOf(before), keyMismatch, spoofSuspected }
+  const refused = { previousPublicKey, refusedPublicKey, refusedLongName, refusedShortName }
   const details = {
     nodeNum,
     nodeId: formatNodeId(nodeNum),
-    before: { publicKey: before.publicKey, previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected },
-    after: { publicKey, keyMismatch: false, spoofSuspected: false },
+    before: { ...shown, ...refused },
+    after: { ...identity, keyMismatch: false, spoofSuspected: false },
   }
-  // A key that was announced meanwhile needs a new decision.
-  const isAsSeen = [
-    sql`${nodes.publicKey} is ${before.publicKey}`,
-    sql`${nodes.refusedPublicKey} is ${refusedPublicKey}`,
-  ]
+  // What was announced meanwhile needs a new decision.
+  const isAsSeen = (['publicKey', 'refusedPublicKey', 'refusedLongName', 'refusedShortName'] as const).map(
+    (key) => sql`${nodes[key]} is ${before[key]}`,
+  )
   await ctx.store.atomic([
     ctx.store.db
       .update(nodes)
       .set(after)
       .where(and(eq(nodes.id, before.id), ...isAsSeen, differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+    ctx.store.db.delete(suspicions).where(eq(suspicions.nodeNum, nodeNum)),
   ])
 }
 
@@ -315,7 +423,11 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   ctx.radio?.forgetNode?.(nodeNum)
 }
 
-/** Base64 of the latest public key of a node; null if unknown. */
-export async function readPublicKey(store: Store, nodeNum: number): Promise<string | null> {
-  return (await readNodeRow(store, nodeNum))?.publicKey ?? null
+/**
+ * Base64 of the public keys that a node may have: the one in force, and those that another one replaced or that were
+ * refused, in this order. What is encrypted with one of them shows which.
+ */
+export async function readPublicKeys(store: Store, nodeNum: number): Promise<readonly string[]> {
+  const row = await readNodeRow(store, nodeNum)
+  return [row?.publicKey, row?.previousPublicKey, row?.refusedPublicKey].filter((key) => typeof key === 'string')
 }

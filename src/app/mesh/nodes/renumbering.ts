@@ -33,6 +33,9 @@ const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('f
   and not exists (select 1 from positions x where x.node_id = a.id))
   and exists (select 1 from nodes b where b.node_num = ${value('to')})`
 
+/** Everybody knows the key of a node, so a broker alone cannot move what our own radio heard. */
+const KEY_RANK = sql.raw('2 * n.key_signed + n.key_heard')
+
 const IS_FIRST_DAY = sql`x.t >= ${value('since')} and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}`
 
 const IS_IN_FORCE = sql`exists (select 1 from renumberings where id = ${value('id')} and undone_at is null)`
@@ -92,8 +95,8 @@ const queries = prepareOnce((db) => ({
         cross join nodes n on n.public_key = x.public_key group by x.public_key
         having max(n.key_mismatch) = 0 and max(n.spoof_suspected) = 0 and count(distinct n.first_heard) = 2
           and max(case when n.first_heard < x.newest then n.is_local end) = 0
-          and max(case when n.first_heard < x.newest then n.key_signed end)
-            <= max(case when n.first_heard = x.newest then n.key_signed end)
+          and max(case when n.first_heard < x.newest then ${KEY_RANK} end)
+            <= max(case when n.first_heard = x.newest then ${KEY_RANK} end)
           and max(case when n.first_heard < x.newest then coalesce(n.last_heard, n.first_heard) end) < x.newest) p`,
     )
     // A move that was undone is not tried again.

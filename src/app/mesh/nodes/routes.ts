@@ -13,19 +13,22 @@ import {
   deleteNode,
   nodeChangesSchema,
   nodeDetailSchema,
+  nodeIdentitySchema,
   nodeKeySchema,
   nodeNumSchema,
   nodeSchema,
+  settleNode,
   updateNode,
 } from './nodes.ts'
 import { readTrack, trackSchema } from './positions.ts'
 import { getNode } from './seen.ts'
-import { shared } from '../../sharing/shared.ts'
+import { shared, sharedList } from '../../sharing/shared.ts'
 import {
   getNodeShown,
   listNodesShown,
   nodeAsked,
   nodesAsked,
+  nodesForm,
   readTrackShown,
   trackAsked,
 } from '../../sharing/strangers/nodes.ts'
@@ -50,7 +53,7 @@ const tellsRest = describing({
 export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/',
-    shared('nodes', nodesAsked, listNodesShown),
+    sharedList('nodes', nodesAsked, nodesForm, listNodesShown),
     requirePermission('nodes', 'read'),
     inTurn('read'),
     answers(
@@ -63,7 +66,7 @@ export const nodeRoutes = new Hono<AppEnv>()
       z
         .object({
           limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
-          since: timeQuery.optional().describe('Heard at or after this time, ms'),
+          since: timeQuery.optional().describe('Heard at or after this time'),
           q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node ID'),
           ids: z
             .string()
@@ -156,6 +159,24 @@ export const nodeRoutes = new Hono<AppEnv>()
       const { ctx } = c.var
       const { id } = c.req.valid('param')
       await acceptKey(ctx, id, c.req.valid('json').publicKey)
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
+    },
+  )
+  .put(
+    '/:id/identity',
+    requirePermission('nodes', 'write'),
+    answers(
+      'Settle a conflict about a node: what is known stays, or the refused key and names replace it. The warnings end',
+      { 200: nodeDetailSchema },
+      ['node_not_found', 'node_changed'],
+    ),
+    validate('param', nodeParam),
+    validate('json', nodeIdentitySchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await settleNode(ctx, id, c.req.valid('json'))
       await announceNodes(ctx, [id])
       return c.json(await getNode(ctx.store, ctx.viewer.view, id))
     },

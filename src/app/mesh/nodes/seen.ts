@@ -1,18 +1,19 @@
-import { and, inArray, sql } from 'drizzle-orm'
-import { channelMetrics, channelPositions, nodes } from '../../../db/schema.ts'
+import { and, sql } from 'drizzle-orm'
+import { channelHearings, channelMetrics, channelPositions, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
-import { type NodeChannels, seesNodes, type View } from '../../sharing/visible.ts'
+import { type NodeChannels, onVisibleChannel, seesNodes, type View, visibleValues } from '../../sharing/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
+import { listSuspicions } from '../ingest/trust/suspicions.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 
 // Nodes in the view of somebody who may not read every channel.
 
 const queries = prepareOnce((db) => {
   const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
-  const seen = sql`(select value from json_each(${sql.placeholder('channels')}))`
   return {
     rows: db
       .select()
@@ -22,14 +23,20 @@ const queries = prepareOnce((db) => {
     positions: db
       .select()
       .from(channelPositions)
-      .where(and(sql`${channelPositions.nodeId} in ${among}`, inArray(channelPositions.channel, seen)))
+      .where(and(sql`${channelPositions.nodeId} in ${among}`, onVisibleChannel(channelPositions.channel)))
       .orderBy(channelPositions.t)
       .prepare(),
     metrics: db
       .select()
       .from(channelMetrics)
-      .where(and(sql`${channelMetrics.nodeId} in ${among}`, inArray(channelMetrics.channel, seen)))
+      .where(and(sql`${channelMetrics.nodeId} in ${among}`, onVisibleChannel(channelMetrics.channel)))
       .orderBy(channelMetrics.t)
+      .prepare(),
+    hearings: db
+      .select()
+      .from(channelHearings)
+      .where(and(sql`${channelHearings.nodeId} in ${among}`, onVisibleChannel(channelHearings.channel)))
+      .orderBy(channelHearings.lastHeard)
       .prepare(),
   }
 })
@@ -58,13 +65,15 @@ export async function readNodeRows(store: Store, ids: readonly number[]): Promis
  */
 export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeRow[]): Promise<Node[]> {
   const shown = rows.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
-  const lacking = shown.filter((row) => !seesWhole(view, channelsOf(row)))
-  if (view.channels === 'all' || lacking.length === 0) return shown.map(publicNode)
-  const values = { ids: JSON.stringify(lacking.map(({ id }) => id)), channels: JSON.stringify(view.channels.read) }
-  const { positions, metrics } = queries(store)
+  const isPublic = view.isPublic === true
+  const lacking = shown.filter((row) => (isPublic && !row.isLocal) || !seesWhole(view, channelsOf(row)))
+  if (lacking.length === 0) return shown.map(publicNode)
+  const values = { ids: JSON.stringify(lacking.map(({ id }) => id)), ...visibleValues(view) }
+  const { positions, metrics, hearings } = queries(store)
   // The latest is the last one.
   const places = new Map((await positions.all(values)).map((place) => [place.nodeId, place]))
   const measured = new Map((await metrics.all(values)).map((each) => [each.nodeId, each]))
+  const heard = Map.groupBy(isPublic ? await hearings.all(values) : [], ({ nodeId }) => nodeId)
   return shown.map((row) => {
     const channels = channelsOf(row)
     const isOn = (channel: number | null) => canReadChannel(view, channel)
@@ -73,8 +82,16 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
       ...(isOn(channels.position) ? {} : earlierPlace(places.get(row.id))),
       ...(isOn(channels.deviceMetrics) ? {} : earlierMetrics(measured.get(row.id))),
       channel: isOn(channels.channel) ? row.channel : null,
+      ...(isPublic && !row.isLocal ? heardInPublic(heard.get(row.id) ?? []) : {}),
     })
   })
+}
+
+/** When and how the public may know that a node was heard. `hearings`: by channel, the latest last. */
+function heardInPublic(hearings: readonly (typeof channelHearings.$inferSelect)[]): Partial<NodeRow> {
+  const { lastHeard = null, hopsAway = null, viaMqtt = false, channel = null } = hearings.at(-1) ?? {}
+  const firstHeard = Math.min(...hearings.map((each) => each.firstHeard), lastHeard ?? 0)
+  return { firstHeard, lastHeard, hopsAway, viaMqtt, channel }
 }
 
 function earlierPlace(place: typeof channelPositions.$inferSelect | undefined): Partial<NodeRow> {
@@ -109,11 +126,20 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   const [node] = await nodesSeenBy(store, view, [row])
   if (node === undefined) throw new AppError('node_not_found')
   const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
+  const { refusedLongName, refusedShortName, keyConfirmed } = row
+  const suspicions = (await listSuspicions(store, row.nodeNum)).map((each) => {
+    const gateway = seesNodes(view, [each.gateway]) ? each.gateway : null
+    return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
+  })
   return {
     ...node,
     formerNodeNums: await listFormerNums(store, row.nodeNum),
     previousPublicKey,
     refusedPublicKey,
+    refusedLongName,
+    refusedShortName,
+    keyConfirmed,
+    suspicions,
     weakKey: publicKey !== null && (await isWeakKey(publicKey)),
     signedAt,
     nameSigned,

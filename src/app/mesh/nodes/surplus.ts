@@ -4,13 +4,16 @@ import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 import { capTo, tally } from '../../upkeep/fair-cap.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
-import { dayOf, type Evidence, weigh } from './evidence.ts'
+import { countDays, dayOf, type Evidence, weigh } from './evidence.ts'
 
 /**
  * The maximum number of nodes, because anybody can make up numbers, also on the air. Nodes that somebody has marked do
  * not count.
  */
 export const MOST_NODES = 20_000
+/** Nodes heard on fewer days are newcomers. Of the room that our radios leave, they have at least this part. */
+const KNOWN_DAYS = 3
+const NEWCOMERS_SHARE = 1 / 10
 /** Nodes weighed in one look-up at most. */
 const LOOK_UP_NODES = 5000
 /** Nodes deleted in one transaction at most. */
@@ -74,7 +77,7 @@ export async function forgetSurplusNodes(
     after = rows.at(-1)?.id
     if (!(await pause())) return 0
   }
-  const surplus = chooseSurplus(candidates, candidates.length - most, now)
+  const surplus = chooseSurplus(candidates, most, now)
   let forgotten = 0
   for (let slice; (slice = surplus.splice(0, partOf(SLICE_NODES, share()))).length > 0;) {
     await forgetNodes(store, slice)
@@ -84,25 +87,61 @@ export async function forgetSurplusNodes(
   return forgotten
 }
 
+/** Which of some nodes are deleted, so many of them. */
+type Choose = (nodes: readonly Candidate[], count: number) => readonly Candidate[]
+
 /**
- * The order of deletion: least evidence first, so that new nodes only displace new nodes; then the source that brought
- * the most nodes; then the nodes not heard for longest, to the hour.
+ * Nodes that one of our radios hears stay before all others: days at a broker take only patience. Of the rest, those
+ * heard on few days compete among themselves for a part of the room; among the others, those heard on the fewest days
+ * go first. Sources share the room, so that none displaces the nodes of another.
  */
-function chooseSurplus(candidates: readonly Candidate[], excess: number, now: number): Surplus[] {
+function chooseSurplus(candidates: readonly Candidate[], most: number, now: number): Surplus[] {
   const today = dayOf(now)
-  const ranks = [...Map.groupBy(candidates, (node) => weigh(node, today))].toSorted(([a], [b]) => a - b)
-  const chosen: Surplus[] = []
-  for (const [, equals] of ranks) {
-    const left = excess - chosen.length
-    if (left <= 0) break
-    const bySource = [...Map.groupBy(equals, ({ sourceId }) => sourceId).values()]
-    const cap = capTo(tally(bySource.map(({ length }) => length)), equals.length - left)
-    for (const ofSource of bySource) {
-      for (const node of oldestOf(ofSource, Math.min(ofSource.length - cap, excess - chosen.length))) chosen.push(node)
-    }
-  }
-  return chosen
+  const lightestFirst = byRank((node) => weigh(node, today), oldestOf)
+  const heard = candidates.filter(({ heardByRadio }) => heardByRadio)
+  const reported = candidates.filter(({ heardByRadio }) => !heardByRadio)
+  const room = Math.max(0, most - heard.length)
+  const newcomers = reported.filter((node) => countDays(node) < KNOWN_DAYS)
+  const known = reported.filter((node) => countDays(node) >= KNOWN_DAYS)
+  const kept = Math.max(Math.floor(room * NEWCOMERS_SHARE), room - known.length)
+  const keptNewcomers = Math.min(newcomers.length, kept)
+  // Half of their room is for those heard latest: otherwise strangers of two days keep all others out.
+  const firm = Math.floor(keptNewcomers / 2)
+  const contested = bySource(lightestFirst)(newcomers, newcomers.length - firm)
+  return [
+    ...byRank((node) => weigh(node, today), bySource(oldestOf))(heard, heard.length - most),
+    ...bySource(oldestOf)(contested, newcomers.length - keptNewcomers),
+    ...bySource(lightestFirst)(known, known.length - (room - keptNewcomers)),
+  ]
 }
+
+/** Those of the lowest rank first. */
+const byRank =
+  (rankOf: (node: Candidate) => number, choose: Choose): Choose =>
+  (nodes, count) => {
+    const chosen: Candidate[] = []
+    if (count <= 0) return chosen
+    for (const [, equals] of [...Map.groupBy(nodes, rankOf)].toSorted(([a], [b]) => a - b)) {
+      for (const node of choose(equals, Math.min(equals.length, count - chosen.length))) chosen.push(node)
+      if (chosen.length >= count) break
+    }
+    return chosen
+  }
+
+/** Those of the sources with the most nodes first. */
+const bySource =
+  (choose: Choose): Choose =>
+  (nodes, count) => {
+    const chosen: Candidate[] = []
+    if (count <= 0) return chosen
+    const all = [...Map.groupBy(nodes, ({ sourceId }) => sourceId).values()]
+    const cap = capTo(tally(all.map(({ length }) => length)), nodes.length - count)
+    for (const ofSource of all) {
+      const surplus = Math.min(ofSource.length - cap, count - chosen.length)
+      for (const node of choose(ofSource, surplus)) chosen.push(node)
+    }
+    return chosen
+  }
 
 /** Without sorting, because one source may have all the nodes. */
 function oldestOf(all: readonly Candidate[], count: number): Candidate[] {

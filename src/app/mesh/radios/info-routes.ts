@@ -64,6 +64,10 @@ const sourceSchema = z
     localNodeNum: nodeNumField.nullable(),
     firmwareVersion: z.string().nullable(),
     lastReceivedAt: timeField.nullable().describe(`Null: it brought none of the latest ${LATEST_PACKETS} packets`),
+    token: z
+      .object({ id: z.int(), name: z.string(), owner: z.string() })
+      .nullable()
+      .describe("The API token that delivers a collector's source; only administrators see it"),
   })
   .describe('A radio, a broker, or a source that a collector delivers')
 const infoSchema = z
@@ -92,13 +96,13 @@ export const infoRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   answers('The radios, their links, and the sources of packets', { 200: infoSchema }),
   async (c) => {
-    const { radio, store, version, clockWatch } = c.var.ctx
+    const { radio, store, version, clockWatch, viewer } = c.var.ctx
     const clock = clockWatch?.state()
     return c.json({
       version,
       ...describeLinks(radio?.links() ?? []),
       collector: describeCollector(radio?.collector() ?? null),
-      sources: await listSources(store),
+      sources: await listSources(store, { withTokens: viewer.user.isAdmin }),
       ...(clock && { clock: { state: clock.state, confirmed: Math.round(clock.confirmed) } }),
     })
   },

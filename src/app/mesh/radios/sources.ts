@@ -1,5 +1,5 @@
-import { desc, max } from 'drizzle-orm'
-import { packets, sources } from '../../../db/schema.ts'
+import { desc, eq, max } from 'drizzle-orm'
+import { apiTokens, packets, sources, users } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
 export const MOST_SOURCES = 50
@@ -21,8 +21,13 @@ const queries = prepareOnce((db) => {
         kind: sources.kind,
         localNodeNum: sources.localNodeNum,
         firmwareVersion: sources.firmwareVersion,
+        tokenId: apiTokens.id,
+        tokenName: apiTokens.name,
+        owner: users.username,
       })
       .from(sources)
+      .leftJoin(apiTokens, eq(apiTokens.id, sources.tokenId))
+      .leftJoin(users, eq(users.id, apiTokens.userId))
       .orderBy(desc(sources.id))
       .limit(MOST_SOURCES)
       .prepare(),
@@ -34,10 +39,17 @@ const queries = prepareOnce((db) => {
   }
 })
 
-/** Where packets came from, the latest source first, with the time of the latest packet (Unix milliseconds). */
-export async function listSources(store: Store) {
+/**
+ * Where packets came from, the latest source first, with the time of the latest packet (Unix milliseconds). `token`: the
+ * one that delivers a collector's source; null for others, and for all unless `withTokens`.
+ */
+export async function listSources(store: Store, { withTokens }: { readonly withTokens: boolean }) {
   const known = await queries(store).sources.all()
   const receipts = known.length === 0 ? [] : await queries(store).receipts.all()
   const lastOf = new Map(receipts.map(({ sourceId, at }) => [sourceId, at]))
-  return known.map(({ id, ...source }) => ({ ...source, lastReceivedAt: lastOf.get(id) ?? null }))
+  return known.map(({ id, tokenId, tokenName, owner, ...source }) => {
+    const isNamed = withTokens && tokenId !== null && tokenName !== null && owner !== null
+    const token = isNamed ? { id: tokenId, name: tokenName, owner } : null
+    return { ...source, lastReceivedAt: lastOf.get(id) ?? null, token }
+  })
 }

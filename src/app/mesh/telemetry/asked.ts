@@ -11,8 +11,8 @@ export const telemetryFields = {
     .regex(/^[A-Za-z][\w.]{0,99}$/, 'a metric such as deviceMetrics.voltage')
     .optional()
     .describe('Without it: the list of metrics, of the node or of all nodes'),
-  from: timeQuery.optional().describe('ms, inclusive; default: a day before `to`'),
-  to: timeQuery.optional().describe('ms, inclusive; default: now'),
+  from: timeQuery.optional().describe('Inclusive; default: a day before `to`'),
+  to: timeQuery.optional().describe('Inclusive; default: now'),
   points: integerQuery(10, 5000).default(2000).describe('Maximum number of points'),
 }
 

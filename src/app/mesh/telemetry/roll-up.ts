@@ -2,7 +2,7 @@ import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** Milliseconds. */
@@ -21,9 +21,13 @@ const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
   channel = excluded.channel
   where excluded.n >= n`
 
+const DIRECT = sql.raw(String(FIRST_DIRECT))
+const MIXED = sql.raw(String(MIXED_WITH_DIRECT))
+
 /** The channel of all measurements in a summary, or a marker if there are several. */
 const ONE_CHANNEL = sql`case when count(x.channel) = 0 then null
   when count(x.channel) = count(*) and min(x.channel) = max(x.channel) then min(x.channel)
+  when max(x.channel >= ${DIRECT} or x.channel = ${MIXED}) then ${MIXED}
   else ${sql.raw(String(UNKNOWN_CHANNEL))} end`
 
 type Source = typeof telemetry | typeof telemetryHourly

@@ -2,11 +2,14 @@ import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
 import { type Db, prepareOnce } from '../../../db/store.ts'
+import { nearestNames } from '../../../shared/nearest.ts'
+import { knownMetrics } from '../../../meshtastic/payload/telemetry.ts'
+import { AppError } from '../../http/errors.ts'
 import { unitOf } from '../../../shared/mesh/metric-units.ts'
 import { getNodeRowId } from '../nodes/seen.ts'
 import type { Reader } from '../../context.ts'
-import { ofVisibleNodes, onVisibleChannel, seesAllContents, visibleValues } from '../../sharing/visible.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { ofVisibleNodes, onVisibleChannel, seesEverything, visibleValues } from '../../sharing/visible.ts'
+import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** A range up to this long is read by measurement; up to the other limit by hour; beyond that by day. */
@@ -52,7 +55,7 @@ const value = sql.placeholder
 const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
   and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
 
-const MIXED = sql.raw(String(UNKNOWN_CHANNEL))
+const MIXED = sql.raw(`(${UNKNOWN_CHANNEL}, ${MIXED_WITH_DIRECT})`)
 
 /** A summary of several channels is recalculated from those of its rows that the view includes. */
 const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries) =>
@@ -70,7 +73,7 @@ const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries) =>
           and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(spanMs))}
           and ${onVisibleChannel(sql`x.channel`)}
         where d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
-          and d.t <= ${value('to')} and d.channel = ${MIXED} group by d.t) s`,
+          and d.t <= ${value('to')} and d.channel in ${MIXED} and not ${onVisibleChannel(sql`d.channel`)} group by d.t) s`,
     )
     .orderBy(sql`s.t`)
     .prepare()
@@ -190,7 +193,7 @@ export async function listMetrics(
   { store, viewer: { view } }: Reader,
   nodeNum: number | null,
 ): Promise<z.infer<typeof metricsSchema>> {
-  const { all, ofNode } = seesAllContents(view) ? queries(store) : seenQueries(store)
+  const { all, ofNode } = seesEverything(view) ? queries(store) : seenQueries(store)
   const values = visibleValues(view)
   const rows =
     nodeNum === null
@@ -200,34 +203,105 @@ export async function listMetrics(
 }
 
 /**
- * A metric of a node over time. The length of the range decides which table is read. The whole range is read; too many
- * points are averaged evenly. Throws `node_not_found`.
+ * A metric of a node over time. The length of the range decides which table is read; where its rows are deleted already,
+ * their summaries are. The whole range is read; too many points are averaged evenly. Throws `node_not_found`.
  */
 export async function readSeries(
   { store, viewer: { view } }: Reader,
   { nodeNum, metric, from, to, points }: Range,
 ): Promise<Series> {
-  const prepared = { ...queries(store), ...(seesAllContents(view) ? {} : seenQueries(store)) }
+  const prepared = { ...queries(store), ...(seesEverything(view) ? {} : seenQueries(store)) }
   const nodeId = await getNodeRowId(store, view, nodeNum)
   const known = await prepared.metric.get({ name: metric })
-  const resolution = to - from <= RAW_RANGE_MS ? 'raw' : to - from <= HOURLY_RANGE_MS ? 'hour' : 'day'
-  const answer = { metric, unit: unitOf(metric), resolution } as const
-  if (known === undefined) return { ...answer, series: [] }
+  const unit = unitOf(metric)
+  const wanted = to - from <= RAW_RANGE_MS ? 'raw' : to - from <= HOURLY_RANGE_MS ? 'hour' : 'day'
+  if (known === undefined) {
+    refuseUnknown(metric)
+    return { metric, unit, resolution: wanted, series: [] }
+  }
   const range = { nodeId, metric: known.id, from, to, ...visibleValues(view) }
-  if (resolution === 'raw') {
+  const byHours = { rows: prepared.raw, summaries: prepared.hour, spanMs: HOUR_MS }
+  const byDays = { rows: prepared.hour, summaries: prepared.day, spanMs: DAY_MS }
+  if (wanted === 'raw') {
     const rows = await prepared.raw.all(range)
-    if (rows.length <= points) return { ...answer, series: rows.map(({ t, v }) => [t, v]) }
-    return { ...answer, series: thin(rows.map(toSum), from, to, points).map(toPoint) }
+    const isKept =
+      (await isComplete(byHours, range, rows[0]?.t)) &&
+      (rows.length > 0 || (await isComplete(byDays, range, undefined)))
+    if (isKept) {
+      const series: Series['series'] =
+        rows.length <= points ? rows.map(({ t, v }) => [t, v]) : thin(rows.map(toSum), from, to, points).map(toPoint)
+      return { metric, unit, resolution: 'raw', series }
+    }
   }
   // An hour or a day counts if any part of it is in the range.
-  const begun = { ...range, from: from - (from % (resolution === 'day' ? DAY_MS : HOUR_MS)) }
-  const sums = resolution === 'day' ? await prepared.day.all(begun) : await readHours(prepared, begun)
-  return { ...answer, series: (sums.length <= points ? sums : thin(sums, begun.from, to, points)).map(toPoint) }
+  const byHour = { ...range, from: startOf(from, HOUR_MS) }
+  const byDay = { ...range, from: startOf(from, DAY_MS) }
+  const hours = wanted === 'day' ? null : await readHours(prepared, byHour)
+  const isByHour = hours !== null && (await isComplete(byDays, range, hours[0]?.t))
+  const sums = isByHour ? hours : await readDays(prepared, byDay)
+  const begun = isByHour ? byHour.from : byDay.from
+  const series = (sums.length <= points ? sums : thin(sums, begun, to, points)).map(toPoint)
+  return { metric, unit, resolution: isByHour ? 'hour' : 'day', series }
+}
+
+function startOf(t: number, spanMs: number): number {
+  return t - (t % spanMs)
+}
+
+type Asked = Record<string, string | number> & { readonly from: number; readonly to: number }
+
+type Times = readonly { readonly t: number }[]
+type Rows = { readonly all: (values: Asked) => Times | PromiseLike<Times> }
+
+/** False if the range begins with summaries whose rows below are deleted; `first`: the first row of the range. */
+async function isComplete(
+  { rows, summaries, spanMs }: { readonly rows: Rows; readonly summaries: Rows; readonly spanMs: number },
+  range: Asked,
+  first: number | undefined,
+): Promise<boolean> {
+  const from = startOf(range.from, spanMs)
+  const to = startOf(first ?? range.to + spanMs, spanMs) - 1
+  const told = to < from ? [] : await summaries.all({ ...range, from, to })
+  if (told.length === 0) return true
+  const present = new Set((await rows.all({ ...range, from, to })).map(({ t }) => startOf(t, spanMs)))
+  return told.every(({ t }) => present.has(t))
+}
+
+/** Days with hours that are not summarised yet are put together from their hours. */
+async function readDays(
+  prepared: Pick<ReturnType<typeof queries>, 'hour' | 'day' | 'fresh'>,
+  range: Asked,
+): Promise<Sum[]> {
+  const days = new Map((await prepared.day.all(range)).map((sum) => [sum.t, sum]))
+  const added = await prepared.fresh.all(range)
+  if (added.length === 0) return [...days.values()]
+  const begun = new Set(added.map(({ t }) => startOf(t, DAY_MS)))
+  const from = Math.min(...begun)
+  const rebuilt = new Map<number, Sum>()
+  for (const sum of await readHours(prepared, { ...range, from })) {
+    const t = startOf(sum.t, DAY_MS)
+    const part = rebuilt.get(t)
+    if (begun.has(t)) rebuilt.set(t, part === undefined ? { ...sum, t } : join(part, sum))
+  }
+  for (const [t, sum] of rebuilt) if (sum.n >= (days.get(t)?.n ?? 0)) days.set(t, sum)
+  return [...days.values()].toSorted((a, b) => a.t - b.t)
+}
+
+const KNOWN = [...knownMetrics(), 'paxcounter.wifi', 'paxcounter.ble', 'paxcounter.uptimeSeconds']
+const TYPING_ERRORS = 6
+const MOST_NAMED = 3
+
+/** Throws `invalid_request` for a name that no node can measure, with similar ones. */
+function refuseUnknown(metric: string): void {
+  if (KNOWN.includes(metric.replace(/\d+$/, '')) || KNOWN.includes(metric)) return
+  const near = nearestNames(metric, KNOWN, TYPING_ERRORS).slice(0, MOST_NAMED)
+  const message = `no such metric${near.length === 0 ? '; GET /api/telemetry lists those stored' : `; did you mean ${near.join(', ')}?`}`
+  throw new AppError('invalid_request', `metric: ${message}`, { issues: [{ path: 'metric', message }] })
 }
 
 async function readHours(
   { hour, fresh }: Pick<ReturnType<typeof queries>, 'hour' | 'fresh'>,
-  range: Record<string, string | number>,
+  range: Asked,
 ): Promise<Sum[]> {
   const hours = new Map((await hour.all(range)).map((sum) => [sum.t, sum]))
   const added = await fresh.all(range)

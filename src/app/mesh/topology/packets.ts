@@ -2,7 +2,7 @@ import { and, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
 import type { Reader } from '../../context.ts'
-import { canReadPacket, ofNodesSeenBy, type PacketPlace, seesNodes } from '../../sharing/visible.ts'
+import { belongsToChannel, canReadPacket, ofNodesSeenBy, type PacketPlace, seesNodes } from '../../sharing/visible.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -137,6 +137,7 @@ export async function listPackets(
     gateway: seesNodes(viewer.view, [row.gateway]) ? row.gateway : null,
     payload: showPayload(viewer, row.payload, {
       channel: row.channel,
+      from: row.fromNodeNum,
       to: row.toNodeNum,
       pkiEncrypted: row.pkiEncrypted,
       isOwn: standing === 'own',
@@ -148,6 +149,7 @@ export async function listPackets(
 /** Contents of messages need the permission to read messages, contents about nodes the permission to read nodes. */
 const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
   text: 'messages',
+  rangetest: 'messages',
   storeforward: 'messages',
   unknown: 'messages',
   malformed: 'messages',
@@ -159,20 +161,24 @@ const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
 
 const payloadSchema = z.looseObject({ kind: z.string() })
 
+/** The repeated text of a channel. */
+const replaySchema = z.object({ storeForward: z.object({ replay: z.object({ isDirect: z.literal(false) }) }) })
+
 /** What a radio may report about itself, whichever channel it uses. */
 const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport'])
 
 function showPayload(
   { permissions, view }: Reader['viewer'],
   json: string,
-  place: PacketPlace,
+  { isOwn, ...place }: Omit<PacketPlace, 'isOfChannel'> & { readonly isOwn: boolean },
 ): LoggedPacket['payload'] {
   const payload = payloadSchema.parse(JSON.parse(json))
   const guard = GUARDED[payload.kind]
   const isPermitted = guard === undefined || permissions[guard].read
   // Nobody here could decrypt it, so there is nothing to read.
   if (payload.kind === 'encrypted') return payload
-  const isOwn = place.isOwn && OF_ITSELF.has(payload.kind)
-  const isSeen = canReadPacket(view, { ...place, isOwn }, guard === 'messages')
+  const replay = replaySchema.safeParse(payload)
+  const isOfChannel = belongsToChannel(payload.kind, replay.success)
+  const isSeen = canReadPacket(view, { ...place, isOfChannel }, isOwn && OF_ITSELF.has(payload.kind))
   return isPermitted && isSeen ? payload : { kind: payload.kind }
 }

@@ -71,7 +71,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
       limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
       before: idSchema.optional().describe('ID of a logged packet: returns earlier ones'),
       after: idSchema.optional().describe('ID of a logged packet: returns later ones'),
-      since: timeQuery.optional().describe('ms, inclusive'),
+      since: timeQuery.optional().describe('Inclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
       to: z.union([nodeNumSchema, broadcast]).optional().describe('Node number or !hex; !ffffffff: broadcast'),
       port: integerQuery(0, 511).optional().describe('Port number, e.g. 1 for texts'),

@@ -5,7 +5,7 @@ import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ctx, Reader } from '../../context.ts'
 import { canReadChannel, type Scope } from '../../../shared/access/scope.ts'
-import { ofVisibleNodes, onVisibleChannel, seesAllContents, seesNodes, visibleValues } from '../../sharing/visible.ts'
+import { ofVisibleNodes, onVisibleChannel, seesEverything, seesNodes, visibleValues } from '../../sharing/visible.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
@@ -79,8 +79,7 @@ const seenQueries = prepareOnce((db) => ({
   waypoints: readWaypoints(db, and(onVisibleChannel(waypoints.channel), ofVisibleNodes(waypoints.fromNodeNum))),
 }))
 
-const queriesFor = ({ store, viewer: { view } }: Reader) =>
-  seesAllContents(view) ? queries(store) : seenQueries(store)
+const queriesFor = ({ store, viewer: { view } }: Reader) => (seesEverything(view) ? queries(store) : seenQueries(store))
 
 /** Who hears whom, the latest report first, as far as the viewer may see it. */
 export async function listNeighbors(ctx: Reader): Promise<z.infer<typeof neighborSchema>[]> {

@@ -6,18 +6,24 @@ import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { idSchema, integerQuery, validate } from '../../http/validate.ts'
-import { shared } from '../../sharing/shared.ts'
-import { listTraceroutesShown, traceroutesAsked } from '../../sharing/strangers/topology.ts'
+import { sharedList } from '../../sharing/shared.ts'
+import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../../sharing/strangers/topology.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
-import { listTraceroutes, newTracerouteSchema, requestTraceroute, tracerouteSchema } from './traceroutes.ts'
+import {
+  listTraceroutes,
+  newTracerouteSchema,
+  requestTraceroute,
+  traceroutePageSchema,
+  tracerouteSchema,
+} from './traceroutes.ts'
 
 export const tracerouteRoutes = new Hono<AppEnv>()
   .get(
     '/',
-    shared('info', traceroutesAsked, listTraceroutesShown),
+    sharedList('info', traceroutesAsked, traceroutesForm, listTraceroutesShown),
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('Traceroutes, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),
+    answers('Traceroutes, newest first', { 200: traceroutePageSchema }),
     validate(
       'query',
       z.object({
@@ -26,7 +32,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
       }),
     ),
-    async (c) => c.json({ traceroutes: await listTraceroutes(c.var.ctx, c.req.valid('query')) }),
+    async (c) => c.json(await listTraceroutes(c.var.ctx, c.req.valid('query'))),
   )
   .post(
     '/',

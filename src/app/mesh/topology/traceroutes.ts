@@ -11,7 +11,7 @@ import { canWriteChannel } from '../../../shared/access/scope.ts'
 import {
   ofNodesSeenBy,
   onChannelSeenBy,
-  seesAllContents,
+  seesEverything,
   seesNodes,
   type View,
   WHOLE_VIEW,
@@ -49,6 +49,11 @@ export const tracerouteSchema = z
   })
   .meta({ id: 'Traceroute', description: 'A request for the route to a node, and its reply' })
 export type Traceroute = z.infer<typeof tracerouteSchema>
+
+export const traceroutePageSchema = z.object({
+  traceroutes: z.array(tracerouteSchema),
+  nextBefore: z.int().nullable().describe('`before` of the next page; null: the last one'),
+})
 
 export const newTracerouteSchema = z.strictObject({
   to: bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node').describe('Node number or !hex'),
@@ -90,9 +95,9 @@ const queries = prepareOnce((db) => ({
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
   { limit, before, node, isAnswered }: TracerouteFilters,
-): Promise<Traceroute[]> {
+): Promise<z.infer<typeof traceroutePageSchema>> {
   const { fromNodeNum, toNodeNum, id, channel } = traceroutes
-  const isSeen = seesAllContents(view)
+  const isSeen = seesEverything(view)
     ? undefined
     : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
   const rows = await store.db
@@ -107,9 +112,14 @@ export async function listTraceroutes(
       ),
     )
     .orderBy(desc(id))
-    .limit(limit)
+    // One more than requested, which shows whether there is a next page.
+    .limit(limit + 1)
     .all()
-  return rows.map((row) => publicTraceroute(row, view))
+  const shown = rows.slice(0, limit)
+  return {
+    traceroutes: shown.map((row) => publicTraceroute(row, view)),
+    nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
+  }
 }
 
 /**

@@ -1,6 +1,10 @@
+import { sql } from 'drizzle-orm'
+import { nodes } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
 import type { Ctx } from '../../context.ts'
 import { type Dashboard, readFacts } from '../../system/dashboard.ts'
 import type { PublicView } from '../public-view.ts'
+import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../visible.ts'
 import { readerFor } from './reader.ts'
 
 /** The numbers of shown nodes and messages: nothing about the service, and nothing that counts hidden data. */
@@ -11,7 +15,7 @@ export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Da
   const hours = facts.hours.map(({ t, messages }) => ({ t, messages, packets: 0 }))
   const messages = hours.reduce((sum, hour) => sum + hour.messages, 0)
   return {
-    counts: { ...facts.counts, messages, packets: 0 },
+    counts: { ...(await countNodes(store, viewer.view, ctx.now() - 1000 * facts.activeSeconds)), messages, packets: 0 },
     activeSeconds: facts.activeSeconds,
     hours,
     channelUtilization: null,
@@ -22,4 +26,15 @@ export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Da
     lastBackup: null,
     storage: { databaseBytes: null },
   }
+}
+
+/** The nodes that are shown, and those of them heard in public at or after `since`. */
+async function countNodes({ db }: Store, view: View, since: number): Promise<{ nodes: number; activeNodes: number }> {
+  const heardAt = heardInPublic('nodes', visibleValues(view).seenChannels)
+  const row = await db
+    .select({ nodes: sql<number>`count(*)`, activeNodes: sql<number>`coalesce(sum(${heardAt} >= ${since}), 0)` })
+    .from(nodes)
+    .where(ofNodesSeenBy(view, nodes.nodeNum))
+    .get()
+  return row ?? { nodes: 0, activeNodes: 0 }
 }

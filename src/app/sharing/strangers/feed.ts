@@ -3,8 +3,9 @@ import type { Events } from '../../mesh/live/event.ts'
 import { RESET } from '../../mesh/live/stream.ts'
 import { readPublicView } from '../public-access.ts'
 import type { PublicView } from '../public-view.ts'
-import { eventForStrangers } from './events.ts'
-import { readerFor } from './reader.ts'
+import { eventForStrangers, listWholeNodes } from './events.ts'
+import { readNodesShown } from './nodes.ts'
+import { readViewOf } from './reader.ts'
 
 /** Events sent at once. If there are more, pages reload the lists, which costs less than sending all to everybody. */
 const MOST_AT_ONCE = 100
@@ -37,18 +38,20 @@ export async function beginFeed(ctx: Needs, events: Events): Promise<Feed | null
   if (shown === null) return null
   // Random: the number of another process or feed means nothing here.
   const epoch = crypto.randomUUID().slice(0, 8)
-  const view = (await readerFor(ctx, shown)).viewer.view
-  return createFeed({ epoch, shown, hidden: view.hidden, events })
+  const { hidden, unheard } = await readViewOf(ctx, shown)
+  return createFeed({ epoch, shown, hidden, unheard, events })
 }
 
 function createFeed(given: {
   readonly epoch: string
   readonly shown: PublicView
   readonly hidden: ReadonlySet<number>
+  readonly unheard: ReadonlySet<number>
   readonly events: Events
 }): Feed {
   const { epoch, shown, events } = given
-  let { hidden } = given
+  let { hidden, unheard } = given
+  const lastHeard = new Map<number, number>()
   let place = events.last()
   let last = 0
   let hasEnded = false
@@ -71,17 +74,19 @@ function createFeed(given: {
     },
     async renew(ctx) {
       const now = events.isClosed() || hasEnded ? null : await readPublicView(ctx)
-      const view = now?.key === shown.key ? (await readerFor(ctx, now)).viewer.view : null
-      const isLess = view !== null && [...view.hidden].some((nodeNum) => !hidden.has(nodeNum))
+      const view = now?.key === shown.key ? await readViewOf(ctx, now) : null
+      // A new node that was not heard in public yet has not been shown.
+      const isLess = view !== null && [...view.hidden].some((num) => !hidden.has(num) && !view.unheard.has(num))
       if (view === null || isLess) hasEnded = true
       if (view === null || hasEnded) return false
       const found = events.since(place, Number.MAX_SAFE_INTEGER)
       place = events.last()
       // A deleted node is not named: it may have been one that nobody could see.
       const isGone = found?.some(({ contents }) => contents?.['isDeleted'] === true) === true
-      const isMore = view.hidden.size < hidden.size
-      hidden = view.hidden
-      const told = found?.flatMap((event) => eventForStrangers(event, shown, view) ?? []) ?? []
+      const isMore = [...hidden].some((num) => !view.hidden.has(num) && !unheard.has(num))
+      ;({ hidden, unheard } = view)
+      const nodes = await readNodesShown(ctx, shown, { view, nums: listWholeNodes(found ?? []) })
+      const told = found?.flatMap((event) => eventForStrangers(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
       if (found === null || isGone || isMore || told.length > MOST_AT_ONCE) tell(RESET)
       else for (const { kind, data } of told) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
       return true

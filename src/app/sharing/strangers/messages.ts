@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import type { Ctx } from '../../context.ts'
 import { integerQuery } from '../../http/validate.ts'
-import { listMessages, type Message, type messagePageSchema } from '../../mesh/messages/messages.ts'
+import { listMessages, type Message } from '../../mesh/messages/messages.ts'
 import { listChannels, type channelSchema } from '../../mesh/topology/topology.ts'
 import { configuredRadios } from '../../mesh/radios/channel-table.ts'
 import type { PublicView } from '../public-view.ts'
@@ -11,21 +11,26 @@ import { messageForStrangers } from './rows.ts'
 
 /** There are no earlier pages and no search: each costs time that is reserved for users with an account. */
 const MAX_SHOWN = 500
+const USUALLY = 100
 
 export const messagesAsked = z.strictObject({
-  limit: integerQuery(1, MAX_SHOWN).default(100),
+  limit: integerQuery(1, MAX_SHOWN).default(USUALLY),
   channel: integerQuery(0, MAX_NUMBER).optional(),
 })
+
+/** `nextBefore` is always null. */
+export const messagesForm = { open: '{"messages":[', close: '],"nextBefore":null}', usual: USUALLY }
 
 /** The latest messages of the shown channels, newest first. */
 export async function listMessagesShown(
   ctx: Ctx,
   view: PublicView,
-  { limit, channel }: z.output<typeof messagesAsked>,
-): Promise<z.infer<typeof messagePageSchema>> {
+  { channel }: Pick<z.output<typeof messagesAsked>, 'channel'>,
+): Promise<Message[]> {
   const { store, viewer } = await readerFor(ctx, view)
-  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, viewer.view))
-  return { messages: page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id), nextBefore: null }
+  const asked = { limit: MAX_SHOWN, channel }
+  const page: { messages: Message[] } = JSON.parse(await listMessages(store, asked, viewer.view))
+  return page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id)
 }
 
 /** The shown channels, without their radio or broker. */

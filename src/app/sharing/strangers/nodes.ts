@@ -1,4 +1,4 @@
-import { asc, desc } from 'drizzle-orm'
+import { asc, desc, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../../db/schema.ts'
 import { MAX_NODES } from '../../mesh/nodes/list.ts'
@@ -9,7 +9,7 @@ import type { Ctx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { integerQuery, timeQuery } from '../../http/validate.ts'
 import { blur } from '../blur.ts'
-import { ofNodesSeenBy } from '../visible.ts'
+import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../visible.ts'
 import type { PublicView } from '../public-view.ts'
 import { readerFor } from './reader.ts'
 import { nodeForStrangers } from './rows.ts'
@@ -30,19 +30,17 @@ export const trackAsked = z
   })
   .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' })
 
+export const nodesForm = { open: '[', close: ']', usual: MAX_NODES }
+
 /** The most recently heard nodes, newest first. */
-export async function listNodesShown(
-  ctx: Pick<Ctx, 'store' | 'now'>,
-  view: PublicView,
-  { limit }: z.output<typeof nodesAsked>,
-): Promise<Node[]> {
+export async function listNodesShown(ctx: Pick<Ctx, 'store' | 'now'>, view: PublicView): Promise<Node[]> {
   const { store, viewer } = await readerFor(ctx, view)
   const rows = await store.db
     .select()
     .from(nodes)
     .where(ofNodesSeenBy(viewer.view, nodes.nodeNum))
-    .orderBy(desc(nodes.lastHeard), asc(nodes.nodeNum))
-    .limit(limit)
+    .orderBy(desc(heardInPublic('nodes', visibleValues(viewer.view).seenChannels)), asc(nodes.nodeNum))
+    .limit(MAX_NODES)
     .all()
   const shown: Node[] = []
   for (let from = 0; from < rows.length; from += SLICE) {
@@ -51,6 +49,18 @@ export async function listNodesShown(
     await nextTurn()
   }
   return shown
+}
+
+/** Nodes with these numbers as the list shows them, by number; the first of very many. */
+export async function readNodesShown(
+  { store }: Pick<Ctx, 'store'>,
+  shown: PublicView,
+  { view, nums }: { readonly view: View; readonly nums: readonly number[] },
+): Promise<ReadonlyMap<number, Node>> {
+  if (nums.length === 0) return new Map()
+  const isOneOf = sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify(nums.slice(0, SLICE))}))`
+  const seen = await nodesSeenBy(store, view, await store.db.select().from(nodes).where(isOneOf).all())
+  return new Map(seen.map((node) => [node.nodeNum, nodeForStrangers(node, shown)]))
 }
 
 /** One node. Throws `node_not_found`, also for a node that anonymous callers do not see. */
@@ -65,6 +75,10 @@ export async function getNodeShown(
     formerNodeNums: [],
     previousPublicKey: null,
     refusedPublicKey: null,
+    refusedLongName: null,
+    refusedShortName: null,
+    keyConfirmed: false,
+    suspicions: [],
     weakKey: false,
     signedAt: null,
     nameSigned: false,

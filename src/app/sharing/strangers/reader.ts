@@ -1,10 +1,15 @@
 import type { Ctx, Reader } from '../../context.ts'
-import { readSharedView } from '../visible.ts'
+import { readSharedView, type SharedView } from '../visible.ts'
 import type { PublicView } from '../public-view.ts'
 
+type Needs = Pick<Ctx, 'store' | 'now'>
+
+/** What anonymous callers see now. */
+export function readViewOf({ store, now }: Needs, { scope, hideSilentAfter }: PublicView): Promise<SharedView> {
+  return readSharedView(store, scope, hideSilentAfter === null ? null : now() - hideSilentAfter)
+}
+
 /** An anonymous caller as a reader: the same rules apply as for users. */
-export async function readerFor({ store, now }: Pick<Ctx, 'store' | 'now'>, view: PublicView): Promise<Reader> {
-  const { permissions, scope, hideSilentAfter } = view
-  const heardAfter = hideSilentAfter === null ? null : now() - hideSilentAfter
-  return { store, viewer: { permissions, view: await readSharedView(store, scope, heardAfter) } }
+export async function readerFor(ctx: Needs, view: PublicView): Promise<Reader> {
+  return { store: ctx.store, viewer: { permissions: view.permissions, view: await readViewOf(ctx, view) } }
 }

@@ -17,6 +17,8 @@ const WITHHELD = {
   isIgnored: false,
   isLocal: false,
   hidden: false,
+  lastHeardByRadio: null,
+  lastHeardByBroker: null,
   keyMismatch: false,
   spoofSuspected: false,
   notes: '',
@@ -114,7 +116,7 @@ export function tracerouteForStrangers(traceroute: Traceroute): Traceroute {
 /** A message without its handling by our radios and users. Its id reveals nothing about hidden messages. */
 export function messageForStrangers(message: Message): Message {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel } = message
-  const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed } = message
+  const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed, conflicting } = message
   return {
     id: publicId(timestamp, `${fromNodeNum} ${packetId}`),
     packetId,
@@ -133,6 +135,7 @@ export function messageForStrangers(message: Message): Message {
     viaMqtt,
     pkiEncrypted: false,
     signed,
+    conflicting,
     direction: 'in',
     deliveryState: null,
     routingError: null,

@@ -15,7 +15,7 @@ const openForStrangers: MiddlewareHandler<AppEnv> = async (c, next) => {
   const shown = ctx.preview === undefined ? await viewOfStranger(c, ctx) : null
   if (shown === null) return next()
   const events = demandEvents(ctx)
-  await admitStranger(ctx)
+  admitStranger(ctx)
   const headers = { ...STREAM_HEADERS, ...robotsHeaders(ctx.config) }
   if (c.req.method === 'HEAD') return c.body(null, 200, headers)
   return c.body(await openStrangerStream(ctx, events, c.req.header('last-event-id')), 200, headers)

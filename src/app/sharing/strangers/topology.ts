@@ -15,14 +15,22 @@ export const traceroutesAsked = z.strictObject({
   node: nodeNumSchema.optional(),
 })
 
+/** There are no earlier pages: `nextBefore` is always null. */
+export const traceroutesForm = {
+  open: '{"traceroutes":[',
+  close: '],"nextBefore":null}',
+  usual: MAX_ROUTES,
+}
+
 /** The latest traceroutes that were answered, newest first. */
 export async function listTraceroutesShown(
   ctx: Ctx,
   view: PublicView,
-  asked: z.output<typeof traceroutesAsked>,
-): Promise<{ traceroutes: Traceroute[] }> {
-  const found = await listTraceroutes(await readerFor(ctx, view), { ...asked, isAnswered: true })
-  return { traceroutes: found.map(tracerouteForStrangers).toSorted((a, b) => b.id - a.id) }
+  { node }: Pick<z.output<typeof traceroutesAsked>, 'node'>,
+): Promise<Traceroute[]> {
+  const reader = await readerFor(ctx, view)
+  const { traceroutes } = await listTraceroutes(reader, { node, limit: MAX_ROUTES, isAnswered: true })
+  return traceroutes.map(tracerouteForStrangers).toSorted((a, b) => b.id - a.id)
 }
 
 /** Who hears whom. */

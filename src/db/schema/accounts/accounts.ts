@@ -68,6 +68,8 @@ export const apiTokens = sqliteTable(
     createdAt: integer('created_at').notNull(),
     expiresAt: integer('expires_at'),
     lastUsedAt: integer('last_used_at'),
+    /** Since when it is refused until the owner signs in; null: it is not. */
+    heldAt: integer('held_at'),
   },
   (t) => [index('api_tokens_user').on(t.userId)],
 )
@@ -90,6 +92,8 @@ export const sessions = sqliteTable(
     authenticatedAt: integer('authenticated_at'),
     /** The number of factors used; null: unknown. */
     factors: integer('factors'),
+    /** When the user last proved a second factor of this service; null: never in this session. */
+    factorAt: integer('factor_at'),
   },
   (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
 )

@@ -62,6 +62,15 @@ export const passkeys = sqliteTable(
   (t) => [index('passkeys_user').on(t.userId)],
 )
 
+/** What the passkeys of a user call the account: it says nothing about the user, so no ID or name. */
+export const passkeyHandles = sqliteTable('passkey_handles', {
+  userId: integer('user_id')
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  /** Random, base64url. */
+  handle: text('handle').notNull().unique(),
+})
+
 /** Users whose second factors an administrator removed, until they confirm the notice. */
 export const factorResets = sqliteTable('factor_resets', {
   userId: integer('user_id')

@@ -1,6 +1,7 @@
-import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
 import { flag } from '../flag.ts'
+import { INVITATION_ENDS } from '../../../shared/access/invitation-ends.ts'
 
 // What OpenID providers report about users.
 
@@ -14,6 +15,11 @@ export const invitations = sqliteTable('invitations', {
   createdAt: integer('created_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
   createdBy: integer('created_by').references(() => users.id),
+  /** The address that it was sent to; null: the administrator hands it over. */
+  email: text('email'),
+  /** It no longer works. The row stays, so that whoever opens the link learns why. */
+  endedAt: integer('ended_at'),
+  endedFor: text('ended_for', { enum: INVITATION_ENDS }),
 })
 
 /** The role and permissions that the groups at the provider gave a user at the latest sign-in. */
@@ -61,6 +67,35 @@ export const providerLogouts = sqliteTable(
     /** Null: sessions of any user. */
     subject: text('subject'),
     createdAt: integer('created_at').notNull(),
+    /** Of the logout token, SHA-256, hexadecimal. */
+    tokenHash: text('token_hash'),
+    /** All that it names has ended: from then on the token is used up. */
+    isDone: flag('is_done').notNull().default(false),
   },
   (t) => [index('provider_logouts_created').on(t.createdAt)],
+)
+
+/** Sessions of a user that began at an issuer before this time have ended, in whichever store. Never in a backup. */
+export const providerCutoffs = sqliteTable(
+  'provider_cutoffs',
+  {
+    userId: integer('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    issuer: text('issuer').notNull(),
+    endedAt: integer('ended_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.userId, t.issuer] })],
+)
+
+/** Claims that a provider has sent for anybody: from then on a missing one has a meaning. */
+export const providerClaims = sqliteTable(
+  'provider_claims',
+  {
+    issuer: text('issuer').notNull(),
+    /** As in OIDC_GROUPS_CLAIM. */
+    path: text('path').notNull(),
+    seenAt: integer('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.issuer, t.path] })],
 )

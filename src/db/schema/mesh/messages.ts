@@ -34,6 +34,10 @@ export const messages = sqliteTable(
     notice: text('notice'),
     /** Username of the sender at that time, or `automation:<name>`; null for received messages. */
     sentBy: text('sent_by'),
+    /** Its copies disagree about the text, the recipient, or what it answers. */
+    conflicting: flag('conflicting').notNull().default(false),
+    /** Its sender does not allow it to be passed on, so it is not shown to anonymous callers. */
+    withheld: flag('withheld').notNull().default(false),
   },
   (t) => [
     uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),
@@ -72,6 +76,8 @@ export const receptions = sqliteTable(
     rxSnr: real('rx_snr'),
     rxRssi: integer('rx_rssi'),
     hopsAway: integer('hops_away'),
+    /** What differs from the stored message: names of `DIFFERENCES`, separated by commas; null: nothing. */
+    differs: text('differs'),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.sourceId, t.gateway] })],
 )

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { SUSPICIONS } from '../../../shared/mesh/packets.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { flag } from '../flag.ts'
 
@@ -71,6 +72,20 @@ export const nodes = sqliteTable(
     revision: integer('revision').notNull().default(0),
     /** As the node reported it over its own connection, or for maps. */
     firmwareVersion: text('firmware_version'),
+    /** Which data one of our own radios heard. A broker replaces it only with a signature. */
+    keyHeard: flag('key_heard').notNull().default(false),
+    nameHeard: flag('name_heard').notNull().default(false),
+    positionHeard: flag('position_heard').notNull().default(false),
+    /** Somebody decided that `publicKey` is the right one. Nothing that is heard replaces it. */
+    keyConfirmed: flag('key_confirmed').notNull().default(false),
+    /** `lastHeard` is the later of both. */
+    lastHeardByRadio: integer('last_heard_by_radio'),
+    lastHeardByBroker: integer('last_heard_by_broker'),
+    /** The newest time in its telemetry, by its own clock. */
+    telemetryTime: integer('telemetry_time'),
+    /** The latest names that were announced and not accepted. */
+    refusedLongName: text('refused_long_name'),
+    refusedShortName: text('refused_short_name'),
   },
   (t) => [
     index('nodes_last_heard').on(t.lastHeard),
@@ -81,6 +96,27 @@ export const nodes = sqliteTable(
       .on(t.nodeNum)
       .where(sql`is_hidden`),
   ],
+)
+
+/**
+ * Why a node is suspected of being imitated, by who delivered it. The rows fade, and with the last one the node's mark.
+ * WITHOUT ROWID in its migration.
+ */
+export const suspicions = sqliteTable(
+  'suspicions',
+  {
+    nodeNum: integer('node_num').notNull(),
+    sourceId: integer('source_id').notNull(),
+    /** Node number of the gateway; 0: the radio of the source itself. */
+    gateway: integer('gateway').notNull(),
+    reason: text('reason', { enum: SUSPICIONS }).notNull(),
+    /** See `spoofClaim` of `nodes`. */
+    claim: text('claim').notNull(),
+    count: integer('count').notNull(),
+    firstAt: integer('first_at').notNull(),
+    lastAt: integer('last_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeNum, t.sourceId, t.gateway, t.reason] }), index('suspicions_last').on(t.lastAt)],
 )
 
 /**
@@ -114,6 +150,25 @@ export const channelMetrics = sqliteTable(
     airUtilTx: real('air_util_tx'),
     uptimeSeconds: integer('uptime_seconds'),
     t: integer('t'),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
+)
+
+/**
+ * When a node was heard on a channel by what it sent to all and allows to be passed on: what anonymous callers may know
+ * of it. A trigger on `nodes` deletes the rows of a deleted node.
+ */
+export const channelHearings = sqliteTable(
+  'channel_hearings',
+  {
+    nodeId: integer('node_id').notNull(),
+    /** Numbered as in GET /api/channels. */
+    channel: integer('channel').notNull(),
+    firstHeard: integer('first_heard').notNull(),
+    lastHeard: integer('last_heard').notNull(),
+    /** Of the latest packet. */
+    hopsAway: integer('hops_away'),
+    viaMqtt: flag('via_mqtt').notNull(),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
 )

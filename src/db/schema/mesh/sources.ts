@@ -1,4 +1,4 @@
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { apiTokens } from '../accounts/accounts.ts'
 import { SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
@@ -28,4 +28,28 @@ export const newcomers = sqliteTable('newcomers', {
   asked: integer('asked').notNull(),
   /** Refused beyond the limit, over all hours. */
   refused: integer('refused').notNull(),
+  /** Those of that hour that asked for the part of the room that no gateway has for itself. */
+  opened: integer('opened').notNull().default(0),
 })
+
+/** Gateways that a broker names: since when, and how many new nodes each brought. Bounded for each source. */
+export const gateways = sqliteTable(
+  'gateways',
+  {
+    /** Earlier rows stay first. */
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id')
+      .notNull()
+      .references(() => sources.id, { onDelete: 'cascade' }),
+    /** Node number. */
+    gateway: integer('gateway').notNull(),
+    /** Distinct days, UTC, by the clock of this service, on which it delivered packets. */
+    days: integer('days').notNull(),
+    /** The latest of these days, in days since the epoch. */
+    lastDay: integer('last_day').notNull(),
+    /** The latest hour in which it brought new nodes within its own share, and how many. */
+    hour: integer('hour').notNull(),
+    taken: integer('taken').notNull(),
+  },
+  (t) => [uniqueIndex('gateways_of_source').on(t.sourceId, t.gateway)],
+)

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { createTarPacker, type TarHeader } from 'modern-tar'
-import { type Manifest, MANIFEST } from '../manifest.ts'
+import { type Manifest, MANIFEST } from './manifest.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Files } from './files.ts'
-import { describeBackup, type Manifest, readManifest } from '../manifest.ts'
+import { describeBackup, type Manifest, readManifest } from './manifest.ts'
 import { isBackupName } from './names.ts'
 import { isRealDirectory, readRealDirectory } from './safe-read.ts'
 
@@ -43,6 +43,14 @@ export async function listBackups(directory: string): Promise<Backup[]> {
     await setImmediate()
   }
   return backups.toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1))
+}
+
+/** Whether there is a backup, other than `except`, that `isOurs` says so of. Damaged ones do not count. */
+export function hasBackupOf(directory: string, except: string, isOurs: (manifest: Manifest) => boolean): boolean {
+  return readRealNames(directory).some((name) => {
+    const manifest = name === except ? null : findManifest(directory, name)
+    return manifest !== null && isOurs(manifest)
+  })
 }
 
 function readRealNames(directory: string): string[] {

@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { hasCode } from './error-code.ts'
+import { hasCode } from '../../disk/error-code.ts'
 
 /** Every change that backup and restore make to the disk, so that a test can stop before any one of them. */
 export interface Files {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
-import { hasCode } from './error-code.ts'
+import { hasCode } from '../../disk/error-code.ts'
 
 // SQLite's own file locks: they hold among processes and end with their process, however it ends.
 

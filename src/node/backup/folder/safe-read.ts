@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { BackupDamage, RestoreRefused } from './damage.ts'
-import { hasCode } from './error-code.ts'
+import { hasCode } from '../../disk/error-code.ts'
 
 // O_NONBLOCK: a FIFO opens at once, without a writer, and is refused because it is not a regular file.
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Log } from '../../../app/log.ts'
 import { RestoreRefused } from '../folder/damage.ts'
-import { hasCode } from '../folder/error-code.ts'
+import { hasCode } from '../../disk/error-code.ts'
 import { tablesOf, quoted } from '../tables/tables.ts'
 
 /** The database that a restore replaces: none, a readable one, or an unreadable one. */

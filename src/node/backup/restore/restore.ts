@@ -5,18 +5,24 @@ import type Database from 'better-sqlite3'
 import { audit } from '../../../app/audit/audit.ts'
 import type { Ctx } from '../../../app/context.ts'
 import type { Log } from '../../../app/log.ts'
-import { nameRevived, reapplyRevived, type StoredRevived, storeRevived } from '../../../app/system/revived.ts'
+import {
+  nameRevived,
+  reapplyRevived,
+  type StoredRevived,
+  storeRevived,
+  unknownRevived,
+} from '../../../app/system/revived.ts'
 import { type SqliteStore, sqliteStore } from '../../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
-import { backupsDirectory, hasBackup } from '../folder/directory.ts'
-import { isBrokenDisk, isDiskFull } from '../folder/error-code.ts'
+import { backupsDirectory, hasBackup, hasBackupOf } from '../folder/directory.ts'
+import { isBrokenDisk, isDiskFull } from '../../disk/error-code.ts'
 import { diskFiles, type Files } from '../folder/files.ts'
 import { readSoundManifest } from '../inspect.ts'
 import { databaseLockFile, type Lock, lockExclusively } from '../folder/lock.ts'
-import { type Manifest, signingKey, totalRows } from '../manifest.ts'
+import { isSignedByOneOf, type Manifest, signingKey, totalRows } from '../folder/manifest.ts'
 import { markerFile, readMarker, writeMarker } from './marker.ts'
-import { findRevived } from './revived.ts'
+import { findRevived, readUndecided } from './revived.ts'
 import {
   carryAudit,
   freshEpoch,
@@ -35,6 +41,8 @@ export type RestoreOptions = {
   readonly secrets: readonly string[]
   /** Refuses a backup that was signed with none of `secrets`. */
   readonly requireSignature: boolean
+  /** Restores such a backup even where the directory has signed backups of its own. */
+  readonly allowUnsigned: boolean
   /** The context in which access that the restore gives back is revoked again; null: administrators decide. */
   readonly reapply: ((store: SqliteStore) => Ctx) | null
   readonly log: Log
@@ -171,14 +179,29 @@ function logRevival(log: Log, { revived, outcomes }: Revival): void {
     log.warn('The restore undid more changes of this kind', { more: revived.length - MOST_NAMED })
 }
 
-async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
-  const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
-  const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
-  if (signature !== 'own' && options.requireSignature) {
+/**
+ * A forger can drop the signature, or sign with any other secret. Where this service signs its backups, nothing else
+ * distinguishes such a backup from a forged one. Throws RestoreRefused.
+ */
+function refuseUnsigned(options: RestoreOptions, name: string, signature: keyof typeof UNTRUSTED): void {
+  const { dataDir, secrets, requireSignature, allowUnsigned } = options
+  if (requireSignature) {
     throw new RestoreRefused(
       `Restore failed: ${name} ${UNTRUSTED[signature]}, and RESTORE_REQUIRE_SIGNATURE is true; add the secret that signed it to SESSION_SECRET`,
     )
   }
+  if (allowUnsigned) return
+  const keys = secrets.map(signingKey)
+  if (!hasBackupOf(backupsDirectory(dataDir), name, (manifest) => isSignedByOneOf(manifest, keys))) return
+  throw new RestoreRefused(
+    `Restore failed: ${name} ${UNTRUSTED[signature]}, while this service signed others in the same directory; add the secret that signed it to SESSION_SECRET, or set RESTORE_UNSIGNED=yes if you know who made it`,
+  )
+}
+
+async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
+  const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
+  const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
+  if (signature !== 'own') refuseUnsigned(options, name, signature)
   const rows = totalRows(manifest)
   const scratch = scratchOf(dataDir)
   files.remove(scratch)
@@ -243,8 +266,10 @@ async function finishBuilt(
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
   const found =
-    replacedFile === null ? null : revivedBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
-  const revived = found ?? []
+    replacedFile === null ? null : await revivedBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
+  const isUnknown = replaced === 'unreadable' || found === 'unreadable'
+  // A list from the backup counts only if there is no better information.
+  const revived = isUnknown ? [...readUndecided(built), unknownRevived(name)] : Array.isArray(found) ? found : []
   const details = {
     name,
     createdAt: manifest.createdAt,
@@ -258,22 +283,24 @@ async function finishBuilt(
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
-  // A list from the backup counts only if there is no better information.
-  const list = found === null ? [] : storeRevived(store, revived, at)
+  const list = found === null && !isUnknown ? [] : storeRevived(store, revived, at)
   await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
   return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
 }
 
-function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRevived[] | null {
+async function revivedBy(
+  facts: Parameters<typeof findRevived>[0],
+  log: Log,
+): Promise<StoredRevived[] | 'unreadable' | null> {
   try {
-    return findRevived(facts)
+    return await findRevived(facts)
   } catch (error) {
     if (!isBroken(error)) throw error
     log.warn(
       'The users of the replaced database cannot be read; it is unknown which revoked access the restore gives back',
       { error },
     )
-    return null
+    return 'unreadable'
   }
 }
 

@@ -5,6 +5,9 @@ import { scopeOf } from '../../../app/sharing/scope.ts'
 import { unpackPermissions } from '../../../app/users/permissions.ts'
 import { type PublicAccess, showsMore } from '../../../shared/access/public-access.ts'
 import { isWiderScope, type Scope } from '../../../shared/access/scope.ts'
+import { isStillUndone } from '../../../app/system/undone.ts'
+import { sqliteStore } from '../../database.ts'
+import { type LostWay, lostWays, readWays } from './revived-ways.ts'
 import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
@@ -16,8 +19,15 @@ const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {
   password_reset: ['password_reset'],
   password_changed: ['password_changed'],
   token_revoked: ['token_revoked', 'user_deleted', 'user_updated', 'password_reset', 'password_changed'],
+  second_factor_removed: ['second_factor_removed', 'second_factor_added', 'second_factor_reset'],
+  second_factor_added: ['second_factor_added'],
+  recovery_codes_created: ['recovery_codes_created', 'login_success', 'second_factor_reset', 'second_factor_removed'],
+  account_unlinked: ['account_unlinked'],
+  user_updated: ['user_updated'],
+  alert_destination_updated: ['alert_destination_updated', 'alert_destinations_held'],
   public_access_updated: ['public_access_updated'],
   node_updated: ['node_updated'],
+  unknown: [],
 }
 
 const accountSchema = z.object({
@@ -32,6 +42,10 @@ const accountSchema = z.object({
   channels: z.string().nullable(),
   directRead: z.int(),
   directWrite: z.int(),
+  email: z.string().nullable(),
+  authProvider: z.string(),
+  oidcIssuer: z.string().nullable(),
+  oidcSubject: z.string().nullable(),
 })
 type Account = z.infer<typeof accountSchema>
 
@@ -49,6 +63,7 @@ const entrySchema = z.object({
 type State = {
   readonly accounts: ReadonlyMap<number, Account>
   readonly tokens: readonly Token[]
+  readonly ways: ReturnType<typeof readWays>
   readonly publicAccess: PublicAccess
   /** Numbers of the hidden nodes, deleted ones too. */
   readonly hidden: readonly number[]
@@ -63,6 +78,7 @@ type Entry = {
   endsTokens: boolean
   /** The node that was hidden. */
   hiddenNode: number | null
+  details: Readonly<Record<string, unknown>>
 }
 
 export type RevivalFacts = {
@@ -79,7 +95,7 @@ export type RevivalFacts = {
  * Access that was revoked after the backup, according to the audit log and the replaced database, and access revived by
  * an earlier restore without a decision. Null if the replaced database knows none of the users.
  */
-export function findRevived(facts: RevivalFacts): StoredRevived[] | null {
+export async function findRevived(facts: RevivalFacts): Promise<StoredRevived[] | null> {
   const { built, replacedFile, lastOfBackup, backup, now } = facts
   const replaced = new Database(replacedFile, { readonly: true })
   try {
@@ -95,13 +111,22 @@ export function findRevived(facts: RevivalFacts): StoredRevived[] | null {
     const kept = new Set(before.tokens.map(({ hash }) => hash))
     const found = pairs.flatMap(({ account, other }) => {
       const tokens = after.tokens.filter(({ userId, hash }) => userId === account.id && !kept.has(hash))
-      return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token))]
+      const { id: userId, username } = account
+      const ways = lostWays(userId, { after: account, before: other }, { after: after.ways, before: before.ways }).map(
+        ({ action, what, undone, isToldBy }) => ({ ...NOTHING, action, userId, username, what, undone, isToldBy }),
+      )
+      return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token)), ...ways]
     })
     const told = [...found, ...lostByAll(after, before)]
       .flatMap((one) => tell(one, entries))
       .map((one) => ({ ...one, backup }))
     const isKnown = ({ userId }: StoredRevived) => userId === null || pairs.some(({ account }) => account.id === userId)
-    const undecided = readUndecided(replaced).filter(isKnown)
+    const undecided: StoredRevived[] = []
+    for (const one of readUndecided(replaced).filter(isKnown)) {
+      const { userId, undone } = one
+      const isThere = userId === null || undone === null || (await isStillUndone(sqliteStore(built), userId, undone))
+      if (isThere) undecided.push(one)
+    }
     return withUndecided(told, undecided, after, backup)
   } finally {
     replaced.close()
@@ -123,7 +148,8 @@ function readState(database: Database.Database, now: number): State {
   const accounts = database
     .prepare(
       `select ${scope}, id, username, created_at as createdAt, password_hash as passwordHash, must_change_password as mustChange,
-        is_admin as isAdmin, is_active as isActive, (select json_group_object(resource, can_read + 2 * can_write)
+        is_admin as isAdmin, is_active as isActive, email, auth_provider as authProvider, oidc_issuer as oidcIssuer,
+        oidc_subject as oidcSubject, (select json_group_object(resource, can_read + 2 * can_write)
           from user_permissions where user_id = users.id) as packed from users order by id`,
     )
     .all()
@@ -141,6 +167,7 @@ function readState(database: Database.Database, now: number): State {
         .map((account) => [account.id, account]),
     ),
     tokens: z.array(tokenSchema).parse(tokens),
+    ways: readWays(database),
     publicAccess: parsePublicAccess(readSetting(database, PUBLIC_ACCESS_KEY)),
     hidden: ['nodes', 'deleted_nodes'].flatMap((table) =>
       hasColumn(database, table, 'is_hidden')
@@ -171,11 +198,12 @@ function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
     .array(entrySchema)
     .parse(rows)
     .map(({ timestamp, userId, username, action, details }) => {
-      const told = subjectSchema.parse(JSON.parse(details))
+      const parsed: Record<string, unknown> = Object(JSON.parse(details))
+      const told = subjectSchema.parse(parsed)
       const endsTokens = action !== 'password_changed' || (told.tokensRevoked ?? 0) > 0
       const [subject, tokenId] = [told.userId ?? userId, told.tokenId ?? null]
       const hiddenNode = told.after?.isHidden === true ? (told.nodeNum ?? null) : null
-      return { at: timestamp, by: username, action, subject, tokenId, endsTokens, hiddenNode }
+      return { at: timestamp, by: username, action, subject, tokenId, endsTokens, hiddenNode, details: parsed }
     })
 }
 const subjectSchema = z.object({
@@ -186,12 +214,14 @@ const subjectSchema = z.object({
   after: z.looseObject({ isHidden: z.unknown() }).partial().nullish().catch(null),
 })
 
-type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'>
+type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'> & { readonly isToldBy?: LostWay['isToldBy'] }
 
 /** The fields of a revived item, all unset: most items use only a few. */
 const NOTHING = {
   userId: null,
   username: null,
+  what: null,
+  undone: null,
   token: null,
   permissions: null,
   scope: null,
@@ -263,19 +293,22 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
 
 /**
  * With when and by whom it was done; nothing if the log does not say. A password has one latest change. A hidden node
- * may have been hidden under another number.
+ * may have been hidden under another number, and ways in are compared row by row.
  */
-function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
+function tell({ isToldBy = () => true, ...lost }: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
   const isAbout = ({ subject, tokenId, hiddenNode }: Entry) =>
     lost.userId === null
       ? hiddenNode === lost.hiddenNode
       : subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
-  const all = entries.filter((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
+  const all = entries.filter(
+    (one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one) && isToldBy(one.details),
+  )
   const entry =
     lost.token === null
       ? all[0]
       : (all.find(({ tokenId }) => tokenId !== null) ?? all.findLast(({ endsTokens }) => endsTokens))
-  if (entry === undefined) return lost.hiddenNode === null ? [] : [{ ...lost, at: null, by: null }]
+  if (entry === undefined)
+    return lost.hiddenNode === null && lost.undone === null ? [] : [{ ...lost, at: null, by: null }]
   if (lost.password !== null) {
     const latest = entries.find(({ action, subject }) => action.startsWith('password_') && subject === lost.userId)
     if (latest !== entry) return []
@@ -283,7 +316,8 @@ function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backu
   return [{ ...lost, at: entry.at, by: entry.by }]
 }
 
-function readUndecided(replaced: Database.Database): StoredRevived[] {
+/** The undecided list in a database. */
+export function readUndecided(replaced: Database.Database): StoredRevived[] {
   const values = replaced.prepare('select value from settings where key like ? order by key').pluck().all(REVIVED_KEYS)
   return z.array(z.string()).parse(values).map(parseRevived)
 }
@@ -295,15 +329,17 @@ function withUndecided(
   { accounts, tokens, publicAccess: shown, hidden }: State,
   backup: string,
 ): StoredRevived[] {
-  const key = ({ action, userId, token, hiddenNode }: StoredRevived) => `${action} ${userId} ${token?.id} ${hiddenNode}`
+  const key = ({ action, userId, token, hiddenNode, what }: StoredRevived) =>
+    `${action} ${userId} ${token?.id} ${hiddenNode} ${what}`
   const known = new Set(told.map(key))
   const isStillSo = (one: StoredRevived) => {
-    const { action, userId, token, permissions, scope, password, publicAccess, hiddenNode } = one
+    const { action, userId, token, permissions, scope, password, publicAccess, hiddenNode, undone } = one
     if (publicAccess !== null) return showsMore(shown, publicAccess)
     if (hiddenNode !== null) return !hidden.includes(hiddenNode)
-    if (userId === null) return false
+    if (userId === null) return action === 'unknown'
     const account = accounts.get(userId)
     if (account === undefined) return false
+    if (undone !== null) return true
     if (action === 'user_deleted') return account.isActive === 1
     if (action === 'admin_status_changed') return account.isAdmin === 1
     if (action === 'token_revoked') return tokens.some(({ id, prefix }) => id === token?.id && prefix === token.prefix)

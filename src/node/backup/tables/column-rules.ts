@@ -3,12 +3,11 @@ import { is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { JSON_COLUMNS } from '../../../db/json-columns.ts'
 import * as schema from '../../../db/schema.ts'
+import { MAX_ID } from '../folder/manifest.ts'
 import type { Cell } from './cells.ts'
 
 /** UTF-16 units of a text: the service takes no body of more than a megabyte. */
 const MAX_TEXT = 4 * 1024 * 1024
-/** The largest ID: beyond it a double can't tell adjacent numbers apart, and SQLite gives the next row a higher one. */
-export const MAX_ID = 2 ** 52
 /** The range of a `Date`, in milliseconds. */
 const MAX_TIME = 8_640_000_000_000_000
 

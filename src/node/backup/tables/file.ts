@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { type Cell, decodeCell } from './cells.ts'
 import type { ColumnRule } from './column-rules.ts'
 import { BackupDamage } from '../folder/damage.ts'
-import type { ManifestTable } from '../manifest.ts'
+import type { ManifestTable } from '../folder/manifest.ts'
 import { CHUNK_BYTES, openRegular } from '../folder/safe-read.ts'
-import { tableHead } from '../snapshot.ts'
+import { tableHead } from './tables.ts'
 
 const END_LINE = ']}'
 const MAX_LINE = 32 * 1024 * 1024

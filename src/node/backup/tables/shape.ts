@@ -1,6 +1,6 @@
 import { columnRules, type Rules } from './column-rules.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
-import type { Manifest } from '../manifest.ts'
+import type { Manifest } from '../folder/manifest.ts'
 import { latestTag, migrationTags, openEmpty } from '../../migrations.ts'
 import { backupTables, isEphemeral, tablesOf } from './tables.ts'
 

@@ -6,6 +6,11 @@ import * as schema from '../../../db/schema.ts'
 /** A table of a backup. */
 export type TableShape = { readonly name: string; readonly columns: readonly string[] }
 
+/** The text before the first row of a table's file; the last line is `]}`. */
+export function tableHead({ name, columns }: TableShape): string {
+  return `{"table":${JSON.stringify(name)},"columns":${JSON.stringify(columns)},"rows":[\n`
+}
+
 const EPHEMERAL: ReadonlySet<string> = new Set(schema.EPHEMERAL_TABLES)
 
 /** Whether a table stays out of backups. */

@@ -12,8 +12,9 @@ import {
   sectionBytes,
 } from '../../../meshtastic/config/sections.ts'
 import { findUnrenewed } from '../../../meshtastic/config/secrets.ts'
+import { findPresetProblem } from '../../../meshtastic/config/region-presets.ts'
 import { viewSection } from '../../../meshtastic/config/values.ts'
-import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
+import type { FromRadio, LoRaRegionPresetMap } from '../../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
@@ -60,6 +61,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   const reader = createConfigReader()
   const nextId = createPacketIds(random)
   let config: RadioConfig | null = null
+  let regionPresets: LoRaRegionPresetMap | null = null
   let readAt = 0
   let sections: readonly LiveSection[] = []
   let edit: Exchange | null = null
@@ -103,7 +105,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const base = current()
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
-    const plan = check(section, change)
+    const plan = check(section, change, regionPresets)
     // Before anything is recorded, because a change that can't be sent does not count.
     const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
@@ -129,6 +131,9 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       prepare,
     },
     take(message) {
+      const { case: variant, value } = message.payloadVariant
+      if (variant === 'myInfo') regionPresets = null
+      if (variant === 'regionPresets') regionPresets = value
       const told = reader.take(message)
       if (told === null) return
       config = told
@@ -176,15 +181,18 @@ function describe(section: RawSection, readAt: number): LiveSection {
 }
 
 function unread(section: string, link: LinkInfo | null): AppError {
+  const isConnected = link?.state === 'connected'
   const why =
-    link === null
+    link === null || (isConnected && link.reason === null)
       ? `The radio did not report its section ${section}`
-      : `The radio is not connected: ${link.reason ?? link.state}`
+      : isConnected
+        ? `The settings cannot be read: ${link.reason}`
+        : `The radio is not connected: ${link.reason ?? link.state}`
   return new AppError('radio_unavailable', why)
 }
 
 /** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
-function check(section: RawSection, change: SectionChange): SectionPlan {
+function check(section: RawSection, change: SectionChange, presets: LoRaRegionPresetMap | null): SectionPlan {
   if (change.revision !== null && change.revision !== describe(section, 0).revision) {
     throw new AppError('configuration_changed', 'The section has changed since it was read')
   }
@@ -197,6 +205,11 @@ function check(section: RawSection, change: SectionChange): SectionPlan {
     throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
       issues,
     })
+  }
+  const problem = planned.plan.changes.length === 0 ? null : findPresetProblem(presets, planned.plan.section)
+  if (problem !== null) {
+    const issues = [{ path: 'values.modemPreset', message: problem }]
+    throw new AppError('invalid_request', `values.modemPreset: ${problem}`, { issues })
   }
   demandSecrets(section, planned.plan)
   const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)

@@ -9,26 +9,28 @@ const EXTRA_NONCE_BYTES = 4
 export type DirectKeys = {
   /** Private keys of our own radios, 32 bytes each, by node number. */
   readonly privateKeys: ReadonlyMap<number, Uint8Array>
-  /** Base64 of the public key of a node; null if unknown. */
-  readonly publicKeyOf: (nodeNum: number) => Promise<string | null>
+  /** Base64 of the public keys that a node may have, the likeliest first. */
+  readonly publicKeysOf: (nodeNum: number) => Promise<readonly string[]>
 }
 
 /**
  * Decrypts direct messages to nodes whose private key is known: X25519, SHA-256, AES-256-CCM with a tag of 8 bytes; the
  * tag and the random half of the nonce follow the ciphertext.
  */
-export function createDirectOpener({ privateKeys, publicKeyOf }: DirectKeys): OpenDirect {
+export function createDirectOpener({ privateKeys, publicKeysOf }: DirectKeys): OpenDirect {
   return async ({ from, to, id }, cipherText) => {
     const privateKey = privateKeys.get(to)
     if (privateKey === undefined || cipherText.length <= TAG_BYTES + EXTRA_NONCE_BYTES) return null
-    const publicKey = Buffer.from((await publicKeyOf(from)) ?? '', 'base64')
-    if (publicKey.length !== KEY_BYTES) return null
-    try {
-      return decipher(agree(privateKey, publicKey), { from, id }, Buffer.from(cipherText))
-    } catch {
-      // The tag does not match: another key, or a forged packet.
-      return null
+    for (const key of await publicKeysOf(from)) {
+      const publicKey = Buffer.from(key, 'base64')
+      if (publicKey.length !== KEY_BYTES) continue
+      try {
+        return decipher(agree(privateKey, publicKey), { from, id }, Buffer.from(cipherText))
+      } catch {
+        // The tag does not match: another key, or a forged packet.
+      }
     }
+    return null
   }
 }
 

@@ -24,6 +24,8 @@ export type SendQueueOptions = {
   readonly clock: Clock
   /** Sends an encoded ToRadio; false when the link is not connected. */
   readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
+  /** Records that a packet is given to the radio, then calls `then`, even if that failed. */
+  readonly handOver: (packetId: number, then: () => void) => void
   /** An event of a packet, in order. */
   readonly onDelivery: (packetId: number, event: DeliveryEvent) => void
 }
@@ -57,7 +59,7 @@ export type SendQueue = {
   stop(): void
 }
 
-export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): SendQueue {
+export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueueOptions): SendQueue {
   const entries: Entry[] = []
   const lastSentAt = new Map<OutgoingKind, number>()
   const unanswered = new Map<number, () => void>()
@@ -88,25 +90,36 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
     if (last > now) lastSentAt.set(kind, now)
     return Math.max(0, Math.min(last, now) + PACES[kind] - now)
   }
+  /** The packet that is about to be sent. */
+  let handing: Entry | null = null
   const pump = () => {
     pace.stop()
-    while (isOpen() && entries.length > 0) {
-      const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
-      const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
-      if (entry === undefined) {
-        pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
-        return
-      }
-      const { packetId, kind, message } = entry
-      if (!send(message, kind)) return
-      entries.splice(entries.indexOf(entry), 1)
-      lastSentAt.set(kind, clock.now())
-      unanswered.set(
-        packetId,
-        clock.after(ANSWER_MS, () => giveUp(packetId)),
-      )
-      onDelivery(packetId, { type: 'written' })
+    if (!isOpen() || handing !== null || entries.length === 0) return
+    const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
+    const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
+    if (entry === undefined) {
+      pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
+      return
     }
+    handing = entry
+    handOver(entry.packetId, () => {
+      handing = null
+      if (!entries.includes(entry) || pass(entry)) pump()
+    })
+  }
+  const pass = (entry: Entry): boolean => {
+    const { packetId, kind, message } = entry
+    if (!isOpen() || !send(message, kind)) {
+      onDelivery(packetId, { type: 'kept' })
+      return false
+    }
+    entries.splice(entries.indexOf(entry), 1)
+    lastSentAt.set(kind, clock.now())
+    unanswered.set(
+      packetId,
+      clock.after(ANSWER_MS, () => giveUp(packetId)),
+    )
+    return true
   }
   const abandon = () => {
     for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
@@ -161,6 +174,7 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
       isConnected = false
       pace.stop()
       patience.stop()
+      if (handing !== null && entries.includes(handing)) onDelivery(handing.packetId, { type: 'kept' })
       entries.length = 0
       for (const cancel of unanswered.values()) cancel()
       unanswered.clear()

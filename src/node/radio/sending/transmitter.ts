@@ -21,6 +21,8 @@ export type TransmitterOptions = {
   readonly random: () => number
   /** An event of a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
+  /** See `handOver` of the queue. */
+  readonly onHandOver: (key: PacketKey, then: () => void) => void
   /** Called with each encoded ToRadio that was sent to the radio `nodeNum`. */
   readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
@@ -46,7 +48,14 @@ export type Transmitter = {
 /** A place that is not filled yet. */
 type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
 
-export function createTransmitter({ link, clock, random, onDelivery, onSent }: TransmitterOptions): Transmitter {
+export function createTransmitter({
+  link,
+  clock,
+  random,
+  onDelivery,
+  onHandOver,
+  onSent,
+}: TransmitterOptions): Transmitter {
   const nextId = createPacketIds(random)
   let hopLimit = DEFAULT_HOP_LIMIT
   let isStopped = false
@@ -66,10 +75,15 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
       if (servedNum !== null) onSent?.(message, kind, servedNum)
       return true
     },
+    handOver(packetId, then) {
+      if (servedNum === null) then()
+      else onHandOver({ nodeNum: servedNum, packetId }, then)
+    },
     onDelivery: (packetId, event) => report(servedNum, packetId, event),
   })
   return {
-    canSend: () => link.info().state === 'connected' && isTxEnabled,
+    // Connected for a reason means that the radio is locked: it drops what it is told to send.
+    canSend: () => link.info().state === 'connected' && link.info().reason === null && isTxEnabled,
     withdraw(isStale) {
       for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
       queue.withdraw(isStale)
@@ -77,6 +91,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
     reserve(kind, rule) {
       const { name, state, reason } = link.info()
       const nodeNum = ownNum()
+      if (state === 'connected' && reason !== null) throw new AppError('radio_unavailable', reason)
       if (state !== 'connected' || nodeNum === null) {
         throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
       }

@@ -12,8 +12,10 @@ import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { accountTexts } from '../../strings/people/account.ts'
 import { theme, THEMES } from '../../theme.ts'
+import { OwnEmail } from './email.tsx'
 import { Factors } from './factors.tsx'
 import { LinkedAccount } from './link.tsx'
+import { SignIns } from './sign-ins.tsx'
 import { Tokens } from './tokens.tsx'
 
 export function AccountPage() {
@@ -78,9 +80,11 @@ export function AccountPage() {
           </div>
         )}
       </div>
+      {isLocal && <OwnEmail user={me} key={me.email ?? ''} />}
       {isLocal && <Factors />}
       {isLocal && hasProviders && <LinkedAccount />}
       <Sessions />
+      <SignIns />
       <Tokens />
     </Page>
   )

@@ -11,7 +11,8 @@ import { CODE_FIELD } from '../../parts/form/code-field.ts'
 import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
+import { canUsePasskeys } from '../../can-use-passkeys.ts'
+import { createPasskey } from '../../passkeys.ts'
 import { newRecoveryCodes } from '../../state/recovery-codes.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
@@ -47,7 +48,11 @@ export function Factors() {
     >
       <ResetNotice />
       <Failure error={error.value} retry={reload} />
-      {found !== null && !hasFactor && <p class="faint">{factorTexts.none}</p>}
+      {found !== null && !hasFactor && (
+        <p class="faint">
+          {factorTexts.none} {factorTexts.firstEndsOthers}
+        </p>
+      )}
       <ul class="rows">
         {found?.totp && (
           <li>
@@ -79,6 +84,7 @@ export function Factors() {
                   </>
                 )}
               </div>
+              {!passkey.isUsable && <div class="bad">{factorTexts.unusable(passkey.host)}</div>}
             </div>
             <RemoveButton
               name={passkey.name}

@@ -1,11 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
-import { CODE_FIELD } from '../../parts/form/code-field.ts'
+import { CODE_FIELD, RECOVERY_FIELD } from '../../parts/form/code-field.ts'
 import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, Problem } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
-import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
@@ -80,13 +79,5 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
 
 /** The properties of the field of each factor. */
 function fieldOf(factor: 'totp' | 'recovery') {
-  return factor === 'totp'
-    ? CODE_FIELD
-    : ({
-        label: factorTexts.recovery,
-        autocomplete: 'off',
-        autocapitalize: 'off',
-        spellcheck: false,
-        maxLength: MAX_RECOVERY_CODE,
-      } as const)
+  return factor === 'totp' ? CODE_FIELD : RECOVERY_FIELD
 }

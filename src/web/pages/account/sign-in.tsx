@@ -2,10 +2,10 @@ import { later } from '../../parts/list/later.tsx'
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
-import { useAction } from '../../state/load.ts'
+import { type Action, useAction } from '../../state/load.ts'
 import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, Problem } from '../../parts/notice.tsx'
-import { Alone } from '../../parts/shell/shell.tsx'
+import { Alone } from '../../parts/alone.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
 import {
   hasEnded,
@@ -19,7 +19,7 @@ import {
 import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
-import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
+import { canUsePasskeys } from '../../can-use-passkeys.ts'
 
 const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)
 
@@ -163,13 +163,48 @@ function LocalForm({ half }: { half: Half }) {
     tellTabs()
     hasNoCookie.value = status.value?.authenticated === false
   }
+  const byPassword = useAction()
+  const byPasskey = useAction()
+  const isPossible = canUsePasskeys(status.value?.passkeysPossible === true)
+  const isOffered = isPossible && half.value === null && !byPassword.busy.value && !byPasskey.busy.value
+  useEffect(() => {
+    if (!isOffered) return
+    const chosen = (signIn: () => Promise<void>) =>
+      void byPasskey.run(async () => {
+        await signIn()
+        await entered()
+      })
+    let isOver = false
+    let withdraw = () => {}
+    const begin = async () => {
+      const { offerPasskeys } = await loadPasskeys()
+      if (!isOver) withdraw = offerPasskeys(chosen)
+    }
+    // Nobody asked for the offer, so nothing is shown if its code does not arrive.
+    begin().catch(() => {})
+    return () => {
+      isOver = true
+      withdraw()
+    }
+  }, [isOffered])
   return (
     <>
       {hasNoCookie.value && <Problem>{t.signIn.cookie}</Problem>}
       {half.value === null ? (
         <>
-          <PasswordStep half={half} onBegin={() => (hasNoCookie.value = false)} onEntered={entered} />
-          {canUsePasskeys(status.value?.passkeysPossible === true) && <PasskeyButton onEntered={entered} />}
+          <PasswordStep
+            half={half}
+            action={byPassword}
+            isPasskeyOffered={isPossible}
+            onBegin={() => (hasNoCookie.value = false)}
+            onEntered={entered}
+          />
+          {status.value?.accountMail === true && (
+            <a class="forgot" href={href('/forgot-password')}>
+              {t.signIn.forgot}
+            </a>
+          )}
+          {isPossible && <PasskeyButton action={byPasskey} onEntered={entered} />}
         </>
       ) : (
         <SecondStep factors={half.value} onEntered={entered} onBack={() => (half.value = null)} />
@@ -178,10 +213,13 @@ function LocalForm({ half }: { half: Half }) {
   )
 }
 
-function PasskeyButton({ onEntered }: { onEntered(): Promise<void> }) {
-  const { busy, error, run } = useAction()
+const loadPasskeys = () => import('../../passkeys.ts')
+
+function PasskeyButton({ action, onEntered }: { action: Action; onEntered(): Promise<void> }) {
+  const { busy, error, run } = action
   const enter = () =>
     run(async () => {
+      const { signInByPasskey } = await loadPasskeys()
       await signInByPasskey('alone')
       await onEntered()
     })
@@ -195,10 +233,16 @@ function PasskeyButton({ onEntered }: { onEntered(): Promise<void> }) {
   )
 }
 
-type PasswordStepProps = { half: Half; onBegin(): void; onEntered(): Promise<void> }
+type PasswordStepProps = {
+  half: Half
+  action: Action
+  isPasskeyOffered: boolean
+  onBegin(): void
+  onEntered(): Promise<void>
+}
 
-function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
-  const { busy, error, run } = useAction()
+function PasswordStep({ half, action, isPasskeyOffered, onBegin, onEntered }: PasswordStepProps) {
+  const { busy, error, run } = action
   const submit = handleForm(async (text) => {
     const password = text('password')
     onBegin()
@@ -220,7 +264,7 @@ function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
       <Field
         label={t.signIn.username}
         name="username"
-        autocomplete="username"
+        autocomplete={isPasskeyOffered ? 'username webauthn' : 'username'}
         autocapitalize="off"
         spellcheck={false}
         maxLength={MAX_SIGN_IN_NAME}

@@ -1,11 +1,11 @@
 import { control, divIcon, latLngBounds, layerGroup, map as createLeaflet, marker, type LatLng } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { alertTexts } from '../../strings/alerts.ts'
-import { isDark, readPalette } from '../map/layers/colour.ts'
-import { createSheet, type Frame, type Place } from '../map/layers/sheet.ts'
-import type { Tiles } from '../map/tiles/archive.ts'
-import { graticule } from '../map/tiles/graticule.ts'
-import { showTiles, type TileReports } from '../map/tiles/tiles.ts'
+import { isDark, readPalette } from '../../parts/map/colour.ts'
+import { createSheet, type Frame, type Place } from '../../parts/map/sheet.ts'
+import type { Tiles } from '../../parts/map/tiles/archive.ts'
+import { graticule } from '../../parts/map/tiles/graticule.ts'
+import { showTiles, type TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Shape } from './rule.ts'
 
 type Spot = readonly [latitude: number, longitude: number]

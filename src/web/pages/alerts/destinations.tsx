@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf } from '../../../shared/alerts/destination-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask, send } from '../../api.ts'
-import { humanize } from '../../format.ts'
+import { dateTime, humanize } from '../../format.ts'
 import { Copyable } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { Field, handleForm, SaveOrCancel, Select } from '../../parts/form/field.tsx'
@@ -11,6 +11,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
+import { refreshStatus } from '../../state/session.ts'
 import { alertTexts, DESTINATION_TEXTS, FIELD_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { pushProblem, subscribeBrowser } from './push.ts'
@@ -80,7 +81,8 @@ export function Destinations({ destinations, hasMail, reload }: Props) {
 }
 
 function DestinationRow({ destination, reload }: { destination: Destination; reload(): Promise<void> }) {
-  const { id, name, kind, enabled, confirmed, lastResult } = destination
+  const { id, name, kind, host, enabled, confirmed, lastResult, heldAt, heldFor, newsAt } = destination
+  const releasing = useAction()
   const testing = useAction()
   const param = { id: String(id) }
   const test = () =>
@@ -89,6 +91,12 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
       say(alertTexts.tested(ok, result))
       await reload()
     })
+  const isToReview = heldAt !== null || newsAt !== null
+  const release = () =>
+    void releasing.run(async () => {
+      await ask(api.alerts.destinations[':id'].release.$post({ param }))
+      await Promise.all([reload(), refreshStatus()])
+    })
   const remove = () =>
     askFirst({
       text: `${t.common.delete} “${name}”?`,
@@ -96,7 +104,7 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
       isDangerous: true,
       act: async () => {
         await send(api.alerts.destinations[':id'].$delete({ param }))
-        await reload()
+        await Promise.all([reload(), isToReview ? refreshStatus() : null])
       },
     })
   return (
@@ -104,22 +112,32 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
       <span class="grow break">
         <strong>{name}</strong> <span class="tag">{DESTINATION_TEXTS[kind]}</span>{' '}
         {!enabled && <span class="tag">{alertTexts.off}</span>}
+        {host !== null && <span class="faint">{host}</span>}
+        {heldFor !== null && <div class="warn">{alertTexts.heldFor(heldFor, dateTime(heldAt ?? 0))}</div>}
+        {newsAt !== null && <div class="warn">{alertTexts.isNew(dateTime(newsAt))}</div>}
         {!confirmed && <div class="warn">{alertTexts.unconfirmed}</div>}
         {lastResult !== null && (
           <div class="faint">
             {alertTexts.last} {lastResult}
           </div>
         )}
-        <Failure error={testing.error.value} />
+        <Failure error={testing.error.value ?? releasing.error.value} />
       </span>
-      {confirmed && (
-        <button type="button" class="button small" disabled={testing.busy.value} onClick={test}>
-          {alertTexts.test}
+      <div class="row-actions">
+        {isToReview && (
+          <button type="button" class="button small primary" disabled={releasing.busy.value} onClick={release}>
+            {heldAt === null ? alertTexts.wasMe : alertTexts.release}
+          </button>
+        )}
+        {confirmed && heldAt === null && (
+          <button type="button" class="button small" disabled={testing.busy.value} onClick={test}>
+            {alertTexts.test}
+          </button>
+        )}
+        <button type="button" class="button small danger-quiet" onClick={remove}>
+          {t.common.delete}
         </button>
-      )}
-      <button type="button" class="button small danger-quiet" onClick={remove}>
-        {t.common.delete}
-      </button>
+      </div>
     </li>
   )
 }

@@ -60,7 +60,7 @@ function Others() {
             </div>
           </OthersRow>
         ))}
-        {otherDestinations.map(({ id, name, kind, owner, enabled, lastResult }) => (
+        {otherDestinations.map(({ id, name, kind, host, owner, enabled, heldAt, lastResult }) => (
           <OthersRow
             name={name}
             owner={owner.username}
@@ -71,7 +71,8 @@ function Others() {
             }}
             key={`destination ${id}`}
           >
-            {!enabled && <span class="tag">{alertTexts.off}</span>}
+            {host !== null && <span class="faint">{host}</span>} {!enabled && <span class="tag">{alertTexts.off}</span>}
+            {heldAt !== null && <span class="tag">{alertTexts.isHeld}</span>}
             {lastResult !== null && (
               <div class="faint">
                 {alertTexts.last} {lastResult}

@@ -132,7 +132,9 @@ function LatestMessages() {
                 <div class="faint">
                   {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
                 </div>
-                <div class="pre short">{message.text}</div>
+                <div class="pre short">
+                  <bdi>{message.text}</bdi>
+                </div>
               </div>
             </li>
           ))}

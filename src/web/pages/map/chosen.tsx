@@ -10,9 +10,9 @@ import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { TRACK_DAYS } from './data.ts'
 import type { Link } from './layers/lines.ts'
-import { decibels, signalOf } from '../nodes/snr.ts'
-import type { Traceroute } from '../topology/traceroute.ts'
-import { NodeChip, Ways } from '../topology/way.tsx'
+import { decibels, signalOf } from '../../parts/mesh/snr.ts'
+import type { Traceroute } from '../../parts/mesh/traceroute.ts'
+import { NodeChip, Ways } from '../../parts/mesh/way.tsx'
 
 type Props = {
   chosen: Node

@@ -4,7 +4,7 @@ import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
+import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import {
   backgroundChoice,
   BACKGROUNDS,

@@ -1,7 +1,7 @@
 import { duration } from '../../format.ts'
 import { activeMs } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
-import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
+import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 
 /** The meaning of the colours: in short, and in full when opened. */
 export function Legend({ hasLines }: { hasLines: boolean }) {

@@ -14,8 +14,8 @@ import { ChosenNode } from './chosen.tsx'
 import type { MapFilter } from './filter.ts'
 import type { Link } from './layers/lines.ts'
 import { DEFAULT_ICON, type Waypoint } from './waypoint.ts'
-import type { Traceroute } from '../topology/traceroute.ts'
-import { Ways } from '../topology/way.tsx'
+import type { Traceroute } from '../../parts/mesh/traceroute.ts'
+import { Ways } from '../../parts/mesh/way.tsx'
 
 type Props = {
   shown: readonly Node[]

@@ -1,9 +1,9 @@
 import { isRecord } from '../../api.ts'
 import { preference } from '../../state/preferences.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
-import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
+import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import type { Link } from './layers/lines.ts'
-import { ANSWERED, type Traceroute, type Way } from '../topology/traceroute.ts'
+import { ANSWERED, type Traceroute, type Way } from '../../parts/mesh/traceroute.ts'
 
 /** What the map can show; `links` and `routes` are those of all nodes. */
 export const LAYERS = ['nodes', 'labels', 'clusters', 'precision', 'waypoints', 'tracks', 'links', 'routes'] as const

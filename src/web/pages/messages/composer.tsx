@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { keepDraft, readDraft } from '../../state/messages/drafts.ts'
+import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { type Action, useAction } from '../../state/load.ts'
 import { BROADCAST, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
 import { Icon } from '../../parts/icon.tsx'

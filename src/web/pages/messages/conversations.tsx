@@ -137,7 +137,7 @@ function Entry(props: { path: string; name: string; isOpen: boolean; count: numb
           <span class="conversation-about">
             <span class="clip grow">
               {latest.direction === 'out' ? t.messages.you : nameOf(latest.fromNodeNum, latest.fromNodeId)}:{' '}
-              {latest.text}
+              <bdi>{latest.text}</bdi>
             </span>
             <Age at={latest.timestamp} short />
           </span>

@@ -48,7 +48,9 @@ export function MessageItem(props: Props) {
       {!props.isContinued && <From message={message} where={props.where} />}
       {message.replyId !== null && <Quote {...props} />}
       <p class="pre">
-        <Marked text={message.text} hit={props.hit ?? ''} />
+        <bdi>
+          <Marked text={message.text} hit={props.hit ?? ''} />
+        </bdi>
       </p>
       <Reactions reactions={reactions} onReact={mayReact && !busy.value ? react : null} />
       <footer>
@@ -175,7 +177,7 @@ function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJ
   return (
     <blockquote>
       <button type="button" class="quote" onClick={onJump} title={t.messages.jump}>
-        <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> <span>{text}</span>
+        <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> <bdi>{text}</bdi>
       </button>
     </blockquote>
   )
@@ -183,7 +185,7 @@ function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJ
 
 /** The time, and the delivery state or path, in a few words. */
 function About({ message }: { message: Message }) {
-  const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed } = message
+  const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed, conflicting, replyId } = message
   const arrival = [
     viaMqtt ? t.nodes.mqtt : null,
     hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
@@ -194,7 +196,10 @@ function About({ message }: { message: Message }) {
       <time dateTime={new Date(timestamp).toISOString()} title={dateTime(timestamp)}>
         {clock(timestamp)}
       </time>
-      {signed && <Mark icon="shield" words={t.messages.signed} tone="good" />}
+      {signed && (
+        <Mark icon="shield" words={replyId === null ? t.messages.signed : t.messages.signedText} tone="good" />
+      )}
+      {conflicting && <Mark icon="warning" words={t.messages.conflicting} tone="bad" />}
       {direction === 'out' ? <Delivery message={message} /> : <span>{arrival.join(' · ')}</span>}
     </span>
   )

@@ -4,7 +4,7 @@ import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
 import { clock, dateMinutes, shortDay } from '../../format.ts'
 import { shownUnit } from '../../measure.ts'
 import { t } from '../../strings.ts'
-import { colour } from '../map/layers/colour.ts'
+import { colour } from '../../parts/map/colour.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 
 export type { Series }

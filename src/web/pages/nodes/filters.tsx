@@ -3,7 +3,7 @@ import { activeMs, isActive, isCalled, type Node } from '../../state/mesh.ts'
 import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
-import { signalOf } from './snr.ts'
+import { signalOf } from '../../parts/mesh/snr.ts'
 
 export const SHOWN = ['all', 'active', 'favorites'] as const
 type Shown = (typeof SHOWN)[number]

@@ -1,14 +1,15 @@
+import { identityTexts } from '../../strings/mesh/identity.ts'
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
-import { keepDraft, readDraft } from '../../state/messages/drafts.ts'
+import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { decimal, duration, humanize, modelName } from '../../format.ts'
 import { altitude as shownAltitude, distance } from '../../measure.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh.ts'
+import { nameOf, type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh.ts'
 import { ExactAge } from '../../parts/age.tsx'
 import { Copyable } from '../../parts/copy.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
@@ -61,7 +62,10 @@ export function NodePage({ id }: { id: string }) {
         </Warning>
       )}
       {node?.spoofSuspected && (
-        <Warning title={t.nodes.spoofed} help={node.isLocal ? t.nodes.spoofedOwnHelp : t.nodes.spoofedHelp} />
+        <Warning title={t.nodes.spoofed} help={node.isLocal ? t.nodes.spoofedOwnHelp : t.nodes.spoofedHelp}>
+          <Suspicions node={node} />
+          {!node.keyMismatch && <Identities node={node} onChanged={reload} />}
+        </Warning>
       )}
       {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
       {node !== null && (
@@ -134,6 +138,62 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
           ),
       )}
     </ul>
+  )
+}
+
+/** Why the node is suspected, by who delivered the packets. */
+function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
+  return (
+    <ul class="rows tight">
+      {suspicions.map(({ reason, source, gateway, gatewayId, count, lastAt }) => (
+        <li key={`${reason} ${source} ${gateway}`}>
+          <span class="grow">
+            {identityTexts.suspicions[reason]}
+            <br />
+            <span class="faint">
+              {gateway === null || gatewayId === null
+                ? identityTexts.heardBySource(source)
+                : identityTexts.toldByGateway(nameOf(gateway, gatewayId), source)}
+              , {identityTexts.times(count)}, <ExactAge at={lastAt} />
+            </span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The names in force and those that were refused, where both have the same key. */
+function Identities({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
+  const { refusedPublicKey, refusedLongName, refusedShortName } = node
+  if (!can('nodes', 'write')) return null
+  const seen = { refusedPublicKey, refusedLongName, refusedShortName }
+  const settle = (use: 'known' | 'refused') =>
+    askFirst({
+      text: use === 'known' ? identityTexts.keepSure(nodeName(node)) : identityTexts.takeSure(nodeName(node)),
+      confirm: use === 'known' ? identityTexts.keepKnown : identityTexts.takeRefused,
+      isDangerous: use === 'refused',
+      act: async () => {
+        await ask(api.nodes[':id'].identity.$put({ param: { id: node.nodeId }, json: { use, ...seen } }))
+        say(identityTexts.settled)
+        await Promise.all([onChanged(), refreshNodes()])
+      },
+    })
+  const refused = [refusedLongName, refusedShortName].filter((name) => name !== null).join(' · ')
+  return (
+    <>
+      {refused !== '' && <p>{identityTexts.refusedNames(refused)}</p>}
+      <Actions>
+        <button type="button" class="button small" onClick={() => settle('known')}>
+          {identityTexts.keepKnown}
+        </button>
+        {refused !== '' && !node.isLocal && (
+          <button type="button" class="button small" onClick={() => settle('refused')}>
+            {identityTexts.takeRefused}
+          </button>
+        )}
+      </Actions>
+    </>
   )
 }
 
@@ -213,6 +273,7 @@ function SignalCard({ node }: { node: Node }) {
       <Facts
         entries={[
           [t.nodes.lastHeard, <ExactAge at={node.lastHeard} />],
+          [t.nodes.lastHeardByRadio, node.lastHeardByBroker === null ? null : <ExactAge at={node.lastHeardByRadio} />],
           [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
           [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
           [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
@@ -300,6 +361,7 @@ function IdentityCard({ node }: { node: NodeDetail }) {
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],
+          [identityTexts.keyConfirmed, node.keyConfirmed ? t.common.yes : null],
           [t.nodes.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={t.nodes.key} />],
           [t.nodes.proof, signedAt === null ? t.nodes.signedNever : <Verified at={signedAt} />],
           [t.nodes.signedContent, signedParts.length === 0 ? null : signedParts.join(', ')],

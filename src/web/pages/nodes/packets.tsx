@@ -8,7 +8,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { t } from '../../strings.ts'
-import { packetKind } from '../topology/packet-kind.ts'
+import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 const POLL_MS = 10_000
 const SHOWN = '8'

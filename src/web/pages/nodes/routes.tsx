@@ -8,8 +8,8 @@ import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { ANSWERED, type Traceroute } from '../topology/traceroute.ts'
-import { Ways } from '../topology/way.tsx'
+import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
+import { Ways } from '../../parts/mesh/way.tsx'
 
 const POLL_MS = 5000
 const SHOWN = '5'

@@ -6,10 +6,11 @@ import { useAction, useLoad } from '../../state/load.ts'
 import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
-import { can } from '../../state/session.ts'
+import { can, status, user } from '../../state/session.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
 import { t } from '../../strings.ts'
 import { MapTilesCard } from './map-tiles.tsx'
+import { ProvidersCard } from './providers.tsx'
 import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
@@ -26,6 +27,7 @@ export function SettingsPage() {
         <>
           <SettingsForm settings={data.value} onSaved={(next) => (data.value = next)} />
           <MapTilesCard tiles={data.value.mapTiles} onSaved={(next) => (data.value = next)} />
+          {user.value?.isAdmin && status.value?.oidcEnabled && <ProvidersCard />}
         </>
       )}
     </Page>

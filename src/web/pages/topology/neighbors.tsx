@@ -15,7 +15,7 @@ import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import '../../styles/ways.css'
-import { decibels, signalOf } from '../nodes/snr.ts'
+import { decibels, signalOf } from '../../parts/mesh/snr.ts'
 
 type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
 

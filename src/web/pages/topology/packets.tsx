@@ -20,7 +20,7 @@ import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { packetTexts } from '../../strings/mesh/packets.ts'
-import { packetKind } from './packet-kind.ts'
+import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 type Packet = PacketPage['packets'][number]
 type Filter = { readonly port: string; readonly from: string }

@@ -16,8 +16,8 @@ import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can, has, isStranger } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { ANSWERED, type Traceroute } from './traceroute.ts'
-import { Ways } from './way.tsx'
+import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
+import { Ways } from '../../parts/mesh/way.tsx'
 
 const POLL_MS = 4000
 const PAGE = 50

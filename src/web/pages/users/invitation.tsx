@@ -7,19 +7,22 @@ import { Actions } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction, useLoad } from '../../state/load.ts'
-import type { User } from '../../state/session.ts'
+import { status, type User } from '../../state/session.ts'
 import { userTexts } from '../../strings/people/users.ts'
 
-/** The link to an account that nobody has taken over yet. */
+/** The link to an account that nobody has taken over yet: handed over, or sent by e-mail to a local user. */
 export function InvitationCard({ user }: { user: User }) {
   const param = { id: String(user.id) }
   const { data, error, reload } = useLoad(() => ask(api.users[':id'].invitation.$get({ param })), [user])
   const action = useAction()
   const url = useSignal<string | null>(null)
+  const isLocal = user.authProvider === 'local'
   const invitation = data.value?.invitation
   const invite = () =>
     action.run(async () => {
-      url.value = (await ask(api.users[':id'].invitation.$post({ param, json: {} }))).invitation.url
+      const made = await ask(api.users[':id'].invitation.$post({ param, json: {} }))
+      url.value = made.invitation.url
+      if (isLocal) say(userTexts.invited)
       await reload()
     })
   const withdraw = () =>
@@ -28,21 +31,24 @@ export function InvitationCard({ user }: { user: User }) {
       say(userTexts.withdrawn)
       await reload()
     })
+  // A local user who has a password needs no invitation.
+  if (isLocal && data.value?.byMail !== true) return null
+  const canInvite = !isLocal || status.value?.accountMail === true
   return (
-    <Card title={userTexts.link}>
+    <Card title={isLocal ? userTexts.invitation : userTexts.link}>
       <Failure error={error.value ?? action.error.value} />
-      {invitation !== undefined && (
-        <p class="faint">{invitation === null ? userTexts.noLink : userTexts.linkUntil(stamp(invitation.expiresAt))}</p>
-      )}
+      {invitation !== undefined && <p class="faint">{stateOf(invitation, isLocal)}</p>}
       <Actions>
         {invitation && (
           <button type="button" class="button" disabled={action.busy.value} onClick={() => void withdraw()}>
-            {userTexts.withdraw}
+            {isLocal ? userTexts.withdrawInvitation : userTexts.withdraw}
           </button>
         )}
-        <button type="button" class="button" disabled={action.busy.value} onClick={() => void invite()}>
-          {userTexts.newLink}
-        </button>
+        {canInvite && (
+          <button type="button" class="button" disabled={action.busy.value} onClick={() => void invite()}>
+            {isLocal ? (invitation ? userTexts.inviteAgain : userTexts.inviteByMail) : userTexts.newLink}
+          </button>
+        )}
       </Actions>
       {url.value !== null && (
         <Dialog title={userTexts.link} onClose={() => (url.value = null)}>
@@ -52,4 +58,10 @@ export function InvitationCard({ user }: { user: User }) {
       )}
     </Card>
   )
+}
+
+function stateOf(invitation: { sentTo: string | null; expiresAt: number } | null, isLocal: boolean): string {
+  if (invitation === null) return isLocal ? userTexts.notInvited : userTexts.noLink
+  const time = stamp(invitation.expiresAt)
+  return invitation.sentTo === null ? userTexts.linkUntil(time) : userTexts.mailedUntil(invitation.sentTo, time)
 }

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Alone } from '../../parts/shell/shell.tsx'
+import { Alone } from '../../parts/alone.tsx'
 import { say } from '../../parts/notice.tsx'
 import { PasswordForm } from '../../parts/form/password-form.tsx'
 import { refreshStatus, signOut, temporaryPassword, user } from '../../state/session.ts'

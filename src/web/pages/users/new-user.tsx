@@ -20,7 +20,7 @@ import { userTexts } from '../../strings/people/users.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_SUBJECT, MAX_USERNAME } from '../../../shared/limits.ts'
 
 /** A password, or a link to the account; null: created for a subject, which needs neither. */
-type Secret = { readonly kind: 'password' | 'link'; readonly text: string } | null
+type Secret = { readonly kind: 'password' | 'link' | 'mail'; readonly text: string } | null
 type Made = { readonly user: User; readonly secret: Secret }
 type Way = User['authProvider']
 
@@ -40,6 +40,7 @@ export function NewUserPage() {
 }
 
 function titleOf({ user: { username }, secret }: Made): string {
+  if (secret?.kind === 'mail') return userTexts.invitedTitle(username)
   return secret?.kind === 'password' ? userTexts.createdTitle(username) : userTexts.preparedTitle(username)
 }
 
@@ -78,6 +79,8 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   const providers = status.value?.providers ?? []
   const isLocalOpen = status.value?.localAuthDisabled === false
   const way = useSignal<Way>(isLocalOpen ? 'local' : 'oidc')
+  const canInvite = status.value?.accountMail === true
+  const first = useSignal<'mail' | 'temporary'>('mail')
   const provider = useSignal('')
   const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
   useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
@@ -107,7 +110,13 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
     displayName: string | null
   }
   const createLocal = async (json: New): Promise<Made> => {
-    const { user, password = '' } = await ask(api.users.$post({ json }))
+    const isInvited = canInvite && first.value === 'mail'
+    const {
+      user,
+      password = '',
+      invitation,
+    } = await ask(api.users.$post({ json: { ...json, ...(isInvited && { invite: true }) } }))
+    if (invitation !== undefined) return { user, secret: { kind: 'mail', text: invitation.sentTo ?? '' } }
     return { user, secret: { kind: 'password', text: password } }
   }
   const prepare = async (json: New): Promise<Made> => {
@@ -115,8 +124,9 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
     const chosen = provider.value === '' && subject !== '' ? providers[0]?.id : provider.value
     const named = { ...(chosen && { provider: chosen }), ...(subject !== '' && { subject }) }
     const { user, invitation } = await ask(api.users.prepared.$post({ json: { ...json, ...named } }))
-    return { user, secret: invitation === null ? null : { kind: 'link', text: invitation.url } }
+    return { user, secret: invitation === null ? null : { kind: 'link', text: invitation.url ?? '' } }
   }
+  const isMailed = canInvite && way.value === 'local' && first.value === 'mail'
   return (
     <form onSubmit={submit} class="cards">
       <Card title={userTexts.profile}>
@@ -131,6 +141,20 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
               ]}
               onChange={(chosen) => (way.value = chosen)}
             />
+          )}
+          {canInvite && way.value === 'local' && (
+            <>
+              <Segments
+                label={userTexts.firstPassword}
+                value={first.value}
+                options={[
+                  ['mail', userTexts.firstPasswords.mail],
+                  ['temporary', userTexts.firstPasswords.temporary],
+                ]}
+                onChange={(chosen) => (first.value = chosen)}
+              />
+              <p class="faint about">{userTexts.firstPasswordHelp[first.value]}</p>
+            </>
           )}
           {way.value === 'oidc' && (
             <>
@@ -180,7 +204,8 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             label={userTexts.email}
             name="email"
             type="email"
-            hint={t.common.optional}
+            {...(!isMailed && { hint: t.common.optional })}
+            required={isMailed}
             maxLength={MAX_EMAIL}
             {...typedInto(draft.email)}
             autocomplete="off"
@@ -201,17 +226,19 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   )
 }
 
+const TEXTS = {
+  password: [userTexts.temporary, userTexts.onceHelp],
+  link: [userTexts.link, userTexts.linkOnce],
+  mail: [userTexts.link, undefined],
+} as const
+
 function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
   const { user, secret } = made
-  const [title, help] =
-    secret === null
-      ? [user.oidcSubject ?? '', undefined]
-      : secret.kind === 'password'
-        ? [userTexts.temporary, userTexts.onceHelp]
-        : [userTexts.link, userTexts.linkOnce]
+  const [title, help] = secret === null ? [user.oidcSubject ?? '', undefined] : TEXTS[secret.kind]
   return (
     <Card title={title} {...(help !== undefined && { help })}>
-      {secret !== null && <CopyText text={secret.text} label={title} />}
+      {secret?.kind === 'mail' && <p class="measure">{userTexts.invitedTo(secret.text)}</p>}
+      {secret !== null && secret.kind !== 'mail' && <CopyText text={secret.text} label={title} />}
       <Actions>
         <button type="button" class="button" onClick={onAnother}>
           {userTexts.another}

@@ -66,9 +66,9 @@ export function UserPage({ id }: { id: string }) {
   )
 }
 
-/** Prepared for a provider's user who has not signed in yet. */
-function isOpenAccount({ authProvider, oidcSubject, isActive }: User): boolean {
-  return authProvider === 'oidc' && oidcSubject === null && isActive
+/** Somebody has still to take it over: a provider's user by a link, or a local one by an invitation. */
+function isOpenAccount({ authProvider, oidcSubject, isActive, lastLoginAt }: User): boolean {
+  return isActive && (authProvider === 'oidc' ? oidcSubject === null : lastLoginAt === null)
 }
 
 function SeeAsUser({ user }: { user: User }) {
@@ -141,6 +141,10 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           type="email"
           {...typedInto(email)}
           maxLength={MAX_EMAIL}
+          {...(isLocal &&
+            user.email !== null && {
+              hint: user.emailVerified ? userTexts.emailConfirmed : userTexts.emailUnconfirmed,
+            })}
           disabled={!isLocal}
           autocomplete="off"
         />

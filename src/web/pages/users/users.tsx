@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { date, plain } from '../../format.ts'
 import { useLoad } from '../../state/load.ts'
@@ -9,17 +10,20 @@ import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place } from '../../router.ts'
-import { status, type User, user, userName } from '../../state/session.ts'
+import { status, user, userName } from '../../state/session.ts'
+import { factorTexts } from '../../strings/people/factors.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
+
+type Listed = InferResponseType<typeof api.users.$get, 200>['users'][number]
 
 const FIRST_PAGE = 100
 /** The maximum in one answer. */
 const PAGE = 500
 
 /** The first `wanted` users that match, page by page. */
-async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; total: number }> {
-  const users = new Map<number, User>()
+async function loadUsers(q: string, wanted: number): Promise<{ users: Listed[]; total: number }> {
+  const users = new Map<number, Listed>()
   for (let offset = 0; ;) {
     const limit = Math.min(PAGE, wanted - offset)
     const page = await ask(
@@ -66,7 +70,7 @@ export function UsersPage() {
   )
 }
 
-function UserTable({ users }: { users: readonly User[] }) {
+function UserTable({ users }: { users: readonly Listed[] }) {
   return (
     <div class="table-box">
       <table class="table">
@@ -104,6 +108,11 @@ function UserTable({ users }: { users: readonly User[] }) {
                   </span>
                 ) : (
                   <span class="tag bad">{userTexts.inactive}</span>
+                )}{' '}
+                {row.secondFactor.length > 0 && (
+                  <span class="tag good" title={row.secondFactor.map((factor) => factorTexts[factor]).join(', ')}>
+                    {factorTexts.title}
+                  </span>
                 )}
               </td>
               <td class="wide-only">{userTexts.providers[row.authProvider]}</td>

@@ -1,4 +1,4 @@
-import { MAX_TYPED_CODE } from '../../../shared/limits.ts'
+import { MAX_RECOVERY_CODE, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 
 /** A field for the code of an authenticator app. */
@@ -8,4 +8,13 @@ export const CODE_FIELD = {
   inputmode: 'numeric',
   pattern: '\\s*[0-9]{6}\\s*',
   maxLength: MAX_TYPED_CODE,
+} as const
+
+/** A field for a recovery code. */
+export const RECOVERY_FIELD = {
+  label: factorTexts.recovery,
+  autocomplete: 'off',
+  autocapitalize: 'off',
+  spellcheck: false,
+  maxLength: MAX_RECOVERY_CODE,
 } as const

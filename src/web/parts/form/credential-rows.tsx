@@ -32,11 +32,13 @@ export function TokenRow({ token, children }: { token: Token; children: Componen
   return (
     <li>
       <div class="grow">
-        <strong>{token.name}</strong> <code>{token.prefix}…</code>
+        <strong>{token.name}</strong> <code>{token.prefix}…</code>{' '}
+        {token.heldAt !== null && <span class="tag warn">{accountTexts.held}</span>}
         <div class="faint">
           {token.scopes.map(scopeName).join(', ')} · {accountTexts.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
           {accountTexts.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
         </div>
+        {token.heldAt !== null && <div class="faint">{accountTexts.heldHelp}</div>}
       </div>
       {children}
     </li>

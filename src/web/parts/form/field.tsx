@@ -13,7 +13,7 @@ type InputProps = {
   defaultValue?: string | number
   /** The id of a `datalist` with suggested values. */
   list?: string
-  autocomplete?: 'off' | 'username' | 'current-password' | 'new-password' | 'one-time-code'
+  autocomplete?: 'off' | 'username' | 'username webauthn' | 'current-password' | 'new-password' | 'one-time-code'
   autocapitalize?: 'off'
   spellcheck?: boolean
   inputmode?: 'numeric'

@@ -1,7 +1,7 @@
 import { effect, type Signal, useSignal } from '@preact/signals'
 import type { TargetedEvent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { keepDraft, readDraft } from '../../state/messages/drafts.ts'
+import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { user } from '../../state/session.ts'
 
 export type Kept = {

@@ -1,4 +1,4 @@
-import { numberFormat, quantity } from './quantity.ts'
+import { numberFormat, quantity } from '../quantity.ts'
 
 export const map = {
   title: 'Map',

@@ -1,4 +1,4 @@
-import { quantity } from './quantity.ts'
+import { quantity } from '../quantity.ts'
 
 export const messages = {
   title: 'Messages',
@@ -27,6 +27,8 @@ export const messages = {
   to: (name: string) => `to ${name}`,
   encrypted: 'End-to-end encrypted',
   signed: 'Signature verified: the sender has the key of this node',
+  signedText: 'Signature verified: the text is from this node. What it answers is not signed',
+  conflicting: 'Copies of this message disagree: one of them was changed on its way',
   replyingTo: 'Reply to',
   replyToOlder: 'In reply to an earlier message. Show it',
   replyToGone: 'In reply to a message that is not stored here',
@@ -94,6 +96,7 @@ export const messages = {
       'The recipient does not know this radio’s key yet. Wait until both have received each other’s node info.',
     PKI_SEND_FAIL_PUBLIC_KEY:
       'The radio does not know the recipient’s key yet. Wait until it has received the recipient’s node info.',
+    NOT_SENT: 'It was not sent: the service stopped before the radio took it. Send it again.',
     WITHDRAWN: 'It was not sent: its rule was changed, switched off or deleted before the radio took it.',
     RATE_LIMIT_EXCEEDED: 'Too much was sent in a short time. Try again in a minute.',
   },

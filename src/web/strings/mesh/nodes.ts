@@ -1,4 +1,4 @@
-import { numberFormat, quantity } from './quantity.ts'
+import { numberFormat, quantity } from '../quantity.ts'
 
 export const nodes = {
   title: 'Nodes',
@@ -80,10 +80,10 @@ export const nodes = {
   local: 'This service’s radio',
   mismatch: 'Key changed',
   mismatchHelp:
-    'This node announced a different public key. Either it was reset, or somebody is impersonating it. Ask its owner which key is right. Until you know, do not send it anything confidential.',
+    'Somebody announced another public key in the name of this node. Either it was reset, or somebody is impersonating it. The key in use stays until you decide. Ask the owner which key is right. Until you know, do not send it anything confidential.',
   spoofed: 'Spoofing suspected',
   spoofedHelp:
-    'Somebody else seems to send packets in the name of this node. Their signature is wrong, or is missing although this node signs, or their key does not belong to the node. The service ignores what these packets say about the node. They are in the packet log.',
+    'Somebody else seems to send packets in the name of this node. The service ignores what these packets say about the node. They are in the packet log. The warning ends three days after the last one.',
   spoofedOwnHelp:
     'This is one of this service’s radios, and somebody else sends packets in its name. Another device has the same number, or somebody is impersonating it. The service ignores these packets. They are in the packet log.',
   weakKey: 'Weak key',
@@ -99,7 +99,7 @@ export const nodes = {
   keyRefused: 'Announced, not accepted',
   keyAccept: 'This is the right key',
   keySure: (name: string) =>
-    `Accept this key for ${name}? The other keys are deleted, and the warnings end. Do this only if its owner has confirmed the key.`,
+    `Accept this key for ${name}? The other keys are deleted, the warnings end, and no other key replaces this one by itself. Do this only if its owner has confirmed the key.`,
   keyAccepted: 'Key accepted',
   table: 'Nodes',
   gone: 'This node does not exist',
@@ -116,6 +116,7 @@ export const nodes = {
   licensed: 'Licensed operator',
   signal: 'Signal',
   lastHeard: 'Last heard',
+  lastHeardByRadio: 'Last heard by radio',
   firstHeard: 'First heard',
   formerly: 'Formerly',
   hops: 'Distance',

@@ -7,6 +7,13 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
   password_reset: 'got a new password and has the old one again',
   password_changed: 'changed their password and has the old one again',
   token_revoked: 'had an API token revoked, which works again',
+  second_factor_removed: 'had a second factor removed or replaced, and the earlier one works again',
+  second_factor_added: 'had set up a second factor, which is missing now',
+  recovery_codes_created: 'had used or replaced recovery codes, which work again',
+  account_unlinked: 'was unlinked from an account at a provider, which signs in again',
+  user_updated: 'had got another e-mail address, and has the old one again',
+  alert_destination_updated: 'had a destination of alerts deleted, held or changed, which gets alerts again',
+  unknown: 'could not be read. Check users, passkeys, links, API tokens and destinations of alerts by hand.',
   public_access_updated: 'was narrowed or switched off and shows more again',
   node_updated: 'was hidden and is shown again',
 }
@@ -17,6 +24,7 @@ export const revivedTexts = {
   what: (action: RevivableAction, token: string | null) =>
     token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
   publicAccess: 'Public access',
+  replaced: 'The replaced database',
   by: (name: string) => `done by ${name}`,
   again: 'Reapply selected',
   leave: 'Leave everything as restored',

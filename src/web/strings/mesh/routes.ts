@@ -1,4 +1,4 @@
-import { quantity } from './quantity.ts'
+import { quantity } from '../quantity.ts'
 
 export const routes = {
   title: 'Traceroutes',

@@ -1,4 +1,4 @@
-import { quantity } from '../mesh/quantity.ts'
+import { quantity } from '../quantity.ts'
 
 export const factorTexts = {
   title: 'Second factor',
@@ -15,6 +15,7 @@ export const factorTexts = {
   lastUsed: 'Last used',
   never: 'Never used',
   none: 'You sign in with your password alone.',
+  firstEndsOthers: 'With your first second factor your other sessions end.',
   setUp: 'Set up an app',
   replace: 'Set up another app',
   scan: 'Scan this code with an authenticator app, then enter the six digits that it shows.',
@@ -36,6 +37,8 @@ export const factorTexts = {
   removed: 'Removed',
   unreadable:
     'The service can no longer read this factor, because it was restored without its old SESSION_SECRET. Set the app up again.',
+  unusable: (host: string) =>
+    `Belongs to ${host}, where this service was before. Browsers do not offer it here: add a new one, then remove it.`,
   since: 'Set up',
   wasReset: (at: string) =>
     `An administrator removed your second factors on ${at}. Set them up again. If you did not ask for this, contact an administrator.`,
@@ -53,6 +56,8 @@ export const factorTexts = {
     'This service requires a second factor. Your organisation reported that you signed in without one: sign out, and sign in there with one.',
   proof: 'Confirm that it is you',
   proofHelp: 'Your sign-in is older than 15 minutes. Confirm that it is you to continue.',
+  factorProofHelp:
+    'Confirm with one of your second factors that it is you. Your password alone is not enough for this.',
   proofAtProvider:
     'Your sign-in is older than 15 minutes. Sign in at your organisation again, then repeat what you did.',
   usePassword: 'Use the password',

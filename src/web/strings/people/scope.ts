@@ -11,5 +11,5 @@ export const scopeTexts = {
   read: 'Read',
   write: 'Write',
   direct: 'Direct messages',
-  directHelp: 'Between any nodes, including your radios.',
+  directHelp: 'Everything that is sent to one node: texts, positions, measurements and waypoints, between any nodes.',
 } as const

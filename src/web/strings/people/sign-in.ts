@@ -3,6 +3,7 @@ export const signIn = {
   title: 'Sign in',
   username: 'Username',
   password: 'Password',
+  forgot: 'Forgot your password?',
   submit: 'Sign in',
   working: 'Signing in…',
   oidc: 'Sign in with your organisation',
@@ -28,6 +29,8 @@ export const signIn = {
     oidc_identity_taken: 'This account of your organisation already signs in to another account here.',
     oidc_invitation_invalid:
       'This link has expired, or somebody has used it already. Ask an administrator for another one.',
+    oidc_invitation_ended:
+      'This invitation was withdrawn, or the administrator who made it may no longer invite. Ask an administrator for another one.',
     oidc_user_unknown: 'You have no account here yet. Ask an administrator to let you in.',
     oidc_user_inactive: 'Your account here is deactivated. Ask an administrator to reactivate it.',
     oidc_unavailable: 'Your organisation’s sign-in does not respond right now. Try again in a minute.',

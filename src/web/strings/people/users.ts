@@ -1,4 +1,4 @@
-import { quantity } from '../mesh/quantity.ts'
+import { quantity } from '../quantity.ts'
 
 export const userTexts = {
   title: 'Users',
@@ -25,6 +25,23 @@ export const userTexts = {
   access: 'Access',
   way: 'Signs in',
   ways: { local: 'with a password', oidc: 'at a provider' },
+  firstPassword: 'First password',
+  firstPasswords: { mail: 'Invite by e-mail', temporary: 'Temporary password' },
+  firstPasswordHelp: {
+    mail: 'The user gets a link by e-mail and chooses the password. It works once, for a week.',
+    temporary: 'You hand over a password that the user must change at the first sign-in.',
+  },
+  invitedTitle: (name: string) => `${name} is invited`,
+  invitedTo: (email: string) => `An e-mail with a link is on its way to ${email}.`,
+  mailedUntil: (email: string, time: string) => `An invitation to ${email} is open until ${time}.`,
+  notInvited: 'This user has no password yet, and no invitation is open.',
+  inviteByMail: 'Invite by e-mail',
+  inviteAgain: 'Send another invitation',
+  withdrawInvitation: 'Withdraw the invitation',
+  invited: 'Invitation sent',
+  invitation: 'Invitation',
+  emailConfirmed: 'Confirmed by the user',
+  emailUnconfirmed: 'Not confirmed by the user',
   anyProvider: 'Any provider',
   providerName: 'Provider',
   organisation: 'the organisation',

@@ -1,4 +1,4 @@
-import { numberFormat, quantity } from '../mesh/quantity.ts'
+import { numberFormat, quantity } from '../quantity.ts'
 import type { AuditAction, AuditResource } from '../../../shared/access/audit-actions.ts'
 
 export const auditTexts = {
@@ -41,6 +41,9 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   login_failed: 'Sign-in failed',
   logout: 'Signed out',
   password_changed: 'Changed own password',
+  password_reset_requested: 'Asked for a new password by e-mail',
+  email_verified: 'Confirmed an e-mail address',
+  invitation_accepted: 'Accepted an invitation',
   session_revoked: 'Ended a session',
   second_factor_added: 'Set up a second factor',
   second_factor_removed: 'Removed own second factor',
@@ -62,6 +65,8 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   permissions_updated: 'Changed permissions',
   token_created: 'Created an API token',
   token_revoked: 'Revoked an API token',
+  tokens_held: 'Held API tokens until the next sign-in',
+  tokens_released: 'Released held API tokens',
   settings_updated: 'Changed settings',
   public_access_updated: 'Changed public access',
   view_started: 'Viewed the pages as somebody else',
@@ -80,8 +85,10 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   automation_updated: 'Changed automation',
   alert_rule_updated: 'Changed an alert rule',
   alert_destination_updated: 'Changed a destination of alerts',
+  alert_destinations_held: 'Held the destinations of a user’s alerts',
   alert_acknowledged: 'Acknowledged an alert',
   audit_trimmed: 'Trimmed the audit log',
+  audit_damaged: 'Found the audit log damaged',
 }
 
 export const AUDIT_RESOURCES = {

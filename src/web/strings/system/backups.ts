@@ -1,4 +1,4 @@
-import { quantity } from '../mesh/quantity.ts'
+import { quantity } from '../quantity.ts'
 
 export const backupTexts = {
   title: 'Backups',

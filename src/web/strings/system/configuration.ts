@@ -147,5 +147,6 @@ export const SECTIONS: Readonly<Record<string, Words>> = {
   paxcounter: ['Paxcounter', 'Counts the phones around it by their Wi-Fi and Bluetooth.'],
   statusmessage: ['Status message', 'A text beside its name.'],
   trafficManagement: ['Traffic management', 'Limits packets that other nodes repeat too often.'],
+  meshBeacon: ['Mesh beacon', 'Invites strangers to a channel, and hears such invitations.'],
   tak: ['TAK', 'How it appears in TAK apps as a TAK tracker.'],
 }

@@ -40,6 +40,12 @@ export const settingsTexts = {
     preview: 'Preview',
     save: 'Save the background',
   },
+  providers: {
+    title: 'Sign-in with OpenID Connect',
+    help: 'Register these addresses at the provider, exactly and without a wildcard. Variables of the server set them.',
+    redirectUri: 'Redirect URI',
+    signedOutUri: 'Address after signing out',
+  },
   other: 'Other',
   days: 'days',
   minutes: 'minutes',

@@ -112,7 +112,11 @@ describe('signing in with TOTP', () => {
       'scope',
       'user',
     ])
-    expect(auditRows(app).at(-1)).toEqual({ action: 'login_success', username: 'bert', details: { provider: 'local' } })
+    expect(auditRows(app).at(-1)).toEqual({
+      action: 'login_success',
+      username: 'bert',
+      details: { provider: 'local', newBrowser: true },
+    })
   })
 
   test('asks for the code after the password, and admits nobody before it', async () => {
@@ -129,7 +133,7 @@ describe('signing in with TOTP', () => {
     expect(await isSignedIn(client)).toBe(true)
     expect(client.cookies.has('mesh_attempt')).toBe(false)
     expect(auditRows(app).slice(rows)).toEqual([
-      { action: 'login_success', username: 'anna', details: { provider: 'local', factor: 'totp' } },
+      { action: 'login_success', username: 'anna', details: { provider: 'local', factor: 'totp', newBrowser: true } },
     ])
   })
 
@@ -292,7 +296,11 @@ describe('recovery codes', () => {
     expect(Object(await (await anna.send('GET', '/api/auth/factors')).json()).recoveryCodesLeft).toBe(9)
     const used = auditRows(app).filter(({ action, details }) => action === 'login_success' && details['factor'])
     expect(used).toEqual([
-      { action: 'login_success', username: 'anna', details: { provider: 'local', factor: 'recovery' } },
+      {
+        action: 'login_success',
+        username: 'anna',
+        details: { provider: 'local', factor: 'recovery', newBrowser: true },
+      },
     ])
     app.clock.advance(3_600_000)
     expect(await outcomeOf(sendRecovery(await half(), ` ${second.toUpperCase().replaceAll('-', ' ')} `))).toBe('200')

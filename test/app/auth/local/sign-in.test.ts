@@ -95,7 +95,7 @@ describe('login', () => {
     })
     expect(answer.headers.getSetCookie().map((line) => line.split('=')[0])).toEqual(['mesh_session', 'mesh_browser'])
     expect(auditRows(app).slice(1)).toStrictEqual([
-      { action: 'login_success', username: 'admin', details: { provider: 'local' } },
+      { action: 'login_success', username: 'admin', details: { provider: 'local', newBrowser: true } },
     ])
     const row = app.store.sqlite.prepare('select * from audit_log order by id desc limit 1').get()
     expect(row).toMatchObject({

@@ -71,11 +71,9 @@ test('joining, staying and leaving: each change is recorded once with before and
 const pick = ({ nodes, settings }: typeof NO_PERMISSIONS) => ({ nodes, settings })
 
 test.each([
-  ['missing', undefined],
   ['an object', { admins: true }],
   ['a number', 7],
   ['a list of mixed types', ['admins', 7]],
-  ['null', null],
 ])('a claim that is %s changes nothing, and the log says so', async (_what, groups) => {
   await open(ALL)
   await enter(['readers'])
@@ -83,6 +81,75 @@ test.each([
   expect(await enter(groups)).toMatchObject({ to: '302 /', isAdmin: false, permissions: PRESETS.viewer })
   expect(changes().length).toBe(rows)
   expect(app.logged.join('\n')).toContain('sends no readable groups')
+})
+
+const ADMIN = { to: '302 /', isAdmin: true }
+const NO_LONGER = { to: '302 /', isAdmin: false, permissions: NO_PERMISSIONS }
+const logins = () => auditRows(app).filter(({ action, username }) => action === 'login_success' && username === 'anna')
+
+test.each([
+  [undefined, undefined],
+  [undefined, null],
+])('a missing claim changes nothing until the provider has sent it; then it names no group', async (_, groups) => {
+  await open(ALL)
+  app.store.sqlite.prepare("update users set is_admin = 1 where username = 'anna'").run()
+  await enter(undefined)
+  app.store.sqlite.prepare("update users set is_admin = 1 where username = 'anna'").run()
+  expect(await enter(groups)).toMatchObject(ADMIN)
+  expect(logins().at(-1)).toMatchObject({ details: { providerId: 'default', groups: 'missing' } })
+  expect(await enter(['admins'])).toMatchObject(ADMIN)
+  expect(logins().at(-1)?.details).not.toHaveProperty('groups')
+  expect(await enter(groups)).toMatchObject(NO_LONGER)
+  expect(changes().at(-1)).toMatchObject({ details: { by: 'groups at the provider', providerId: 'default' } })
+})
+
+test('that a provider sends the claim is remembered over restarts, and for this claim only', async () => {
+  await open(ALL)
+  await enter(['admins'])
+  const { store } = app
+  app = await createTestApp({ env: oidcEnv(provider, { ...ALL, OIDC_GROUPS_CLAIM: 'roles' }), store })
+  expect(await enter(undefined)).toMatchObject(ADMIN)
+  app = await createTestApp({ env: oidcEnv(provider, ALL), store })
+  expect(await enter(undefined)).toMatchObject(NO_LONGER)
+})
+
+test('OIDC_GROUPS_MISSING=keep changes nothing, none takes everything at once, and refuse admits nobody', async () => {
+  await open({ ...ALL, OIDC_GROUPS_MISSING: 'keep' })
+  await enter(['admins'])
+  expect(await enter(undefined)).toMatchObject(ADMIN)
+  const { store } = app
+  app = await createTestApp({ env: oidcEnv(provider, { ...ALL, OIDC_GROUPS_MISSING: 'refuse' }), store })
+  expect(await enter(undefined)).toMatchObject({ to: '302 /login?error=oidc_not_allowed' })
+  expect(auditRows(app).at(-1)).toMatchObject({
+    action: 'oidc_login_failed',
+    details: { provider: 'oidc', providerId: 'default', reason: 'group_missing', groups: 'missing' },
+  })
+  app.store.sqlite.prepare('delete from provider_claims').run()
+  app = await createTestApp({ env: oidcEnv(provider, { ...ALL, OIDC_GROUPS_MISSING: 'none' }), store })
+  expect(await enter(undefined)).toMatchObject(NO_LONGER)
+})
+
+test.each([
+  ['too many for a token', { _claim_names: { groups: 'src1' } }, 'overage', 'too many groups'],
+  ['too many for a short token', { hasgroups: true }, 'overage', 'too many groups'],
+])('groups that are %s take nothing, and log and audit say so', async (_what, claims, groups, line) => {
+  await open(ALL)
+  await enter(['admins'])
+  const browser = createBrowser((path, init) => app.request(path, init))
+  provider.user = { sub: 'subject 1', ...claims }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { user } = Object(await (await browser.request('/api/auth/status')).json())
+  expect(user.isAdmin).toBe(true)
+  expect(logins().at(-1)).toMatchObject({ details: { groups } })
+  expect(app.logged.join('\n')).toContain(line)
+})
+
+test('an outage of UserInfo takes nothing from somebody whose groups are there', async () => {
+  await open(ALL)
+  await enter(['admins'])
+  provider.behave = { userInfo: { status: 500 } }
+  expect(await enter(['admins'])).toMatchObject(ADMIN)
+  expect(logins().at(-1)).toMatchObject({ details: { groups: 'unavailable' } })
 })
 
 test('10,000 groups are read, and the relevant one is found', async () => {
@@ -130,7 +197,15 @@ test.each([
   [{ a: {} }, 'a.constructor.name', 'missing'],
   [{}, '__proto__', 'missing'],
   [{}, 'toString', 'missing'],
-  [{ a: 'text' }, 'a.length', 'missing'],
+  [{ a: 'text' }, 'a.length', 'malformed'],
+  [{ a: ['x'] }, 'a.b', 'malformed'],
+  [{ a: null }, 'a.b', 'missing'],
+  [{ _claim_names: { groups: 's' } }, 'groups', 'overage'],
+  [{ _claim_names: { groups: 's' } }, 'roles', 'missing'],
+  [{ _claim_names: { groups: 's' }, groups: ['x'] }, 'groups', ['x']],
+  [{ hasgroups: 'true' }, 'groups', 'overage'],
+  [{ hasgroups: true }, 'roles', 'missing'],
+  [{ _claim_names: 'groups' }, 'groups', 'missing'],
   [{ a: ['x'] }, 'a.0', ['x']],
 ])('in %j the path %s leads to %j', (claims, path, groups) => {
   expect(readGroups(claims, path)).toEqual(groups)
@@ -142,6 +217,8 @@ test('settings that are contradictory or unknown stop the start', () => {
     return parsed.ok ? [] : parsed.problems.map((line) => line.split(':')[0])
   }
   expect(problems({ OIDC_ADMIN_GROUPS: 'admins' })).toEqual(['OIDC_GROUPS_CLAIM'])
+  expect(problems({ OIDC_GROUPS_MISSING: 'none' })).toEqual(['OIDC_GROUPS_CLAIM'])
+  expect(problems({ OIDC_GROUPS_CLAIM: 'groups', OIDC_GROUPS_MISSING: 'ignore' })).toEqual(['OIDC_GROUPS_MISSING'])
   for (const text of ['a', 'a=boss', '=viewer', 'a=nodes:x', 'a=nodes:r+nodes:rw', 'a=__proto__:r']) {
     expect(problems({ OIDC_GROUPS_CLAIM: 'groups', OIDC_GROUP_PERMISSIONS: text }), text).toEqual([
       'OIDC_GROUP_PERMISSIONS',

@@ -364,7 +364,7 @@ describe('the settings', () => {
     expect(found.ok ? [] : found.problems[0]).toContain(`${name}: found ${JSON.stringify(value)}, expected `)
   })
 
-  test('are separate for each named provider, except for the redirect URI and the rules of who gets an account', () => {
+  test('are separate for each named provider, except for the rule of who gets an account', () => {
     const named = {
       OIDC_PROVIDERS: 'club',
       OIDC_CLUB_ISSUER: 'https://club.example',
@@ -379,7 +379,7 @@ describe('the settings', () => {
         id: 'club',
         issuer: 'https://club.example',
         clientSecret: 'other',
-        redirectUri: whole.OIDC_REDIRECT_URI,
+        redirectUri: `${whole.OIDC_REDIRECT_URI}/club`,
         adminGroups: [],
         groupsClaim: null,
         autoCreateUsers: false,
@@ -399,6 +399,57 @@ describe('the settings', () => {
     for (const name of ['Club', 'my-club', 'default', 'a_b']) {
       expect(broken({ OIDC_PROVIDERS: name })).toEqual(['OIDC_PROVIDERS'])
     }
+  })
+
+  test('each provider has an address of its own: the first one the plain one, the others below it', () => {
+    const club = {
+      OIDC_PROVIDERS: 'club,office',
+      OIDC_CLUB_ISSUER: 'https://club.example',
+      OIDC_CLUB_CLIENT_ID: 'club',
+      OIDC_CLUB_CLIENT_SECRET: 'other',
+      OIDC_OFFICE_ISSUER: 'https://office.example',
+      OIDC_OFFICE_CLIENT_ID: 'office',
+      OIDC_OFFICE_CLIENT_SECRET: 'another',
+    }
+    const addresses = (env: Record<string, string>) => {
+      const read = parseConfig({ ...whole, ...club, ...env })
+      return read.ok ? read.config.OIDC_PROVIDERS.map(({ redirectUri }) => redirectUri) : read.problems
+    }
+    const plain = whole.OIDC_REDIRECT_URI
+    expect(addresses({})).toEqual([plain, `${plain}/club`, `${plain}/office`])
+    expect(addresses({ OIDC_ISSUER: '', OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' })).toEqual([
+      plain,
+      `${plain}/office`,
+    ])
+    const below = 'https://example.org/mesh/api/auth/oidc/callback'
+    expect(addresses({ OIDC_REDIRECT_URI: `${below}/default` })).toEqual([
+      `${below}/default`,
+      `${below}/club`,
+      `${below}/office`,
+    ])
+    expect(addresses({ OIDC_CLUB_REDIRECT_URI: `${below}/club` })[1]).toBe(`${below}/club`)
+    const why = 'each provider has its own address'
+    for (const wrong of [plain, `${plain}/office`, `${plain}/default`]) {
+      expect(addresses({ OIDC_CLUB_REDIRECT_URI: wrong })).toEqual([
+        `OIDC_CLUB_REDIRECT_URI: found "${wrong}", expected ${plain}/club: ${why}`,
+      ])
+    }
+    expect(addresses({ OIDC_REDIRECT_URI: `${plain}/club` })[0]).toBe(
+      `OIDC_REDIRECT_URI: found "${plain}/club", expected ${plain}/default or ${plain}: ${why}`,
+    )
+    // A proxy that routes other addresses here: they must be given, and differ.
+    const own = 'https://sso.example.org/mesh'
+    expect(addresses({ OIDC_REDIRECT_URI: own })).toEqual([
+      expect.stringMatching(/^OIDC_CLUB_REDIRECT_URI: found nothing/),
+      expect.stringMatching(/^OIDC_OFFICE_REDIRECT_URI: found nothing/),
+    ])
+    expect(
+      addresses({
+        OIDC_REDIRECT_URI: own,
+        OIDC_CLUB_REDIRECT_URI: `${own}/c`,
+        OIDC_OFFICE_REDIRECT_URI: `${own}/c`,
+      }),
+    ).toEqual([`OIDC_OFFICE_REDIRECT_URI: found "${own}/c", expected another one than OIDC_CLUB_REDIRECT_URI`])
   })
 
   test('an http issuer on a private network must be permitted, and no other http issuer can be', () => {

@@ -3,6 +3,7 @@ import { describeCertified } from '../../../contract/oidc/certified-scenarios.ts
 import { describeEnding } from '../../../contract/oidc/ending-scenarios.ts'
 import { describeGroups } from '../../../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
+import { describeMixUp } from '../../../contract/oidc/mix-up-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
 import type { OpenOidcService } from '../../../contract/oidc/service.ts'
@@ -12,11 +13,11 @@ const open: OpenOidcService = async (env) => {
   const app = await createTestApp({ env, ports: { now: Date.now } })
   return {
     send: (path, init) => app.request(path, init),
-    sql: async (query) =>
-      app.store.sqlite
-        .prepare(query)
-        .all()
-        .map((row) => ({ ...Object(row) })),
+    sql: async (query) => {
+      const statement = app.store.sqlite.prepare(query)
+      if (!statement.reader) statement.run()
+      return statement.reader ? statement.all().map((row) => ({ ...Object(row) })) : []
+    },
     logged: () => app.logged,
     close: () => app.close(),
   }
@@ -24,6 +25,7 @@ const open: OpenOidcService = async (env) => {
 
 describeOidc('Node', open)
 describeProviders('Node', open)
+describeMixUp('Node', open)
 describeLinking('Node', open)
 describeEnding('Node', open)
 describeAccounts('Node', open)

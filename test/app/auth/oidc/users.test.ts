@@ -53,9 +53,10 @@ test('the first sign-in creates a user with the default permissions, and records
   })
   expect(status.user.lastLoginAt).toBe(app.clock.now)
   const { id } = status.user
+  const by = { provider: 'oidc', providerId: 'default' }
   expect(auditRows(app).slice(1)).toEqual([
-    { action: 'oidc_user_created', username: 'anna', details: { username: 'anna', userId: id } },
-    { action: 'login_success', username: 'anna', details: { provider: 'oidc' } },
+    { action: 'oidc_user_created', username: 'anna', details: { ...by, username: 'anna', userId: id } },
+    { action: 'login_success', username: 'anna', details: by },
   ])
   const rows = app.store.sqlite.prepare('select user_id, resource from audit_log order by id desc limit 2').all()
   expect(rows).toEqual([
@@ -164,7 +165,13 @@ test('without auto-creation an unknown user is refused and a known one is not', 
   expect(auditRows(app).at(-1)).toEqual({
     action: 'oidc_login_failed',
     username: null,
-    details: { provider: 'oidc', reason: 'user_unknown', issuer: provider.issuer, subject: 'somebody new' },
+    details: {
+      provider: 'oidc',
+      providerId: 'default',
+      reason: 'user_unknown',
+      issuer: provider.issuer,
+      subject: 'somebody new',
+    },
   })
   expect(app.logged.at(-1)).toContain('"reason":"user_unknown"')
   expect(app.logged.join('\n')).not.toContain('somebody new')

@@ -42,6 +42,7 @@ describe('creating a token', () => {
       createdAt: START,
       expiresAt: START + 30 * DAY,
       lastUsedAt: null,
+      heldAt: null,
     }
     expect(rest).toStrictEqual(listed)
     expect(await (await anna.send('GET', '/api/tokens')).json()).toStrictEqual({ tokens: [listed] })

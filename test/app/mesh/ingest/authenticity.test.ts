@@ -23,7 +23,7 @@ import {
   user,
 } from '../../../support/mesh/mesh.ts'
 import { auditRows, START } from '../../../support/app.ts'
-import { createSigner, type Signer } from '../../../support/oidc/signer.ts'
+import { createSigner, type Signer } from '../../../support/mesh/signer.ts'
 
 const BROKER = { kind: 'mqtt', name: 'mqtt://broker' } as const
 const OTHER_RADIO = { kind: 'tcp', name: 'radio-2' } as const
@@ -219,11 +219,14 @@ describe('in the name of our own radio', () => {
       packet(user({ longName: 'Given away' }), { from: LOCAL }),
       packet(user({ longName: 'X' }), { from: FAR }),
     )
+    // A broker does not rename what a radio told.
+    expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: true, isLocal: false })
+    await store(mesh.ingest, [packet(user({ longName: 'Given away' }), { from: LOCAL })])
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Given away', spoofSuspected: false, isLocal: false })
     expect(await detail(FAR)).toMatchObject({ longName: 'New', spoofSuspected: true })
     const without = createIngest(mesh.app.store, null, [])
     await without.store([byBroker(packet(user({ longName: 'On its own' }), { from: FAR }))])
-    expect(await detail(FAR)).toMatchObject({ longName: 'On its own', isLocal: false })
+    expect(await detail(FAR)).toMatchObject({ longName: 'New', refusedLongName: 'On its own', isLocal: false })
   })
 
   it('a collector that claims its number is not believed beside the radio itself', async () => {
@@ -235,13 +238,15 @@ describe('in the name of our own radio', () => {
   })
 
   it('a signature by its key proves that a packet is not a forgery', async () => {
-    const signer = createSigner(5, LOCAL)
-    await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Ours', publicKey: signer.publicKey } })])
+    const signer = createSigner(5)
+    const { nodeNum } = signer
+    const info = nodeInfo({ num: nodeNum, user: { longName: 'Ours', publicKey: signer.publicKey } })
+    await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: nodeNum } }, info])
     await publish(signer.packet(battery(3)), signer.packet(text('typed at the radio')))
-    expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: false, signed: true, deviceMetrics: null })
+    expect(await detail(nodeNum)).toMatchObject({ spoofSuspected: false, signed: true, deviceMetrics: null })
     expect(await texts()).toStrictEqual(['typed at the radio'])
-    await publish(createSigner(6, LOCAL).packet(text('fake')))
-    expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: true })
+    await publish(createSigner(6, nodeNum).packet(text('fake')))
+    expect(await detail(nodeNum)).toMatchObject({ spoofSuspected: true })
     expect(await texts()).toHaveLength(1)
   })
 })
@@ -412,7 +417,8 @@ describe('a signing node', () => {
       liar.packet(text('again')),
       liar.packet(position(THERE)),
     )
-    expect(await detail(FAR)).toMatchObject({ signed: false, keyMismatch: true, previousPublicKey: base64(OWN_KEY) })
+    const both = { publicKey: base64(OWN_KEY), refusedPublicKey: liar.base64 }
+    expect(await detail(FAR)).toMatchObject({ longName: 'Old', signed: false, keyMismatch: true, ...both })
     await publish(packet(user({ longName: 'Old' }), { from: FAR }))
     expect(await detail(FAR)).toMatchObject({ longName: 'Old', signed: false })
   })
@@ -450,24 +456,25 @@ describe('an accepted key', () => {
   it('becomes the key of the node, without a warning, and the change is recorded', async () => {
     await announce(OWN_KEY)
     await announce(other)
-    expect(await detail(FAR)).toMatchObject({ publicKey: base64(other), previousPublicKey: first, keyMismatch: true })
-    const accepted = { publicKey: first, previousPublicKey: null, refusedPublicKey: null, keyMismatch: false }
-    expect(await accept(FAR, first)).toMatchObject([200, accepted])
+    const refused = { publicKey: first, refusedPublicKey: base64(other), keyMismatch: true, previousPublicKey: null }
+    expect(await detail(FAR)).toMatchObject(refused)
+    const accepted = { publicKey: base64(other), previousPublicKey: null, refusedPublicKey: null, keyMismatch: false }
+    expect(await accept(FAR, base64(other))).toMatchObject([200, accepted])
     expect(await detail(FAR)).toMatchObject(accepted)
     const entries = () => auditRows(mesh.app).filter(({ action }) => action === 'node_updated')
     expect(entries()).toMatchObject([
       {
         details: {
           nodeNum: FAR,
-          before: { publicKey: base64(other), keyMismatch: true },
-          after: { publicKey: first, keyMismatch: false },
+          before: { publicKey: first, keyMismatch: true },
+          after: { publicKey: base64(other), keyMismatch: false },
         },
       },
     ])
-    expect(await accept(FAR, first)).toMatchObject([200, accepted])
+    expect(await accept(FAR, base64(other))).toMatchObject([200, accepted])
     expect(entries()).toHaveLength(1)
-    await announce(other)
-    expect(await detail(FAR)).toMatchObject({ keyMismatch: true })
+    await announce(OWN_KEY)
+    expect(await detail(FAR)).toMatchObject({ keyMismatch: true, publicKey: base64(other) })
   })
 
   it('may be one that was refused: the signatures of the previous key no longer count', async () => {
@@ -478,7 +485,7 @@ describe('an accepted key', () => {
     const accepted = { publicKey: liar.base64, signed: false, nameSigned: false, spoofSuspected: false }
     expect(await accept(node.nodeNum, liar.base64)).toMatchObject([200, accepted])
     await publish(liar.packet(liar.user({ longName: 'New radio' })))
-    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'New radio', signed: true, keyMismatch: false })
+    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'New radio', signed: false, keyMismatch: false })
   })
 
   it('must be one that was announced; for our own radio, the one that it reports', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Ports } from '../../../../src/app/context.ts'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'
 import { storeDelivery } from '../../../../src/app/mesh/collector/delivery.ts'
+import { keepUp } from '../../../../src/app/upkeep/upkeep.ts'
 import { createMeter } from '../../../../src/app/system/meter.ts'
 import { MAX_NUMBER } from '../../../../src/meshtastic/channel-identity.ts'
 import { MeshPacket_TransportMechanism } from '../../../../src/meshtastic/gen/packet_pb.ts'
@@ -122,6 +123,107 @@ describe('late data', () => {
   })
 })
 
+describe('a radio that a delivery calls its own', () => {
+  const claim = (nodeNum: number, more: readonly Item[] = []) => [
+    item({ case: 'myInfo', value: { myNodeNum: nodeNum } }),
+    ...more,
+  ]
+  const refused = { body: { accepted: 0, rejected: [{ index: 0, reason: 'not_your_radio' }] } }
+  const taken = { body: { accepted: 1, rejected: [] } }
+  const known = item(packet(user({ longName: 'Repeater', shortName: 'RE' })))
+  const isLocal = async (nodeNum = FAR) => (await node(nodeNum))['isLocal']
+  const make = async (owner: Client, name = 'another'): Promise<{ id: number; token: string }> => {
+    const made = await owner.send('POST', '/api/tokens', { name, scopes: ['ingest'] })
+    return Object(await made.json())
+  }
+  const stranger = async () => make(await app.user('other', { configuration: { read: true, write: true } }))
+  const ownRadio = (nodeNum: number) => {
+    app.store.sqlite.exec(
+      `insert into sources (kind, name, local_node_num, created_at) values ('tcp', 'roof', ${nodeNum}, 1)`,
+    )
+    const link = { kind: 'tcp', name: 'roof' }
+    Object.assign(app.ports, { radio: { links: () => [link], collector: () => null } })
+  }
+
+  test("is no radio of this service, and none of another token's source", async () => {
+    await deliver([known, ...claim(LOCAL, [item({ case: 'nodeInfo', value: { num: LOCAL } })])])
+    token = (await stranger()).token
+    expect(await deliver(claim(LOCAL), { source: 'thief' })).toMatchObject(refused)
+    expect(app.logged.some((line) => line.includes('calls nodes its own radio that are not'))).toBe(true)
+    ownRadio(FAR)
+    expect(await deliver(claim(FAR), { source: 'thief' })).toMatchObject(refused)
+    Object.assign(app.ports, { radio: null })
+    const sources: Record<string, unknown>[] = Object(await get('/api/info')).sources
+    expect(sources.find(({ name }) => name === 'thief')).toMatchObject({
+      localNodeNum: null,
+      token: { name: 'another', owner: 'other' },
+    })
+    const reader = await app.user('reader', { info: { read: true, write: false } })
+    const { sources: seen } = Object(await (await reader.send('GET', '/api/info')).json())
+    expect(seen.map(({ token }: { token: unknown }) => token)).toStrictEqual([null, null, null])
+  })
+
+  test('is no node that the own radio heard within a day', async () => {
+    ownRadio(LOCAL)
+    await deliver([known])
+    app.store.sqlite.exec(`update nodes set last_heard_by_radio = ${START - 23 * HOUR} where node_num = ${FAR}`)
+    expect(await deliver(claim(FAR))).toMatchObject(refused)
+    expect(await isLocal()).toBe(false)
+    app.clock.advance(2 * HOUR)
+    expect(await deliver(claim(FAR))).toMatchObject(taken)
+    expect(await isLocal()).toBe(true)
+  })
+
+  test('stays the first one: another number needs another token', async () => {
+    const first = (await make(admin)).token
+    const { id } = Object((await get('/api/tokens'))['tokens']).find((one: { name: string }) => one.name === 'another')
+    token = first
+    await deliver([known])
+    expect(await deliver(claim(FAR))).toMatchObject(taken)
+    expect(await deliver(claim(LOCAL))).toMatchObject(refused)
+    expect(await deliver(claim(LOCAL, [item({ case: 'nodeInfo', value: { num: 5 } })]))).toMatchObject({
+      body: { accepted: 1, rejected: [{ index: 0 }] },
+    })
+    expect(await isLocal()).toBe(true)
+    expect((await admin.send('DELETE', `/api/tokens/${id}`)).status).toBe(204)
+    expect(await isLocal()).toBe(false)
+    token = (await make(admin, 'third')).token
+    expect(await deliver(claim(LOCAL))).toMatchObject(taken)
+  })
+
+  test('is one of eight at most for one token', async () => {
+    for (let n = 1; n <= 8; n++) expect(await deliver(claim(7000 + n), { source: `s${n}` })).toMatchObject(taken)
+    expect(await deliver(claim(7009), { source: 's9' })).toMatchObject(refused)
+    expect(await deliver(claim(7008), { source: 's9' })).toMatchObject(taken)
+  })
+
+  test.each(['held_at = 1', `expires_at = ${START - 1}`])(
+    'is free when its token is no longer valid: %s',
+    async (how) => {
+      await deliver([known])
+      expect(await deliver(claim(FAR))).toMatchObject(taken)
+      const other = await stranger()
+      app.store.sqlite.exec(`update api_tokens set ${how} where id <> ${other.id}`)
+      await keepUp(app.ports, async () => true)
+      expect(await isLocal()).toBe(false)
+      token = other.token
+      expect(await deliver(claim(FAR), { source: 'new owner' })).toMatchObject(taken)
+      app.store.sqlite.exec('update api_tokens set held_at = null')
+      const owners = app.store.sqlite.prepare(`select name from sources where local_node_num = ${FAR}`).pluck()
+      expect(owners.all()).toStrictEqual(['new owner'])
+    },
+  )
+
+  test("a source that is taken over after another owner's token expired brings no claim", async () => {
+    await deliver([known])
+    expect(await deliver(claim(FAR))).toMatchObject(taken)
+    app.store.sqlite.exec(`update api_tokens set expires_at = ${START - 1}`)
+    token = (await stranger()).token
+    expect(await deliver([item(packet(text('mine now')))])).toMatchObject(taken)
+    expect(await isLocal()).toBe(false)
+  })
+})
+
 describe('beside the radios of this service', () => {
   test('a collector cannot use the name of one of them', async () => {
     app.store.sqlite.exec("insert into sources (kind, name, created_at) values ('tcp', 'hill', 1)")
@@ -168,6 +270,8 @@ describe('beside the radios of this service', () => {
     expect(await claimed()).toStrictEqual([false, 0])
     token = first
     expect(await deliver([item(packet(text('again')))])).toMatchObject({ status: 200 })
+    expect(await claimed()).toStrictEqual([false, 1])
+    expect(await deliver(told)).toMatchObject({ status: 200 })
     expect(await claimed()).toStrictEqual([true, 1])
   })
 

@@ -1,6 +1,7 @@
 import type { Heard } from '../../../../src/app/mesh/ingest/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MOST_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
+import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
 import { forgetSurplusNodes } from '../../../../src/app/mesh/nodes/surplus.ts'
 import { START } from '../../../support/app.ts'
 import {
@@ -102,6 +103,30 @@ describe('beyond the limit of nodes', () => {
     expect([countOf('node_num <= 300'), countOf('node_num > 300')]).toStrictEqual([300, 700])
   })
 
+  it('strangers at a broker displace none that a radio of ours heard, however patient they are', async () => {
+    const real = numbers(1, 200)
+    await hear(real, START + 2 * DAY, RADIO)
+    for (let day = 0; day < 40; day++) await hear(numbers(10_000, 310), START + day * DAY, BROKER)
+    expect(await forget(200, START + 40 * DAY)).toBe(310)
+    expect(countOf('node_num <= 200')).toBe(200)
+  })
+
+  it('patient strangers at one broker displace none of another', async () => {
+    await hear(numbers(1, 100), START, OTHER_BROKER)
+    await hear(numbers(1, 100), START + DAY, OTHER_BROKER)
+    await hear(numbers(1, 100), START + 2 * DAY, OTHER_BROKER)
+    for (let day = 0; day < 10; day++) await hear(numbers(10_000, 1000), START + day * DAY, BROKER)
+    expect(await forget(300, START + 10 * DAY)).toBe(800)
+    expect(countOf('node_num <= 100')).toBe(100)
+  })
+
+  it('a newcomer has room beside strangers who have been there for days', async () => {
+    for (let day = 0; day < 10; day++) await hear(numbers(10_000, 1000), START + day * DAY, BROKER)
+    await hear(numbers(1, 20), START + 10 * DAY, BROKER)
+    expect(await forget(300, START + 10 * DAY)).toBe(720)
+    expect(countOf('node_num <= 20')).toBe(20)
+  })
+
   it('nodes heard on many days displace none that were known longer', async () => {
     const real = numbers(1, 50)
     for (let day = 7; day > 0; day--) await hear(real, START - day * DAY, BROKER)
@@ -162,6 +187,58 @@ describe('new nodes of a source', () => {
     expect(countOf('true')).toBe(MOST_NEW_NODES + 301)
   })
 
+  describe('through the gateways of a broker', () => {
+    const HOME = 0xa1
+    const YARD = 0xa2
+    /** `nodeNums` in turn through `gateways`. */
+    const hearThrough = async (gateways: readonly number[], nodeNums: readonly number[], at: number) => {
+      for (let first = 0; first < nodeNums.length; first += 1000) {
+        const batch = nodeNums.slice(first, first + 1000).map((from, index) => {
+          const each = heard(packet(text('hi'), { from }), { at, source: BROKER })
+          return { ...each, event: { ...each.event, gateway: gateways[(first + index) % gateways.length] ?? 0 } }
+        })
+        await mesh.ingest.store(batch)
+      }
+    }
+    const FLOOD_AT = START + 2 * DAY + HOUR
+    const CROWD = numbers(100_000, MOST_NEW_NODES + 1000)
+    beforeEach(async () => {
+      for (const day of [0, 1, 2]) await hearThrough([HOME, YARD], [1, 2], START + day * DAY)
+    })
+
+    it('cannot use up the share of a gateway known for days: through one or many invented gateways', async () => {
+      await hearThrough(numbers(0xb000, 7000), CROWD, FLOOD_AT)
+      await hearThrough([HOME], numbers(10, 100), FLOOD_AT + 1)
+      await hearThrough([YARD], numbers(200, 100), FLOOD_AT + 2)
+      expect(countOf('node_num between 10 and 299')).toBe(200)
+      expect(countOf('true')).toBe(2 + MOST_NEW_NODES / 2 + 200)
+      await hearThrough([0xc0], CROWD.toReversed(), FLOOD_AT + 2 * HOUR)
+      await hearThrough([HOME], numbers(300, 100), FLOOD_AT + 2 * HOUR)
+      expect(countOf('node_num between 300 and 399')).toBe(100)
+    })
+
+    it('cannot use up the share of another one in the name of a known gateway', async () => {
+      await hearThrough([HOME], CROWD, FLOOD_AT)
+      await hearThrough([YARD], numbers(10, 100), FLOOD_AT)
+      expect(countOf('node_num between 10 and 109')).toBe(100)
+      expect(countOf('node_num >= 100000')).toBe((MOST_NEW_NODES * 3) / 4)
+    })
+
+    it('leave the room whole as long as no gateway is known', async () => {
+      mesh.app.store.sqlite.exec('delete from gateways')
+      await hearThrough([0xc0, 0xc1], CROWD, FLOOD_AT)
+      expect(countOf('node_num >= 100000')).toBe(MOST_NEW_NODES)
+    })
+
+    it('displace no known gateway from the memory of them, and it stays small', async () => {
+      for (const day of [3, 4])
+        await hearThrough(numbers(0xb000 + day * 5000, 3000), CROWD.slice(0, 3000), START + day * DAY)
+      const kept = mesh.app.store.sqlite.prepare('select gateway from gateways order by days desc, id').pluck().all()
+      expect(kept.slice(0, 2)).toStrictEqual([HOME, YARD])
+      expect(kept).toHaveLength(102)
+    })
+  })
+
   it('never displace the radio itself', async () => {
     await hear(numbers(10_000, MOST_NEW_NODES + 1), START, RADIO)
     await store(mesh.ingest, [myInfo])
@@ -178,5 +255,28 @@ describe('new nodes of a source', () => {
       )
     }
     expect(countOf('days_heard = 1 and heard_by_radio')).toBe(5000)
+  })
+})
+
+describe('beyond the limit of channels', () => {
+  const channel = (n: number) => ({ index: numberChannel(identifyChannel(n % 256, `x${n}`)), name: `x${n}` })
+  const tell = async (numbers: readonly number[], at: number) => {
+    const told = numbers.map(channel).map(({ index, name }) => ({ index, role: 2, settings: { name } }) as const)
+    await store(
+      mesh.ingest,
+      told.map((value) => ({ case: 'channel', value })),
+      { source: BROKER, at },
+    )
+  }
+
+  it('made-up ones displace none that were in use for days, and a new one has room', async () => {
+    await tell(numbers(0, 150), START - 20 * DAY)
+    await tell(numbers(0, 150), START + 2 * DAY)
+    for (const day of [3, 4, 5]) await tell(numbers(1000, 300), START + day * DAY)
+    await tell([5000], START + 6 * DAY)
+    const names = mesh.app.store.sqlite.prepare('select name from channels').pluck().all()
+    expect(numbers(0, 150).filter((n) => !names.includes(`x${n}`))).toStrictEqual([])
+    expect(names).toContain('x5000')
+    expect(names).toHaveLength(MAX_HEARD_CHANNELS)
   })
 })

@@ -68,7 +68,7 @@ describe('the identity of a node', () => {
     })
   })
 
-  it('keeps both keys and a warning when a node announces another key', async () => {
+  it('keeps the first key, and a warning, when a node announces another one', async () => {
     const key = (byte: number) => new Uint8Array(32).fill(byte)
     await store(mesh.ingest, [packet(user({ longName: 'F', publicKey: key(1) }))])
     await store(mesh.ingest, [packet(user({ longName: 'F' })), packet(user({ longName: 'F', publicKey: key(1) }))])
@@ -76,8 +76,12 @@ describe('the identity of a node', () => {
     await store(mesh.ingest, [packet(user({ longName: 'F', publicKey: key(2) }))])
     await store(mesh.ingest, [packet(user({ longName: 'F', publicKey: key(3) }))])
     const base64 = (byte: number) => Buffer.from(key(byte)).toString('base64')
-    expect(await mesh.node()).toMatchObject({ keyMismatch: true, publicKey: base64(3) })
-    expect(await detail(FAR)).toMatchObject({ previousPublicKey: base64(1), spoofSuspected: false })
+    expect(await mesh.node()).toMatchObject({ keyMismatch: true, publicKey: base64(1) })
+    expect(await detail(FAR)).toMatchObject({
+      previousPublicKey: null,
+      refusedPublicKey: base64(3),
+      spoofSuspected: false,
+    })
   })
 
   it('takes favourites of the radio for new nodes only: later they belong to the administrator', async () => {

@@ -32,7 +32,9 @@ it('sends a whole node at first, then only its changes', async () => {
   expect([whole?.contents?.['changes']]).toStrictEqual(await listed('/api/nodes'))
   await store(heard(packet(text('two'), { rxSnr: -7.5 }), { at: START + 1000 }))
   const [changed] = latest(2) ?? []
-  expect(changed?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: -7.5 } })
+  expect(changed?.contents).toStrictEqual({
+    changes: { lastHeard: START + 1000, lastHeardByRadio: START + 1000, snr: -7.5 },
+  })
 })
 
 it('reports what users change on a node, and its deletion', async () => {
@@ -58,7 +60,9 @@ it('tells readers to reload the list when very many nodes are heard at once', as
   expect(nodes.filter(({ contents }) => contents !== undefined)).toEqual([])
   // Readers have them by then: from here on only changes are sent.
   await store(heard(packet(text('x'), { from: 1007, rxSnr: 1 }), { at: START + 1000 }))
-  expect(latest(2)?.[0]?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: 1 } })
+  expect(latest(2)?.[0]?.contents).toStrictEqual({
+    changes: { lastHeard: START + 1000, lastHeardByRadio: START + 1000, snr: 1 },
+  })
 })
 
 it('sends only the changes of a node that this process has never reported, once somebody listens', async () => {
@@ -67,7 +71,9 @@ it('sends only the changes of a node that this process has never reported, once 
   await stream.next()
   await store(heard(packet(text('two'), { rxSnr: -7.5 }), { at: START + 1000 }))
   const [changed] = latest(2) ?? []
-  expect(changed?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: -7.5 } })
+  expect(changed?.contents).toStrictEqual({
+    changes: { lastHeard: START + 1000, lastHeardByRadio: START + 1000, snr: -7.5 },
+  })
   await stream.end()
 })
 

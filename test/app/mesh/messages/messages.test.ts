@@ -90,6 +90,7 @@ describe('received texts', () => {
           viaMqtt: false,
           pkiEncrypted: true,
           signed: false,
+          conflicting: false,
           direction: 'in',
           deliveryState: null,
           routingError: null,

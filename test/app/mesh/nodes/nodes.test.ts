@@ -52,6 +52,8 @@ describe('GET /api/nodes', () => {
         rssi: -70,
         hopsAway: 0,
         lastHeard: START,
+        lastHeardByRadio: START,
+        lastHeardByBroker: null,
         firstHeard: START,
         viaMqtt: false,
         channel: 0,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { followRenumbered } from '../../../../src/app/mesh/nodes/renumbering.ts'
 import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { type Client, START } from '../../../support/app.ts'
-import { createSigner, type Signer } from '../../../support/oidc/signer.ts'
+import { createSigner } from '../../../support/mesh/signer.ts'
 import {
   createTestMesh,
   nodeInfo,
@@ -305,6 +305,14 @@ describe('a number is not followed', () => {
     await expectBoth(START + 10 * HOUR)
   })
 
+  it('when a broker tells the new number, and our own radio heard the old one', async () => {
+    await speak(OLD, START)
+    const said = packet(user({ longName: 'Thief', publicKey: key(1) }), { from: NEW, viaMqtt: true })
+    await store(mesh.ingest, [said], { at: START + HOUR, source: { kind: 'mqtt', name: 'mqtt://broker' } })
+    await follow(START + 3 * HOUR)
+    expect(await node(OLD)).toMatchObject({ nodeNum: OLD, longName: 'Node 1' })
+  })
+
   it('when a third node has the key', async () => {
     await speak(OLD, START)
     await speak(NEWEST, START)
@@ -332,15 +340,12 @@ describe('a number is not followed', () => {
     expect([await node(nodeNum), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
   })
 
-  it('from a node that signed to one that did not, until the latter signs too', async () => {
-    const [old, renewed] = [createSigner(1, OLD), createSigner(1, NEW)]
-    const says = (node: Signer) => node.packet(node.user({ longName: 'Hill', shortName: 'N' }))
-    await store(mesh.ingest, [says(old)], { at: START })
-    await speak(NEW, START + HOUR, { publicKey: Uint8Array.from(old.publicKey) })
-    await expectBoth(START + 10 * HOUR)
-    await store(mesh.ingest, [says(renewed)], { at: START + 10 * HOUR })
-    await follow(START + 12 * HOUR)
-    expect(await node(NEW)).toMatchObject({ formerNodeNums: [OLD], signed: true })
+  it('from a node that signed, whose number is that of its key', async () => {
+    const signer = createSigner(1)
+    await store(mesh.ingest, [signer.packet(signer.user({ longName: 'Hill', shortName: 'N' }))], { at: START })
+    await speak(NEW, START + HOUR, { publicKey: Uint8Array.from(signer.publicKey) })
+    await follow(START + 10 * HOUR)
+    expect(await node(NEW)).toMatchObject({ formerNodeNums: [], signed: false })
   })
 
   it('to a number that has been known for more than a week', async () => {

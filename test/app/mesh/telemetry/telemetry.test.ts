@@ -1,4 +1,7 @@
+import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PaxcountSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { deleteOldTraffic } from '../../../../src/app/upkeep/traffic-retention.ts'
 import { sweepForgotten } from '../../../../src/app/mesh/nodes/forgotten.ts'
@@ -48,6 +51,66 @@ function rows(table: string): unknown[] {
   const { sqlite } = mesh.app.store
   return sqlite.prepare(`select t, n, min, max, sum, last from ${table} order by node_id, metric, t`).all()
 }
+
+it('a paxcounter has charts of the people that it counted', async () => {
+  const count = { wifi: 7, ble: 0, uptime: 60 }
+  const payload = toBinary(PaxcountSchema, create(PaxcountSchema, count))
+  await store(mesh.ingest, [packet({ portnum: PortNum.PAXCOUNTER_APP, payload })])
+  for (const [metric, value] of [
+    ['paxcounter.wifi', 7],
+    ['paxcounter.ble', 0],
+  ] as const) {
+    const path = `/api/telemetry?nodeId=${FAR}&metric=${metric}&from=${START - HOUR}&to=${START + HOUR}`
+    expect(await (await admin.send('GET', path)).json()).toMatchObject({ series: [[START, value]] })
+  }
+})
+
+describe('a chart', () => {
+  const range = (from: number, to: number) => chart(`&from=${START - from}&to=${START - to}`)
+
+  it('is read from the summaries where the measurements are deleted', async () => {
+    await measure([40 * DAY, 4], [40 * DAY - HOUR, 6])
+    await rollAll()
+    mesh.app.store.sqlite.exec('delete from telemetry')
+    const hours = { resolution: 'hour', series: [expect.arrayContaining([4]), expect.arrayContaining([6])] }
+    expect(await range(41 * DAY, 39.5 * DAY)).toMatchObject(hours)
+    mesh.app.store.sqlite.exec('delete from telemetry_hourly')
+    const days = await range(41 * DAY, 39.5 * DAY)
+    expect(days).toMatchObject({ resolution: 'day' })
+    expect(days['series']).not.toHaveLength(0)
+  })
+
+  it('of a quiet time is empty, even beside measurements of the same hour and day', async () => {
+    await measure([5 * HOUR, 4], [40 * MINUTE, 6])
+    await rollAll()
+    expect(await range(4.5 * HOUR, HOUR)).toMatchObject({ resolution: 'raw', series: [] })
+    expect(await range(30 * MINUTE, 0)).toMatchObject({ resolution: 'raw', series: [] })
+  })
+
+  it('is whole where only a part of its measurements is deleted', async () => {
+    await measure([31 * DAY, 4], [30 * DAY, 6])
+    await rollAll()
+    mesh.app.store.sqlite.exec(`delete from telemetry where t < ${START - 30.5 * DAY}`)
+    expect(await range(31 * DAY, 30 * DAY)).toMatchObject({
+      resolution: 'hour',
+      series: [expect.arrayContaining([4]), expect.arrayContaining([6])],
+    })
+  })
+
+  it('over a long time contains measurements that are not summarised yet', async () => {
+    await measure([90 * DAY, 4], [2 * HOUR, 2])
+    await rollAll()
+    await measure([HOUR, 8], [MINUTE, 5])
+    const { resolution, series } = await range(100 * DAY, 0)
+    expect([resolution, series]).toStrictEqual([
+      'day',
+      [
+        [START - 90 * DAY - (START % DAY), 4, 4, 4],
+        [START - (START % DAY), 2, 8, 5],
+      ],
+    ])
+  })
+})
 
 describe('roll-ups', () => {
   it('summarise hours and days', async () => {
@@ -173,18 +236,26 @@ describe('GET /api/telemetry', () => {
     })
     expect((await list('')).metrics).toHaveLength(3)
     expect(await list('?nodeId=9&metric=deviceMetrics.voltage')).toMatchObject({ series: [] })
-    expect(await list('?nodeId=9&metric=of.nobody')).toStrictEqual({
-      metric: 'of.nobody',
-      unit: null,
-      resolution: 'raw',
-      series: [],
+    expect(await list('?nodeId=9&metric=deviceMetrics.volltage')).toMatchObject({
+      status: 400,
+      detail: 'metric: no such metric; did you mean deviceMetrics.voltage?',
+      issues: [{ path: 'metric' }],
     })
+    expect(await list('?nodeId=9&metric=of.nobody')).toMatchObject({ status: 400, code: 'invalid_request' })
+    expect(await list('?nodeId=9&metric=environmentMetrics.oneWireTemperature3')).toMatchObject({ series: [] })
+    const since = await list('?nodeId=9&metric=deviceMetrics.voltage&from=2026-01-01T00:00:00Z&to=2026-01-01')
+    expect(since).toMatchObject({ metric: 'deviceMetrics.voltage', series: [] })
   })
 
   it.each([
     ['?metric=deviceMetrics.voltage', 400],
     ['?nodeId=0', 400],
     ['?nodeId=9&metric=a%20b', 400],
+    ['?nodeId=9&from=2026-02-30', 400],
+    ['?nodeId=9&from=2026-01-01T00:00', 400],
+    ['?nodeId=9&from=yesterday', 400],
+    ['?nodeId=9&from=1969-12-31', 400],
+    ['?nodeId=9&from=2026-01-01T00:00:00%2B02:00&to=2026-01-01T00:00:00.5Z', 404],
     ['?nodeId=9&metric=a.b&points=9', 400],
     ['?nodeId=9&metric=a.b&points=5001', 400],
     ['?nodeId=9&metric=a.b&from=2&to=1', 400],

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { address } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 

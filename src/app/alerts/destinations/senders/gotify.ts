@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { server, text } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { server, text } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 

@@ -1,4 +1,4 @@
-import type { OutboundRequest } from '../../outbox/ports.ts'
+import type { OutboundRequest } from '../ports.ts'
 
 /** A request in a service's own form. */
 export type Sending = Omit<OutboundRequest, 'mayBePrivate'>

@@ -1,7 +1,7 @@
 import { buildPushPayload } from '@block65/webcrypto-web-push'
 import * as z from 'zod'
 import type { PushKeys } from '../push-keys.ts'
-import { bodyText, fit, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, fit, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { address, base64Of } from './fields.ts'
 import type { Sending } from './sending.ts'
 

@@ -8,15 +8,17 @@ import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import { fitsNodeNum } from '../../../../meshtastic/crypto/public-key.ts'
 import type { RadioEvent } from '../../../../meshtastic/radio-event.ts'
+import { PortNum } from '../../../../meshtastic/gen/ports_pb.ts'
+import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
-import { claimOf, claimOfUser, contradicts, type OwnRadios, ownRadios } from './own-radios.ts'
+import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadios } from './own-radios.ts'
 import type { Sightings } from '../packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
-import { listLocalSources, type Source } from '../sources.ts'
+import { EARSHOT_MS, type KnownSource, listLocalSources, type Source } from '../sources.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
-import { MINUTE_MS } from '../../../../shared/time.ts'
-import type { Voice } from '../../../../shared/mesh/packets.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
+import type { Suspicion, Voice } from '../../../../shared/mesh/packets.ts'
 
 /** Who reports something, and how far it is believed. */
 export type Judgement = {
@@ -26,8 +28,12 @@ export type Judgement = {
    * name, and stored in the packet log only.
    */
   readonly fate: 'taken' | 'set-aside' | 'spoofed'
+  /** Our own radio heard it off the air. Nothing that a broker delivers outranks it without proof. */
+  readonly isHeard: boolean
+  /** By its own time it is older than what its sender sent since: it changes nothing about the node. */
+  readonly isStale: boolean
   /** Why the node is suspected; null: it is not. */
-  readonly suspicion: string | null
+  readonly suspicion: { readonly claim: string; readonly reason: Suspicion } | null
   /** A suspicion that this lifts. */
   readonly lifts: string | null
   /** Whether names, key and position are left out, because the known ones were signed. */
@@ -36,28 +42,48 @@ export type Judgement = {
   /** Base64: the key that matches the signature, and an announced one that is not accepted. */
   readonly provenKey: string | null
   readonly refusedKey: string | null
+  /** Announced names that are not accepted. */
+  readonly refusedNames: Names | null
   readonly signature: (typeof SIGNATURES)[number] | null
   /** The node is one of our radios. */
   readonly isOwn: boolean
 }
 
+export type Names = Pick<NodeUser, 'longName' | 'shortName'>
+
 /** Payloads that need no judgement. */
 export const TAKEN: Judgement = {
   voice: 'plain',
   fate: 'taken',
+  isHeard: false,
+  isStale: false,
   suspicion: null,
   lifts: null,
   keepsUser: false,
   keepsPosition: false,
   provenKey: null,
   refusedKey: null,
+  refusedNames: null,
   signature: null,
   isOwn: false,
 }
-const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true }
+const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true, isHeard: true }
 
-/** A larger payload is not signed, because it would not fit into a packet. A few bytes below the protocol's limit. */
-const MAX_SIGNED_BYTES = 233 - SIGNATURE_BYTES - 8
+/** A packet of LoRa without its header. A message is signed if it fits together with its signature. */
+const MAX_DATA_BYTES = 255 - 16
+/** The signature as a field of `Data`. */
+const SIGNATURE_FIELD_BYTES = SIGNATURE_BYTES + 2
+/** Firmware 2.8 changes the content of these before it hands them to a client or, unencrypted, to a broker. */
+const ALTERED_PORTS: ReadonlySet<number> = new Set([
+  PortNum.NODEINFO_APP,
+  PortNum.POSITION_APP,
+  PortNum.NEIGHBORINFO_APP,
+  PortNum.TRACEROUTE_APP,
+])
+/** Packets are recognised for some hours; what is older than its sender's newest by more is late, or sent again. */
+const STALE_MS = HOUR_MS
+/** Kilometres an hour. A node that moves faster is in two places. */
+const FASTEST = 300
 /** One of our radios that reported within this time reports everything that it sends. */
 const LIVE_MS = 5 * MINUTE_MS
 /** The number of a node's latest packets that are searched for signed ones over the same link. */
@@ -71,10 +97,18 @@ type Known = {
   readonly previousPublicKey: string | null
   readonly latitude: number | null
   readonly longitude: number | null
+  readonly refusedPublicKey: string | null
+  readonly positionTime: number | null
+  readonly telemetryTime: number | null
+  readonly lastHeardByRadio: number | null
   readonly spoofClaim: string | null
   readonly keySigned: boolean
+  readonly keyHeard: boolean
+  readonly keyConfirmed: boolean
   readonly nameSigned: boolean
+  readonly nameHeard: boolean
   readonly positionSigned: boolean
+  readonly positionHeard: boolean
 }
 
 const value = sql.placeholder
@@ -89,10 +123,18 @@ const queries = prepareOnce((db) => ({
       previousPublicKey: nodes.previousPublicKey,
       latitude: nodes.latitude,
       longitude: nodes.longitude,
+      refusedPublicKey: nodes.refusedPublicKey,
+      positionTime: nodes.positionTime,
+      telemetryTime: nodes.telemetryTime,
+      lastHeardByRadio: nodes.lastHeardByRadio,
       spoofClaim: nodes.spoofClaim,
       keySigned: nodes.keySigned,
+      keyHeard: nodes.keyHeard,
+      keyConfirmed: nodes.keyConfirmed,
       nameSigned: nodes.nameSigned,
+      nameHeard: nodes.nameHeard,
       positionSigned: nodes.positionSigned,
+      positionHeard: nodes.positionHeard,
     })
     .from(nodes)
     .where(sql`${nodes.nodeNum} in (select value from json_each(${value('nums')}))`)
@@ -134,10 +176,22 @@ type Question = {
   readonly isItself: boolean
   /** One of our radios. */
   readonly isOwn: boolean
+  /** Only a collector calls it its radio: what our own radio hears of it counts more. */
+  readonly isOnlyDelivered: boolean
   /** The radio in question has reported recently. */
   readonly isLive: boolean
+  /** Our own radio heard it off the air. */
+  readonly isHeard: boolean
+  /** It was delivered long after it was heard: it may differ from what is known by now. */
+  readonly isLate: boolean
 } & (
-  | { readonly kind: 'packet'; readonly packet: Packet; readonly isReplayed: boolean; readonly way: string }
+  | {
+      readonly kind: 'packet'
+      readonly packet: Packet
+      readonly isReplayed: boolean
+      readonly gateway: number | null
+      readonly way: string
+    }
   | { readonly kind: 'node'; readonly node: NodeFacts }
 )
 
@@ -177,12 +231,14 @@ export async function judgeBatch(
         checker,
         now,
       }
-      for (const { question } of asked) {
+      const inEarshot = asked.map(({ question, index }) => ({ question: withinEarshot(question, court), index }))
+      for (const { question } of inEarshot) {
         if (isByItself(question) && question.kind === 'packet' && question.packet.rssi === null)
           court.ownIds.add(question.packet.id)
       }
-      for (const { question, index } of asked) {
-        const judgement = { ...(await judge(question, court)), isOwn: question.isOwn }
+      for (const { question, index } of inEarshot) {
+        const { isOwn, isHeard } = question
+        const judgement = { ...(await judge(question, court)), isOwn, isHeard }
         answers[index] = judgement
         const { event } = batch[index] ?? {}
         if (judgement.suspicion !== null && event !== undefined) suspected.add(event)
@@ -216,7 +272,7 @@ async function ask(
   const sources = new Map((await listLocalSources(store)).map((source) => [source.name, source]))
   const told = toldAt(store)
   let own: OwnRadios | null = null
-  return batch.map(({ source, event }) => {
+  return batch.map(({ source, event, isLate = false }) => {
     const { receivedAt } = event
     if (sources.has(source.name)) told.set(source.name, receivedAt)
     if (event.type === 'my-info') {
@@ -226,6 +282,8 @@ async function ask(
     }
     if (event.type !== 'packet' && event.type !== 'node-info') return null
     own ??= ownRadios(sources.values(), radios !== null)
+    const isEar =
+      isOwnKind(source.kind) || (source.kind === 'ingest' && isOnlyEar(source.name, sources, radios !== null))
     const nodeNum = event.type === 'packet' ? event.packet.from : event.node.nodeNum
     const isOwn = own.isOwn(nodeNum)
     const isItself = isOwn && own.speaksFor(source.name, nodeNum)
@@ -234,11 +292,30 @@ async function ask(
       [...sources.values()].some(
         ({ name, localNodeNum }) => localNodeNum === nodeNum && (told.get(name) ?? 0) > receivedAt - LIVE_MS,
       )
-    const about = { source, nodeNum, receivedAt, isOwn, isItself, isLive }
-    if (event.type === 'node-info') return { ...about, kind: 'node', node: event.node }
+    const isOnlyDelivered = own.isOnlyDelivered(nodeNum)
+    const about = { source, nodeNum, receivedAt, isOwn, isItself, isOnlyDelivered, isLive, isLate }
+    if (event.type === 'node-info') {
+      return { ...about, kind: 'node', node: event.node, isHeard: isEar && !event.node.viaMqtt }
+    }
     const { packet, replayed: isReplayed, gateway = null } = event
-    return { ...about, kind: 'packet', packet, isReplayed, way: wayOf(source, nodeNum, gateway) }
+    const isHeard = isEar && !packet.viaMqtt && gateway === null
+    const said = { ...about, isLate: isLate || (!isHeard && (isReplayed || isPast(packet, receivedAt))) }
+    return { ...said, kind: 'packet', packet, isReplayed, isHeard, gateway, way: wayOf(source, nodeNum, gateway) }
   })
+}
+
+/** A gateway heard it before. */
+function isPast({ rxTime }: Packet, receivedAt: number): boolean {
+  return rxTime !== null && receivedAt - rxTime > MINUTE_MS
+}
+
+/**
+ * Where this service has no radio of its own, those of its collectors are its ears. `hasRadios` false: own radios in the
+ * database are from a service elsewhere, of which this is a copy.
+ */
+function isOnlyEar(name: string, sources: ReadonlyMap<string, KnownSource>, hasRadios: boolean): boolean {
+  const isRadio = (sources.get(name)?.localNodeNum ?? null) !== null
+  return isRadio && !(hasRadios && [...sources.values()].some(({ kind }) => isOwnKind(kind)))
 }
 
 function wayOf(source: Source, from: number, gateway: number | null): string {
@@ -285,22 +362,58 @@ async function readSignedWays(
 }
 
 /** A broadcast that signing firmware would have signed. */
-function lacksSignature({ packet, isReplayed, isOwn }: Question & { kind: 'packet' }): boolean {
-  const { to, port, pkiEncrypted, signature, isVerifiedByRadio, bytes } = packet
-  const isSignable = to === BROADCAST && port !== null && !pkiEncrypted && bytes.length <= MAX_SIGNED_BYTES
-  return isSignable && !isOwn && !isReplayed && signature === null && !isVerifiedByRadio
+function lacksSignature({ packet, isReplayed, isOwn, gateway }: Question & { kind: 'packet' }): boolean {
+  const { to, port, signature, isVerifiedByRadio, from } = packet
+  const isSignable = to === BROADCAST && port !== null && canCarrySignature(packet)
+  // A gateway without encryption publishes its own packets before it signs them.
+  return isSignable && !isOwn && !isReplayed && gateway !== from && signature === null && !isVerifiedByRadio
+}
+
+/** Whether the encoded `Data` has room for a signature. Fields that are not known here may make it larger, never smaller. */
+function canCarrySignature({ port, bytes, wantResponse, requestId, replyId, isEmoji, bitfield }: Packet): boolean {
+  const varint = (n: number) => (n < 0x80 ? 1 : 2)
+  const size =
+    1 +
+    varint(port ?? 0) +
+    1 +
+    varint(bytes.length) +
+    bytes.length +
+    (wantResponse ? 2 : 0) +
+    (bitfield === null ? 0 : 2)
+  const fixed = [requestId !== null, replyId !== null, isEmoji].filter(Boolean).length * 5
+  return size + fixed + SIGNATURE_FIELD_BYTES <= MAX_DATA_BYTES
 }
 
 async function judge(question: Question, court: Court): Promise<Judgement> {
   if (isByItself(question)) return judgeItself(question, court)
   if (question.kind === 'node') return judgeRemembered(question, court)
   const proof = await prove(question, court)
-  return question.isOwn ? judgeOwn(question, court, proof) : judgeStranger(question, court, proof)
+  if (question.isOwn) return judgeOwn(question, court, proof)
+  const judgement = judgeStranger(question, court, proof)
+  return isStale(question, court.known) ? { ...judgement, isStale: true } : judgement
+}
+
+/** A node in earshot of our own radio is an ordinary node, even if a collector calls it its own. */
+function withinEarshot(question: Question, { known }: Court): Question {
+  const { isOnlyDelivered, isHeard, receivedAt } = question
+  const isNear = isHeard || (known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
+  return isOnlyDelivered && isNear ? { ...question, isOwn: false, isItself: false } : question
 }
 
 /** A packet that our radio received from a broker is not the radio's own report. */
 function isByItself(question: Question): boolean {
   return question.isItself && !(question.kind === 'packet' && question.packet.viaMqtt && question.packet.rssi === null)
+}
+
+/** What our own radio hears now is on the air now, whatever its sender's clock says. */
+function isStale({ packet: { payload }, isHeard }: Question & { kind: 'packet' }, known: Known | null): boolean {
+  if (isHeard || known === null) return false
+  if (payload.kind === 'position') return isBefore(payload.fix?.time ?? null, known.positionTime)
+  return payload.kind === 'telemetry' && isBefore(payload.time, known.telemetryTime)
+}
+
+function isBefore(time: number | null, newest: number | null): boolean {
+  return time !== null && newest !== null && time < newest - STALE_MS
 }
 
 /**
@@ -314,7 +427,7 @@ function judgeItself(question: Question, { known }: Court): Judgement {
     return user !== null && claim === claimOfUser(user) ? { ...OWN, lifts: claim } : OWN
   }
   const { packet } = question
-  if (packet.rssi !== null) return spoofed(packet, TAKEN)
+  if (packet.rssi !== null) return spoofed(packet, TAKEN, 'own')
   return claim !== null && (claim === claimOf(packet) || claim === `packet ${packet.id}`)
     ? { ...OWN, lifts: claim }
     : OWN
@@ -324,8 +437,8 @@ function isText({ payload }: Packet): boolean {
   return payload.kind === 'text'
 }
 
-function spoofed(packet: Packet, judgement: Judgement): Judgement {
-  return { ...judgement, voice: 'plain', fate: 'spoofed', suspicion: claimOf(packet) }
+function spoofed(packet: Packet, judgement: Judgement, reason: Suspicion): Judgement {
+  return { ...judgement, voice: 'plain', fate: 'spoofed', suspicion: { claim: claimOf(packet), reason } }
 }
 
 /** Reports of others about one of our radios, mostly its own broadcasts. */
@@ -334,11 +447,11 @@ function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Cour
   const signature = proof.signature
   if (signature === 'valid')
     return { ...TAKEN, voice: 'signed', fate: isText(packet) ? 'taken' : 'set-aside', signature, provenKey: proof.key }
-  if (signature === 'invalid' && proof.isCertain) return { ...spoofed(packet, TAKEN), signature }
+  if (signature === 'invalid') return { ...spoofed(packet, TAKEN, 'signature'), signature }
   const aside: Judgement = { ...TAKEN, fate: 'set-aside', signature }
   const text = sent.get(`${packet.from}:${packet.id}`)
   if (packet.payload.kind === 'text') {
-    return text === packet.payload.text ? aside : { ...spoofed(packet, TAKEN), signature }
+    return text === packet.payload.text ? aside : { ...spoofed(packet, TAKEN, 'own'), signature }
   }
   if (text === undefined && packet.id !== 0 && (ownIds.has(packet.id) || sightings.knows(packet.from, packet.id)))
     return aside
@@ -347,113 +460,233 @@ function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Cour
   if (!isSpoofed) return aside
   const announced = announcedKey(packet)
   const refusedKey = announced !== null && announced !== known?.publicKey ? announced : null
-  return { ...spoofed(packet, TAKEN), signature, refusedKey }
+  return { ...spoofed(packet, TAKEN, 'own'), signature, refusedKey }
 }
 
 function judgeStranger(question: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
-  const { packet, way } = question
+  const { packet, nodeNum, isHeard, way } = question
   const { known, signedWays } = court
-  const { signature } = proof
-  const user = packet.payload.kind === 'nodeinfo' ? packet.payload.user : null
-  if (signature === 'invalid' && proof.isCertain) {
-    return { ...spoofed(packet, TAKEN), signature, refusedKey: refusable(user, known) }
+  const { signature, key } = proof
+  const user = userOf(packet)
+  if (signature === 'invalid') {
+    const refused = { refusedKey: refusable(user?.publicKey ?? null, known) }
+    return { ...spoofed(packet, TAKEN, 'signature'), signature, ...refused }
+  }
+  if (key !== null && refusable(key, known) !== null && !outranksKey({ isSigned: true, isHeard }, nodeNum, known)) {
+    // Two keys that belong to the number: one of them was searched for.
+    const refused = { ...TAKEN, signature: 'unchecked', keepsUser: true, keepsPosition: true } as const
+    return { ...suspect(packet, refused, 'key'), fate: 'set-aside', refusedKey: key, refusedNames: user }
+  }
+  if (key !== null) {
+    const isSettled = known !== null && known.spoofClaim !== null && known.spoofClaim === claimOf(packet)
+    return { ...TAKEN, voice: 'signed', signature, provenKey: key, lifts: isSettled ? known.spoofClaim : null }
   }
   const isMissing = known?.keySigned === true && lacksSignature(question) && signedWays.has(way)
-  const isForged = user !== null && isForgedKey(user, question.nodeNum, known)
-  if (signature === 'valid') {
-    // The radio verified it with a key that does not belong to the number, or differs from the one that signed before.
-    if (isForged) return { ...TAKEN, voice: 'signed', signature, keepsUser: true, refusedKey: refusable(user, known) }
-    return { ...TAKEN, voice: 'signed', signature, provenKey: proof.key }
+  const judgement = judgeUnproven(question, known, isMissing ? 'missing' : signature)
+  // Somebody else may have used up the budget of the source.
+  if (proof.isUnverified === true)
+    return { ...judgement, fate: judgement.suspicion === null ? 'taken' : 'set-aside', suspicion: null }
+  if (isMissing) return { ...suspect(packet, judgement, 'unsigned'), fate: 'set-aside' }
+  return proof.isAltered === true ? { ...judgement, fate: 'set-aside' } : judgement
+}
+
+/** A packet that nobody proved: it changes what is not known better. */
+function judgeUnproven(
+  question: Question & { kind: 'packet' },
+  known: Known | null,
+  signature: Judgement['signature'],
+): Judgement {
+  const { packet, nodeNum, isHeard } = question
+  const user = userOf(packet)
+  const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
+  const judgement = { ...TAKEN, signature, ...said, keepsPosition: keepsPlace(question, known) }
+  if (said.refusedKey !== null) {
+    const isForged = isForgedKey(said.refusedKey, nodeNum, known)
+    return isForged ? { ...suspect(packet, judgement, 'key'), fate: 'set-aside' } : judgement
   }
-  const judgement: Judgement = {
-    ...TAKEN,
-    signature: isMissing ? 'missing' : signature,
-    keepsUser: known?.nameSigned === true || (known?.keySigned === true && refusable(user, known) !== null),
-    keepsPosition: known?.positionSigned === true,
-    refusedKey: known?.keySigned === true || isForged ? refusable(user, known) : null,
+  if (said.refusedNames !== null) return suspect(packet, judgement, 'name')
+  const place = placeOf(packet)
+  if (judgement.keepsPosition && place !== null && !question.isLate && isAnotherPlace(place, question, known)) {
+    return suspect(packet, judgement, 'position')
   }
-  if (isForged) return { ...spoofed(packet, judgement), fate: 'set-aside' }
-  return isMissing ? { ...spoofed(packet, judgement), fate: 'set-aside' } : judgement
+  // What our own radio hears lifts what was suspected only because a broker was faster.
+  const isSettled = isHeard && !said.keepsUser && !judgement.keepsPosition && known !== null
+  const claims = [claimOf(packet), `packet ${packet.id}`]
+  const lifts = isSettled && known.spoofClaim !== null && claims.includes(known.spoofClaim) ? known.spoofClaim : null
+  return { ...judgement, lifts }
+}
+
+function suspect(packet: Packet, judgement: Judgement, reason: Suspicion): Judgement {
+  return { ...judgement, voice: 'plain', suspicion: { claim: claimOf(packet), reason } }
 }
 
 /** An entry of a radio's memory. Its memory of another of our radios may be older than that radio's own report. */
-function judgeRemembered({ source, nodeNum, node, isOwn }: Question & { kind: 'node' }, { known }: Court): Judgement {
+function judgeRemembered(question: Question & { kind: 'node' }, { known }: Court): Judgement {
+  const { source, nodeNum, node, isOwn, isHeard } = question
   if (isOwn) return { ...TAKEN, fate: 'set-aside' }
-  const { user } = node
-  const isForged = user !== null && isForgedKey(user, nodeNum, known)
-  const isSigned = node.hasSigned && isOwnKind(source.kind)
-  if (isSigned && !isForged) return { ...TAKEN, voice: 'signed', provenKey: user?.publicKey ?? null }
-  const isPinned = known?.keySigned === true || isForged
-  return {
-    ...TAKEN,
-    keepsUser: isForged || known?.nameSigned === true || (isPinned && refusable(user, known) !== null),
-    keepsPosition: known?.positionSigned === true,
-    refusedKey: isPinned ? refusable(user, known) : null,
+  const { user, fix } = node
+  const key = user?.publicKey ?? null
+  const isSigned = node.hasSigned && isOwnKind(source.kind) && key !== null && fitsNodeNum(key, nodeNum)
+  if (isSigned) {
+    const isOther = refusable(key, known) !== null
+    if (!isOther || outranksKey({ isSigned, isHeard }, nodeNum, known)) {
+      return { ...TAKEN, voice: 'signed', provenKey: key }
+    }
+    return { ...TAKEN, keepsUser: true, keepsPosition: true, refusedKey: key, refusedNames: user }
   }
+  // A memory may be older than what is known: other names in it contradict nothing.
+  const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
+  const { keepsUser, refusedKey, refusedNames } = said
+  const isOtherKey = refusedKey !== null
+  const keepsPosition = fix !== null && keepsPlace(question, known)
+  return { ...TAKEN, keepsUser, refusedKey, refusedNames: isOtherKey ? refusedNames : null, keepsPosition }
+}
+
+/** The names and the key that a packet announces. */
+function userOf({ payload }: Packet): (Names & Pick<NodeUser, 'publicKey'>) | null {
+  if (payload.kind === 'nodeinfo') return payload.user
+  if (payload.kind !== 'mapreport') return null
+  const { longName, shortName } = payload.report
+  return { longName, shortName, publicKey: null }
+}
+
+function placeOf({ payload }: Packet): Pick<PositionFix, 'latitude' | 'longitude' | 'precisionBits'> | null {
+  if (payload.kind === 'position') return payload.fix
+  if (payload.kind !== 'mapreport') return null
+  const { latitude, longitude, precisionBits } = payload.report
+  return latitude === null || longitude === null ? null : { latitude, longitude, precisionBits }
+}
+
+/** What is late is compared with what is known where it is stored: it is refused without a conflict. */
+const NOTHING_REFUSED = { keepsUser: false, refusedKey: null, refusedNames: null } as const
+
+/** How unproven names and an unproven key stand against those that are known. */
+function weighUser(
+  user: (Names & Pick<NodeUser, 'publicKey'>) | null,
+  { nodeNum, isHeard }: { readonly nodeNum: number; readonly isHeard: boolean },
+  known: Known | null,
+): Pick<Judgement, 'keepsUser' | 'refusedKey' | 'refusedNames'> {
+  if (user === null || known === null) return NOTHING_REFUSED
+  const { longName, shortName } = user
+  const refusedKey = refusable(user.publicKey, known)
+  if (refusedKey !== null) {
+    if (outranksKey({ isSigned: false, isHeard }, nodeNum, known)) return NOTHING_REFUSED
+    return { keepsUser: true, refusedKey, refusedNames: { longName, shortName } }
+  }
+  const isCertain = known.nameSigned || (known.nameHeard && !isHeard)
+  const differs = (said: string | null, before: string | null) => said !== null && said !== before
+  const isOther = differs(longName, known.longName) || differs(shortName, known.shortName)
+  return { keepsUser: isCertain, refusedKey: null, refusedNames: isCertain && isOther ? { longName, shortName } : null }
+}
+
+type Grade = { readonly isSigned: boolean; readonly isHeard: boolean }
+
+/**
+ * Whether another key replaces the known one. The first one stays, unless the other is better founded: heard by our own
+ * radio, or proven by a signature. A known key that our radio heard and that belongs to the number is not outranked by
+ * what a broker proves, because a key for a number can be searched for.
+ */
+function outranksKey({ isSigned, isHeard }: Grade, nodeNum: number, known: Known | null): boolean {
+  if (known === null || known.publicKey === null) return true
+  if (known.keyConfirmed) return false
+  const rank = (isSigned ? 2 : 0) + Number(isHeard)
+  if (known.keySigned) return rank > 2 + Number(known.keyHeard)
+  if (!known.keyHeard) return rank > 0
+  return rank > (fitsNodeNum(known.publicKey, nodeNum) ? 2 : 1)
+}
+
+/** Whether a position that nobody proved is left out. */
+function keepsPlace({ isHeard, receivedAt }: Question, known: Known | null): boolean {
+  if (known === null) return false
+  if (known.positionSigned) return true
+  return known.positionHeard && !isHeard && (known.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
+}
+
+/** Whether a node would have to be faster than any to be there by now. */
+function isAnotherPlace(
+  place: Pick<PositionFix, 'latitude' | 'longitude' | 'precisionBits'>,
+  { receivedAt }: Question,
+  known: Known | null,
+): boolean {
+  if (known === null || !isElsewhere(place, known)) return false
+  const hours = Math.max(0, receivedAt - (known.positionTime ?? 0)) / HOUR_MS
+  return distanceKm(place, known) > FASTEST * Math.max(hours, 1 / 60)
+}
+
+const RADIUS_KM = 6371
+
+/** Along the great circle. */
+function distanceKm(
+  a: { readonly latitude: number; readonly longitude: number },
+  b: { readonly latitude: number | null; readonly longitude: number | null },
+): number {
+  const [lat1, lat2] = [a.latitude, b.latitude ?? 0].map((degrees) => (degrees * Math.PI) / 180)
+  const dLon = ((a.longitude - (b.longitude ?? 0)) * Math.PI) / 180
+  const cosine = Math.sin(lat1 ?? 0) * Math.sin(lat2 ?? 0) + Math.cos(lat1 ?? 0) * Math.cos(lat2 ?? 0) * Math.cos(dLon)
+  return RADIUS_KM * Math.acos(Math.min(1, Math.max(-1, cosine)))
 }
 
 function announcedKey({ payload }: Packet): string | null {
   return payload.kind === 'nodeinfo' ? payload.user.publicKey : null
 }
 
-/** The announced key, when another one is known. */
-function refusable(user: NodeUser | null, known: Known | null): string | null {
-  const key = user?.publicKey ?? null
+/** The key, when another one is known. */
+function refusable(key: string | null, known: Known | null): string | null {
   return key !== null && known !== null && known.publicKey !== null && key !== known.publicKey ? key : null
 }
 
 /** A key that does not belong to the number, when the known one does; or one beside a key that has signed. */
-function isForgedKey(user: NodeUser, nodeNum: number, known: Known | null): boolean {
-  const key = refusable(user, known)
-  if (key === null || known === null || known.publicKey === null) return false
-  return fitsNodeNum(known.publicKey, nodeNum) ? !fitsNodeNum(key, nodeNum) || known.keySigned : false
-}
-
-/** `isCertain`: the key is known to be the sender's, so packets that do not match it are from somebody else. */
-type Proof = { readonly signature: Judgement['signature']; readonly key: string | null; readonly isCertain: boolean }
-
-/** Finds the key with which the packet is signed. On our own radio's connection, the radio's report is enough. */
-async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
-  const { known, checker, now } = court
-  if (isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn) {
-    return { signature: 'valid', key: announcedKey(packet), isCertain: true }
-  }
-  if (packet.signature === null) return { signature: null, key: null, isCertain: false }
-  const announced = announcedKey(packet)
-  // No sender makes an incomplete signature. Without this check it would pass as a packet of older firmware.
-  if (packet.signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null, isCertain: true }
-  const isPinned = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
-  const keys = isPinned ? [known.publicKey] : [announced, known?.publicKey ?? null, known?.previousPublicKey ?? null]
-  // A key that belongs to the number replaces one that does not.
-  const heir = isPinned && !isOwn && announced !== null && isHeir(announced, nodeNum, known) ? [announced] : []
-  const tried = [...new Set([...keys, ...heir])].filter((key) => key !== null)
-  if (tried.length === 0) return { signature: 'unchecked', key: null, isCertain: false }
-  const result = await checker.check(packet, tried, { source: source.name, now })
-  if (typeof result === 'string') {
-    return { signature: result, key: null, isCertain: result === 'invalid' && (isPinned || announced !== null) }
-  }
-  if (!isPinned && !isAccepted(result.key, nodeNum, known))
-    return { signature: 'unchecked', key: null, isCertain: false }
-  return { signature: 'valid', key: result.key, isCertain: true }
+function isForgedKey(key: string, nodeNum: number, known: Known | null): boolean {
+  if (known === null || known.publicKey === null || key === known.publicKey) return false
+  return known.keySigned || (fitsNodeNum(known.publicKey, nodeNum) && !fitsNodeNum(key, nodeNum))
 }
 
 /**
- * Whether a signing key may stand for the node. Anybody can create a key: it must be the first one known, or match the
- * number if the first one does not.
+ * `key`: the one with which the packet was signed; null: nothing is proven. `isAltered`: a radio on its way may have
+ * changed what the sender signed.
  */
-function isAccepted(key: string, nodeNum: number, known: Known | null): boolean {
-  const first = known?.previousPublicKey ?? known?.publicKey ?? null
-  if (first === null || key === first) return true
-  return fitsNodeNum(key, nodeNum) && !fitsNodeNum(first, nodeNum)
+type Proof = {
+  readonly signature: Judgement['signature']
+  readonly key: string | null
+  readonly isAltered?: boolean
+  /** It could not be verified now: it proves nothing, and contradicts nothing. */
+  readonly isUnverified?: boolean
 }
 
-function isHeir(key: string, nodeNum: number, known: Known): boolean {
-  return fitsNodeNum(key, nodeNum) && known.publicKey !== null && !fitsNodeNum(known.publicKey, nodeNum)
+/**
+ * Finds the key with which the packet is signed. As in firmware 2.8, only a key whose CRC-32 is the node's number proves
+ * anything, and only broadcasts are signed: a signature does not cover the recipient. Our own radio's report that it
+ * verified a packet replaces the verification, not these conditions.
+ */
+async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
+  const { known, checker, now } = court
+  const { port, signature } = packet
+  // No sender makes an incomplete signature, and firmware drops it.
+  if (signature !== null && signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null }
+  const isVerified = isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn
+  if (signature === null && !isVerified) return { signature: null, key: null }
+  const unchecked: Proof = { signature: 'unchecked', key: null }
+  if (packet.to !== BROADCAST || packet.pkiEncrypted || port === null) return unchecked
+  const announced = announcedKey(packet)
+  const keys = [announced, known?.publicKey, known?.previousPublicKey, known?.refusedPublicKey]
+  const fitting = [...new Set(keys)].filter((key) => typeof key === 'string').filter((key) => fitsNodeNum(key, nodeNum))
+  const [first] = fitting
+  if (first === undefined) return unchecked
+  if (isVerified && (announced === first || fitting.length === 1)) return { signature: 'valid', key: first }
+  if (signature === null) return unchecked
+  const result = await checker.check(packet, fitting, { source: source.name, now })
+  if (typeof result === 'object') return { signature: 'valid', key: result.key }
+  if (result === 'unchecked') return { ...unchecked, isUnverified: true }
+  // Only where the sender's key is certain, and the radio on the way changes nothing, a wrong signature is a forgery.
+  const isCertain = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
+  const isKnown = isCertain && fitting.includes(known.publicKey ?? '')
+  if (!isKnown) return unchecked
+  return ALTERED_PORTS.has(port) ? { ...unchecked, isAltered: true } : { signature: 'invalid', key: null }
 }
 
 /** State for judging the node's next event. */
 function learn(known: Known | null, question: Question, judgement: Judgement): Known | null {
-  const { nodeNum } = question
+  const { nodeNum, isHeard, receivedAt } = question
   if (judgement.fate === 'spoofed' || (question.isOwn && judgement.voice !== 'own')) return known
   const { user, fix } = saidBy(question)
   const isSigned = judgement.voice === 'signed'
@@ -462,18 +695,38 @@ function learn(known: Known | null, question: Question, judgement: Judgement): K
   const place = judgement.keepsPosition || judgement.fate !== 'taken' ? null : fix
   const key = judgement.provenKey ?? says?.publicKey ?? before.publicKey
   const isOtherKey = before.publicKey !== null && key !== before.publicKey
+  const isKeySaid = judgement.provenKey !== null || (says?.publicKey ?? null) !== null
+  const isNamed = (says?.longName ?? says?.shortName ?? null) !== null
   return {
     ...before,
     longName: says?.longName ?? before.longName,
     shortName: says?.shortName ?? before.shortName,
     publicKey: key,
     previousPublicKey: before.previousPublicKey ?? (isOtherKey ? before.publicKey : null),
+    refusedPublicKey: judgement.refusedKey ?? before.refusedPublicKey,
     latitude: place?.latitude ?? before.latitude,
     longitude: place?.longitude ?? before.longitude,
+    positionTime: place === null ? before.positionTime : Math.max(before.positionTime ?? 0, place.time ?? receivedAt),
+    telemetryTime: latest(before.telemetryTime, sentAt(question)),
+    lastHeardByRadio: isHeard ? latest(before.lastHeardByRadio, receivedAt) : before.lastHeardByRadio,
     keySigned: judgement.provenKey !== null || (before.keySigned && !isOtherKey),
-    nameSigned: before.nameSigned || (isSigned && (says?.longName ?? says?.shortName ?? null) !== null),
-    positionSigned: before.positionSigned || (isSigned && place !== null),
+    keyHeard: (isHeard && isKeySaid) || (before.keyHeard && !isOtherKey),
+    nameSigned: (before.nameSigned && !isOtherKey) || (isSigned && isNamed),
+    nameHeard: (before.nameHeard && !isOtherKey) || (isHeard && isNamed),
+    positionSigned: (before.positionSigned && !isOtherKey) || (isSigned && place !== null),
+    positionHeard: place === null ? before.positionHeard && !isOtherKey : isHeard,
   }
+}
+
+function latest(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b)
+}
+
+/** The time in a node's telemetry, by its own clock. */
+function sentAt(question: Question): number | null {
+  return question.kind === 'packet' && question.packet.payload.kind === 'telemetry'
+    ? question.packet.payload.time
+    : null
 }
 
 function saidBy(question: Question): Pick<NodeFacts, 'user' | 'fix'> {
@@ -492,8 +745,16 @@ const NOTHING_KNOWN = {
   previousPublicKey: null,
   latitude: null,
   longitude: null,
+  refusedPublicKey: null,
+  positionTime: null,
+  telemetryTime: null,
+  lastHeardByRadio: null,
   spoofClaim: null,
   keySigned: false,
+  keyHeard: false,
+  keyConfirmed: false,
   nameSigned: false,
+  nameHeard: false,
   positionSigned: false,
+  positionHeard: false,
 } as const

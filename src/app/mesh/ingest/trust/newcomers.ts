@@ -1,21 +1,34 @@
 import type { Heard } from '../heard.ts'
 import type { NodeRow } from '../node-row.ts'
 import { sql } from 'drizzle-orm'
-import { newcomers, nodes, sources } from '../../../../db/schema.ts'
+import { gateways, newcomers, nodes, sources } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import type { Plan } from '../plan.ts'
 import type { Source } from '../sources.ts'
+import { dayOf } from '../../nodes/evidence.ts'
 
 /** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */
 export const MOST_NEW_NODES = 6000
 /** The limit of all collectors together, which may have many sources. */
 const MOST_DELIVERED = 20_000
 
+/** A gateway is known if it delivered on so many days, and within this time. */
+const KNOWN_DAYS = 3
+const FORGOTTEN_DAYS = 30
+/** The room that the known gateways of a source share equally. The rest is for everybody, first come. */
+const RESERVED = MOST_NEW_NODES / 2
+/** Gateways remembered of each source. */
+const MOST_KNOWN_GATEWAYS = 400
+const MOST_NEW_GATEWAYS = 100
+
 /** Sources that have just reached their limit, once an hour each. */
 export type Crowd = { readonly source: string; readonly newNodes: number }
 
 const value = sql.placeholder
+
+const IS_KNOWN = sql`(g.days >= ${sql.raw(String(KNOWN_DAYS))}
+  and g.last_day > ${value('today')} - ${sql.raw(String(FORGOTTEN_DAYS))})`
 
 const queries = prepareOnce((db) => ({
   unknown: db
@@ -24,7 +37,7 @@ const queries = prepareOnce((db) => ({
     .where(sql`not exists (select 1 from ${nodes} where node_num = k.value)`)
     .prepare(),
   asked: db
-    .select({ source: sources.name, kind: sources.kind, asked: newcomers.asked })
+    .select({ source: sources.name, kind: sources.kind, asked: newcomers.asked, opened: newcomers.opened })
     .from(newcomers)
     .innerJoin(sources, sql`${sources.id} = ${newcomers.sourceId}`)
     .where(sql`${newcomers.hour} = ${value('hour')}`)
@@ -32,10 +45,54 @@ const queries = prepareOnce((db) => ({
   count: db
     .insert(newcomers)
     .select(
-      sql`select s.id, ${value('hour')}, k.value ->> 'asked', k.value ->> 'refused' from json_each(${value('counts')}) k
+      sql`select s.id, ${value('hour')}, k.value ->> 'asked', k.value ->> 'refused', k.value ->> 'opened' from json_each(${value('counts')}) k
         cross join sources s on s.name = k.value ->> 'source' where true
         on conflict (source_id) do update set asked = iif(hour = excluded.hour, asked, 0) + excluded.asked,
+          opened = iif(hour = excluded.hour, opened, 0) + excluded.opened,
           refused = refused + excluded.refused, hour = excluded.hour`,
+    )
+    .prepare(),
+  gateways: db
+    .select({
+      source: sql<string>`s.name`,
+      gateway: sql<number>`g.gateway`,
+      days: sql<number>`g.days`,
+      lastDay: sql<number>`g.last_day`,
+      taken: sql<number>`iif(g.hour = ${value('hour')}, g.taken, 0)`,
+    })
+    .from(
+      sql`json_each(${value('keys')}) k cross join sources s on s.name = k.value ->> 'source'
+        cross join gateways g on g.source_id = s.id and g.gateway = k.value ->> 'gateway'`,
+    )
+    .prepare(),
+  known: db
+    .select({ source: sql<string>`s.name`, n: sql<number>`count(*)` })
+    .from(
+      sql`json_each(${value('keys')}) k cross join sources s on s.name = k.value
+        cross join gateways g on g.source_id = s.id`,
+    )
+    .where(IS_KNOWN)
+    .groupBy(sql`s.id`)
+    .prepare(),
+  note: db
+    .insert(gateways)
+    .select(
+      sql`select null, s.id, k.value ->> 'gateway', 1, ${value('today')}, ${value('hour')}, k.value ->> 'taken'
+        from json_each(${value('met')}) k cross join sources s on s.name = k.value ->> 'source' where true
+        on conflict (source_id, gateway) do update set days = days + (last_day <> excluded.last_day),
+          last_day = excluded.last_day, taken = iif(hour = excluded.hour, taken, 0) + excluded.taken, hour = excluded.hour`,
+    )
+    .prepare(),
+  // Invented gateways of a day displace neither known ones nor those that came before them.
+  forget: db
+    .delete(gateways)
+    .where(
+      sql`id in (select id from (select id, is_known, row_number() over (partition by source_id, is_known
+        order by last_day >= ${value('today')} - ${sql.raw(String(KNOWN_DAYS * 2))} desc, days desc, id) as place
+        from (select g.id, g.source_id, g.days, g.last_day, ${IS_KNOWN} as is_known
+          from json_each(${value('keys')}) k cross join sources s on s.name = k.value
+          cross join gateways g on g.source_id = s.id))
+        where place > iif(is_known, ${sql.raw(String(MOST_KNOWN_GATEWAYS))}, ${sql.raw(String(MOST_NEW_GATEWAYS))}))`,
     )
     .prepare(),
   refused: db
@@ -47,7 +104,7 @@ const queries = prepareOnce((db) => ({
 }))
 
 type Nodes = Pick<Plan, 'late' | 'remembered' | 'heard'>
-type Count = { readonly source: string; asked: number; refused: number }
+type Count = { readonly source: string; asked: number; refused: number; opened: number }
 
 /** The nodes of a batch that are stored, and how they are counted. */
 export type Admission = {
@@ -59,8 +116,9 @@ export type Admission = {
 }
 
 /**
- * Leaves out nodes beyond the number that a source may add within an hour; our own radios always pass. Reports of such
- * a sender about itself are dropped, but its packets are stored. `now` in milliseconds.
+ * Leaves out nodes beyond the number that a source may add within an hour; our own radios always pass. Known gateways
+ * of a broker have room of their own. Reports of a refused sender about itself are dropped, but its packets are stored.
+ * `now` in milliseconds.
  */
 export async function admitNewcomers(
   store: Store,
@@ -69,54 +127,147 @@ export async function admitNewcomers(
   now: number,
 ): Promise<Admission> {
   const { late, remembered, heard } = plan
+  const prepared = queries(store)
+  const hour = Math.floor(now / HOUR_MS)
+  const today = dayOf(now)
+  const met = await readGateways(store, batch, hour)
   const firstSources = new Map(
     [...late, ...remembered, ...heard].map((row) => [row.nodeNum, row.source] as const).toReversed(),
   )
-  const all = { nodes: { late, remembered, heard }, count: [], crowds: [], newNodes: new Set<number>() }
-  if (firstSources.size === 0) return all
-  const prepared = queries(store)
-  const unknown = await prepared.unknown.all({ keys: JSON.stringify([...firstSources.keys()]) })
-  if (unknown.length === 0) return all
-  const hour = Math.floor(now / HOUR_MS)
-  const kinds = new Map(batch.map(({ source }) => [source.name, source.kind]))
-  const rooms = createRooms(await prepared.asked.all({ hour }), kinds)
-  const own = new Set(plan.localNodes.values())
+  const unknown =
+    firstSources.size === 0 ? [] : await prepared.unknown.all({ keys: JSON.stringify([...firstSources.keys()]) })
   const refused = new Set<number>()
-  for (const { nodeNum } of unknown) {
-    const source = firstSources.get(nodeNum)
-    if (source !== undefined && !own.has(nodeNum) && !rooms.take(source)) refused.add(nodeNum)
+  const rooms = unknown.length === 0 ? null : await openRooms(store, { batch, met, hour, today })
+  if (rooms !== null) {
+    const own = new Set(plan.localNodes.values())
+    const ways = new Map(batch.flatMap(({ source, event }) => wayOf(source, event)).toReversed())
+    for (const { nodeNum } of unknown) {
+      const source = firstSources.get(nodeNum)
+      if (source === undefined || own.has(nodeNum)) continue
+      if (!rooms.take(source, ways.get(`${nodeNum} ${source}`) ?? null)) refused.add(nodeNum)
+    }
   }
-  const counts = rooms.counts()
+  const counts = rooms?.counts() ?? []
   const admitted = ({ nodeNum }: NodeRow) => !refused.has(nodeNum)
   return {
-    nodes: { late: late.filter(admitted), remembered: remembered.filter(admitted), heard: heard.filter(admitted) },
-    count: counts.length === 0 ? [] : [bind(prepared.count, { hour, counts: JSON.stringify(counts) })],
-    crowds: rooms.crowds(),
+    nodes:
+      refused.size === 0
+        ? { late, remembered, heard }
+        : { late: late.filter(admitted), remembered: remembered.filter(admitted), heard: heard.filter(admitted) },
+    count: [
+      ...(counts.length === 0 ? [] : [bind(prepared.count, { hour, counts: JSON.stringify(counts) })]),
+      ...noteGateways(store, met, { hour, today }),
+    ],
+    crowds: rooms?.crowds() ?? [],
     newNodes: new Set(unknown.map(({ nodeNum }) => nodeNum).filter((nodeNum) => !refused.has(nodeNum))),
   }
 }
 
-type Asked = { readonly source: string; readonly kind: Source['kind']; readonly asked: number }
+/** The gateway of each sender's first packet from a source. */
+function wayOf(source: Source, event: Heard['event']): (readonly [string, number])[] {
+  const gateway = gatewayOf(event)
+  return event.type !== 'packet' || gateway === null ? [] : [[`${event.packet.from} ${source.name}`, gateway]]
+}
+
+function gatewayOf(event: Heard['event']): number | null {
+  return event.type === 'packet' ? (event.gateway ?? null) : null
+}
+
+/** A gateway of a batch. `before`: what is stored of it. `taken`: new nodes of this batch within its own share. */
+type Gateway = {
+  readonly source: string
+  readonly gateway: number
+  readonly before: { readonly days: number; readonly lastDay: number; readonly taken: number } | null
+  taken: number
+}
+
+async function readGateways(store: Store, batch: readonly Heard[], hour: number): Promise<Map<string, Gateway>> {
+  const keys = new Map<string, { source: string; gateway: number }>()
+  for (const { source, event } of batch) {
+    const gateway = gatewayOf(event)
+    if (gateway !== null) keys.set(`${gateway} ${source.name}`, { source: source.name, gateway })
+  }
+  if (keys.size === 0) return new Map()
+  const stored = await queries(store).gateways.all({ hour, keys: JSON.stringify([...keys.values()]) })
+  const known = new Map(stored.map((row) => [`${row.gateway} ${row.source}`, row]))
+  return new Map([...keys].map(([key, each]) => [key, { ...each, before: known.get(key) ?? null, taken: 0 }]))
+}
+
+/** Once a day for each gateway, and when it brought new nodes. */
+function noteGateways(
+  store: Store,
+  all: ReadonlyMap<string, Gateway>,
+  { hour, today }: { readonly hour: number; readonly today: number },
+): Statement[] {
+  const changed = [...all.values()].filter(({ before, taken }) => taken > 0 || before?.lastDay !== today)
+  if (changed.length === 0) return []
+  const { note, forget } = queries(store)
+  const met = changed.map(({ source, gateway, taken }) => ({ source, gateway, taken }))
+  const grown = new Set(changed.filter(({ before }) => before === null).map(({ source }) => source))
+  return [
+    bind(note, { hour, today, met: JSON.stringify(met) }),
+    ...(grown.size === 0 ? [] : [bind(forget, { today, keys: JSON.stringify([...grown]) })]),
+  ]
+}
+
+type Asked = { readonly source: string; readonly kind: Source['kind']; readonly asked: number; readonly opened: number }
+type Opening = {
+  readonly batch: readonly Heard[]
+  readonly met: ReadonlyMap<string, Gateway>
+  readonly hour: number
+  readonly today: number
+}
 
 /** The remaining allowances of this hour. */
-function createRooms(before: readonly Asked[], kinds: ReadonlyMap<string, Source['kind']>) {
-  const known = new Map(before.map(({ source, asked }) => [source, asked]))
+async function openRooms(store: Store, { batch, met, hour, today }: Opening) {
+  const prepared = queries(store)
+  const kinds = new Map(batch.map(({ source }) => [source.name, source.kind]))
+  const before: Asked[] = await prepared.asked.all({ hour })
+  const behind = new Set([...met.values()].map(({ source }) => source))
+  const known = behind.size === 0 ? [] : await prepared.known.all({ today, keys: JSON.stringify([...behind]) })
+  return createRooms(before, kinds, { met, today, known: new Map(known.map(({ source, n }) => [source, n])) })
+}
+
+/** `known`: the number of known gateways of each source. */
+type Gateways = Pick<Opening, 'met' | 'today'> & { readonly known: ReadonlyMap<string, number> }
+
+function createRooms(
+  before: readonly Asked[],
+  kinds: ReadonlyMap<string, Source['kind']>,
+  { met, today, known }: Gateways,
+) {
+  const opened = new Map(before.map((each) => [each.source, each.opened]))
+  const asked = new Map(before.map((each) => [each.source, each.asked]))
   const counts = new Map<string, Count>()
   const crowds: Crowd[] = []
   let delivered = before
     .filter(({ kind }) => kind === 'ingest')
     .reduce((sum, { asked }) => sum + Math.min(asked, MOST_NEW_NODES), 0)
+  const takeOwnShare = (source: string, gateway: number | null): boolean => {
+    const way = gateway === null ? undefined : met.get(`${gateway} ${source}`)
+    if (way === undefined || way.before === null) return false
+    const { days, lastDay, taken } = way.before
+    const isGatewayKnown = days >= KNOWN_DAYS && lastDay > today - FORGOTTEN_DAYS
+    const share = Math.floor(RESERVED / Math.max(1, known.get(source) ?? 0))
+    if (!isGatewayKnown || taken + way.taken >= share) return false
+    way.taken++
+    return true
+  }
   return {
-    take(source: string): boolean {
-      const count = counts.get(source) ?? { source, asked: 0, refused: 0 }
+    take(source: string, gateway: number | null): boolean {
+      const count = counts.get(source) ?? { source, asked: 0, refused: 0, opened: 0 }
       counts.set(source, count)
-      const asked = (known.get(source) ?? 0) + ++count.asked
+      count.asked++
       const isDelivered = kinds.get(source) === 'ingest'
-      const isTaken = asked <= MOST_NEW_NODES && !(isDelivered && delivered >= MOST_DELIVERED)
+      const isFull = isDelivered && delivered >= MOST_DELIVERED
+      const open = MOST_NEW_NODES - ((known.get(source) ?? 0) > 0 ? RESERVED : 0)
+      const isOfShare = !isFull && takeOwnShare(source, gateway)
+      const place = isOfShare ? 0 : (opened.get(source) ?? 0) + ++count.opened
+      const isTaken = isOfShare || (place <= open && !isFull)
       if (isTaken && isDelivered) delivered++
       if (!isTaken) count.refused++
-      if (asked === MOST_NEW_NODES + 1 || (isTaken && isDelivered && delivered === MOST_DELIVERED)) {
-        crowds.push({ source, newNodes: asked })
+      if (place === open + 1 || (isTaken && isDelivered && delivered === MOST_DELIVERED)) {
+        crowds.push({ source, newNodes: (asked.get(source) ?? 0) + count.asked })
       }
       return isTaken
     },

@@ -8,6 +8,8 @@ import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 /** The sources that speak for our own radios. */
 export type OwnRadios = {
   isOwn(nodeNum: number): boolean
+  /** Only collectors call the node their radio, beside radios of this process. */
+  isOnlyDelivered(nodeNum: number): boolean
   /** Whether this source's report about the node comes from the node's own connection. */
   speaksFor(source: string, nodeNum: number): boolean
 }
@@ -18,11 +20,17 @@ export type OwnRadios = {
  */
 export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): OwnRadios {
   const speakers = new Map<number, Source[]>()
+  let hasEars = false
   for (const { kind, name, localNodeNum } of sources) {
+    hasEars ||= hasRadios && isOwnKind(kind)
     if (localNodeNum !== null) speakers.set(localNodeNum, [...(speakers.get(localNodeNum) ?? []), { kind, name }])
   }
   return {
     isOwn: (nodeNum) => speakers.has(nodeNum),
+    isOnlyDelivered(nodeNum) {
+      const all = speakers.get(nodeNum) ?? []
+      return hasEars && all.length > 0 && !all.some(({ kind }) => isOwnKind(kind))
+    },
     speaksFor(name, nodeNum) {
       const all = speakers.get(nodeNum) ?? []
       const direct = hasRadios ? all.filter(({ kind }) => isOwnKind(kind)) : []
@@ -79,7 +87,10 @@ function isOtherUser(
 const REST_DEGREES = 0.001
 
 /** A radio broadcasts its position rounded to a cell, but reports the exact one to us. */
-function isElsewhere({ latitude, longitude, precisionBits }: PositionFix, told: Told | null): boolean {
+export function isElsewhere(
+  { latitude, longitude, precisionBits }: Pick<PositionFix, 'latitude' | 'longitude' | 'precisionBits'>,
+  told: Pick<Told, 'latitude' | 'longitude'> | null,
+): boolean {
   if (told === null || told.latitude === null || told.longitude === null) return true
   const cell = precisionBits === null ? 0 : 2 ** (32 - precisionBits) * 1e-7
   const most = Math.min(cell, 180) + REST_DEGREES

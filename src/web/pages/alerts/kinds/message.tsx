@@ -7,7 +7,7 @@ import { useLoad } from '../../../state/load.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import { t } from '../../../strings.ts'
 import type { RuleOf } from '../rule.ts'
-import { split } from './fields.tsx'
+import { shownName, split } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'message'>
@@ -16,11 +16,26 @@ export const message: KindView<Rule> = {
   name: alertTexts.kinds.message,
   isEvent: true,
   fresh: (common) => ({ kind: 'message', ...common, direct: true, channels: 'all' }),
-  sentence: ({ match }) => `Tell me when somebody says ${match?.words.join(' or ') ?? 'anything'}`,
+  sentence: (rule) =>
+    `Tell me when ${sender(rule)} says ${rule.match?.words.join(' or ') ?? 'anything'} ${where(rule)}`,
   Fields,
 }
 
+function sender({ from }: Rule): string {
+  return from === null || from === undefined ? 'somebody' : from.map(shownName).join(' or ')
+}
+
+/** Where messages match. */
+function where({ channels = 'all', direct = true }: Rule): string {
+  const onChannels =
+    channels === 'all' ? 'on any channel' : `on channel ${channels.toSorted((a, b) => a - b).join(' or ')}`
+  const privately = 'in a direct message to one of my radios'
+  if (!direct) return onChannels
+  return channels.length === 0 ? privately : `${onChannels} or ${privately}`
+}
+
 function Fields({ rule, set }: FieldsProps<Rule>) {
+  const areAll = (rule.channels ?? 'all') === 'all'
   const chosen = rule.channels === 'all' || rule.channels === undefined ? [] : rule.channels
   return (
     <>
@@ -36,20 +51,28 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
       <Switch checked={rule.direct ?? true} onChange={(direct) => set({ direct })}>
         {alertTexts.direct}
       </Switch>
-      <Channels chosen={chosen} set={(channels) => set({ channels: channels.length === 0 ? 'all' : channels })} />
+      <Switch checked={areAll} onChange={(all) => set({ channels: all ? 'all' : [] })}>
+        {alertTexts.allChannels}
+      </Switch>
+      <Channels
+        chosen={chosen}
+        hint={areAll ? alertTexts.allChannelsHint : alertTexts.channelsHint}
+        set={(channels) => set({ channels })}
+      />
     </>
   )
 }
 
 /** The channels that are on, and those of the rule. */
-function Channels({ chosen, set }: { chosen: readonly number[]; set(channels: number[]): void }) {
+function Channels(props: { chosen: readonly number[]; hint: string; set(channels: number[]): void }) {
+  const { chosen, hint, set } = props
   const { data, error } = useLoad(() => ask(api.channels.$get()), [])
   const known = data.value?.channels ?? []
   const names = new Map(known.map(({ index, name }) => [index, name || t.messages.channel(index)]))
   const on = known.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
   const offered = [...new Set([...on, ...chosen])].toSorted((a, b) => a - b)
   return (
-    <Group legend={alertTexts.channels} hint={alertTexts.channelsHint}>
+    <Group legend={alertTexts.channels} hint={hint}>
       <Failure error={error.value} />
       {offered.map((index) => (
         <label class="check" key={index}>

@@ -1,4 +1,5 @@
-import { SILENT_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
+import { HEARD_BY, SILENT_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
+import { Select } from '../../../parts/form/field.tsx'
 import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
@@ -10,7 +11,8 @@ type Rule = RuleOf<'node_silent'>
 export const nodeSilent: KindView<Rule> = {
   name: alertTexts.kinds.node_silent,
   fresh: (common) => ({ kind: 'node_silent', ...common, nodes: { kind: 'favorites' }, afterMinutes: 120 }),
-  sentence: ({ nodes, afterMinutes }) => `Tell me when ${who(nodes)} was not heard for ${duration(afterMinutes * 60)}`,
+  sentence: ({ nodes, afterMinutes, heardBy }) =>
+    `Tell me when ${who(nodes)} was not heard ${heardBy === 'radios' ? 'by radio ' : ''}for ${duration(afterMinutes * 60)}`,
   Fields,
 }
 
@@ -23,6 +25,12 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
         value={rule.afterMinutes}
         {...SILENT_MINUTES}
         set={(afterMinutes) => set({ afterMinutes })}
+      />
+      <Select
+        label={alertTexts.heardBy}
+        value={rule.heardBy ?? 'any'}
+        options={HEARD_BY.map((way) => [way, alertTexts.heardByWays[way]] as const)}
+        onChange={(heardBy) => set({ heardBy })}
       />
     </>
   )

@@ -1,9 +1,9 @@
 import type { Map as LeafletMap } from 'leaflet'
 import type { Node } from '../../../state/mesh.ts'
-import { createCrowd } from './crowd.ts'
+import { createCrowd } from '../../../parts/map/crowd.ts'
 import { ageOf } from '../filter.ts'
 import type { Lines } from './lines.ts'
-import { createNames, type Named } from '../names.ts'
+import { createNames, type Named } from './names.ts'
 import { type Dots, RELAYS } from './nodes.ts'
 import type { Waypoints } from './waypoints.ts'
 

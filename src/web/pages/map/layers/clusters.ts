@@ -1,4 +1,4 @@
-import type { Place } from './sheet.ts'
+import type { Place } from '../../../parts/map/sheet.ts'
 
 /** Dots closer together than this many pixels are joined. */
 export const CLUSTER_PX = 36

@@ -8,12 +8,12 @@ import {
   type Point,
   point,
 } from 'leaflet'
-import type { Palette, Token } from './colour.ts'
-import { type Crowd, remPx, textWidth } from './crowd.ts'
-import type { Frame, Place } from './sheet.ts'
+import type { Palette, Token } from '../../../parts/map/colour.ts'
+import { type Crowd, remPx, textWidth } from '../../../parts/map/crowd.ts'
+import type { Frame, Place } from '../../../parts/map/sheet.ts'
 import type { Dots } from './nodes.ts'
-import { decibels, SIGNAL_COLOURS, signalOf } from '../../nodes/snr.ts'
-import type { Way } from '../../topology/traceroute.ts'
+import { decibels, SIGNAL_COLOURS, signalOf } from '../../../parts/mesh/snr.ts'
+import type { Way } from '../../../parts/mesh/traceroute.ts'
 
 export type Link = {
   readonly nodeNum: number

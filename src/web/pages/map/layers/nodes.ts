@@ -10,9 +10,9 @@ import {
 import { type Node, precisionMeters } from '../../../state/mesh.ts'
 import { ageOf } from '../filter.ts'
 import { besideOf, groupNear } from './clusters.ts'
-import type { Palette } from './colour.ts'
-import { enlargement } from './crowd.ts'
-import type { Frame, Place } from './sheet.ts'
+import type { Palette } from '../../../parts/map/colour.ts'
+import { enlargement } from '../../../parts/map/crowd.ts'
+import type { Frame, Place } from '../../../parts/map/sheet.ts'
 
 /** What is drawn of the nodes, and how. */
 export type NodeLook = {

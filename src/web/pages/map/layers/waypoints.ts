@@ -1,5 +1,5 @@
 import { divIcon, latLng, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
-import { type Crowd, enlargement } from './crowd.ts'
+import { type Crowd, enlargement } from '../../../parts/map/crowd.ts'
 import type { Tip } from './tip.ts'
 import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
 

@@ -1,0 +1,117 @@
+import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
+import type { AlertTold } from '../../shared/alerts/destination-kinds.ts'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { cleanText } from './names.ts'
+
+/** An alert as a message shows it. */
+export type ToldAlert = {
+  readonly id: number
+  readonly what: string
+  readonly nodeNum: number | null
+  readonly startedAt: number
+  readonly firedAt: number | null
+  readonly resolvedAt: number | null
+}
+
+/** The contents of a message, before it takes the form of a service. */
+export type ToldMessage = {
+  /** The same at each attempt. */
+  readonly uid: string
+  readonly told: AlertTold
+  readonly at: number
+  readonly title: string
+  readonly text: string
+  /** The address of the page; null: PUBLIC_URL is not set. */
+  readonly url: string | null
+  /** A path of this site. */
+  readonly path: string
+  readonly rule: { readonly id: number; readonly name: string; readonly kind: AlertKind } | null
+  /** At most `MOST_LISTED`. */
+  readonly alerts: readonly ToldAlert[]
+  readonly total: number
+}
+
+export const MOST_LISTED = 50
+const LINES = 15
+
+type About = Pick<ToldMessage, 'uid' | 'told' | 'at'> & { readonly publicUrl: string | null }
+
+/** What a rule found, as a sentence. */
+export function tellAlerts(
+  about: About,
+  rule: NonNullable<ToldMessage['rule']>,
+  alerts: readonly ToldAlert[],
+  total: number,
+): ToldMessage {
+  const { told, publicUrl } = about
+  const name = cleanText(rule.name, 80)
+  const title = told === 'resolved' ? `Over: ${name}` : told === 'repeated' ? `Still: ${name}` : name
+  const [first] = alerts
+  const lines = alerts.slice(0, LINES).map(({ what }) => `• ${what}`)
+  const more = total > lines.length ? [`… and ${total - lines.length} more`] : []
+  const heading = kindOf(rule.kind).heading?.(total, told === 'resolved') ?? `${total} alerts:`
+  const text = total === 1 && first !== undefined ? first.what : [heading, ...lines, ...more].join('\n')
+  const path = total === 1 && typeof first?.nodeNum === 'number' ? `/nodes/${formatNodeId(first.nodeNum)}` : '/alerts'
+  return {
+    uid: about.uid,
+    told,
+    at: about.at,
+    title,
+    text: told === 'resolved' && total === 1 ? `No longer: ${text}` : text,
+    url: publicUrl === null ? null : publicUrl + path,
+    path,
+    rule,
+    alerts: alerts.slice(0, MOST_LISTED),
+    total,
+  }
+}
+
+/** A message without an alert. */
+export function tellPlain(
+  { uid, told, at, publicUrl }: About,
+  title: string,
+  text: string,
+  path = '/alerts',
+): ToldMessage {
+  const url = publicUrl === null ? null : publicUrl + path
+  return { uid, told, at, title, text, url, path, rule: null, alerts: [], total: 0 }
+}
+
+/** What *Test* sends to a destination. */
+export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage {
+  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
+}
+
+/** A text in which mentions are made harmless. */
+export function withoutMentions(text: string): string {
+  return text.replaceAll(/@(?=everyone|here|room|channel|all\b|[!&]?\d)|(?<![\p{L}\p{N}_.])@(?=[\p{L}_])/giu, '@\u200b')
+}
+
+/** The length of a text as a service counts it. */
+export type Measure = (text: string) => number
+export const inUtf16: Measure = ({ length }) => length
+export const inCodePoints: Measure = (text) => Array.from(text).length
+const utf8 = new TextEncoder()
+export const inUtf8: Measure = (text) => utf8.encode(text).length
+
+const CUT = '… (shortened)'
+
+/** As much of a text as a service accepts, without half a character; a cut text ends with an ellipsis. */
+export function fit(text: string, most: number, measure: Measure): string {
+  if (measure(text) <= most) return text
+  let room = most - measure(CUT)
+  let end = 0
+  for (const letter of text) {
+    room -= measure(letter)
+    if (room < 0) break
+    end += letter.length
+  }
+  return text.slice(0, end) + CUT
+}
+
+/** The text and the address of the page, up to the length that a service accepts. */
+export function bodyText({ text, url }: Pick<ToldMessage, 'text' | 'url'>, most: number, measure: Measure): string {
+  const tail = url === null ? '' : `\n${url}`
+  return fit(withoutMentions(text), most - measure(tail), measure) + tail
+}

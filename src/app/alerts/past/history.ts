@@ -1,0 +1,70 @@
+import { and, asc, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm'
+import { auditLog, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
+import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
+import type { Store } from '../../../db/store.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import type { SignedInCtx } from '../../context.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
+import type { HeardAt } from './gaps.ts'
+
+/** Rows that are read before other work gets its turn. */
+const SLICE = 5000
+const MOST_POINTS = 20_000
+
+/** Stored receptions of nodes since a time, oldest first; `radios`: those off the air only. */
+export async function readHeard(
+  { db }: Store,
+  since: number,
+  by: (typeof HEARD_BY)[number] = 'any',
+): Promise<HeardAt[]> {
+  const isByEar = by === 'radios' ? and(eq(packets.viaMqtt, false), isNull(packets.gateway)) : undefined
+  const all: HeardAt[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const rows = await db
+      .select({ id: packets.id, from: packets.fromNodeNum, t: packets.t, replayed: packets.replayed })
+      .from(packets)
+      .where(and(lt(packets.id, before), isByEar))
+      .orderBy(desc(packets.id))
+      .limit(SLICE)
+      .all()
+    for (const { from, t, replayed } of rows) if (!replayed && t >= since) all.push({ from, t })
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < SLICE || last.t < since) return all.toSorted((a, b) => a.t - b.t)
+    before = last.id
+    await nextTurn()
+  }
+}
+
+type Reader = Pick<SignedInCtx, 'store' | 'viewer'>
+
+/** Measurements of one node since a time, oldest first: those that the viewer may see. */
+export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: number, metric: string, since: number) {
+  const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
+  const rows = await db
+    .select({ t: telemetry.t, v: telemetry.v, channel: telemetry.channel })
+    .from(telemetry)
+    .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
+    .orderBy(asc(telemetry.t))
+    .limit(MOST_POINTS)
+    .all()
+  return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
+}
+
+/** Positions of one node, as `readMeasured`. */
+export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: number, since: number) {
+  const { t, latitude, longitude, channel } = positions
+  const rows = await db
+    .select({ t, latitude, longitude, channel })
+    .from(positions)
+    .where(and(eq(positions.nodeId, nodeId), gte(t, since)))
+    .orderBy(asc(t))
+    .limit(MOST_POINTS)
+    .all()
+  return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
+}
+
+/** The time from which backups count: the first entry of the log, if that is later. */
+export async function readPast({ db }: Store, since: number): Promise<number> {
+  const first = await db.select({ at: auditLog.timestamp }).from(auditLog).orderBy(asc(auditLog.id)).limit(1).get()
+  return Math.max(since, first?.at ?? since)
+}

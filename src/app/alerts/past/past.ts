@@ -1,0 +1,63 @@
+import { nextTurn } from '../../http/limits/next-turn.ts'
+import { seesNodes } from '../../sharing/visible.ts'
+import type { SignedInCtx } from '../../context.ts'
+import { readKnownNodes, readWorld } from '../read-world.ts'
+import { type Watched, watcher } from '../watched.ts'
+import type { World, WorldNeeds, WorldNode } from '../world.ts'
+
+export type Range = { readonly from: number; readonly to: number }
+
+/** When a rule would have fired. `resolvedAt` null: it would still fire, or it is a single event. */
+export type Fire = {
+  readonly at: number
+  readonly resolvedAt: number | null
+  readonly nodeNum: number | null
+  readonly what: string
+}
+
+/** `note`: limits of the stored history. */
+export type Past = { readonly fires: readonly Fire[]; readonly note: string | null }
+
+/** The nodes that are not hidden from the viewer. */
+export async function readNodes({
+  store,
+  viewer: { view },
+}: Pick<SignedInCtx, 'store' | 'viewer'>): Promise<readonly WorldNode[]> {
+  const all = (await readKnownNodes(store, goOn)) ?? []
+  return all.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
+}
+
+/** Looks at the past of each watched node. */
+export async function lookAtNodes(
+  ctx: SignedInCtx,
+  watched: Watched,
+  find: (node: WorldNode) => Promise<Fire[]>,
+): Promise<Past> {
+  const fires: Fire[] = []
+  for (const node of (await readNodes(ctx)).filter(watcher(watched))) {
+    fires.push(...(await find(node)))
+    await nextTurn()
+  }
+  return { fires, note: null }
+}
+
+type Present = { readonly since: number; readonly nodeNum: number | null; readonly what: string }
+
+/** What holds at this moment, for kinds whose history is not stored. */
+export async function lookAtPresent(
+  { store, radio, viewer: { view } }: SignedInCtx,
+  { from, to }: Range,
+  needs: WorldNeeds,
+  find: (world: World) => readonly Present[],
+): Promise<Past['fires']> {
+  const read = await readWorld({ store, radio, now: to, startedAt: null }, [needs], goOn)
+  if (read === null) throw new Error('reading was cut off')
+  const { world } = read
+  const seen = { ...world, nodes: world.nodes.filter(({ nodeNum }) => seesNodes(view, [nodeNum])) }
+  return find(seen).map(({ since, nodeNum, what }) => ({ at: Math.max(since, from), resolvedAt: null, nodeNum, what }))
+}
+
+async function goOn(): Promise<boolean> {
+  await nextTurn()
+  return true
+}

@@ -1,0 +1,62 @@
+import * as z from 'zod'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
+import { DAY_MS } from '../../shared/time.ts'
+import type { SignedInCtx } from '../context.ts'
+import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { TOGETHER_MS } from './occur.ts'
+import type { AlertRule } from './rules/rule.ts'
+import { demandSight } from './rules/rules.ts'
+
+const DAYS = 7
+const MOST_SHOWN = 200
+
+const fireSchema = z.object({
+  at: timeField,
+  resolvedAt: timeField.nullable().describe('null: it would still fire, or it is a single event'),
+  nodeNum: nodeNumField.nullable(),
+  nodeId: nodeIdField.nullable(),
+  what: z.string(),
+})
+
+export const previewSchema = z
+  .object({
+    from: timeField,
+    to: timeField,
+    fires: z.array(fireSchema).max(MOST_SHOWN).describe('Newest first'),
+    total: z.int().describe('How often it would have fired'),
+    messages: z.int().describe('Number of messages, not counting those that report the end'),
+    note: z.string().nullable().describe('Limits of the stored history'),
+  })
+  .meta({ id: 'AlertPreview', description: 'What a rule would have done' })
+
+/** Runs a rule over stored history, with the permissions of the viewer. Throws `forbidden`, `admin_required`. */
+export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infer<typeof previewSchema>> {
+  demandSight(ctx, rule.kind)
+  const to = ctx.now()
+  const from = to - DAYS * DAY_MS
+  const { fires, note } = await kindOf(rule.kind).preview(ctx, rule, { from, to })
+  const sorted = fires.toSorted((a, b) => b.at - a.at)
+  return {
+    from,
+    to,
+    fires: sorted.slice(0, MOST_SHOWN).map(({ at, resolvedAt, nodeNum, what }) => {
+      return { at, resolvedAt, nodeNum, nodeId: nodeNum === null ? null : formatNodeId(nodeNum), what }
+    }),
+    total: fires.length,
+    messages: countTogether(sorted.map(({ at }) => at)),
+    note,
+  }
+}
+
+/** Times within a minute of the first of them count once. Newest first. */
+function countTogether(times: readonly number[]): number {
+  let count = 0
+  let first = Number.NEGATIVE_INFINITY
+  for (const at of times.toReversed()) {
+    if (at - first < TOGETHER_MS) continue
+    count++
+    first = at
+  }
+  return count
+}

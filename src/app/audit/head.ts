@@ -1,0 +1,47 @@
+import { sql } from 'drizzle-orm'
+import type { Store } from '../../db/store.ts'
+import type { Ports } from '../context.ts'
+import { audit, SYSTEM } from './audit.ts'
+import { readChain } from './chain.ts'
+import { verifyChain } from './verify.ts'
+
+/** What refuses changes of the log and of its chain; see the migrations. */
+const TRIGGERS = [
+  'audit_chain_begins_empty',
+  'audit_chain_grows',
+  'audit_chain_stays',
+  'audit_log_counts_up',
+  'audit_log_no_delete',
+  'audit_log_no_replace',
+  'audit_log_no_update',
+]
+/** The last entries, which are checked at each start: some milliseconds. `audit verify` checks all. */
+const HEAD = 500
+
+/** What is wrong with the end of the log or its protection; null: nothing. */
+export async function findHeadDamage(store: Store): Promise<string | null> {
+  const found = await store.db.all<{ name: string }>(
+    sql`select name from sqlite_master where type = 'trigger' and tbl_name in ('audit_log', 'audit_chain')`,
+  )
+  const names = new Set(found.map(({ name }) => name))
+  const missing = TRIGGERS.filter((name) => !names.has(name))
+  if (missing.length > 0) return `the triggers ${missing.join(', ')} are missing, so entries could be changed`
+  const { trimmedId, sealedId } = await readChain(store)
+  const { broken } = await verifyChain(store, { after: Math.max(trimmedId, sealedId - HEAD), limit: 2 * HEAD })
+  return broken === null ? null : `entry ${broken.id} is ${broken.reason.replace('_', ' ')}`
+}
+
+/**
+ * Checks the end of the log at a start. The service starts in any case; damage is logged, and recorded once, so that
+ * administrators see it in the log itself.
+ */
+export async function checkAuditHead(ports: Pick<Ports, 'store' | 'log' | 'now'>): Promise<void> {
+  const { store, log } = ports
+  const damage = await findHeadDamage(store)
+  if (damage === null) return
+  log.error(`THE AUDIT LOG IS DAMAGED: ${damage}; run "audit verify", and compare it with a backup or an export`)
+  const details = { damage }
+  const isKnown = sql`exists (select 1 from audit_log where action = 'audit_damaged' and details = ${JSON.stringify(details)})`
+  const context = { ...ports, ip: null, requestId: null, viewer: null }
+  await store.atomic([audit(context, 'audit_damaged', details, { actor: SYSTEM, onlyIf: sql`not ${isKnown}` })])
+}

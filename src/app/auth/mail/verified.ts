@@ -1,0 +1,63 @@
+import { and, eq, gt, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
+import { invitations, mailLinks, users, verifiedEmails } from '../../../db/schema.ts'
+import type { Statement, Store } from '../../../db/store.ts'
+import { DAY_MS } from '../../../shared/time.ts'
+
+/** For this long, letters about security go to the previous address too: an intruder may have changed it. */
+const PREVIOUS_MS = DAY_MS
+
+/** Whether the row of `users` in a query is a local user who proved to read the e-mails to the present address. */
+export const isEmailVerified = sql<number>`("users"."auth_provider" = 'local' and exists (select 1 from "verified_emails"
+  where "verified_emails"."user_id" = "users"."id" and "verified_emails"."ended_at" is null
+  and "verified_emails"."email" = "users"."email"))`
+
+/**
+ * For an atomic step that changes the address of a user, after the change: the previous one no longer counts as
+ * verified, and links sent to it are dead.
+ */
+export function forgetPreviousEmail(
+  { db }: Pick<Store, 'db'>,
+  userId: number,
+  now: number,
+): [Statement, ...Statement[]] {
+  const present = sql`(select ${users.email} from ${users} where ${eq(users.id, userId)})`
+  return [
+    db
+      .update(verifiedEmails)
+      .set({ endedAt: now })
+      .where(and(eq(verifiedEmails.userId, userId), isNull(verifiedEmails.endedAt), sql`email is not ${present}`)),
+    db.delete(mailLinks).where(and(eq(mailLinks.userId, userId), sql`email is not ${present}`)),
+    db
+      .delete(invitations)
+      .where(and(eq(invitations.userId, userId), isNotNull(invitations.email), sql`email is not ${present}`)),
+  ]
+}
+
+/** The statement that marks the present address of a user as verified, if `onlyIf` is true. */
+export function verifyEmail(
+  { db }: Pick<Store, 'db'>,
+  { userId, email, now }: { readonly userId: number; readonly email: string; readonly now: number },
+  onlyIf: SQL | undefined,
+): Statement {
+  const isTheirs = and(eq(users.id, userId), eq(users.email, email), eq(users.authProvider, 'local'))
+  const known = and(eq(verifiedEmails.userId, userId), isNull(verifiedEmails.endedAt))
+  return db.insert(verifiedEmails).select(
+    sql`select null, ${userId}, ${email}, ${now}, null where ${onlyIf}
+      and exists (select 1 from ${users} where ${isTheirs} and ${users.isActive} = 1)
+      and not exists (select 1 from ${verifiedEmails} where ${known})`,
+  )
+}
+
+/** Where letters about security of an account go: its verified address, and one that was replaced a short time ago. */
+export async function addressesToTell({ db }: Store, userId: number, now: number): Promise<string[]> {
+  const recent = and(gt(verifiedEmails.endedAt, now - PREVIOUS_MS))
+  const present = and(isNull(verifiedEmails.endedAt), eq(verifiedEmails.email, users.email))
+  const rows = await db
+    .selectDistinct({ email: verifiedEmails.email })
+    .from(verifiedEmails)
+    .innerJoin(users, eq(users.id, verifiedEmails.userId))
+    .where(and(eq(verifiedEmails.userId, userId), eq(users.authProvider, 'local'), or(present, recent)))
+    .limit(4)
+    .all()
+  return rows.map(({ email }) => email)
+}

@@ -1,0 +1,51 @@
+import { sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { channelHearings } from '../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+
+/** When a node was heard on a channel, in milliseconds, by a packet that anonymous callers may know of. */
+export type Hearing = {
+  readonly nodeNum: number
+  readonly channel: number
+  readonly heardAt: number
+  readonly hopsAway: number | null
+  readonly viaMqtt: boolean
+}
+
+const VALUES = {
+  nodeId: sql`n.id`,
+  channel: field('channel'),
+  firstHeard: field('heardAt'),
+  lastHeard: field('heardAt'),
+  hopsAway: field('hopsAway'),
+  viaMqtt: field('viaMqtt'),
+} satisfies Record<keyof typeof channelHearings.$inferSelect, SQL>
+
+const IS_LATER = sql.raw('excluded.last_heard >= last_heard')
+
+const queries = prepareOnce((db) => ({
+  hearings: prepareJsonInsert(db, channelHearings, {
+    values: VALUES,
+    from: sql`cross join nodes n on n.node_num = ${field('nodeNum')}`,
+    onConflict: sql`on conflict (node_id, channel) do update set
+      hops_away = iif(${IS_LATER}, excluded.hops_away, hops_away),
+      via_mqtt = iif(${IS_LATER}, excluded.via_mqtt, via_mqtt),
+      first_heard = min(first_heard, excluded.first_heard), last_heard = max(last_heard, excluded.last_heard)`,
+  }),
+}))
+
+/** Statements that record hearings; the nodes exist already, or are created earlier in the same step. */
+export function writeHearings(store: Store, rows: readonly Hearing[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).hearings(latestOf(rows))]
+}
+
+/** One row for each node and channel would lose the first time, so the first one stays, too. */
+function latestOf(rows: readonly Hearing[]): Hearing[] {
+  const kept = new Map<string, readonly [first: Hearing, last: Hearing]>()
+  for (const row of rows) {
+    const key = `${row.nodeNum} ${row.channel}`
+    const [first, last] = kept.get(key) ?? [row, row]
+    kept.set(key, [row.heardAt < first.heardAt ? row : first, row.heardAt >= last.heardAt ? row : last])
+  }
+  return [...kept.values()].flatMap(([first, last]) => (first === last ? [last] : [first, last]))
+}

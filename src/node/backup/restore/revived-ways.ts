@@ -1,0 +1,221 @@
+import type Database from 'better-sqlite3'
+import * as z from 'zod'
+import { hostOf } from '../../../app/alerts/destinations/host.ts'
+import type { RevivableAction } from '../../../app/system/revived.ts'
+import type { Undone } from '../../../app/system/undone.ts'
+import { DESTINATION_KIND_NAMES } from '../../../shared/alerts/destination-kinds.ts'
+
+const flag = z.int().transform((value) => value !== 0)
+const whose = { user_id: z.int() }
+
+const SCHEMAS = {
+  passkeys: z.object({
+    ...whose,
+    name: z.string(),
+    credential_id: z.string(),
+    public_key: z.string(),
+    counter: z.int(),
+    is_backup_eligible: flag,
+    is_backed_up: flag,
+    transports: z.string(),
+    rp_id: z.string(),
+    created_at: z.int(),
+    last_used_at: z.int().nullable(),
+  }),
+  totp_factors: z.object({
+    ...whose,
+    seed: z.string(),
+    last_step: z.int(),
+    created_at: z.int(),
+    last_used_at: z.int().nullable(),
+  }),
+  recovery_codes: z.object({ ...whose, code_hash: z.string(), used_by: z.string().nullable() }),
+  alert_destinations: z.object({
+    owner_id: z.int(),
+    uid: z.string(),
+    name: z.string(),
+    kind: z.enum(DESTINATION_KIND_NAMES),
+    settings: z.string(),
+    held_at: z.int().nullable().default(null),
+  }),
+} as const
+
+type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof SCHEMAS)[T]>[] }
+
+/** The ways in and out of users in a database; of an earlier version, those that it knows. */
+export function readWays(database: Database.Database): Tables {
+  return {
+    passkeys: readAll(database, 'passkeys', SCHEMAS.passkeys),
+    totp_factors: readAll(database, 'totp_factors', SCHEMAS.totp_factors),
+    recovery_codes: readAll(database, 'recovery_codes', SCHEMAS.recovery_codes),
+    alert_destinations: readAll(database, 'alert_destinations', SCHEMAS.alert_destinations),
+  }
+}
+
+function readAll<S extends z.ZodType>(database: Database.Database, table: string, schema: S): z.output<S>[] {
+  const exists = database.prepare("select count(*) from sqlite_schema where type = 'table' and name = ?").pluck()
+  if (exists.get(table) === 0) return []
+  return z.array(schema).parse(database.prepare(`select * from "${table}"`).all())
+}
+
+/** The columns of `users` that are ways in. */
+export type WayColumns = {
+  readonly email: string | null
+  readonly authProvider: string
+  readonly oidcIssuer: string | null
+  readonly oidcSubject: string | null
+}
+
+/** One way that the restore gave back, or protection that it took away. */
+export type LostWay = {
+  readonly action: RevivableAction
+  /** What it is called: the name of a passkey or a destination, an address. */
+  readonly what: string | null
+  readonly undone: Undone
+  /** Whether the details of an audit entry may be about it. */
+  isToldBy(details: Readonly<Record<string, unknown>>): boolean
+}
+
+type Both<T> = { readonly after: T; readonly before: T }
+
+/** What the restore changed in the ways of one user: `after` it, and `before` it, in the replaced database. */
+export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<Tables>): LostWay[] {
+  const own = <T extends { readonly user_id: number }>(rows: readonly T[]) =>
+    rows.filter((row) => row.user_id === userId)
+  const { after, before } = tables
+  const codes = own(before.recovery_codes).map(({ code_hash: hash, used_by: usedBy }) => ({ hash, usedBy }))
+  const keys = { after: own(after.passkeys), before: own(before.passkeys) }
+  const apps = { after: own(after.totp_factors)[0] ?? null, before: own(before.totp_factors)[0] ?? null }
+  return [
+    ...lostPasskeys(keys, codes),
+    ...lostApps(apps, codes),
+    ...lostCodes(own(after.recovery_codes), codes),
+    ...lostLink(users),
+    ...lostEmail(users),
+    ...lostDestinations(
+      after.alert_destinations.filter(({ owner_id: owner }) => owner === userId),
+      before.alert_destinations,
+    ),
+  ]
+}
+
+type Codes = { hash: string; usedBy: string | null }[]
+
+/** A reset by an administrator names no factor; the other entries name one, and a passkey also by its name. */
+const tellsFactor = (factor: string, name?: string) => (details: Readonly<Record<string, unknown>>) =>
+  details['factor'] === undefined ||
+  (details['factor'] === factor && (name === undefined || details['name'] === undefined || details['name'] === name))
+
+function lostPasskeys({ after, before }: Both<Tables['passkeys']>, codes: Codes): LostWay[] {
+  const has = (rows: Tables['passkeys'], id: string) => rows.some(({ credential_id: other }) => other === id)
+  const removed = after.filter(({ credential_id: id }) => !has(before, id))
+  const added = before.filter(({ credential_id: id }) => !has(after, id))
+  return [
+    ...removed.map(({ name, credential_id: credentialId }): LostWay => ({
+      action: 'second_factor_removed',
+      what: name,
+      undone: { repeat: 'remove_passkey', credentialId },
+      isToldBy: tellsFactor('passkey', name),
+    })),
+    ...added.map((row): LostWay => ({
+      action: 'second_factor_added',
+      what: row.name,
+      undone: {
+        repeat: 'add_passkey',
+        codes,
+        passkey: {
+          name: row.name,
+          credentialId: row.credential_id,
+          publicKey: row.public_key,
+          counter: row.counter,
+          isBackupEligible: row.is_backup_eligible,
+          isBackedUp: row.is_backed_up,
+          transports: z.array(z.string()).parse(JSON.parse(row.transports)),
+          rpId: row.rp_id,
+          createdAt: row.created_at,
+          lastUsedAt: row.last_used_at,
+        },
+      },
+      isToldBy: tellsFactor('passkey'),
+    })),
+  ]
+}
+
+// A seed may have been sealed again under another secret: when it was set up tells apps apart.
+function lostApps({ after, before }: Both<Tables['totp_factors'][number] | null>, codes: Codes): LostWay[] {
+  const from = after?.created_at ?? null
+  if (from === (before?.created_at ?? null)) return []
+  const to =
+    before === null
+      ? null
+      : {
+          seed: before.seed,
+          lastStep: before.last_step,
+          createdAt: before.created_at,
+          lastUsedAt: before.last_used_at,
+        }
+  return [
+    {
+      action: from === null ? 'second_factor_added' : 'second_factor_removed',
+      what: null,
+      undone: { repeat: 'set_totp', from, to, codes },
+      isToldBy: tellsFactor('totp'),
+    },
+  ]
+}
+
+function lostCodes(after: Tables['recovery_codes'], codes: Codes): LostWay[] {
+  const good = new Set(codes.filter(({ usedBy }) => usedBy === null).map(({ hash }) => hash))
+  const open = after.filter(({ used_by: usedBy }) => usedBy === null).map(({ code_hash: hash }) => hash)
+  const revived = open.filter((hash) => !good.has(hash))
+  if (revived.length === 0) return []
+  return [
+    {
+      action: 'recovery_codes_created',
+      what: String(revived.length),
+      undone: { repeat: 'set_codes', codes, revived },
+      // A sign-in tells that a code was used; an entry without a factor that all were replaced or removed.
+      isToldBy: ({ factor }) => factor === undefined || factor === 'recovery',
+    },
+  ]
+}
+
+function lostLink({ after, before }: Both<WayColumns>): LostWay[] {
+  const { oidcIssuer: issuer, oidcSubject: subject } = after
+  if (after.authProvider !== 'local' || issuer === null || subject === null) return []
+  if (before.oidcIssuer === issuer && before.oidcSubject === subject) return []
+  return [
+    { action: 'account_unlinked', what: issuer, undone: { repeat: 'cut_link', issuer, subject }, isToldBy: () => true },
+  ]
+}
+
+// The address of a user of a provider is set again at each sign-in.
+function lostEmail({ after, before }: Both<WayColumns>): LostWay[] {
+  if (after.authProvider !== 'local' || after.email === null || after.email === before.email) return []
+  return [
+    {
+      action: 'user_updated',
+      what: after.email,
+      undone: { repeat: 'set_email', from: after.email, to: before.email },
+      isToldBy: (details) => Object(details['after']).email !== undefined,
+    },
+  ]
+}
+
+function lostDestinations(after: Tables['alert_destinations'], before: Tables['alert_destinations']): LostWay[] {
+  return after.flatMap((row): LostWay[] => {
+    const { uid, name, kind, settings } = row
+    const other = before.find((one) => one.uid === uid)
+    const isSame = other !== undefined && other.settings === settings
+    if (isSame && (other.held_at === null || row.held_at !== null)) return []
+    const host = hostOf(kind, z.record(z.string(), z.string()).catch({}).parse(JSON.parse(settings)))
+    return [
+      {
+        action: 'alert_destination_updated',
+        what: `${name} (${[kind, host].filter((part) => part !== null).join(', ')})`,
+        undone: { repeat: 'end_destination', uid, how: other === undefined ? 'delete' : 'hold' },
+        isToldBy: (details) => details['name'] === undefined || details['name'] === name,
+      },
+    ]
+  })
+}

@@ -1,0 +1,105 @@
+import type { Disk } from '../../app/upkeep/disk.ts'
+import { randomFillSync } from 'node:crypto'
+import { existsSync, rmSync, statfsSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../../app/log.ts'
+import { isDiskFull } from './error-code.ts'
+import { systemClock } from '../clock.ts'
+
+/** The space that is reserved for administrators: a file, so that other programs cannot take it either. */
+const RESERVE_BYTES = 16 * 1024 * 1024
+/** With less room a write may fail: SQLite's log grows to some 4 MB. */
+const LOW_BYTES = 2 * 1024 * 1024
+const SPARE_BYTES = 4 * 1024 * 1024
+/** Free space needed to create the reserve, with some to spare so that the disk is not full again immediately. */
+const ENOUGH_BYTES = RESERVE_BYTES + 2 * SPARE_BYTES
+const CHUNK_BYTES = 256 * 1024
+const LOOK_MS = 1000
+
+const REMEDY =
+  'make room: delete backups, keep data for fewer days, or delete other files; administrators can sign in and do so'
+
+type Needs = {
+  readonly dataDir: string
+  readonly log: Log
+}
+
+/** The disk of the data directory, and the file that keeps a part of it free. */
+export type DiskReserve = Disk & {
+  /**
+   * Call it once the database is open. The free bytes inside the file, which new rows can use before the file grows,
+   * then count as free space.
+   */
+  countIn(spareBytes: () => number): void
+  /** Creates the file again when there is room for it. Never throws. */
+  keep(): Promise<void>
+}
+
+export function openReserve({ dataDir, log }: Needs): DiskReserve {
+  const file = join(dataDir, 'disk-reserve')
+  let spareBytes = () => 0
+
+  let isFull = false
+  let lookedAt = Number.NEGATIVE_INFINITY
+
+  const look = (): void => {
+    const free = freeBytes(dataDir)
+    const isRoom = existsSync(file)
+      ? free >= LOW_BYTES
+      : free >= ENOUGH_BYTES || (free >= LOW_BYTES + SPARE_BYTES && spareBytes() >= SPARE_BYTES)
+    lookedAt = systemClock.monotonic()
+    if (isFull === !isRoom) return
+    isFull = !isRoom
+    if (isFull)
+      log.error('Disk full: packets are not stored', {
+        file: join(dataDir, 'mesh.db'),
+        freeBytes: free,
+        remedy: REMEDY,
+      })
+    else log.info('The disk has space again', { dataDir, freeBytes: free })
+  }
+  const make = async (): Promise<void> => {
+    const draft = `${file}.new`
+    try {
+      // Not zeros: some file systems allocate no space for them.
+      const chunk = randomFillSync(Buffer.alloc(CHUNK_BYTES))
+      const handle = await open(draft, 'w', 0o600)
+      try {
+        for (let written = 0; written < RESERVE_BYTES; written += CHUNK_BYTES) await handle.write(chunk)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(draft, file)
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {})
+      if (!isDiskFull(error)) log.warn('No disk space could be reserved', { file, error })
+    }
+  }
+  return {
+    countIn(bytes) {
+      spareBytes = bytes
+    },
+    isFull() {
+      if (systemClock.monotonic() - lookedAt >= LOOK_MS) look()
+      return isFull
+    },
+    makeRoom() {
+      look()
+      if (!isFull || !existsSync(file)) return
+      rmSync(file, { force: true })
+      log.warn('The disk reserve is released for administrators', { file })
+    },
+    async keep() {
+      if (!existsSync(file) && freeBytes(dataDir) >= ENOUGH_BYTES) await make()
+      look()
+    },
+  }
+}
+
+/** Bytes that the service may still use on the disk of a directory. */
+export function freeBytes(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir)
+  return bavail * bsize
+}

@@ -1,0 +1,88 @@
+import { type Signal, useComputed } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { Node } from '../../state/mesh.ts'
+import { now } from '../../parts/age.tsx'
+import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
+import { theme } from '../../theme.ts'
+import type { UsedTiles } from './data.ts'
+import type { Link, Spot } from './layers/lines.ts'
+import type { Choice } from './layers/pointing.ts'
+import { backgroundChoice, type Layers, limitWay, lineLimits } from './switches.ts'
+import type { MeshMap } from './view.ts'
+import type { Waypoint } from './waypoint.ts'
+import { type Traceroute, waysOf } from '../../parts/mesh/traceroute.ts'
+
+/** More signals at once would hide the nodes. */
+const MOST_NUMBERS = 12
+
+export type MapContent = {
+  readonly shown: readonly Node[]
+  readonly chosen: Node | null
+  readonly track: readonly Spot[]
+  readonly links: readonly Link[]
+  readonly traces: readonly Traceroute[]
+  /** The only line, which the user asked for. */
+  readonly route: Traceroute | null
+  readonly waypoints: readonly Waypoint[]
+  readonly layers: Layers
+}
+
+/** Creates the map when the page is ready; its drawing code is loaded on first use. */
+export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles, choice: Choice) {
+  const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
+    const { createMap } = await import('./view.ts')
+    return (element) => createMap(element, choice, tiles.reports)
+  })
+  const { wanted, turn } = tiles
+  const background = backgroundChoice.value.value
+  useEffect(() => map.value?.showTiles(wanted.value, background), [map.value, wanted.value, turn.value, background])
+  useEffect(() => map.value?.recolour(), [map.value, theme.value])
+  return { map, hasFailed }
+}
+
+/** Redraws each part when it has changed. */
+export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
+  const { shown, chosen, track, links, traces, route, waypoints } = content
+  const { nodes: dots, precision, clusters, labels } = content.layers
+  // Nodes also age while nothing is heard.
+  const minute = useComputed(() => Math.floor(now.value / 60_000)).value
+  const nodes = useSame(shown)
+  const chosenNum = chosen?.nodeNum ?? null
+  const onRoute = useMemo(() => (route === null ? null : nodesOf(route)), [route])
+  const kept = useMemo(() => {
+    const neighbours = chosenNum === null ? [] : links.flatMap(({ nodeNum, neighborNum }) => [nodeNum, neighborNum])
+    return new Set([...neighbours, ...(onRoute ?? [])])
+  }, [links, chosenNum, onRoute])
+  const limits = lineLimits.value.value
+  useEffect(() => {
+    const shownRoute = route === null || onRoute === null ? null : { key: String(route.id), nodeNums: onRoute }
+    const all = {
+      placed: nodes,
+      now: now.peek(),
+      chosen: chosenNum,
+      kept,
+      bright: onRoute,
+      look: { dots, precision, clusters },
+    }
+    map.value?.showNodes(all, labels, shownRoute)
+  }, [map.value, nodes, minute, chosenNum, kept, onRoute, dots, precision, clusters, labels])
+  useEffect(() => {
+    const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
+    const areLinksNumbered = chosenNum !== null || links.length <= MOST_NUMBERS
+    map.value?.showLines({ links, areLinksNumbered, ways, track, isRoute: route !== null })
+  }, [map.value, links, traces, track, route, limits, chosenNum])
+  useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])
+}
+
+/** The nodes of both directions of a traceroute. */
+function nodesOf(route: Traceroute): ReadonlySet<number> {
+  return new Set(waysOf(route).flatMap(({ nodes }) => nodes.flatMap((nodeNum) => nodeNum ?? [])))
+}
+
+/** The previous list, if its elements are the same. */
+function useSame<T>(list: readonly T[]): readonly T[] {
+  const last = useRef(list)
+  const isSame = last.current.length === list.length && list.every((item, index) => item === last.current[index])
+  if (!isSame) last.current = list
+  return last.current
+}

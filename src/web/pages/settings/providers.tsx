@@ -1,0 +1,33 @@
+import { api, ask } from '../../api.ts'
+import { Copyable } from '../../parts/copy.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { useLoad } from '../../state/load.ts'
+import { settingsTexts } from '../../strings/system/settings.ts'
+
+/** The OpenID providers, each with the addresses to register there. */
+export function ProvidersCard() {
+  const texts = settingsTexts.providers
+  const { data, error, reload } = useLoad(() => ask(api.auth.oidc.providers.$get()), [])
+  return (
+    <Card title={texts.title} help={texts.help}>
+      <Failure error={error.value} retry={reload} />
+      <ul class="rows">
+        {data.value?.providers.map(({ id, name, issuer, redirectUri, signedOutUri }) => (
+          <li key={id}>
+            <div class="grow">
+              <strong>{name ?? id}</strong>
+              <div class="faint">{issuer}</div>
+              <div>
+                {texts.redirectUri}: <Copyable text={redirectUri} name={texts.redirectUri} />
+              </div>
+              <div>
+                {texts.signedOutUri}: <Copyable text={signedOutUri} name={texts.signedOutUri} />
+              </div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

@@ -1,0 +1,115 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { api, ask, send } from '../api.ts'
+import { useAction } from '../state/load.ts'
+import { revivedTexts } from '../strings/mesh/revived.ts'
+import { At } from '../parts/age.tsx'
+import { askFirst } from '../parts/dialog.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Failure, say } from '../parts/notice.tsx'
+
+type List = InferResponseType<typeof api.system.restore.revived.$get>
+type Revived = List['revived'][number]
+
+/** The user, the node, or public access. */
+function nameOf({ action, username, hiddenNode }: Revived): string {
+  if (action === 'unknown') return revivedTexts.replaced
+  return username ?? (hiddenNode === null ? revivedTexts.publicAccess : `!${hiddenNode.toString(16).padStart(8, '0')}`)
+}
+
+/** Reapplies the changes of each user, or leaves the users as restored. */
+export function Decision(props: { backup: string; revived: readonly Revived[]; reload(): Promise<void> }) {
+  const { backup, revived, reload } = props
+  const chosen = useSignal<ReadonlySet<number>>(new Set())
+  const refused = useSignal<readonly string[]>([])
+  const action = useAction()
+  const ids = revived.map(({ id }) => id).filter((id) => chosen.value.has(id))
+  const again = () =>
+    action.run(async () => {
+      const answer = await ask(api.system.restore.reapply.$post({ json: { ids } }))
+      refused.value = answer.refused.map(({ id, detail }) => {
+        const found = revived.find((one) => one.id === id)
+        return revivedTexts.refused(found === undefined ? String(id) : nameOf(found), detail)
+      })
+      chosen.value = new Set()
+      await reload()
+      if (answer.reapplied.length > 0) say(revivedTexts.done)
+    })
+  const leave = () =>
+    askFirst({
+      text: revivedTexts.leaveSure,
+      confirm: revivedTexts.leave,
+      isDangerous: true,
+      act: async () => {
+        await send(api.system.restore.revived.$delete())
+        await reload()
+      },
+    })
+  const toggle = (id: number, isOn: boolean) => {
+    const next = new Set(chosen.value)
+    if (isOn) next.add(id)
+    else next.delete(id)
+    chosen.value = next
+  }
+  return (
+    <section class="notice notice-bad revived" aria-labelledby="revived-title">
+      <Icon name="warning" />
+      <div class="stack">
+        <h2 id="revived-title">{revivedTexts.title(backup)}</h2>
+        <p>{revivedTexts.help}</p>
+        <ul>
+          {revived.length > 1 && (
+            <li>
+              <label class="check">
+                <input
+                  type="checkbox"
+                  checked={ids.length === revived.length}
+                  onChange={(event) =>
+                    (chosen.value = new Set(event.currentTarget.checked ? revived.map(({ id }) => id) : []))
+                  }
+                />
+                {revivedTexts.all}
+              </label>
+            </li>
+          )}
+          {revived.map((one) => (
+            <li key={one.id}>
+              <label class="check">
+                <input
+                  type="checkbox"
+                  checked={chosen.value.has(one.id)}
+                  onChange={(event) => toggle(one.id, event.currentTarget.checked)}
+                />
+                <span>
+                  <strong>{nameOf(one)}</strong> {revivedTexts.what(one.action, one.token?.name ?? one.what)},{' '}
+                  <span class="faint">
+                    {one.by !== null && revivedTexts.by(one.by)} {one.at !== null && <At at={one.at} />}
+                  </span>
+                </span>
+              </label>
+            </li>
+          ))}
+        </ul>
+        <Failure error={action.error.value} />
+        {refused.value.map((line) => (
+          <p class="bad" role="alert" key={line}>
+            {line}
+          </p>
+        ))}
+        <div class="row-actions">
+          <button
+            type="button"
+            class="button primary"
+            disabled={ids.length === 0 || action.busy.value}
+            onClick={() => void again()}
+          >
+            {revivedTexts.again}
+          </button>
+          <button type="button" class="button" onClick={leave}>
+            {revivedTexts.leave}
+          </button>
+        </div>
+      </div>
+    </section>
+  )
+}

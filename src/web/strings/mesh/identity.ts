@@ -1,0 +1,24 @@
+import { numberFormat } from '../quantity.ts'
+
+/** Texts about who really sends in the name of a node; only its page loads them. */
+export const identityTexts = {
+  suspicions: {
+    own: 'A packet in the name of this radio did not come from its connection',
+    signature: 'A signature does not match the key',
+    unsigned: 'A packet without a signature, although the node signs',
+    key: 'Another key, which does not belong to the node',
+    name: 'Other names than those that are certain',
+    position: 'A position that the node cannot have reached',
+  },
+  heardBySource: (source: string) => `heard by ${source}`,
+  toldByGateway: (gateway: string, source: string) => `gateway ${gateway} at ${source}`,
+  times: (n: number) => (n === 1 ? 'once' : `${numberFormat.format(n)} times`),
+  refusedNames: (names: string) => `Announced, not accepted: ${names}`,
+  keepKnown: 'Keep what is shown',
+  takeRefused: 'Take the other names',
+  keepSure: (name: string) => `Keep ${name} as it is shown? The warnings end, and come back if it happens again.`,
+  takeSure: (name: string) =>
+    `Take the other names for ${name}? The warnings end. Do this only if its owner has confirmed them.`,
+  settled: 'Settled',
+  keyConfirmed: 'Key confirmed',
+} as const

@@ -1,0 +1,225 @@
+import { writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
+import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
+import { consoleContext } from '../../../src/node/console-context.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import {
+  auditRows,
+  type Client,
+  createTestApp,
+  moveToProvider,
+  START,
+  type TestApp,
+  USER_PASSWORD,
+} from '../../support/app.ts'
+import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup/backup.ts'
+import { createAuthenticator } from '../../support/factors/authenticator.ts'
+import { cookieClient, type CookieClient, enrol } from '../../support/factors/cookie-client.ts'
+
+let here: ReturnType<typeof makeDataDir>
+let app: TestApp
+let admin: Client
+
+beforeEach(async () => {
+  here = makeDataDir()
+  await open()
+})
+afterEach(() => {
+  app.close()
+  here.remove()
+})
+
+async function open(): Promise<void> {
+  const store = openDatabase(here.database)
+  app = await createTestApp({ store, ports: { sessions: databaseSessions(store) } })
+  app.clock.advance(600_000)
+  moveToProvider(app, [])
+  admin = await app.admin()
+}
+
+async function restore(name: string, more: Partial<RestoreOptions> = {}): Promise<Record<string, unknown>[]> {
+  app.close()
+  const entries: Record<string, unknown>[] = []
+  const note = (level: string) => (message: string, fields?: object) => entries.push({ level, message, ...fields })
+  const log = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
+  await restoreBackup(restoreOptions(here.dataDir, { log, now: () => START + 3_600_000, ...more }), name)
+  await open()
+  return entries.filter(({ level }) => level === 'warn')
+}
+
+const body = async (answer: Response | Promise<Response>) => Object(await (await answer).json())
+const revived = async () => (await body(admin.send('GET', '/api/system/restore/revived'))).revived
+const backup = () => makeBackup(here.dataDir, { now: () => app.clock.now })
+const reapplyAll = async () => {
+  const ids = (await revived()).map(({ id }: { id: number }) => id)
+  return body(admin.send('POST', '/api/system/restore/reapply', { ids }))
+}
+
+async function signedIn(username: string): Promise<CookieClient> {
+  const client = cookieClient(app)
+  await client.send('POST', '/api/auth/login', { username, password: USER_PASSWORD })
+  return client
+}
+
+type Key = ReturnType<typeof createAuthenticator>
+
+async function addKey(client: CookieClient, name: string): Promise<Key> {
+  const key = createAuthenticator('http://localhost')
+  const { options } = await body(client.send('POST', '/api/auth/factors/passkeys/options'))
+  const response = key.create(String(options.challenge))
+  expect((await client.send('POST', '/api/auth/factors/passkeys', { name, response })).status).toBe(200)
+  return key
+}
+
+/** The status of a sign-in with a passkey alone. */
+async function enterBy(key: Key): Promise<number> {
+  const client = cookieClient(app)
+  const { options } = await body(client.send('POST', '/api/auth/login/passkey/options', {}))
+  return (await client.send('POST', '/api/auth/login/passkey', { response: key.get(String(options.challenge)) })).status
+}
+
+const rows = (query: string) => app.store.sqlite.prepare(query).all()
+
+test('a stolen passkey that was removed after the backup is named, and removed again', async () => {
+  const { id } = await app.user('paula')
+  const paula = await signedIn('paula')
+  const stolen = await addKey(paula, 'Phone')
+  const kept = await addKey(paula, 'Phone')
+  const name = await backup()
+  app.clock.advance(60_000)
+  const [first] = (await body(paula.send('GET', '/api/auth/factors'))).passkeys
+  app.store.sqlite.prepare('delete from passkeys where id = ?').run(first.id)
+  app.store.sqlite.exec(
+    `insert into audit_log (timestamp, user_id, username, action, resource, details)
+      values (${app.clock.now}, ${id}, 'paula', 'second_factor_removed', 'auth', '{"factor":"passkey","name":"Phone"}')`,
+  )
+  expect(await enterBy(stolen)).toBe(403)
+  const log = await restore(name)
+  const named = { action: 'second_factor_removed', username: 'paula', what: 'Phone' }
+  expect(log).toMatchObject([{ ...named, by: 'paula', at: expect.any(String) }])
+  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['revived']).toStrictEqual([named])
+  expect(await revived()).toMatchObject([{ id: 1, ...named }])
+  expect(JSON.stringify(await revived())).not.toMatch(/credential|publicKey/i)
+  expect(await enterBy(stolen)).toBe(200)
+  expect(await reapplyAll()).toStrictEqual({ reapplied: [1], refused: [] })
+  expect([await enterBy(stolen), await enterBy(kept)]).toStrictEqual([403, 200])
+  expect(
+    rows("select count(*) as n from sessions where user_id = (select id from users where username = 'paula')"),
+  ).toEqual([{ n: 1 }])
+  expect(auditRows(app)).toContainEqual({
+    action: 'second_factor_removed',
+    username: 'admin',
+    details: { userId: id, username: 'paula', reapplied: true, factor: 'passkey', name: 'Phone' },
+  })
+  expect(await revived()).toStrictEqual([])
+})
+
+test('factors that were added after the backup, and used recovery codes, are named and come back', async () => {
+  await app.user('otto')
+  await app.user('tina')
+  const tina = await signedIn('tina')
+  const { codes } = await enrol(app, tina)
+  const name = await backup()
+  app.clock.advance(60_000)
+  const otto = await signedIn('otto')
+  await enrol(app, otto)
+  const key = await addKey(otto, 'Key')
+  const half = cookieClient(app)
+  const credentials = { username: 'tina', password: USER_PASSWORD }
+  await half.send('POST', '/api/auth/login', credentials)
+  expect((await half.send('POST', '/api/auth/login/recovery', { code: codes[0] })).status).toBe(200)
+  const log = await restore(name)
+  expect(log).toMatchObject([
+    { action: 'second_factor_added', username: 'otto', what: 'Key', by: 'otto' },
+    { action: 'second_factor_added', username: 'otto', by: 'otto' },
+    { action: 'recovery_codes_created', username: 'tina', what: '1', by: 'tina' },
+  ])
+  const code = async () => {
+    const again = cookieClient(app)
+    const answer = await body(again.send('POST', '/api/auth/login', credentials))
+    expect(answer).toStrictEqual({ secondFactor: ['totp', 'recovery'] })
+    return (await again.send('POST', '/api/auth/login/recovery', { code: codes[0] })).status
+  }
+  // By the password alone.
+  await app.signIn('otto')
+  expect((await reapplyAll()).refused).toStrictEqual([])
+  expect(await code()).toBe(401)
+  expect(await enterBy(key)).toBe(200)
+  const ottos = await body(
+    cookieClient(app).send('POST', '/api/auth/login', { username: 'otto', password: USER_PASSWORD }),
+  )
+  expect(ottos).toStrictEqual({ secondFactor: ['totp', 'passkey', 'recovery'] })
+})
+
+test('cut links, e-mail addresses and destinations are named, and taken back; no invitation is restored', async () => {
+  const uma = await app.user('uma')
+  app.store.sqlite
+    .exec(`update users set oidc_issuer = 'https://id.example.org', oidc_subject = 'thief', email = 'old@example.org'
+    where id = ${uma.id}`)
+  const prepared = await body(admin.send('POST', '/api/users/prepared', { username: 'guest' }))
+  const hook = (host: string) => ({ kind: 'webhook', name: host, settings: { url: `https://${host}/x?s3cret` } })
+  for (const host of ['gone.example.org', 'held.example.org', 'moved.example.org', 'same.example.org']) {
+    expect((await uma.send('POST', '/api/alerts/destinations', hook(host))).status).toBe(201)
+  }
+  const name = await backup()
+  app.clock.advance(60_000)
+  expect((await admin.send('DELETE', `/api/users/${uma.id}/link`)).status).toBe(204)
+  expect((await admin.send('PUT', `/api/users/${uma.id}`, { email: 'new@example.org' })).status).toBe(200)
+  expect((await admin.send('DELETE', `/api/users/${prepared.user.id}/invitation`)).status).toBe(204)
+  expect((await admin.send('DELETE', `/api/users/${uma.id}/destinations/1`)).status).toBe(204)
+  const settings = { url: 'https://new.example.org/' }
+  expect((await (await app.signIn('uma')).send('PUT', '/api/alerts/destinations/3', { settings })).status).toBe(200)
+  app.store.sqlite.exec(`update alert_destinations set held_at = 1, held_for = 'password_reset' where id = 2`)
+  const log = await restore(name)
+  const named = [
+    { action: 'account_unlinked', username: 'uma', what: 'https://id.example.org' },
+    { action: 'user_updated', username: 'uma', what: 'old@example.org' },
+    { action: 'alert_destination_updated', username: 'uma', what: 'gone.example.org (webhook, gone.example.org)' },
+    { action: 'alert_destination_updated', username: 'uma', what: 'held.example.org (webhook, held.example.org)' },
+    { action: 'alert_destination_updated', username: 'uma', what: 'moved.example.org (webhook, moved.example.org)' },
+  ]
+  expect(log).toMatchObject(named)
+  expect(log.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', null, 'uma'])
+  expect(JSON.stringify([log, await revived()])).not.toContain('s3cret')
+  expect(await reapplyAll()).toStrictEqual({ reapplied: [1, 2, 3, 4, 5], refused: [] })
+  expect(rows(`select oidc_subject, email from users where id = ${uma.id}`)).toStrictEqual([
+    { oidc_subject: null, email: 'new@example.org' },
+  ])
+  expect(rows('select id, held_for from alert_destinations')).toStrictEqual([
+    { id: 2, held_for: 'restore' },
+    { id: 3, held_for: 'restore' },
+    { id: 4, held_for: null },
+  ])
+  const open = await body(admin.send('GET', `/api/users/${prepared.user.id}/invitation`))
+  expect(open).toStrictEqual({ invitation: null, byMail: false })
+})
+
+test('RESTORE_REAPPLY repeats these by itself, and undecided ones stay after the next restore', async () => {
+  const paula = await app.user('paula')
+  const stolen = await addKey(await signedIn('paula'), 'Phone')
+  const name = await backup()
+  app.clock.advance(60_000)
+  expect((await admin.send('POST', `/api/users/${paula.id}/reset-second-factor`)).status).toBe(204)
+  await restore(name)
+  const kinds = ['second_factor_removed', 'recovery_codes_created']
+  expect((await revived()).map(({ action }: { action: string }) => action)).toStrictEqual(kinds)
+  const reapply: RestoreOptions['reapply'] = (store) => consoleContext({ ...app.ports, store, log: keptLog().log })
+  const log = await restore(name, { reapply })
+  expect(log.map(({ action, outcome }) => [action, outcome])).toStrictEqual(kinds.map((kind) => [kind, 'done again']))
+  expect(await enterBy(stolen)).toBe(403)
+  expect(await revived()).toStrictEqual([])
+})
+
+test('a replaced database that cannot be read is said to administrators until they accept it', async () => {
+  const name = await backup()
+  app.close()
+  writeFileSync(here.database, 'this is no database'.repeat(1000))
+  app = await createTestApp()
+  const log = await restore(name)
+  expect(log).toContainEqual(expect.objectContaining({ action: 'unknown' }))
+  expect(await revived()).toMatchObject([{ id: 1, action: 'unknown', username: null }])
+  expect(await reapplyAll()).toMatchObject({ reapplied: [], refused: [{ id: 1, code: 'invalid_request' }] })
+  expect((await admin.send('DELETE', '/api/system/restore/revived')).status).toBe(204)
+  expect(await revived()).toStrictEqual([])
+})
