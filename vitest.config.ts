@@ -4,10 +4,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Pure logic on an in-memory database, without files that start a server or wait for real bcrypt. */
 const UNIT = [
-  'test/app/!(auth)/**/*.test.ts',
-  'test/app/auth/{sessions,tokens}/*.test.ts',
-  'test/app/auth/local/!(passwords).test.ts',
-  'test/app/auth/oidc/parts.test.ts',
+  'test/app/!(accounts)/**/*.test.ts',
+  'test/app/accounts/{access,sessions,tokens,users}/*.test.ts',
+  'test/app/accounts/local/*.test.ts',
+  'test/app/accounts/passwords/!(passwords).test.ts',
+  'test/app/accounts/oidc/parts.test.ts',
   'test/{meshtastic,shared}/**/*.test.ts',
   'test/project/!(one-place).test.ts',
   'test/web/logic/*.test.ts',
@@ -16,7 +17,7 @@ const UNIT = [
 
 /** Tests with a peer, such as a provider, a radio or a broker, on the sources: they need no build. */
 const PEERS = [
-  'test/app/auth/oidc/!(parts).test.ts',
+  'test/app/accounts/oidc/!(parts).test.ts',
   'test/contract/*.test.ts',
   'test/node/oidc/*.test.ts',
   'test/node/radio/{link,send}.test.ts',

@@ -16,7 +16,7 @@ const ASN1 = /^@peculiar\/asn1-(?:ecc|schema)$/
 
 /** The file in place of a package that reads certificates; null for any other. */
 export function noCertificates(root, name) {
-  return ASN1.test(name) ? join(root, 'src/app/auth/factors/no-certificates.ts') : null
+  return ASN1.test(name) ? join(root, 'src/app/accounts/factors/no-certificates.ts') : null
 }
 
 /** What stands in place of a file of the library; null for one that stays. */

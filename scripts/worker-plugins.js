@@ -52,7 +52,7 @@ function withoutApiDocuments(root) {
 
 /** No proxy is trusted on the edge, and PROXY_AUTH_HEADER is refused there. */
 function withoutProxySignIn(root) {
-  const file = join(root, 'src/app/auth/proxy.ts')
+  const file = join(root, 'src/app/accounts/proxy.ts')
   const code = "import { Hono } from 'hono'\nexport const proxyRoutes = new Hono()"
   return { name: 'without-proxy-sign-in', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }

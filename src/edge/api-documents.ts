@@ -1,8 +1,8 @@
 // Replaces src/app/http/openapi/routes.ts in the worker (scripts/edge.js): the same answers, from files that the build
 // made.
 import { type Context, Hono } from 'hono'
-import type { AppEnv } from '../app/context.ts'
-import { anyone } from '../app/http/access.ts'
+import type { AppEnv } from '../app/base/context.ts'
+import { anyone } from '../app/accounts/access/require.ts'
 import type { Env } from './environment.ts'
 
 type FileEnv = AppEnv & { Bindings: Env }

@@ -1,4 +1,4 @@
-import { type Outbound, type OutboundAnswer, SendFailure } from '../app/alerts/destinations/ports.ts'
+import { type Outbound, type OutboundAnswer, SendFailure } from '../app/base/outgoing/ports.ts'
 import { isPublicAddress } from '../app/alerts/destinations/public-address.ts'
 
 const TOTAL_MS = 10_000

@@ -1,6 +1,6 @@
-import type { PasswordHasher } from '../app/auth/local/hasher.ts'
+import type { PasswordHasher } from '../app/accounts/passwords/hasher.ts'
 import { compareSync, hashSync } from 'bcryptjs'
-import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
+import { BCRYPT_COST } from '../app/accounts/passwords/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
 /** With this many waiting, the answer is 429: each blocks the thread for half a second. */

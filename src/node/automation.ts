@@ -1,5 +1,5 @@
-import type { Heard } from '../app/mesh/ingest/heard.ts'
-import type { Ports } from '../app/context.ts'
+import type { Heard } from '../app/mesh/heard/heard.ts'
+import type { Ports } from '../app/base/context.ts'
 import { createEngine } from '../app/automation/engine.ts'
 import { settleInterrupted } from '../app/automation/runs.ts'
 import { findSender } from '../app/mesh/radios/choose-radio.ts'

@@ -1,5 +1,5 @@
-import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
-import { type Ctx, NO_PORTS, type Ports } from '../app/context.ts'
+import { databaseSessions } from '../app/accounts/sessions/database-sessions.ts'
+import { type Ctx, NO_PORTS, type Ports } from '../app/base/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { readAppVersion } from './version.ts'
 import { systemClock } from './clock.ts'

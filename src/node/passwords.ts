@@ -1,7 +1,7 @@
-import type { PasswordHasher } from '../app/auth/local/hasher.ts'
+import type { PasswordHasher } from '../app/accounts/passwords/hasher.ts'
 import { availableParallelism } from 'node:os'
 import { compare, hash } from '@node-rs/bcrypt'
-import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
+import { BCRYPT_COST } from '../app/accounts/passwords/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
 /** One core stays free for the event loop. */

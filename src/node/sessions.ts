@@ -1,9 +1,9 @@
 import { memoryBuckets, type Buckets } from '../app/http/limits/buckets.ts'
-import type { SessionStore } from '../app/auth/sessions/store.ts'
-import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
-import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
+import type { SessionStore } from '../app/accounts/sessions/store.ts'
+import { databaseSessions } from '../app/accounts/sessions/database-sessions.ts'
+import { memorySessions } from '../app/accounts/sessions/memory-sessions.ts'
 import type { Config } from '../app/config/config.ts'
-import type { Log } from '../app/log.ts'
+import type { Log } from '../app/base/log.ts'
 import { openCounters } from './metrics/counters.ts'
 import type { SqliteStore } from './database.ts'
 

@@ -3,9 +3,9 @@ import { lookup } from 'node:dns/promises'
 import { connect, isIP, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { SendFailure } from '../app/alerts/destinations/ports.ts'
+import { SendFailure } from '../app/base/outgoing/ports.ts'
 import type { Syslog } from '../app/audit/anchor/syslog-port.ts'
-import type { SyslogTarget } from '../app/audit/anchor/target.ts'
+import type { SyslogTarget } from '../app/config/anchor-target.ts'
 import { wordsFor } from './alerts/outbound.ts'
 
 const TOTAL_MS = 10_000

@@ -1,4 +1,4 @@
-import type { SessionStore, StoredSession } from '../../src/app/auth/sessions/store.ts'
+import type { SessionStore, StoredSession } from '../../src/app/accounts/sessions/store.ts'
 import { describe, expect, test } from 'vitest'
 
 const HOUR = 3_600_000

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest'
-import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { databaseSessions } from '../../src/app/accounts/sessions/database-sessions.ts'
 import type { Store } from '../../src/db/store.ts'
 import { d1Store } from '../../src/edge/d1.ts'
 import { sessionStoreContract } from '../contract/session-store.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { databaseSessions } from '../../src/app/accounts/sessions/database-sessions.ts'
 import { d1Store } from '../../src/edge/d1.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../support/app.ts'
 import { type CountedDatabase, countTrips } from './counting.ts'

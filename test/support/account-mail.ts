@@ -1,7 +1,7 @@
-import { noteChanges } from '../../src/app/auth/mail/notices.ts'
-import { lookUpRequests } from '../../src/app/auth/mail/password-reset.ts'
-import { sendLetters, tidyLetters } from '../../src/app/auth/mail/sending.ts'
-import { type Letter, type Mail, SendFailure } from '../../src/app/alerts/destinations/ports.ts'
+import { noteChanges } from '../../src/app/accounts/mail/notices.ts'
+import { lookUpRequests } from '../../src/app/accounts/mail/password-reset.ts'
+import { sendLetters, tidyLetters } from '../../src/app/accounts/mail/sending.ts'
+import { type Letter, type Mail, SendFailure } from '../../src/app/base/outgoing/ports.ts'
 import { type Client, createTestApp, type TestApp, USER_PASSWORD } from './app.ts'
 
 export const SITE = 'https://mesh.example.org'

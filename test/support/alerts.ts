@@ -1,6 +1,6 @@
 import { evaluateRules } from '../../src/app/alerts/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
-import type { Mail, Outbound, OutboundRequest } from '../../src/app/alerts/destinations/ports.ts'
+import type { Mail, Outbound, OutboundRequest } from '../../src/app/base/outgoing/ports.ts'
 import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { SqliteStore } from '../../src/node/database.ts'

@@ -1,4 +1,4 @@
-import type { Heard } from '../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../src/app/mesh/heard/heard.ts'
 import type { LinkInfo, OutgoingKind, Radio } from '../../src/app/mesh/radios/radio.ts'
 import type { Meter } from '../../src/app/system/meter.ts'
 import { expect } from 'vitest'

@@ -1,5 +1,5 @@
 import { compare, hash } from '@node-rs/bcrypt'
-import type { PasswordHasher } from '../../src/app/auth/local/hasher.ts'
+import type { PasswordHasher } from '../../src/app/accounts/passwords/hasher.ts'
 
 /**
  * bcrypt on Node with 16 rounds, for tests of who gets in. Its hashes claim the usual 4096, so that no sign-in renews

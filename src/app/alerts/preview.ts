@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { DAY_MS } from '../../shared/time.ts'
-import type { SignedInCtx } from '../context.ts'
+import type { SignedInCtx } from '../base/context.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { TOGETHER_MS } from './occur.ts'

@@ -1,6 +1,6 @@
 import { canReadChannel } from '../../shared/access/scope.ts'
 import type { Permissions } from '../../shared/access/resources.ts'
-import { seesNodes, type View } from '../sharing/visible.ts'
+import { seesNodes, type View } from '../accounts/access/visible.ts'
 import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 
 /** The permissions and the view with which a rule sees. */

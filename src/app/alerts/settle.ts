@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { alertAnchors, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
-import { seesEverything, seesNodes } from '../sharing/visible.ts'
+import { seesEverything, seesNodes } from '../accounts/access/visible.ts'
 import type { Finding } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import {

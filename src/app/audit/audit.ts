@@ -3,7 +3,7 @@ import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import { type Db, noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
-import type { Ctx, Viewer } from '../context.ts'
+import type { Ctx, Viewer } from '../base/context.ts'
 import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'

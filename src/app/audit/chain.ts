@@ -1,10 +1,10 @@
 import type { AuditRow, StoredRow } from './entry.ts'
-import { eachTurn, inSlices, type Pause } from '../upkeep/slices.ts'
+import { eachTurn, inSlices, type Pause } from '../base/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
-import { sha256Hex } from '../auth/sha256.ts'
-import { nextTurn } from '../http/limits/next-turn.ts'
+import { sha256Hex } from '../base/sha256.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import { mergeAfter } from '../search/text-index.ts'
 
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an

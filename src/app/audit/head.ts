@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Store } from '../../db/store.ts'
-import type { Ports } from '../context.ts'
+import type { Ports } from '../base/context.ts'
 import { audit, SYSTEM } from './audit.ts'
 import { readChain } from './chain.ts'
 import { verifyChain } from './verify.ts'

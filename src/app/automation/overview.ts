@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Ctx } from '../context.ts'
+import type { Ctx } from '../base/context.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
 import { isTimeZone } from '../config/time-zone.ts'
 import { type Facts, listFacts } from './facts.ts'

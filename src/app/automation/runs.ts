@@ -6,10 +6,10 @@ import { WITHDRAWN } from '../mesh/messages/delivery.ts'
 import type { PacketKey } from '../mesh/messages/delivery-records.ts'
 import { OUTCOMES, type RunEnd } from '../../shared/automation/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
-import { inSlices, type Pause } from '../upkeep/slices.ts'
+import { inSlices, type Pause } from '../base/slices.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
-import type { Reader } from '../context.ts'
-import { canReadMessage, placeOfMessage, seesEverything, seesNodes, type View } from '../sharing/visible.ts'
+import type { Reader } from '../base/context.ts'
+import { canReadMessage, placeOfMessage, seesEverything, seesNodes, type View } from '../accounts/access/visible.ts'
 
 /** How long runs are kept, and how many per automation. */
 const KEPT_MS = 90 * DAY_MS

@@ -1,6 +1,6 @@
 import type { automations } from '../../db/schema.ts'
 import type { Db } from '../../db/store.ts'
-import type { Ports } from '../context.ts'
+import type { Ports } from '../base/context.ts'
 import { isUnderstood, type Rule, ruleSchema } from './rules.ts'
 
 type Row = typeof automations.$inferSelect

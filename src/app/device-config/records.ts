@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
-import { type Source, writeSources } from '../mesh/ingest/sources.ts'
+import { type Source, writeSources } from '../mesh/radios/source-table.ts'
 import { type Change, secretStateSchema } from './schemas.ts'
 
 /** A section as it was last read, of any radio. */

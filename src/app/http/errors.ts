@@ -1,5 +1,5 @@
 import { HTTPException } from 'hono/http-exception'
-import { failedQuery } from './query-error.ts'
+import { failedQuery } from '../base/query-error.ts'
 
 /** Every error the API can answer: its HTTP status and title. Only this file knows statuses. */
 export const ERRORS = {

@@ -1,6 +1,6 @@
 import type { AskElsewhere } from '../mesh/radios/radio.ts'
 import type { MiddlewareHandler } from 'hono'
-import type { AppEnv } from '../context.ts'
+import type { AppEnv } from '../base/context.ts'
 import { AppError } from './errors.ts'
 
 /** Forwards the request to the process with the radios, if that is another one. Throws `radio_unavailable`. */

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Config } from '../config/config.ts'
-import type { AppEnv, Ports } from '../context.ts'
+import type { AppEnv, Ports } from '../base/context.ts'
 import { AppError } from './errors.ts'
 import { isApi } from './pages.ts'
 

@@ -1,11 +1,11 @@
-import type { Pause } from '../upkeep/slices.ts'
+import type { Pause } from '../base/slices.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { integer, sqliteTable, text as textColumn } from 'drizzle-orm/sqlite-core'
 import { textIndexes } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import type { Ports } from '../context.ts'
-import { nextTurn } from '../http/limits/next-turn.ts'
-import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
+import type { Ports } from '../base/context.ts'
+import { nextTurn } from '../base/next-turn.ts'
+import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 import type { Range } from './walk.ts'
 
 /**

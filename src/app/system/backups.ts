@@ -1,6 +1,6 @@
 import type { Backup, BackupKind, Backups } from './backup.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
-import type { Ports } from '../context.ts'
+import type { Ports } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 
 /** What the commands need from a request or from the schedule. */

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { requireAdminOrScope } from '../http/access.ts'
-import type { AppEnv } from '../context.ts'
+import { requireAdminOrScope } from '../accounts/access/require.ts'
+import type { AppEnv } from '../base/context.ts'
 import { answers } from '../http/describe.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
 import { formatMetrics, METRICS_TYPE } from './exposition.ts'

@@ -1,11 +1,11 @@
-import { CLOCK_STATES } from '../upkeep/clock.ts'
+import { CLOCK_STATES } from '../base/clock.ts'
 import { sql } from 'drizzle-orm'
 import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import { anyone } from '../http/access.ts'
-import { type AppEnv } from '../context.ts'
+import { anyone } from '../accounts/access/require.ts'
+import { type AppEnv } from '../base/context.ts'
 import { answers } from '../http/describe.ts'
 
 const queries = prepareOnce((db) => ({

@@ -3,11 +3,11 @@ import * as z from 'zod'
 import { alertDestinations, passkeys, recoveryCodes, totpFactors, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
-import { forgetPreviousEmail } from '../auth/mail/verified.ts'
-import { dropIdleCodes } from '../auth/factors/factors.ts'
-import type { Ctx } from '../context.ts'
-import { stillAdmin } from '../users/still-admin.ts'
-import { nextEpoch } from '../users/users.ts'
+import { forgetPreviousEmail } from '../accounts/users/verified-email.ts'
+import { dropIdleCodes } from '../accounts/factors/factors.ts'
+import type { Ctx } from '../base/context.ts'
+import { stillAdmin } from '../accounts/users/still-admin.ts'
+import { nextEpoch } from '../accounts/users/users.ts'
 
 const totpSchema = z.object({ seed: z.string(), lastStep: z.int(), createdAt: z.int(), lastUsedAt: z.int().nullable() })
 

@@ -18,9 +18,9 @@ import { DAYS_HEARD } from '../mesh/nodes/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 import { mergeAfter } from '../search/text-index.ts'
-import { capTo, tally } from './fair-cap.ts'
+import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
-import { partOf, type Share, wholeSlices } from './slice-share.ts'
+import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 
 /** The maximum number of rows of a table, regardless of their age. */
 export const MOST_ROWS = {

@@ -4,8 +4,8 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { mergeAfter } from '../search/text-index.ts'
 import { DAY_MS } from '../../shared/time.ts'
-import { partOf, type Share, wholeSlices } from './slice-share.ts'
-import { inSlices, type Pause } from './slices.ts'
+import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
+import { inSlices, type Pause } from '../base/slices.ts'
 
 /**
  * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.

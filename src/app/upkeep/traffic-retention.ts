@@ -3,8 +3,8 @@ import { channels, packetHours, packets, telemetryHourly, traceroutes } from '..
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
-import { partOf, type Share, wholeSlices } from './slice-share.ts'
-import { inSlices, type Pause } from './slices.ts'
+import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
+import { inSlices, type Pause } from '../base/slices.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000

@@ -1,5 +1,5 @@
 import type { Transporter } from 'nodemailer'
-import { type Mail, SendFailure } from '../../app/alerts/destinations/ports.ts'
+import { type Mail, SendFailure } from '../../app/base/outgoing/ports.ts'
 import type { Config } from '../../app/config/config.ts'
 
 const TOTAL_MS = 20_000

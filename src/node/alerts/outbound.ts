@@ -3,12 +3,7 @@ import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import {
-  type Outbound,
-  type OutboundAnswer,
-  type OutboundRequest,
-  SendFailure,
-} from '../../app/alerts/destinations/ports.ts'
+import { type Outbound, type OutboundAnswer, type OutboundRequest, SendFailure } from '../../app/base/outgoing/ports.ts'
 import { isPublicAddress } from '../../app/alerts/destinations/public-address.ts'
 
 const TOTAL_MS = 10_000

@@ -2,7 +2,7 @@ import type { Backup, BackupKind, BackupProgress, Backups } from '../../app/syst
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AppError } from '../../app/http/errors.ts'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import { createArchiving } from './archiving.ts'
 import {
   backupsDirectory,

@@ -1,7 +1,7 @@
-import type { ClockWatch } from '../../app/upkeep/clock.ts'
+import type { ClockWatch } from '../../app/base/clock.ts'
 import type { CollectorInfo } from '../../app/mesh/collector/state.ts'
 import { setImmediate } from 'node:timers/promises'
-import type { Ports } from '../../app/context.ts'
+import type { Ports } from '../../app/base/context.ts'
 import { type CollectorFilter, createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import { MAX_ITEMS } from '../../app/mesh/collector/items.ts'
 import type { Collecting } from '../../app/mesh/ingest/ingest.ts'
@@ -14,7 +14,7 @@ import {
   removeFromOutbox,
   trimOutbox,
   type Waiting,
-} from '../../app/mesh/collector/outbox.ts'
+} from '../../app/mesh/ingest/outbox.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
 import { backOff } from '../../shared/back-off.ts'

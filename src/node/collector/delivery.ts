@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Waiting } from '../../app/mesh/collector/outbox.ts'
+import type { Waiting } from '../../app/mesh/ingest/outbox.ts'
 
 /** The outcome of a delivery. */
 export type Verdict =

@@ -1,5 +1,5 @@
-import type { ClockWatch } from '../../app/upkeep/clock.ts'
-import type { Ports } from '../../app/context.ts'
+import type { ClockWatch } from '../../app/base/clock.ts'
+import type { Ports } from '../../app/base/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
 import { createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import type { Clock } from '../clock.ts'

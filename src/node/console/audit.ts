@@ -8,7 +8,7 @@ import { readChain, rowsAfter, sealAudit, withPreviousHashes } from '../../app/a
 import { exportPage } from '../../app/audit/export.ts'
 import { type Trimmed, trimAudit } from '../../app/audit/trim.ts'
 import { type ChainPart, verifyChain } from '../../app/audit/verify.ts'
-import type { Ctx } from '../../app/context.ts'
+import type { Ctx } from '../../app/base/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Store } from '../../db/store.ts'
 import { auditLog } from '../../db/schema.ts'

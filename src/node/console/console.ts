@@ -1,11 +1,11 @@
-import type { User } from '../../app/users/user.ts'
+import type { User } from '../../app/accounts/users/user.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Ctx } from '../../app/context.ts'
+import type { Ctx } from '../../app/base/context.ts'
 import { AppError } from '../../app/http/errors.ts'
-import { createLog } from '../../app/log.ts'
+import { createLog } from '../../app/base/log.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
-import { confirmClock } from '../../app/upkeep/clock-watch.ts'
+import { confirmClock } from '../../app/base/clock-watch.ts'
 import { listRevived, reapplyRevived, type Revived } from '../../app/system/revived.ts'
 import {
   createUser,
@@ -14,9 +14,9 @@ import {
   resetPassword,
   setAdmin,
   usernameSchema,
-} from '../../app/users/users.ts'
-import { resetSecondFactor } from '../../app/auth/factors/factors.ts'
-import { forgiveAddresses } from '../../app/auth/local/login-limiter.ts'
+} from '../../app/accounts/users/users.ts'
+import { resetSecondFactor } from '../../app/accounts/factors/factors.ts'
+import { forgiveAddresses } from '../../app/accounts/passwords/login-limiter.ts'
 import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
 import { consoleContext } from '../console-context.ts'

@@ -1,9 +1,9 @@
-import type { Disk } from '../../app/upkeep/disk.ts'
+import type { Disk } from '../../app/base/disk.ts'
 import { randomFillSync } from 'node:crypto'
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import { isDiskFull } from './error-code.ts'
 import { systemClock } from '../clock.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Context } from 'hono'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 
 type Request = { readonly incoming: IncomingMessage }
 

@@ -1,4 +1,4 @@
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import type { NodeRadio } from '../radio/radio.ts'
 import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'

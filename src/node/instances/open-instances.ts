@@ -1,7 +1,7 @@
 import type { Events } from '../../app/mesh/live/event.ts'
 import type { Radio } from '../../app/mesh/radios/radio.ts'
 import type { Config } from '../../app/config/config.ts'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
 import type { systemClock } from '../clock.ts'
 import { openInstancesFile } from './file.ts'

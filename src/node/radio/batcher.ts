@@ -1,8 +1,8 @@
-import type { Heard, News } from '../../app/mesh/ingest/heard.ts'
+import type { Heard, News } from '../../app/mesh/heard/heard.ts'
 import { setImmediate } from 'node:timers/promises'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
-import { isRefusedContent } from '../../app/mesh/collector/refused-content.ts'
+import { isRefusedContent } from '../../app/mesh/ingest/refused-content.ts'
 import { backOff } from '../../shared/back-off.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 

@@ -1,4 +1,4 @@
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import type { Clock } from '../clock.ts'
 
 const RETRY_MS = 30_000

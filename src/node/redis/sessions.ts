@@ -1,9 +1,9 @@
 import type { Buckets } from '../../app/http/limits/buckets.ts'
-import type { SessionStore, StoredSession } from '../../app/auth/sessions/store.ts'
+import type { SessionStore, StoredSession } from '../../app/accounts/sessions/store.ts'
 import { createClient } from '@redis/client'
 import * as z from 'zod'
 import { AppError } from '../../app/http/errors.ts'
-import type { Log } from '../../app/log.ts'
+import type { Log } from '../../app/base/log.ts'
 import { backOff } from '../../shared/back-off.ts'
 import {
   CLEAR_ATTEMPTS,

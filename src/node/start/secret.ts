@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { randomToken } from '../../app/auth/sessions/session-token.ts'
+import { randomToken } from '../../app/accounts/sessions/session-token.ts'
 
 /**
  * The secret of this data directory: created at the first start, completely or not at all, and readable by the service

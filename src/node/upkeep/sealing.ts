@@ -1,5 +1,5 @@
 import { sealAudit } from '../../app/audit/chain.ts'
-import type { Ports } from '../../app/context.ts'
+import type { Ports } from '../../app/base/context.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { SECOND_MS } from '../../shared/time.ts'

@@ -1,5 +1,5 @@
-import type { ClockWatch } from '../../app/upkeep/clock.ts'
-import type { Ports } from '../../app/context.ts'
+import type { ClockWatch } from '../../app/base/clock.ts'
+import type { Ports } from '../../app/base/context.ts'
 import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'

@@ -5,7 +5,7 @@ import { toGotify } from '../../../src/app/alerts/destinations/senders/gotify.ts
 import { toMatrix } from '../../../src/app/alerts/destinations/senders/matrix.ts'
 import { toNtfy } from '../../../src/app/alerts/destinations/senders/ntfy.ts'
 import { toPushover } from '../../../src/app/alerts/destinations/senders/pushover.ts'
-import type { Sending } from '../../../src/app/alerts/destinations/senders/sending.ts'
+import type { Sending } from '../../../src/app/base/outgoing/request.ts'
 import { toSlack } from '../../../src/app/alerts/destinations/senders/slack.ts'
 import { toTelegram } from '../../../src/app/alerts/destinations/senders/telegram.ts'
 import { cleanText } from '../../../src/app/alerts/names.ts'

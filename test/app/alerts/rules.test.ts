@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { auditRows, type Client, createTestApp, START } from '../../support/app.ts'
-import { type OutboundRequest, SendFailure } from '../../../src/app/alerts/destinations/ports.ts'
+import { type OutboundRequest, SendFailure } from '../../../src/app/base/outgoing/ports.ts'
 import { createTestAlerts, DAY, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { messages } from '../../../src/db/schema.ts'
 

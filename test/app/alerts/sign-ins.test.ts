@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { browserOf } from '../../../src/app/auth/browser.ts'
+import { browserOf } from '../../../src/app/accounts/browser.ts'
 import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { ADMIN_PASSWORD } from '../../support/app.ts'
 

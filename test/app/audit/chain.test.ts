@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
 import { checkAuditHead } from '../../../src/app/audit/head.ts'
-import { createLog } from '../../../src/app/log.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
 

@@ -178,7 +178,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
 /**
  * What the answer of each route may contain, except routes for administrators only. `view`: data of the mesh, limited
- * to what `src/app/sharing/visible.ts` lets the viewer see. `own`: data of the caller. `none`: neither.
+ * to what `src/app/accounts/access/visible.ts` lets the viewer see. `own`: data of the caller. `none`: neither.
  */
 export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/auth/reauthenticate': 'own',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLog, LOG_FORMATS, type LogFormat, type LogLevel } from '../../../src/app/log.ts'
+import { createLog, LOG_FORMATS, type LogFormat, type LogLevel } from '../../../src/app/base/log.ts'
 
 const AT = Date.UTC(2026, 0, 15, 12)
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { capTo, tally } from '../../../src/app/upkeep/fair-cap.ts'
+import { capTo, tally } from '../../../src/app/base/fair-cap.ts'
 import { keepFairShares, type MOST_ROWS } from '../../../src/app/upkeep/fair-shares.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { createDice } from '../../support/mesh/made-up.ts'

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { isPublicAddress } from '../../../src/app/alerts/destinations/public-address.ts'
-import { SendFailure } from '../../../src/app/alerts/destinations/ports.ts'
+import { SendFailure } from '../../../src/app/base/outgoing/ports.ts'
 import { openOutbound, type Resolve } from '../../../src/node/alerts/outbound.ts'
 import { portOf } from '../../support/servers/port-of.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { createLog } from '../../../src/app/log.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import type { MeshPacket } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
+import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
 import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
 import { consoleContext } from '../../../src/node/console-context.ts'
 import { openDatabase } from '../../../src/node/database.ts'

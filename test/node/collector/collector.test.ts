@@ -1,6 +1,6 @@
-import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createLog } from '../../../src/app/log.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import { type CollectorFilter, createCollectorFilter } from '../../../src/app/mesh/collector/filter.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { type SqliteStore } from '../../../src/node/database.ts'

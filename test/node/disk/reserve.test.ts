@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createLog } from '../../../src/app/log.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import { openReserve } from '../../../src/node/disk/reserve.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { StartRefused } from '../../../src/node/start/problems.ts'

@@ -1,4 +1,4 @@
-import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ingest } from '../../../src/app/mesh/ingest/ingest.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { createLog } from '../../../src/app/log.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import type { RadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import { encodeText, encodeTraceroute } from '../../../src/meshtastic/link/to-radio.ts'
 import { connectDemo } from '../../../src/node/radio/demo/demo.ts'

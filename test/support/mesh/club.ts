@@ -1,4 +1,4 @@
-import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
 import { expect } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { expandPsk, hashChannel } from '../../../src/meshtastic/crypto/channel.ts'

@@ -1,4 +1,4 @@
-import type { Heard, News } from '../../../src/app/mesh/ingest/heard.ts'
+import type { Heard, News } from '../../../src/app/mesh/heard/heard.ts'
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { createIngest, type Ingest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { type Data, type DataSchema, type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'

@@ -1,5 +1,5 @@
 import { readTogether, type Store } from '../../../src/db/store.ts'
-import { type View, visibleValues, WHOLE_VIEW } from '../../../src/app/sharing/visible.ts'
+import { type View, visibleValues, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
 import { firstHour, trafficHours, trafficQueries } from '../../../src/app/system/traffic-hours.ts'
 
 /** The last 24 clock hours, as in the dashboard. */

@@ -1,6 +1,6 @@
 import { parseConfig } from '../../../src/app/config/config.ts'
-import type { Ports } from '../../../src/app/context.ts'
-import { createLog } from '../../../src/app/log.ts'
+import type { Ports } from '../../../src/app/base/context.ts'
+import { createLog } from '../../../src/app/base/log.ts'
 import { createEvents } from '../../../src/app/mesh/live/events.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'

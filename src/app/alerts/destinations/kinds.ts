@@ -12,7 +12,7 @@ import { slackSettings, toSlack } from './senders/slack.ts'
 import { telegramSettings, toTelegram } from './senders/telegram.ts'
 import { webPushSettings, toWebPush } from './senders/web-push.ts'
 import { webhookSettings, toWebhook } from './senders/webhook.ts'
-import type { Sending } from './senders/sending.ts'
+import type { Sending } from '../../base/outgoing/request.ts'
 
 /** Builds the request that delivers a message, from stored settings. */
 type Request = (stored: unknown, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { alertPushKeys } from '../../../db/schema.ts'
-import { seal, unseal } from '../../auth/sealing.ts'
-import type { Ports } from '../../context.ts'
+import { seal, unseal } from '../../base/sealing.ts'
+import type { Ports } from '../../base/context.ts'
 
 /** Under which they are sealed. */
 export const PUSH_KEYS_LABEL = 'push-keys'

@@ -1,6 +1,6 @@
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
-import type { Ports } from '../../context.ts'
-import { type OutboundAnswer, SendFailure } from './ports.ts'
+import type { Ports } from '../../base/context.ts'
+import { type OutboundAnswer, SendFailure } from '../../base/outgoing/ports.ts'
 import type { ToldMessage } from '../notification.ts'
 import { emailSettings, KINDS } from './kinds.ts'
 

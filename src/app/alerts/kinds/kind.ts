@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
 import type { AuditAction } from '../../../shared/access/audit-actions.ts'
-import type { SignedInCtx } from '../../context.ts'
+import type { SignedInCtx } from '../../base/context.ts'
 import type { Plan } from '../../mesh/ingest/plan.ts'
 import type { Occurrence } from '../occur.ts'
 import type { Past, Range } from '../past/past.ts'

@@ -3,8 +3,8 @@ import { auditLog, metrics, packets, positions, telemetry } from '../../../db/sc
 import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
-import type { SignedInCtx } from '../../context.ts'
-import { nextTurn } from '../../http/limits/next-turn.ts'
+import type { SignedInCtx } from '../../base/context.ts'
+import { nextTurn } from '../../base/next-turn.ts'
 import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before other work gets its turn. */

@@ -4,7 +4,7 @@ import { alertAnchors, alertDestinations, alertMarks, alertRules, alerts, users 
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { ALERT_KINDS, type AlertKind, MAX_ALERT_RULES } from '../../../shared/alerts/alert-kinds.ts'
 import { audit } from '../../audit/audit.ts'
-import type { SignedInCtx } from '../../context.ts'
+import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import type { Precondition } from '../../http/preconditions.ts'

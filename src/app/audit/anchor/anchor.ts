@@ -1,14 +1,14 @@
 import { backOff } from '../../../shared/back-off.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
-import { SendFailure } from '../../alerts/destinations/ports.ts'
-import { sha256Hex } from '../../auth/sha256.ts'
-import type { Ports } from '../../context.ts'
-import type { Pause } from '../../upkeep/slices.ts'
+import { SendFailure } from '../../base/outgoing/ports.ts'
+import { sha256Hex } from '../../base/sha256.ts'
+import type { Ports } from '../../base/context.ts'
+import type { Pause } from '../../base/slices.ts'
 import { type Chain, readChain, rowsAfter, withPreviousHashes } from '../chain.ts'
 import { deliverItems, type DeliveryNeeds } from './deliver.ts'
 import type { AnchorItem } from './line.ts'
 import { type AnchorState, keepAnchorState, type Kept, readAnchorState } from './state.ts'
-import type { AnchorTarget } from './target.ts'
+import type { AnchorTarget } from '../../config/anchor-target.ts'
 
 /** Entries and anchors in one delivery. */
 const BATCH = 100

@@ -1,11 +1,11 @@
-import { SendFailure } from '../../alerts/destinations/ports.ts'
-import { json } from '../../alerts/destinations/senders/sending.ts'
-import { signWebhook } from '../../alerts/destinations/senders/signature.ts'
-import { sha256Hex } from '../../auth/sha256.ts'
-import type { Ports } from '../../context.ts'
+import { SendFailure } from '../../base/outgoing/ports.ts'
+import { json } from '../../base/outgoing/request.ts'
+import { signWebhook } from '../../base/outgoing/signature.ts'
+import { sha256Hex } from '../../base/sha256.ts'
+import type { Ports } from '../../base/context.ts'
 import { type AnchorItem, textOf } from './line.ts'
 import { syslogMessage } from './syslog.ts'
-import type { AnchorTarget } from './target.ts'
+import type { AnchorTarget } from '../../config/anchor-target.ts'
 
 export type DeliveryNeeds = Pick<Ports, 'config' | 'outbound' | 'mail' | 'syslog' | 'now'>
 

@@ -1,4 +1,4 @@
-import type { SyslogTarget } from './target.ts'
+import type { SyslogTarget } from '../../config/anchor-target.ts'
 
 /** Messages to a syslog server, in order: over UDP one datagram each, otherwise with octet counting (RFC 6587). */
 export interface Syslog {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
-import { bodyNodeNum } from '../../mesh/messages/send.ts'
+import { bodyNodeNum } from '../../mesh/sending/send.ts'
 import { CRON_PATTERN } from '../cron.ts'
 import { MAX_RULE_NAME, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 

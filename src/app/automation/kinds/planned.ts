@@ -1,7 +1,7 @@
 import { chooseRadio } from '../../mesh/radios/choose-radio.ts'
 import { readTokens } from '../facts.ts'
 import { render } from '../template.ts'
-import type { Ports } from '../../context.ts'
+import type { Ports } from '../../base/context.ts'
 
 /** The data that a kind needs to plan its packets. */
 export type Needs = Pick<Ports, 'store' | 'radio'>

@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import type { AppEnv, Ctx, Ports } from '../../context.ts'
+import type { AppEnv, Ctx, Ports } from '../../base/context.ts'
 import { describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
-import { nextTurn } from './next-turn.ts'
+import { nextTurn } from '../../base/next-turn.ts'
 
 /** Of one user and kind. */
 const AT_ONCE = 2

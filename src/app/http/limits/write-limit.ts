@@ -1,7 +1,7 @@
 import type { BucketSize } from './buckets.ts'
 import type { Context, Next } from 'hono'
-import { addressKey } from '../../auth/local/login-limiter.ts'
-import type { AppEnv, Ctx } from '../../context.ts'
+import { addressKey } from '../../accounts/passwords/login-limiter.ts'
+import type { AppEnv, Ctx } from '../../base/context.ts'
 import { AppError } from '../errors.ts'
 
 /** Signing out is always possible: it only removes a session, and a sign-in precedes each. */

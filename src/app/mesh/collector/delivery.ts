@@ -2,15 +2,15 @@ import * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { tellOwner } from '../../alerts/tell-owner.ts'
-import type { Ctx } from '../../context.ts'
+import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { announce, logCrowd } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
 import { isNode } from '../ingest/plan.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './items.ts'
-import { claimLocalNode, claimSource, type KnownSource, readSource } from '../ingest/sources.ts'
-import { isRefusedContent } from './refused-content.ts'
+import { claimLocalNode, claimSource, type KnownSource, readSource } from '../radios/source-table.ts'
+import { isRefusedContent } from '../ingest/refused-content.ts'
 
 export const ingestAnswerSchema = z
   .object({

@@ -1,7 +1,7 @@
-import type { Heard } from '../ingest/heard.ts'
+import type { Heard } from '../heard/heard.ts'
 import type { Payload } from '../../../meshtastic/payload/payload.ts'
 import { COLLECTED_KINDS, type CollectedKind } from './kinds.ts'
-import { isDeliverable } from './outbox.ts'
+import { isDeliverable } from '../ingest/outbox.ts'
 
 const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
   text: 'messages',

@@ -1,4 +1,4 @@
-import type { Heard } from '../ingest/heard.ts'
+import type { Heard } from '../heard/heard.ts'
 import { create } from '@bufbuild/protobuf'
 import { base64Decode } from '@bufbuild/protobuf/wire'
 import * as z from 'zod'
@@ -9,7 +9,7 @@ import { type FromRadio, FromRadioSchema } from '../../../meshtastic/gen/stream_
 import { mayHoldSecrets } from '../../../meshtastic/payload/payload.ts'
 import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../../meshtastic/replay.ts'
-import type { KnownSource, Source } from '../ingest/sources.ts'
+import type { KnownSource, Source } from '../radios/source-table.ts'
 import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 
 /** Packets of one delivery. */

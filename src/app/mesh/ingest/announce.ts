@@ -1,5 +1,5 @@
-import type { News } from './heard.ts'
-import type { Ports } from '../../context.ts'
+import type { News } from '../heard/heard.ts'
+import type { Ports } from '../../base/context.ts'
 import type { Db } from '../../../db/store.ts'
 import { addDetails } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'

@@ -1,4 +1,4 @@
-import type { Heard, News } from './heard.ts'
+import type { Heard, News } from '../heard/heard.ts'
 import type { NodeRow } from './node-row.ts'
 import type { BatchCounts } from '../../system/meter.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
@@ -13,7 +13,7 @@ import { alertsOfBatch } from '../../alerts/heard.ts'
 import { type Changed, readChanging, settleChanged } from '../../alerts/changed.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
-import { liftSuspicions, writeSuspicions } from './trust/suspicions.ts'
+import { liftSuspicions, writeSuspicions } from '../nodes/suspicions.ts'
 import { writeNodes } from './nodes.ts'
 import { type Plan, planBatch } from './plan.ts'
 import {
@@ -23,12 +23,12 @@ import {
   retireRadios,
   writeChannels,
   writeSources,
-} from './sources.ts'
+} from '../radios/source-table.ts'
 import { writeTraffic } from './traffic.ts'
 import type { CollectorFilter } from '../collector/filter.ts'
-import { listDeliverable, writeOutbox } from '../collector/outbox.ts'
+import { listDeliverable, writeOutbox } from './outbox.ts'
 import { createPacketWindow, type PacketWindow, type Sightings, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
-import { readContent } from '../collector/refused-content.ts'
+import { readContent } from './refused-content.ts'
 import { readRecentPackets, readRepeated, readSeenPackets } from './seen-packets.ts'
 
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */

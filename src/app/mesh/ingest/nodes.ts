@@ -10,7 +10,7 @@ import type { Metric } from '../../../meshtastic/payload/telemetry.ts'
 import type { NodeUser } from '../../../meshtastic/payload/user.ts'
 import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
-import { isLocalNode } from './sources.ts'
+import { isLocalNode } from '../radios/source-table.ts'
 import { DEVICE_METRICS, mergeHeard } from './merge-heard.ts'
 import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 

@@ -6,7 +6,7 @@ import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 import { UNREADABLE } from '../../../shared/mesh/packets.ts'
 import { directChannel, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
-import { belongsToChannel, isForOneNode } from '../../sharing/visible.ts'
+import { belongsToChannel, isForOneNode } from '../../accounts/access/visible.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {

@@ -1,4 +1,4 @@
-import type { Heard } from './heard.ts'
+import type { Heard } from '../heard/heard.ts'
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import { packets } from '../../../db/schema.ts'
 import { literals } from '../../../db/json-rows.ts'

@@ -2,7 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, literals, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
 import { WINDOW_MS } from './packet-window.ts'
-import { isLocalNode } from './sources.ts'
+import { isLocalNode } from '../radios/source-table.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { type Difference, DIFFERENCES, type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 

@@ -1,4 +1,4 @@
-import type { NodeChannels, Place } from '../../sharing/visible.ts'
+import type { NodeChannels, Place } from '../../accounts/access/visible.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** The latest events of this process, for live readers. */

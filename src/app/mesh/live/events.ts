@@ -1,4 +1,4 @@
-import type { News } from '../ingest/heard.ts'
+import type { News } from '../heard/heard.ts'
 import type { Events, HeardBy, LiveEvent, NewEvent } from './event.ts'
 import type { LinkInfo } from '../radios/radio.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -6,7 +6,7 @@ import type { Change } from '../../device-config/schemas.ts'
 import { readText } from '../ingest/plan.ts'
 import { channelOnAir } from '../ingest/plan-traffic.ts'
 import { FIRST_DIRECT, WITHHELD } from '../../../shared/mesh/channels.ts'
-import { placeOfMessage } from '../../sharing/visible.ts'
+import { placeOfMessage } from '../../accounts/access/visible.ts'
 
 /** Events kept for readers that were disconnected for a short time. */
 const KEPT_EVENTS = 1000

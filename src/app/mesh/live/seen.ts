@@ -1,5 +1,5 @@
-import type { Viewer } from '../../context.ts'
-import { canReadMessage, seesEverything, seesNodes, type View } from '../../sharing/visible.ts'
+import type { Viewer } from '../../base/context.ts'
+import { canReadMessage, seesEverything, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 import type { LiveEvent } from './event.ts'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../../context.ts'
+import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import type { Events } from './event.ts'
 

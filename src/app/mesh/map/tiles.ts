@@ -1,7 +1,7 @@
 import type { OpenMapArchive } from './archive.ts'
 import * as z from 'zod'
 import { tileOrigin } from '../../config/secure-url.ts'
-import type { Ctx, Ports } from '../../context.ts'
+import type { Ctx, Ports } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import type { MapTilesSetting } from '../../settings/map-tiles.ts'
 import { readSettings } from '../../settings/settings.ts'

@@ -2,7 +2,13 @@ import { and, desc, eq, gte, lt, type Placeholder, sql, type SQL } from 'drizzle
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store } from '../../../db/store.ts'
-import { messagesSeenBy, ofNodesSeenBy, type View, visibleMessages, visibleValues } from '../../sharing/visible.ts'
+import {
+  messagesSeenBy,
+  ofNodesSeenBy,
+  type View,
+  visibleMessages,
+  visibleValues,
+} from '../../accounts/access/visible.ts'
 import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'

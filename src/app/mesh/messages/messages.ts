@@ -3,10 +3,17 @@ import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
-import type { Ports } from '../../context.ts'
+import type { Ports } from '../../base/context.ts'
 import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
-import { seesEverything, type View, viewKey, viewTag, visibleMessages, visibleValues } from '../../sharing/visible.ts'
+import {
+  seesEverything,
+  type View,
+  viewKey,
+  viewTag,
+  visibleMessages,
+  visibleValues,
+} from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'

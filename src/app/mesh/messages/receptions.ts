@@ -4,7 +4,7 @@ import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
-import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../sharing/visible.ts'
+import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { DIFFERENCES } from '../../../shared/mesh/packets.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 

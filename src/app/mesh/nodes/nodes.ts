@@ -8,7 +8,7 @@ import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_p
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import { BROADCAST, formatNodeId, parseNodeId } from '../../../meshtastic/node-id.ts'
 import { audit } from '../../audit/audit.ts'
-import type { Ctx } from '../../context.ts'
+import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { SUSPICIONS } from '../../../shared/mesh/packets.ts'

@@ -3,10 +3,10 @@ import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/sche
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { fitsNodeNum } from '../../../meshtastic/crypto/public-key.ts'
-import type { Ports } from '../../context.ts'
+import type { Ports } from '../../base/context.ts'
 import { moveHistory } from './move-history.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
-import { type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+import { type Share, wholeSlices } from '../../base/slice-share.ts'
 
 /** The old number must be silent for this long after the new one was first heard. */
 const SILENCE_MS = HOUR_MS

@@ -4,10 +4,16 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
-import { type NodeChannels, onVisibleChannel, seesNodes, type View, visibleValues } from '../../sharing/visible.ts'
+import {
+  type NodeChannels,
+  onVisibleChannel,
+  seesNodes,
+  type View,
+  visibleValues,
+} from '../../accounts/access/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
-import { listSuspicions } from '../ingest/trust/suspicions.ts'
+import { listSuspicions } from './suspicions.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 
 // Nodes in the view of somebody who may not read every channel.

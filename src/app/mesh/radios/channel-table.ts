@@ -5,7 +5,7 @@ import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
-import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
+import { IS_CLAIMED, type Source } from './source-table.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 /** Messages from a broker that arrived before it was known that a radio has their channel. */

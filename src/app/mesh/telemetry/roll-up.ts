@@ -1,7 +1,7 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
-import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+import { partOf, type Share, wholeSlices } from '../../base/slice-share.ts'
 import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 

@@ -1,8 +1,14 @@
 import { and, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
-import type { Reader } from '../../context.ts'
-import { belongsToChannel, canReadPacket, ofNodesSeenBy, type PacketPlace, seesNodes } from '../../sharing/visible.ts'
+import type { Reader } from '../../base/context.ts'
+import {
+  belongsToChannel,
+  canReadPacket,
+  ofNodesSeenBy,
+  type PacketPlace,
+  seesNodes,
+} from '../../accounts/access/visible.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'

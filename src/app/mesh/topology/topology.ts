@@ -3,9 +3,15 @@ import * as z from 'zod'
 import { neighbors, waypoints } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import type { Ctx, Reader } from '../../context.ts'
+import type { Ctx, Reader } from '../../base/context.ts'
 import { canReadChannel, type Scope } from '../../../shared/access/scope.ts'
-import { ofVisibleNodes, onVisibleChannel, seesEverything, seesNodes, visibleValues } from '../../sharing/visible.ts'
+import {
+  ofVisibleNodes,
+  onVisibleChannel,
+  seesEverything,
+  seesNodes,
+  visibleValues,
+} from '../../accounts/access/visible.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'

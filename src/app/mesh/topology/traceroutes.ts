@@ -6,7 +6,7 @@ import { prepareOnce } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { encodeTraceroute } from '../../../meshtastic/link/to-radio.ts'
 import { audit } from '../../audit/audit.ts'
-import type { Reader } from '../../context.ts'
+import type { Reader } from '../../base/context.ts'
 import { canWriteChannel } from '../../../shared/access/scope.ts'
 import {
   ofNodesSeenBy,
@@ -15,11 +15,11 @@ import {
   seesNodes,
   type View,
   WHOLE_VIEW,
-} from '../../sharing/visible.ts'
+} from '../../accounts/access/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
-import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
+import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../sending/send.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: the node did not report its number')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { Log } from '../../../app/log.ts'
+import type { Log } from '../../../app/base/log.ts'
 import type { Cell } from '../tables/cells.ts'
 import { type ColumnRule, columnRules, type Rules } from '../tables/column-rules.ts'
 import { BackupDamage } from '../folder/damage.ts'

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { Log } from '../../../app/log.ts'
+import type { Log } from '../../../app/base/log.ts'
 import { RestoreRefused } from '../folder/damage.ts'
 import { hasCode } from '../../disk/error-code.ts'
 import { tablesOf, quoted } from '../tables/tables.ts'

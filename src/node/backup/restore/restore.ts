@@ -3,8 +3,8 @@ import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { audit } from '../../../app/audit/audit.ts'
-import type { Ctx } from '../../../app/context.ts'
-import type { Log } from '../../../app/log.ts'
+import type { Ctx } from '../../../app/base/context.ts'
+import type { Log } from '../../../app/base/log.ts'
 import {
   nameRevived,
   reapplyRevived,

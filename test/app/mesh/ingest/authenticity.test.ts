@@ -1,4 +1,4 @@
-import type { Heard } from '../../../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'

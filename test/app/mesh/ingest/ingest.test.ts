@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Ports } from '../../../../src/app/context.ts'
+import type { Ports } from '../../../../src/app/base/context.ts'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'
 import { storeDelivery } from '../../../../src/app/mesh/collector/delivery.ts'
 import { keepUp } from '../../../../src/app/upkeep/upkeep.ts'

@@ -1,4 +1,4 @@
-import type { Heard } from '../../../../src/app/mesh/ingest/heard.ts'
+import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MOST_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'

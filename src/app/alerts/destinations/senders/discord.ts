@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { bodyText, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { address } from './fields.ts'
-import { json, type Sending } from './sending.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const discordSettings = z.strictObject({
   url: address.refine(

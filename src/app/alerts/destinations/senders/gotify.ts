@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { server, text } from './fields.ts'
-import { json, type Sending } from './sending.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const gotifySettings = z.strictObject({ server, token: text(200) })
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { server, text } from './fields.ts'
-import { json, type Sending } from './sending.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const ntfySettings = z.strictObject({
   server: server.default('https://ntfy.sh'),

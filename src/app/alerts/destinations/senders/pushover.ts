@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
-import { json, type Sending } from './sending.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const pushoverSettings = z.strictObject({
   user: z.string().regex(/^[A-Za-z0-9]{20,40}$/),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { bodyText, inUtf16, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { server } from './fields.ts'
-import { json, type Sending } from './sending.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const telegramSettings = z.strictObject({
   token: z.string().regex(/^\d{1,20}:[\w-]{10,100}$/, 'the token of a bot'),

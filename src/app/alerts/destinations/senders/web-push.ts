@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { PushKeys } from '../push-keys.ts'
 import { bodyText, fit, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
 import { address, base64Of } from './fields.ts'
-import type { Sending } from './sending.ts'
+import type { Sending } from '../../../base/outgoing/request.ts'
 
 export const webPushSettings = z.strictObject({
   endpoint: address.refine((value) => value.startsWith('https:'), 'an https URL'),

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { formatNodeId } from '../../../../meshtastic/node-id.ts'
 import type { ToldAlert, ToldMessage } from '../../notification.ts'
 import { address } from './fields.ts'
-import { json, type Sending } from './sending.ts'
-import { signWebhook, webhookSecret } from './signature.ts'
+import { json, type Sending } from '../../../base/outgoing/request.ts'
+import { signWebhook, webhookSecret } from '../../../base/outgoing/signature.ts'
 
 export const webhookSettings = z.strictObject({ url: address, secret: webhookSecret.optional() })
 

@@ -1,11 +1,11 @@
-import type { Heard } from '../heard.ts'
+import type { Heard } from '../../heard/heard.ts'
 import type { NodeRow } from '../node-row.ts'
 import { sql } from 'drizzle-orm'
 import { gateways, newcomers, nodes, sources } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import type { Plan } from '../plan.ts'
-import type { Source } from '../sources.ts'
+import type { Source } from '../../radios/source-table.ts'
 import { dayOf } from '../../nodes/evidence.ts'
 
 /** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */

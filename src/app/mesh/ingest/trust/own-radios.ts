@@ -2,7 +2,7 @@ import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { Payload } from '../../../../meshtastic/payload/payload.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
-import type { KnownSource, Source } from '../sources.ts'
+import type { KnownSource, Source } from '../../radios/source-table.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 
 /** The sources that speak for our own radios. */

@@ -1,4 +1,4 @@
-import type { Disk } from '../../../upkeep/disk.ts'
+import type { Disk } from '../../../base/disk.ts'
 import { AppError, DISK_FULL } from '../../../http/errors.ts'
 
 /** Keeps the last disk space for administrators by refusing packets first. Throws `database_unavailable`. */

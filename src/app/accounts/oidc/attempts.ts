@@ -1,0 +1,133 @@
+import type { AttemptSecrets } from './provider.ts'
+import { hmac } from '@oslojs/crypto/hmac'
+import { SHA256 } from '@oslojs/crypto/sha2'
+import { constantTimeEqual } from '@oslojs/crypto/subtle'
+import { encodeBase64urlNoPadding } from '@oslojs/encoding'
+import type { Context } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import * as z from 'zod'
+import type { Ctx } from '../../base/context.ts'
+import { seal, unseal } from '../../base/sealing.ts'
+import { hashToken, randomToken } from '../sessions/session-token.ts'
+import { isSecure } from '../sessions/sessions.ts'
+import { OidcFailure } from './failure.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
+
+const LIFETIME_MS = 10 * MINUTE_MS
+
+/**
+ * Unfinished sign-ins of one browser: beyond these limits the oldest are dropped. A server accepts 16 KB of headers.
+ */
+const MOST_IN_BROWSER = 10
+const MOST_BYTES_IN_BROWSER = 6000
+
+const utf8 = new TextEncoder()
+
+/** A sign-in in progress: what is sent to the provider and must come back. */
+export type Attempt = AttemptSecrets & {
+  readonly issuer: string
+  readonly returnTo: string
+  readonly askedSince: number | null
+  /** The user who proves again who they are; null: nobody. */
+  readonly again: number | null
+  /** The user whose account is to be linked; null: none. */
+  readonly link: number | null
+  /** Hash of the token of an invitation; null: none. */
+  readonly invitation: string | null
+}
+
+const sealedSchema = z.strictObject({
+  seed: z.string(),
+  issuer: z.string(),
+  returnTo: z.string(),
+  /** The provider must have asked the user since this time, in ms; null: at any time. */
+  askedSince: z.number().nullable().default(null),
+  again: z.number().nullable().default(null),
+  link: z.number().nullable().default(null),
+  invitation: z.string().nullable().default(null),
+  expiresAt: z.number(),
+})
+
+/** All secrets of an attempt are derived from one random value, the seed. */
+function secretsOf(id: string, seed: string): AttemptSecrets {
+  const derive = (purpose: string) =>
+    encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(seed), utf8.encode(`oidc:${purpose}:${id}`)))
+  return { state: `${id}.${derive('state')}`, nonce: derive('nonce'), verifier: derive('verifier') }
+}
+
+export type NewAttempt = { readonly id: string; readonly seed: string; readonly secrets: AttemptSecrets }
+
+/** Secrets for a new attempt. */
+export function newAttempt(): NewAttempt {
+  const id = encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(12)))
+  const seed = randomToken()
+  return { id, seed, secrets: secretsOf(id, seed) }
+}
+
+/**
+ * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here, so endless
+ * attempts cost the database nothing and displace nobody else's.
+ */
+export async function handOutAttempt(
+  c: Context,
+  ctx: Ctx,
+  { id, seed }: NewAttempt,
+  purpose: Omit<Attempt, keyof AttemptSecrets>,
+): Promise<void> {
+  const content: z.infer<typeof sealedSchema> = { ...purpose, seed, expiresAt: ctx.now() + LIFETIME_MS }
+  const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(id), JSON.stringify(content))
+  const options = cookieOptions(c, ctx)
+  const prefix = cookiePrefix(options.secure)
+  for (const name of surplus(getCookie(c), prefix, sealed.length)) deleteCookie(c, name, options)
+  setCookie(c, `${prefix}${id}`, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
+}
+
+/** The attempts in a browser that must be dropped to make room for one of `bytes` more. */
+function surplus(cookies: Readonly<Record<string, string>>, prefix: string, bytes: number): string[] {
+  const waiting = Object.entries(cookies).filter(([name]) => name.startsWith(prefix))
+  let left = MOST_BYTES_IN_BROWSER - bytes
+  // A browser sends its oldest cookie first: RFC 6265, section 5.4.
+  const kept = waiting.toReversed().findIndex(([, value], i) => {
+    left -= value.length
+    return i === MOST_IN_BROWSER - 1 || left < 0
+  })
+  return kept === -1 ? [] : waiting.slice(0, waiting.length - kept).map(([name]) => name)
+}
+
+/**
+ * Takes the attempt on which a callback's `state` and the browser's cookie agree. Its state counts as used before this
+ * returns, among all instances. Throws an `OidcFailure`.
+ */
+export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefined): Promise<Attempt> {
+  const id = /^([\w-]{16})\.[\w-]{43}$/.exec(state ?? '')?.[1]
+  if (id === undefined || state === undefined) throw new OidcFailure('state_invalid')
+  const options = cookieOptions(c, ctx)
+  const cookie = `${cookiePrefix(options.secure)}${id}`
+  const sealed = getCookie(c, cookie)
+  const content = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, labelOf(id), sealed)
+  if (content === null) throw new OidcFailure('attempt_unknown')
+  const { seed, expiresAt, ...purpose } = sealedSchema.parse(JSON.parse(content))
+  const secrets = secretsOf(id, seed)
+  if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
+  deleteCookie(c, cookie, options)
+  const now = ctx.now()
+  // Further in the future than possible: the clock was ahead when it began.
+  if (expiresAt <= now || expiresAt > now + LIFETIME_MS) throw new OidcFailure('attempt_expired')
+  // Kept for longer than the attempt itself would be valid.
+  const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
+  if (count > 1) throw new OidcFailure('attempt_used')
+  return { ...secrets, ...purpose }
+}
+
+function labelOf(id: string): string {
+  return `oidc-attempt:${id}`
+}
+
+function cookiePrefix(secure: boolean): string {
+  return secure ? '__Host-mesh_oidc_' : 'mesh_oidc_'
+}
+
+// Lax: the provider sends the browser back by a top-level GET from another site.
+function cookieOptions(c: Context, ctx: Ctx) {
+  return { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure(c, ctx) } as const
+}

@@ -1,0 +1,134 @@
+import { type Context, Hono } from 'hono'
+import * as z from 'zod'
+import { basePath } from '../../config/config.ts'
+import type { AppEnv, SignedIn } from '../../base/context.ts'
+import { requireAdmin } from '../access/require.ts'
+import { answers } from '../../http/describe.ts'
+import { timeField } from '../../http/fields.ts'
+import { idParam, validate } from '../../http/validate.ts'
+import { userSchema } from '../users/user.ts'
+import { getUser } from '../users/users.ts'
+import { inviteByMail, isInvitable } from '../mail/local-invitations.ts'
+import { requireFreshProof } from '../fresh-proof.ts'
+import { unlinkUser } from '../oidc/links.ts'
+import { providerRoleSchema, readProviderRole } from '../oidc/provider-role.ts'
+import {
+  invitationBody,
+  invitationSchema,
+  inviteUser,
+  prepareUser,
+  preparedUserSchema,
+  readInvitation,
+  withdrawInvitation,
+} from '../oidc/invitations.ts'
+
+const openInvitation = z
+  .object({ createdAt: timeField, expiresAt: timeField, sentTo: z.string().nullable() })
+  .nullable()
+
+/** The public address of this service. */
+function siteOf(c: Context<SignedIn>): string {
+  return c.var.ctx.config.PUBLIC_URL ?? c.var.ctx.origin(c)
+}
+
+/** Below /api/users: accounts that a user of a provider takes over. */
+export const invitationRoutes = new Hono<AppEnv>()
+  .post(
+    '/prepared',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Create an account for a user of an OpenID provider: for a subject, or for the first user of the link in the answer',
+      { 201: z.object({ user: userSchema, invitation: invitationSchema.nullable() }) },
+      ['username_taken', 'identity_taken', 'oidc_disabled'],
+    ),
+    validate('json', preparedUserSchema),
+    async (c) => {
+      const prepared = await prepareUser(c.var.ctx, c.req.valid('json'), siteOf(c))
+      return c.json(prepared, 201, { Location: `${basePath(c.var.ctx.config)}/api/users/${prepared.user.id}` })
+    },
+  )
+  .get(
+    '/:id/invitation',
+    requireAdmin,
+    answers(
+      'Whether a prepared account has an open link, without the link itself',
+      {
+        200: z.object({
+          invitation: openInvitation,
+          byMail: z.boolean().describe('Whether the user can be invited by e-mail: local, without a password'),
+        }),
+      },
+      ['user_not_found'],
+    ),
+    validate('param', idParam),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      return c.json({ invitation: await readInvitation(ctx, id), byMail: await isInvitable(ctx, id) })
+    },
+  )
+  .post(
+    '/:id/invitation',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Create a new link to a prepared account that nobody has taken over, or send one to a local user who has no password yet. It works once, and replaces an earlier one',
+      { 200: z.object({ invitation: invitationSchema }) },
+      [
+        'user_not_found',
+        'user_inactive',
+        'identity_taken',
+        'oidc_disabled',
+        'has_signed_in',
+        'email_required',
+        'account_mail_disabled',
+        'rate_limited',
+      ],
+    ),
+    validate('param', idParam),
+    validate('json', invitationBody),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const { ctx } = c.var
+      const { authProvider } = await getUser(ctx.store, id)
+      if (authProvider === 'local') return c.json({ invitation: await inviteByMail(ctx, id) })
+      return c.json({ invitation: await inviteUser(ctx, id, c.req.valid('json'), siteOf(c)) })
+    },
+  )
+  .delete(
+    '/:id/invitation',
+    requireAdmin,
+    answers('Withdraw the link to a prepared account', { 204: null }, ['user_not_found', 'not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await withdrawInvitation(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/:id/provider-role',
+    requireAdmin,
+    answers(
+      'The role and permissions that groups at the OpenID provider gave a user; the next sign-in sets them again. Null: none',
+      { 200: z.object({ role: providerRoleSchema.nullable() }) },
+      ['user_not_found'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json({ role: await readProviderRole(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .delete(
+    '/:id/link',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Unlink a local user from an account at an OpenID provider, for example if somebody else linked it. Sessions that began there end',
+      { 204: null },
+      ['user_not_found', 'not_found', 'not_a_local_user', 'last_way_in'],
+    ),
+    validate('param', idParam),
+    async (c) => {
+      await unlinkUser(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )

@@ -1,0 +1,79 @@
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import * as z from 'zod'
+import type { Ctx } from '../../base/context.ts'
+import { findUserByName } from '../users/users.ts'
+import { seal, unseal } from '../../base/sealing.ts'
+import { randomToken } from './session-token.ts'
+import { isSecure } from './sessions.ts'
+import type { KnownBrowser } from '../passwords/login-limiter.ts'
+
+const COOKIE = 'mesh_browser'
+const LABEL = 'known-browser'
+
+/** From the latest sign-in. */
+const LIFETIME_S = 180 * 86_400
+
+/** The latest accounts for which one browser is known. */
+const MOST_USERS = 10
+
+const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int()), expiresAt: z.int() })
+type Content = z.infer<typeof contentSchema>
+
+/**
+ * What the request's browser proves about the account of this name: null if nobody signed in to it there, or too long
+ * ago. The cookie is one of OWASP's *device cookies*.
+ */
+export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
+  const content = await presented(c, ctx)
+  if (content === null) return null
+  const user = await findUserByName(ctx.store, username)
+  return user === null ? null : knownOf(content, user.id)
+}
+
+/** As `findKnownBrowser`, about the user with this ID. */
+export async function findKnownBrowserOf(c: Context, ctx: Ctx, userId: number): Promise<KnownBrowser | null> {
+  const content = await presented(c, ctx)
+  return content === null ? null : knownOf(content, userId)
+}
+
+function knownOf({ userIds, nonce }: Content, userId: number): KnownBrowser | null {
+  return userIds.includes(userId) ? { userId, nonce } : null
+}
+
+/** The users who have signed in in the request's browser. Takes as long for anybody. */
+export async function knownUsers(c: Context, ctx: Ctx): Promise<readonly number[]> {
+  return (await presented(c, ctx))?.userIds ?? []
+}
+
+/** Marks the browser as one in which this user has signed in. Sets the cookie. */
+export async function rememberBrowser(c: Context, ctx: Ctx, userId: number): Promise<void> {
+  const before = await presented(c, ctx)
+  const content: Content = {
+    nonce: before?.nonce ?? randomToken(),
+    userIds: [userId, ...(before?.userIds ?? []).filter((id) => id !== userId)].slice(0, MOST_USERS),
+    expiresAt: ctx.now() + LIFETIME_S * 1000,
+  }
+  const secure = isSecure(c, ctx)
+  setCookie(c, cookieName(secure), await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content)), {
+    httpOnly: true,
+    sameSite: 'Lax',
+    path: '/',
+    secure,
+    maxAge: LIFETIME_S,
+  })
+}
+
+async function presented(c: Context, ctx: Ctx): Promise<Content | null> {
+  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
+  if (text === null) return null
+  const content = contentSchema.parse(JSON.parse(text))
+  const left = content.expiresAt - ctx.now()
+  // Longer than possible: the clock was ahead when it was set.
+  return left > 0 && left <= LIFETIME_S * 1000 ? content : null
+}
+
+function cookieName(secure: boolean): string {
+  return secure ? `__Host-${COOKIE}` : COOKIE
+}

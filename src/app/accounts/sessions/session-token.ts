@@ -1,0 +1,69 @@
+import { hmac } from '@oslojs/crypto/hmac'
+import { SHA256 } from '@oslojs/crypto/sha2'
+import { constantTimeEqual } from '@oslojs/crypto/subtle'
+import { encodeBase64urlNoPadding } from '@oslojs/encoding'
+import { parse } from 'hono/utils/cookie'
+import { sha256Hex } from '../../base/sha256.ts'
+
+const utf8 = new TextEncoder()
+
+/** 256 random bits, base64url. */
+export function randomToken(): string {
+  return encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(32)))
+}
+
+/** SHA-256, hexadecimal: the only stored form of a token. */
+export function hashToken(token: string): string {
+  return sha256Hex(token)
+}
+
+/** A number that fits an id: 1 to 2^53 − 1. */
+export function randomId(): number {
+  const words = crypto.getRandomValues(new Uint32Array(2))
+  return ((words[0] ?? 0) % 0x20_0000) * 0x1_0000_0000 + (words[1] ?? 0) || 1
+}
+
+/** The cookie's value: the token and its HMAC-SHA-256 under the first secret. */
+export function signToken(token: string, secrets: readonly string[]): string {
+  const [first] = secrets
+  if (first === undefined) throw new Error('SESSION_SECRET is empty')
+  return `${token}.${signature(token, first)}`
+}
+
+/** The token in a cookie that one of the secrets signed; null for anything else. */
+export function verifySignedToken(value: string, secrets: readonly string[]): string | null {
+  const match = /^([\w-]{43})\.([\w-]{43})$/.exec(value)
+  const [, token, given] = match ?? []
+  if (token === undefined || given === undefined) return null
+  // As text: the decoder throws at a last character that no encoder writes.
+  const bytes = utf8.encode(given)
+  return secrets.some((secret) => constantTimeEqual(utf8.encode(signature(token, secret)), bytes)) ? token : null
+}
+
+const REMEMBERED = 1000
+const REMEMBERED_LENGTH = 2048
+const hashes = new WeakMap<readonly string[], Map<string, string>>()
+
+/**
+ * The hash of the token that one of the secrets signed, from the cookie `name` of a Cookie header; null if there is
+ * none. The latest valid results are cached: they depend on the arguments alone, and verifying costs more than finding
+ * the session.
+ */
+export function hashPresentedToken(cookies: string, name: string, secrets: readonly string[]): string | null {
+  const known = hashes.get(secrets) ?? new Map<string, string>()
+  const key = name + cookies
+  const remembered = known.get(key)
+  if (remembered !== undefined) return remembered
+  const value = parse(cookies, name)[name]
+  const token = value === undefined ? null : verifySignedToken(value, secrets)
+  if (token === null) return null
+  const hash = hashToken(token)
+  if (known.size >= REMEMBERED) known.clear()
+  if (key.length <= REMEMBERED_LENGTH) known.set(key, hash)
+  hashes.set(secrets, known)
+  return hash
+}
+
+function signature(token: string, secret: string): string {
+  return encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(secret), utf8.encode(`session:${token}`)))
+}

@@ -1,0 +1,169 @@
+import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { apiTokens, users } from '../../../db/schema.ts'
+import { audit } from '../../audit/audit.ts'
+import type { SignedInCtx } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
+import { getUser, otherOwner } from '../users/users.ts'
+import {
+  isSpecialScope,
+  mayUseScope,
+  SCOPES,
+  type ScopeOwner,
+  SPECIAL_SCOPES,
+  type SpecialScope,
+} from '../../../shared/access/token-scopes.ts'
+import { type Permissions, permissionsFrom } from '../../../shared/access/resources.ts'
+import { hashToken, randomToken } from '../sessions/session-token.ts'
+import { DAY_MS } from '../../../shared/time.ts'
+import { timeField } from '../../http/fields.ts'
+import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
+
+const PREFIX = 'mm_'
+/** Of one user, including expired ones. */
+const MOST_TOKENS = 50
+
+/** For a token without a given expiry; *never* must be explicit. */
+const DEFAULT_EXPIRY_DAYS = 90
+
+/** Why a token of this owner can't use a scope that is not a permission; null: it can. */
+export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError | null {
+  if (mayUseScope(owner, scope)) return null
+  const required = SPECIAL_SCOPES[scope]
+  if (required === 'admin') {
+    return new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
+  }
+  const { resource, action } = required
+  const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
+  return new AppError('forbidden', detail, { required })
+}
+
+/** The scopes that are usable now: a token can never do more than its owner. */
+export function heldScopes(owner: ScopeOwner, scopes: readonly string[]): string[] {
+  return scopes.filter((scope) => !isSpecialScope(scope) || ownerRefusal(owner, scope) === null)
+}
+
+export const tokenSchema = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    prefix: z.string().describe('The first characters of its text, to tell tokens apart'),
+    scopes: z.array(z.string()),
+    createdAt: timeField,
+    expiresAt: timeField.nullable().describe('null: never'),
+    lastUsedAt: timeField.nullable(),
+    heldAt: timeField
+      .nullable()
+      .describe(
+        'Since when it is refused, because the OpenID provider refused its owner; a sign-in releases it. null: it is not',
+      ),
+  })
+  .meta({ id: 'Token', description: 'An API token, without its text' })
+type Token = z.infer<typeof tokenSchema>
+
+export const newTokenSchema = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(MAX_TOKEN_NAME)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .max(SCOPES.length)
+    .refine((scopes) => new Set(scopes).size === scopes.length, 'each scope once'),
+  expiresInDays: z.int().min(1).max(3650).nullable().default(DEFAULT_EXPIRY_DAYS).describe('null: it never expires'),
+})
+
+const columns = {
+  id: apiTokens.id,
+  name: apiTokens.name,
+  prefix: apiTokens.prefix,
+  scopes: apiTokens.scopes,
+  createdAt: apiTokens.createdAt,
+  expiresAt: apiTokens.expiresAt,
+  lastUsedAt: apiTokens.lastUsedAt,
+  heldAt: apiTokens.heldAt,
+}
+
+/** The tokens of a user, newest first. Throws `user_not_found`. */
+export async function listTokens({ store }: SignedInCtx, userId: number): Promise<Token[]> {
+  await getUser(store, userId)
+  return store.db.select(columns).from(apiTokens).where(eq(apiTokens.userId, userId)).orderBy(desc(apiTokens.id)).all()
+}
+
+/**
+ * Creates a token; its text is returned only here. Throws `admin_required` or `forbidden` for a scope beyond the
+ * viewer's permissions, `too_many_tokens`.
+ */
+export async function createToken(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newTokenSchema>,
+): Promise<Token & { token: string }> {
+  const { user, permissions, credential } = ctx.viewer
+  if (credential.kind !== 'session') throw new AppError('forbidden', 'A token cannot create another token')
+  for (const scope of input.scopes.filter(isSpecialScope)) {
+    const reason = ownerRefusal({ isAdmin: user.isAdmin, permissions }, scope)
+    if (reason !== null) throw reason
+  }
+  const token = `${PREFIX}${randomToken()}`
+  const tokenHash = hashToken(token)
+  const now = ctx.now()
+  const { name, scopes } = input
+  const prefix = token.slice(0, PREFIX.length + 6)
+  const expiresAt = input.expiresInDays === null ? null : now + input.expiresInDays * DAY_MS
+  const { id } = user
+  const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
+  // A simultaneous deactivation or new password wins: it has deleted the tokens, and none may be added after it.
+  const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
+  const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
+    ${expiresAt}, null, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
+  await ctx.store.atomic([
+    ctx.store.db.insert(apiTokens).select(values),
+    audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
+  ])
+  const created = await ctx.store.db.select(columns).from(apiTokens).where(eq(apiTokens.tokenHash, tokenHash)).get()
+  if (created === undefined) throw await refusal(ctx)
+  return { token, ...created }
+}
+
+/** Why the viewer got no token: the account was deactivated meanwhile, or it has the maximum number. */
+async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
+  const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
+  if (owned < MOST_TOKENS) return new AppError('unauthenticated')
+  return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that you do not use`)
+}
+
+/** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */
+export async function revokeToken(ctx: SignedInCtx, userId: number, id: number): Promise<void> {
+  const token = (await listTokens(ctx, userId)).find((owned) => owned.id === id)
+  if (token === undefined) throw new AppError('token_not_found')
+  await revoke(ctx, userId, [token])
+}
+
+/** Revokes every token of a user, with an entry for each. Throws `user_not_found`. */
+export async function revokeTokens(ctx: SignedInCtx, userId: number): Promise<void> {
+  await revoke(ctx, userId, await listTokens(ctx, userId))
+}
+
+async function revoke(ctx: SignedInCtx, userId: number, tokens: readonly Token[]): Promise<void> {
+  const owner = await otherOwner(ctx, userId)
+  const [first, ...rest] = tokens.flatMap(({ id, name, prefix }) => [
+    audit(
+      ctx,
+      'token_revoked',
+      { ...owner, tokenId: id, name, prefix },
+      { onlyIf: sql`exists (select 1 from ${apiTokens} where ${eq(apiTokens.id, id)})` },
+    ),
+    ctx.store.db.delete(apiTokens).where(eq(apiTokens.id, id)),
+  ])
+  if (first !== undefined) await ctx.store.atomic([first, ...rest])
+}
+
+/** The owner's permissions, limited to the scopes. */
+export function withinScopes(permissions: Permissions, scopes: readonly string[]): Permissions {
+  return permissionsFrom((resource) => ({
+    read: permissions[resource].read && scopes.includes(`${resource}:read`),
+    write: permissions[resource].write && scopes.includes(`${resource}:write`),
+  }))
+}

@@ -1,0 +1,36 @@
+import * as z from 'zod'
+import { AUTH_PROVIDERS } from '../../../shared/access/auth-providers.ts'
+import { timeField } from '../../http/fields.ts'
+
+export const userSchema = z
+  .object({
+    id: z.int(),
+    username: z.string(),
+    email: z.string().nullable(),
+    emailVerified: z
+      .boolean()
+      .describe(
+        'Whether a local user followed a link that was sent to this address. Always false for users of a provider',
+      ),
+    displayName: z.string().nullable(),
+    authProvider: z.enum(AUTH_PROVIDERS),
+    oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
+    isAdmin: z.boolean(),
+    isActive: z.boolean(),
+    createdAt: timeField,
+    lastLoginAt: timeField.nullable(),
+    createdBy: z
+      .int()
+      .nullable()
+      .describe('ID of the administrator who created it; null: the service or the OpenID provider'),
+  })
+  .meta({ id: 'User' })
+
+export type User = z.infer<typeof userSchema>
+
+/** A user as administrators see it. */
+export const listedUserSchema = userSchema
+  .extend({ secondFactor: z.array(z.enum(['totp', 'passkey'])).describe('The second factors that are set up') })
+  .meta({ id: 'ListedUser' })
+
+export type ListedUser = z.infer<typeof listedUserSchema>

@@ -1,0 +1,70 @@
+import { and, eq, inArray, isNotNull, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
+import { alias, type AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { users } from '../../../db/schema.ts'
+import type { Statement } from '../../../db/store.ts'
+import { proxyIssuer } from '../proxy-issuer.ts'
+import type { Config } from '../../config/config.ts'
+import type { Ports } from '../../base/context.ts'
+
+// Who can sign in with the present configuration: conditions on `users`, or on another name of that table.
+
+type Table = Readonly<
+  Record<
+    | 'authProvider'
+    | 'passwordHash'
+    | 'oidcIssuer'
+    | 'oidcSubject'
+    | 'isActive'
+    | 'isAdmin'
+    | 'lastLoginAt'
+    | 'createdBy',
+    AnySQLiteColumn
+  >
+>
+
+const NEVER = sql`false`
+
+/** By a password or passkey of this service. */
+export function hasLocalWay({ DISABLE_LOCAL_AUTH }: Config, table: Table = users): SQL {
+  if (DISABLE_LOCAL_AUTH) return NEVER
+  return and(eq(table.authProvider, 'local'), isNotNull(table.passwordHash)) ?? NEVER
+}
+
+/** At a configured provider, or by the proxy. */
+export function hasProviderWay(config: Config, table: Table = users): SQL {
+  const proxy = proxyIssuer(config)
+  const issuers = [...config.OIDC_PROVIDERS.map(({ issuer }) => issuer), ...(proxy === null ? [] : [proxy])]
+  if (issuers.length === 0) return NEVER
+  return and(isNotNull(table.oidcSubject), inArray(table.oidcIssuer, issuers)) ?? NEVER
+}
+
+/**
+ * An administrator who counts as one: active, with a way in, and not an account that somebody prepared and nobody has
+ * used. The first administrator counts from the start.
+ */
+export function isRealAdmin(config: Config, table: Table = users): SQL {
+  const hasWay = or(hasLocalWay(config, table), hasProviderWay(config, table))
+  const hasCome = or(isNotNull(table.lastLoginAt), and(eq(table.authProvider, 'local'), isNull(table.createdBy)))
+  return and(eq(table.isAdmin, true), eq(table.isActive, true), hasWay, hasCome) ?? NEVER
+}
+
+const others = alias(users, 'others')
+
+/** Whether there is such an administrator, besides the user `besides` if one is given. */
+export function hasRealAdmin(config: Config, besides: number | null = null): SQL {
+  const other = and(isRealAdmin(config, others), besides === null ? undefined : ne(others.id, besides))
+  return sql`exists (select 1 from ${users} as "others" where ${other})`
+}
+
+/**
+ * For the beginning of an atomic step that takes the role, the account or the way in of this user: rolls it back if no
+ * other administrator could sign in afterwards. The step then throws `last_admin`.
+ */
+export function keepRealAdmin({ store, config }: Pick<Ports, 'store' | 'config'>, id: number): Statement {
+  // Only triggers can raise an error, so an invalid JSON path is used: it appears in SQLite's message.
+  const path = sql`case when ${hasRealAdmin(config, id)} then '$' else 'last_admin' end`
+  return store.db
+    .update(users)
+    .set({ isAdmin: sql`${users.isAdmin}` })
+    .where(and(eq(users.id, id), isRealAdmin(config), sql`json_extract('{}', ${path}) is null`))
+}

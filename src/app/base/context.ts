@@ -1,0 +1,145 @@
+import type { Mail, Outbound } from './outgoing/ports.ts'
+import type { Syslog } from '../audit/anchor/syslog-port.ts'
+import type { StoredSession, SessionStore } from '../accounts/sessions/store.ts'
+import type { Buckets } from '../http/limits/buckets.ts'
+import type { PasswordHasher } from '../accounts/passwords/hasher.ts'
+import type { Provider } from '../accounts/oidc/provider.ts'
+import type { Radio } from '../mesh/radios/radio.ts'
+import type { Events } from '../mesh/live/event.ts'
+import type { Meter } from '../system/meter.ts'
+import type { Backups } from '../system/backup.ts'
+import type { ClockWatch } from './clock.ts'
+import type { Disk } from './disk.ts'
+import type { MapArchive } from '../mesh/map/archive.ts'
+import type { User } from '../accounts/users/user.ts'
+import type { Context } from 'hono'
+import type { Store } from '../../db/store.ts'
+import type { Config } from '../config/config.ts'
+import type { Log } from './log.ts'
+import type { Compressor } from '../http/compression.ts'
+import type { Permissions } from '../../shared/access/resources.ts'
+import type { Scope } from '../../shared/access/scope.ts'
+import type { PublicView } from '../accounts/access/public-view.ts'
+import type { View } from '../accounts/access/visible.ts'
+
+/** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
+export interface Ports {
+  readonly config: Config
+  readonly store: Store
+  readonly sessions: SessionStore
+  readonly buckets: Buckets
+  readonly passwords: PasswordHasher
+  readonly log: Log
+  /** The OpenID providers, the default one first. */
+  readonly providers: readonly Provider[]
+  readonly backups: Backups | null
+  readonly radio: Radio | null
+  readonly events: Events | null
+  readonly meter: Meter | null
+  /** Null: a proxy in front of the service compresses its answers, or nothing does. */
+  readonly compressor: Compressor | null
+  /** Sends alerts to addresses that users typed. */
+  readonly outbound: Outbound | null
+  /** Null: no SMTP_URL, or a runtime without e-mail. */
+  readonly mail: Mail | null
+  /** Null: a runtime without sockets. */
+  readonly syslog: Syslog | null
+  /** The file of MAP_PMTILES, if the runtime has a disk. */
+  readonly mapArchive: MapArchive | null
+  /** Whether the clock of this machine is trusted; null: it always is. */
+  readonly clockWatch: ClockWatch | null
+  /** Of the service, from package.json. */
+  readonly version: string
+  /** The disk of the database; null: it never fills up, or that is unknown. */
+  readonly disk: Disk | null
+  /** When the process began to serve. */
+  readonly startedAt: number
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+  /** Address of the client behind trusted proxies, or null when there is none (a test, a Unix socket). */
+  clientIp(c: Context): string | null
+  /** The user that a trusted authenticating proxy names; null: nobody, or a proxy that is not trusted. */
+  proxyUser(c: Context): string | null
+  /** Scheme, host and port by which the client addressed the service, e.g. `https://mesh.example.org`. */
+  origin(c: Context): string
+}
+
+/** A runtime without any of the optional ports. */
+export const NO_PORTS = {
+  providers: [],
+  backups: null,
+  radio: null,
+  events: null,
+  meter: null,
+  compressor: null,
+  outbound: null,
+  mail: null,
+  syslog: null,
+  mapArchive: null,
+  clockWatch: null,
+  disk: null,
+} as const satisfies Partial<Ports>
+
+/** One request. */
+export interface Ctx extends Ports {
+  /** The user that the authenticating proxy names. */
+  readonly namedByProxy?: string | null
+  /** The header that names the caller's browser. */
+  readonly userAgent?: string | undefined
+  readonly viewer: Viewer | null
+  /** The request has an API token that is held; `viewer` is null then. */
+  readonly isTokenHeld?: true
+  /** Revision of the nodes, if it was read together with the viewer. */
+  readonly nodesRevision?: number
+  /** What `countToReview` returns, if the query of the viewer brought it. */
+  readonly toReview?: number
+  /** The answer is a page that other sites may show in a frame. */
+  readonly isEmbedded?: true
+  /** Security headers of this answer, instead of the usual ones of the same names. */
+  readonly ownHeaders?: Readonly<Record<string, string>>
+  /** An administrator previews public access with settings that are not in force; `viewer` is null then. */
+  readonly preview?: PublicView
+  readonly ip: string | null
+  readonly requestId: string
+}
+
+export type AppEnv = { Variables: { ctx: Ctx } }
+
+/** A request that passed an access rule. */
+export type SignedInCtx = Ctx & { readonly viewer: Viewer }
+export type SignedIn = { Variables: { ctx: SignedInCtx } }
+
+/** The caller, with present permissions. */
+export type Viewer = {
+  readonly user: User
+  /** What this request may do: a token's scopes are already applied. */
+  readonly permissions: Permissions
+  /** Which contents the owner sees; it narrows the permissions. */
+  readonly scope: Scope
+  /** What this request sees of the contents. */
+  readonly view: View
+  readonly mustChangePassword: boolean
+  readonly secondFactor: {
+    readonly isSetUp: boolean
+    /** When an administrator removed the second factors; null once the user has confirmed the notice. */
+    readonly resetAt: number | null
+  }
+  readonly credential:
+    | {
+        readonly kind: 'session'
+        readonly session: StoredSession
+        /** An administrator sees with the permissions of `user`; the session is the administrator's. */
+        readonly isSeenAs?: true
+      }
+    | {
+        readonly kind: 'token'
+        readonly tokenId: number
+        /** Without those that need more permissions than the owner has now. */
+        readonly scopes: readonly string[]
+        /** What the owner may do. */
+        readonly held: Permissions
+      }
+}
+
+/** What is needed to read the contents of the mesh on somebody's behalf. */
+export type Reader = Pick<Ports, 'store'> & { readonly viewer: Pick<Viewer, 'permissions' | 'view'> }

@@ -1,0 +1,24 @@
+import type { Packet } from '../../../meshtastic/packet.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import type { Source } from '../radios/source-table.ts'
+
+/** A packet heard live and for the first time: neither a copy nor from a radio's memory. */
+export type News = {
+  readonly source: Source
+  readonly packet: Packet
+  readonly receivedAt: number
+  /** The sender's signature was verified. */
+  readonly isSigned: boolean
+  /** A radio of ours sent it over its own connection. */
+  readonly isOwn: boolean
+}
+
+/** An event and where it came from. */
+export type Heard = {
+  readonly source: Source
+  readonly event: RadioEvent
+  /** It was delivered long after it was heard, so newer data may exist by now. */
+  readonly isLate?: boolean
+  /** The bytes of its FromRadio to pass on; null if they may contain secrets. */
+  readonly raw?: Uint8Array | null
+}

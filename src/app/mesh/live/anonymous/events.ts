@@ -1,0 +1,91 @@
+import type { Message } from '../../messages/messages.ts'
+import { canReadChannel } from '../../../../shared/access/scope.ts'
+import type { HeardBy, LiveEvent } from '../event.ts'
+import { summarise } from '../events.ts'
+import { contentsSeen, mayGet } from '../seen.ts'
+import type { Node } from '../../nodes/nodes.ts'
+import type { View } from '../../../accounts/access/visible.ts'
+import type { PublicView } from '../../../accounts/access/public-view.ts'
+import { changesForStrangers, messageForStrangers } from '../../../accounts/access/anonymous-rows.ts'
+
+type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
+
+/**
+ * An event as anonymous callers get it: for nodes and messages, also sent ones, the fields that the lists show; no
+ * other kinds. Null: nothing that they may see has changed.
+ */
+export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View, known: Known): Told | null {
+  if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
+  if (event.kind === 'node') return nodeEvent(event, shown, view, known)
+  if (event.kind === 'message') return messageEvent(event.data, event.data['message'])
+  // A message that was sent here is told as one that was heard: the list shows no difference either.
+  return event.kind === 'delivery' && isMessage(event.sent) ? messageEvent({ ...event.sent }, event.sent) : null
+}
+
+/** Only what packets that the public may know of say about when and how the node was heard. */
+function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, lastHeard }: Known): Told | null {
+  const { nodeNum, nodeId } = event.data
+  const heardBy = event.heardBy?.filter(({ channel }) => canReadChannel(view, channel))
+  if (heardBy?.length === 0) return null
+  const last = heardBy?.toSorted((x, y) => x.heardAt - y.heardAt).at(-1)
+  const isLater = last !== undefined && last.heardAt > (lastHeard.get(Number(nodeNum)) ?? last.heardAt)
+  if (last !== undefined) lastHeard.set(Number(nodeNum), last.heardAt)
+  const { heardAt, signed } = heardBy === undefined ? { heardAt: null, signed: false } : summarise(heardBy)
+  const changes = contentsSeen(event, view)?.['changes']
+  const told = isChanges(changes) ? partOf(changes) : undefined
+  // Only something that users alone see has changed, such as notes.
+  if (told !== undefined && Object.keys(told).length === 0) return null
+  return { kind: 'node', data: { nodeNum, nodeId, heardAt, signed, ...(told !== undefined && { changes: told }) } }
+
+  function partOf(changed: Partial<Node>): Partial<Node> | undefined {
+    if (changed.nodeNum !== undefined) return nodes.get(changed.nodeNum)
+    const hearing = Object.entries(hearingOf(last)).filter(
+      ([name]) => name in changed || (isLater && name === 'lastHeard'),
+    )
+    return { ...changesForStrangers(withoutHearing(changed), shown), ...Object.fromEntries(hearing) }
+  }
+}
+
+/** What a feed knows besides its events. */
+export type Known = {
+  /** Those of `listWholeNodes`, as the list shows them. */
+  readonly nodes: ReadonlyMap<number, Node>
+  /** When the feed last told of each node; kept from call to call. */
+  readonly lastHeard: Map<number, number>
+}
+
+/** The numbers of nodes that these events contain as a whole: some of that is not for the public. */
+export function listWholeNodes(events: readonly LiveEvent[]): number[] {
+  return events.flatMap(({ contents }) => {
+    const changes = contents?.['changes']
+    return isChanges(changes) && changes.nodeNum !== undefined ? [changes.nodeNum] : []
+  })
+}
+
+/** These also tell of packets that the public may not know of. */
+function withoutHearing(changes: Partial<Node>): Partial<Node> {
+  const { lastHeard: _last, firstHeard: _first, hopsAway: _hops, viaMqtt: _via, channel: _channel, ...others } = changes
+  return others
+}
+
+function hearingOf(last: HeardBy | undefined): Partial<Node> {
+  if (last === undefined) return {}
+  const { heardAt: lastHeard, hopsAway, viaMqtt, channel } = last
+  return channel === null ? { lastHeard } : { lastHeard, hopsAway, viaMqtt, channel }
+}
+
+function messageEvent(data: Told['data'], message: unknown): Told {
+  const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = data
+  const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
+  return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForStrangers(message) } : said }
+}
+
+// The service created them: an object is a part of a node as in the list.
+function isChanges(value: unknown): value is Partial<Node> {
+  return typeof value === 'object' && value !== null
+}
+
+// The service created it: an object with an id is a message as in the list.
+function isMessage(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && 'id' in value
+}

@@ -1,0 +1,99 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
+import { requirePermission } from '../../accounts/access/require.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { answerBody } from '../../http/compression.ts'
+import { answers, describing } from '../../http/describe.ts'
+import { whereTheRadioIs } from '../../http/radio-process.ts'
+import { AppError } from '../../http/errors.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
+import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from '../messages/messages.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { listReceptions, receptionSchema } from '../messages/receptions.ts'
+import { sharedList } from '../../accounts/access/shared.ts'
+import { listMessagesShown, messagesAsked, messagesForm } from '../messages/anonymous.ts'
+import { idempotencyKeySchema, newMessageSchema, sendMessage } from '../sending/send.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
+
+const takesIdempotencyKey = describing({
+  request: { part: 'header', schema: z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() }) },
+})
+
+export const messageRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    sharedList('messages', messagesAsked, messagesForm, listMessagesShown),
+    requirePermission('messages', 'read'),
+    inTurn('read'),
+    answers('Messages, newest first. The first page without filters has an ETag', {
+      200: messagePageSchema,
+      304: null,
+    }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
+        before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
+        since: timeQuery.optional().describe('Messages of that time or later'),
+        until: timeQuery.optional().describe('Messages before that time'),
+        channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
+        with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
+        from: nodeNumSchema.optional().describe('Node number or !hex: messages from this node'),
+        q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the text'),
+        signed: z
+          .literal('true')
+          .transform(() => true as const)
+          .optional()
+          .describe('Only messages whose signature was verified'),
+      }),
+    ),
+    async (c) => {
+      const { store, compressor, viewer } = c.get('ctx')
+      const { limit, ...filters } = c.req.valid('query')
+      if (Object.values(filters).every((filter) => filter === undefined)) {
+        return answerBody(c, compressor, await newestMessages(c.var.ctx, limit, viewer.view))
+      }
+      const page = await listMessages(store, { limit, ...filters }, viewer.view)
+      return c.body(page, 200, { 'Content-Type': 'application/json' })
+    },
+  )
+  .post(
+    '/',
+    requirePermission('messages', 'write'),
+    answers(
+      'Send a text. Repeating the Idempotency-Key within a day sends nothing and returns the first message',
+      { 202: z.object({ message: messageSchema }) },
+      ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    takesIdempotencyKey,
+    validate('json', newMessageSchema),
+    whereTheRadioIs,
+    async (c) => {
+      const key = readIdempotencyKey(c.req.header('idempotency-key'))
+      return c.json({ message: await sendMessage(c.get('ctx'), c.req.valid('json'), key) }, 202)
+    },
+  )
+  .get(
+    '/:id/receptions',
+    requirePermission('messages', 'read'),
+    inTurn('read'),
+    answers('The receptions of a message', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
+      'message_not_found',
+    ]),
+    validate('param', idParam),
+    async (c) =>
+      c.json({
+        receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.view),
+      }),
+  )
+
+function readIdempotencyKey(header: string | undefined): string | null {
+  const result = idempotencyKeySchema.optional().safeParse(header)
+  if (result.success) return result.data ?? null
+  const message = '1–255 visible ASCII characters'
+  throw new AppError('invalid_request', `Idempotency-Key: ${message}`, {
+    issues: [{ path: 'Idempotency-Key', message }],
+  })
+}

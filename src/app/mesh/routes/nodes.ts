@@ -1,0 +1,202 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../accounts/access/require.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { answerBody } from '../../http/compression.ts'
+import { answers, describing } from '../../http/describe.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { announceNodes } from '../live/details.ts'
+import { listNodes, MAX_NODES, parseNodeCursor } from '../nodes/list.ts'
+import {
+  acceptKey,
+  deleteNode,
+  nodeChangesSchema,
+  nodeDetailSchema,
+  nodeIdentitySchema,
+  nodeKeySchema,
+  nodeNumSchema,
+  nodeSchema,
+  settleNode,
+  updateNode,
+} from '../nodes/nodes.ts'
+import { readTrack, trackSchema } from '../nodes/positions.ts'
+import { getNode } from '../nodes/seen.ts'
+import { shared, sharedList } from '../../accounts/access/shared.ts'
+import {
+  getNodeShown,
+  listNodesShown,
+  nodeAsked,
+  nodesAsked,
+  nodesForm,
+  readTrackShown,
+  trackAsked,
+} from '../nodes/anonymous.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
+
+const MAX_TRACK = 10_000
+const MAX_IDS = 100
+/** Characters of an ID and its comma. */
+const ID_LENGTH = 11
+const YEAR_SECONDS = 31_536_000
+const END_OF_TIME = 8_640_000_000_000_000
+
+const nodeParam = z.object({ id: nodeNumSchema })
+
+const tellsRest = describing({
+  headers: {
+    'X-Total-Count': 'Of a list without filters: the number of nodes',
+    'X-Next-Cursor': 'Of an incomplete list without filters: `cursor` of the next page',
+  },
+})
+
+export const nodeRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    sharedList('nodes', nodesAsked, nodesForm, listNodesShown),
+    requirePermission('nodes', 'read'),
+    inTurn('read'),
+    answers(
+      'All nodes, most recently heard first. Beyond 5,000 in pages: a node that changes meanwhile may appear twice, and the later one counts. With an ETag',
+      { 200: z.array(nodeSchema), 304: null },
+    ),
+    tellsRest,
+    validate(
+      'query',
+      z
+        .object({
+          limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
+          since: timeQuery.optional().describe('Heard at or after this time'),
+          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node ID'),
+          ids: z
+            .string()
+            .max(MAX_IDS * ID_LENGTH)
+            .transform((text) => text.split(','))
+            .pipe(z.array(nodeNumSchema).max(MAX_IDS))
+            .optional()
+            .describe('These nodes alone: up to 100 node numbers or !hex IDs, separated by commas'),
+          activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last n seconds'),
+          signed: z
+            .enum(['true', 'false'])
+            .transform((text) => text === 'true')
+            .optional()
+            .describe('Nodes with a verified signature, or without one'),
+          cursor: z
+            .string()
+            .max(60)
+            .transform((text, { addIssue }) => {
+              const cursor = parseNodeCursor(text)
+              if (cursor !== null) return cursor
+              addIssue({ code: 'custom', message: 'X-Next-Cursor of the previous response' })
+              return z.NEVER
+            })
+            .optional()
+            .describe('X-Next-Cursor of the previous response: the next page, by node number. Not with filters'),
+        })
+        .refine(
+          ({ cursor, since, q, ids, activeWithin, signed }) =>
+            cursor === undefined || [since, q, ids, activeWithin, signed].every((filter) => filter === undefined),
+          { path: ['cursor'], message: 'not together with filters' },
+        ),
+    ),
+    async (c) => {
+      const { ctx } = c.var
+      const { body, total, next } = await listNodes(ctx, c.req.valid('query'))
+      return answerBody(c, ctx.compressor, body, {
+        ...(total === null ? {} : { 'X-Total-Count': String(total) }),
+        ...(next === null ? {} : { 'X-Next-Cursor': next }),
+      })
+    },
+  )
+  .get(
+    '/:id',
+    shared('nodes', nodeAsked, getNodeShown),
+    requirePermission('nodes', 'read'),
+    answers('One node. Its former numbers also work', { 200: nodeDetailSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    async (c) => c.json(await getNode(c.var.ctx.store, c.var.ctx.viewer.view, c.req.valid('param').id)),
+  )
+  .put(
+    '/:id',
+    requirePermission('nodes', 'write'),
+    answers('Change the notes and marks of a node', { 200: nodeDetailSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    validate('json', nodeChangesSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await updateNode(ctx, id, c.req.valid('json'))
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
+    },
+  )
+  .delete(
+    '/:id',
+    requirePermission('nodes', 'write'),
+    answers(
+      'Delete a node until it is heard again. Its track and telemetry are deleted too, and our radios forget it',
+      { 204: null },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    async (c) => {
+      await deleteNode(c.var.ctx, c.req.valid('param').id)
+      await announceNodes(c.var.ctx, [c.req.valid('param').id])
+      return c.body(null, 204)
+    },
+  )
+  .put(
+    '/:id/key',
+    requirePermission('nodes', 'write'),
+    answers(
+      'Decide which of the announced public keys belongs to the node. That key is kept, and the warnings end',
+      { 200: nodeDetailSchema },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    validate('json', nodeKeySchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await acceptKey(ctx, id, c.req.valid('json').publicKey)
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
+    },
+  )
+  .put(
+    '/:id/identity',
+    requirePermission('nodes', 'write'),
+    answers(
+      'Settle a conflict about a node: what is known stays, or the refused key and names replace it. The warnings end',
+      { 200: nodeDetailSchema },
+      ['node_not_found', 'node_changed'],
+    ),
+    validate('param', nodeParam),
+    validate('json', nodeIdentitySchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await settleNode(ctx, id, c.req.valid('json'))
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
+    },
+  )
+  .get(
+    '/:id/positions',
+    shared('nodes', trackAsked, readTrackShown),
+    requirePermission('nodes', 'read'),
+    inTurn('read'),
+    answers('The track of a node, oldest position first', { 200: trackSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    validate(
+      'query',
+      z
+        .object({
+          from: timeQuery.default(0).describe('At this time or later'),
+          to: timeQuery.default(END_OF_TIME).describe('At this time or earlier'),
+          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK).describe('Maximum number of entries in the response'),
+        })
+        .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' }),
+    ),
+    async (c) => c.json(await readTrack(c.var.ctx, c.req.valid('param').id, c.req.valid('query'))),
+  )

@@ -1,0 +1,48 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../accounts/access/require.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
+import { whereTheRadioIs } from '../../http/radio-process.ts'
+import { idSchema, integerQuery, validate } from '../../http/validate.ts'
+import { sharedList } from '../../accounts/access/shared.ts'
+import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import {
+  listTraceroutes,
+  newTracerouteSchema,
+  requestTraceroute,
+  traceroutePageSchema,
+  tracerouteSchema,
+} from '../topology/traceroutes.ts'
+
+export const tracerouteRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    sharedList('info', traceroutesAsked, traceroutesForm, listTraceroutesShown),
+    requirePermission('info', 'read'),
+    inTurn('read'),
+    answers('Traceroutes, newest first', { 200: traceroutePageSchema }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+        before: idSchema.optional().describe('ID of a traceroute: returns earlier ones'),
+        node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
+      }),
+    ),
+    async (c) => c.json(await listTraceroutes(c.var.ctx, c.req.valid('query'))),
+  )
+  .post(
+    '/',
+    requirePermission('info', 'write'),
+    answers('Send a traceroute to a node', { 202: z.object({ traceroute: tracerouteSchema }) }, [
+      'queue_full',
+      'unsupported_on_this_runtime',
+      'radio_unavailable',
+    ]),
+    validate('json', newTracerouteSchema),
+    whereTheRadioIs,
+    async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json')) }, 202),
+  )

@@ -1,0 +1,145 @@
+import { and, asc, eq, gt, isNotNull } from 'drizzle-orm'
+import { alertPushKeys, accountLetters, providerSessions, totpFactors } from '../../db/schema.ts'
+import type { Db } from '../../db/store.ts'
+import { PUSH_KEYS_LABEL } from '../alerts/destinations/push-keys.ts'
+import type { Ports } from '../base/context.ts'
+import type { Pause } from '../base/slices.ts'
+import { seedLabel } from '../accounts/factors/totp.ts'
+import { linkLabel } from '../accounts/mail/letters.ts'
+import { idTokenLabel } from '../accounts/oidc/ending.ts'
+import { seal, unseal } from '../base/sealing.ts'
+
+/** Rows of one slice: each decryption derives keys, about a tenth of a millisecond. */
+const SLICE = 50
+
+type Sealed<K> = { readonly key: K; readonly sealed: string | null }
+
+/** A column of sealed text: its rows after a key, the label of each, and how one is replaced. */
+type Kind<K extends string | number> = {
+  readonly first: K
+  readonly read: (db: Db, after: K) => Promise<Sealed<K>[]>
+  readonly label: (key: K) => string
+  readonly write: (db: Db, key: K, text: { readonly before: string; readonly after: string }) => Promise<unknown>
+}
+
+const SEEDS: Kind<number> = {
+  first: 0,
+  read: async (db, after) =>
+    db
+      .select({ key: totpFactors.userId, sealed: totpFactors.seed })
+      .from(totpFactors)
+      .where(gt(totpFactors.userId, after))
+      .orderBy(asc(totpFactors.userId))
+      .limit(SLICE)
+      .all(),
+  label: seedLabel,
+  // Only what was read: somebody may have set up another app meanwhile.
+  write: async (db, key, { before, after }) =>
+    db
+      .update(totpFactors)
+      .set({ seed: after })
+      .where(and(eq(totpFactors.userId, key), eq(totpFactors.seed, before)))
+      .run(),
+}
+
+const ID_TOKENS: Kind<string> = {
+  first: '',
+  read: async (db, after) =>
+    db
+      .select({ key: providerSessions.tokenHash, sealed: providerSessions.idToken })
+      .from(providerSessions)
+      .where(and(gt(providerSessions.tokenHash, after), isNotNull(providerSessions.idToken)))
+      .orderBy(asc(providerSessions.tokenHash))
+      .limit(SLICE)
+      .all(),
+  label: idTokenLabel,
+  write: async (db, key, { before, after }) =>
+    db
+      .update(providerSessions)
+      .set({ idToken: after })
+      .where(and(eq(providerSessions.tokenHash, key), eq(providerSessions.idToken, before)))
+      .run(),
+}
+
+const LINKS: Kind<string> = {
+  first: '',
+  read: async (db, after) =>
+    db
+      .select({ key: accountLetters.uid, sealed: accountLetters.sealed })
+      .from(accountLetters)
+      .where(and(gt(accountLetters.uid, after), isNotNull(accountLetters.sealed)))
+      .orderBy(asc(accountLetters.uid))
+      .limit(SLICE)
+      .all(),
+  label: linkLabel,
+  write: async (db, key, { before, after }) =>
+    db
+      .update(accountLetters)
+      .set({ sealed: after })
+      .where(and(eq(accountLetters.uid, key), eq(accountLetters.sealed, before)))
+      .run(),
+}
+
+const PUSH_KEYS: Kind<number> = {
+  first: 0,
+  read: async (db, after) =>
+    db
+      .select({ key: alertPushKeys.id, sealed: alertPushKeys.sealed })
+      .from(alertPushKeys)
+      .where(gt(alertPushKeys.id, after))
+      .orderBy(asc(alertPushKeys.id))
+      .limit(SLICE)
+      .all(),
+  label: () => PUSH_KEYS_LABEL,
+  write: async (db, key, { before, after }) =>
+    db
+      .update(alertPushKeys)
+      .set({ sealed: after })
+      .where(and(eq(alertPushKeys.id, key), eq(alertPushKeys.sealed, before)))
+      .run(),
+}
+
+type Needs = Pick<Ports, 'store' | 'config' | 'log'>
+
+/**
+ * Seals what an earlier secret of SESSION_SECRET sealed in the database under the first one, and logs when nothing there
+ * needs the others any more. Does nothing with one secret. Ends early if `pause` says so; the next call begins anew.
+ */
+export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
+  if (needs.config.SESSION_SECRET.length < 2) return
+  const found = { resealed: 0, unreadable: 0 }
+  const isDone =
+    (await resealKind(needs, SEEDS, found, pause)) &&
+    (await resealKind(needs, ID_TOKENS, found, pause)) &&
+    (await resealKind(needs, LINKS, found, pause)) &&
+    (await resealKind(needs, PUSH_KEYS, found, pause))
+  if (!isDone) return
+  needs.log.info('The database needs only the first secret of SESSION_SECRET: the others can be removed', found)
+}
+
+/** Whether it reached the end. */
+async function resealKind<K extends string | number>(
+  { store, config }: Needs,
+  kind: Kind<K>,
+  found: { resealed: number; unreadable: number },
+  pause: Pause,
+): Promise<boolean> {
+  const [first = '', ...earlier] = config.SESSION_SECRET
+  for (let after = kind.first; ;) {
+    const rows = await kind.read(store.db, after)
+    for (const { key, sealed } of rows) {
+      after = key
+      const label = kind.label(key)
+      if (sealed === null || (await unseal([first], label, sealed)) !== null) continue
+      const text = await unseal(earlier, label, sealed)
+      if (text === null) {
+        found.unreadable++
+        continue
+      }
+      await kind.write(store.db, key, { before: sealed, after: await seal([first], label, text) })
+      found.resealed++
+    }
+    if (rows.length < SLICE) return true
+    if (!(await pause())) return false
+  }
+}

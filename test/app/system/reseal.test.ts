@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readPushKeys } from '../../../src/app/alerts/destinations/push-keys.ts'
+import { resealAll } from '../../../src/app/system/reseal.ts'
+import { eachTurn } from '../../../src/app/base/slices.ts'
+import { createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
+import { outcomeOf } from '../../support/answers.ts'
+import { cookieClient, enrol } from '../../support/factors/cookie-client.ts'
+import { codeAt } from '../../support/factors/oathtool.ts'
+
+const [OLD, NEW, OTHER] = ['s'.repeat(40), 'n'.repeat(40), 'o'.repeat(40)]
+
+let app: TestApp
+beforeEach(async () => {
+  app = await createTestApp()
+})
+afterEach(() => app.close())
+
+function restart(...secrets: string[]): void {
+  Object.assign(app.ports, { config: { ...app.ports.config, SESSION_SECRET: secrets } })
+}
+
+test('with new,old everything sealed is sealed anew, and old can go', async () => {
+  const { secret } = await enrol(app, await app.user('anna'))
+  const keys = await readPushKeys(app.ports)
+  restart(NEW, OLD)
+  await resealAll(app.ports, eachTurn)
+  expect(JSON.parse(app.logged.at(-1) ?? '')).toMatchObject({ resealed: 2, unreadable: 0 })
+  restart(NEW)
+  expect(await readPushKeys(app.ports)).toEqual(keys)
+  app.clock.advance(60_000)
+  const anna = cookieClient(app)
+  await anna.send('POST', '/api/auth/login', { username: 'anna', password: USER_PASSWORD })
+  const code = codeAt(secret, app.clock.now)
+  expect(await outcomeOf(anna.send('POST', '/api/auth/login/totp', { code }))).toBe('200')
+})
+
+test('a second run changes nothing, one secret does nothing, and what no secret opens stays', async () => {
+  await enrol(app, await app.user('anna'))
+  const seed = () => app.store.sqlite.prepare('select seed from totp_factors').get()
+  const before = seed()
+  const logged = app.logged.length
+  await resealAll(app.ports, eachTurn)
+  expect(app.logged).toHaveLength(logged)
+  restart(OTHER, NEW)
+  await resealAll(app.ports, eachTurn)
+  expect(seed()).toEqual(before)
+  expect(JSON.parse(app.logged.at(-1) ?? '')).toMatchObject({ resealed: 0, unreadable: 1 })
+  restart(NEW, OLD)
+  await resealAll(app.ports, eachTurn)
+  const once = seed()
+  await resealAll(app.ports, eachTurn)
+  expect(seed()).toEqual(once)
+  expect(once).not.toEqual(before)
+})
+
+test('it goes on in slices: every user of many', async () => {
+  const { secret } = await enrol(app, await app.user('anna'))
+  app.store.sqlite.exec(`with recursive n(i) as (select 100 union all select i + 1 from n where i < 260)
+    insert into users (id, username, auth_provider, created_at) select i, 'user ' || i, 'local', 0 from n`)
+  app.store.sqlite.exec(`insert into totp_factors (user_id, seed, last_step, created_at)
+    select id, 'unreadable', 0, 0 from users where id >= 100`)
+  restart(NEW, OLD)
+  let pauses = 0
+  await resealAll(app.ports, async () => ++pauses > 0)
+  expect(pauses).toBe(3)
+  expect(JSON.parse(app.logged.at(-1) ?? '')).toMatchObject({ resealed: 1, unreadable: 161 })
+  expect(secret).toMatch(/^[A-Z2-7]+$/)
+})
