@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'
 import { createFrameDecoder } from '../../src/meshtastic/link/framing.ts'
@@ -60,7 +61,7 @@ async function ingest(withRules: boolean): Promise<number> {
   const store = openDatabase(join(dir, 'mesh.db'))
   try {
     if (withRules) addRules(store)
-    const writer = createIngest(store)
+    const writer = createIngest(store, { onBatch: alertsOnBatch })
     const decoder = createFrameDecoder(decodeFromRadio)
     const read = (frame: Uint8Array): Heard[] =>
       decoder.push(frame, 0).map(({ message }) => ({ source: RADIO, event: toRadioEvent(message, Date.now(), false) }))

@@ -2,6 +2,7 @@
 // workerd.
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
+import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
 import { createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
 import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'
@@ -147,7 +148,12 @@ async function measureWrites(database: D1Database): Promise<void> {
     .first<{ id: number }>()
   await claimSource(store, { name: SOURCE.name, tokenId: token?.id ?? 0, now: Date.now() })
   const keep = async (batch: readonly Heard[]) =>
-    storeBatch(store, batch, { known: await readSource(store, SOURCE.name), radios: null, now: Date.now() })
+    storeBatch(store, batch, {
+      known: await readSource(store, SOURCE.name),
+      radios: null,
+      now: Date.now(),
+      onBatch: alertsOnBatch,
+    })
   await keep(readFrames(handshakeFrames(NODES, 1), () => Date.now()))
   let id = 0
   for (const [kind, size, sampleSeconds] of [

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
+import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'
 import { createFrameDecoder } from '../../src/meshtastic/link/framing.ts'
@@ -51,7 +52,7 @@ async function timed(work: () => unknown): Promise<number> {
 
 /** From frames on the wire to rows on the disk, 200 packets in one batch. */
 async function ingestFrames(store: SqliteStore, frames: readonly Uint8Array[]): Promise<number> {
-  const ingest = createIngest(store)
+  const ingest = createIngest(store, { onBatch: alertsOnBatch })
   const decoder = createFrameDecoder(decodeFromRadio)
   const read = (frame: Uint8Array): Heard[] =>
     decoder.push(frame, 0).map(({ message }) => ({ source: RADIO, event: toRadioEvent(message, Date.now(), false) }))

@@ -2,6 +2,7 @@ import { type Context, Hono, type Next } from 'hono'
 import { matchedRoutes } from 'hono/route'
 import { optionalAuth, refuseClosedWay } from './accounts/access/require.ts'
 import { alertRoutes } from './alerts/routes.ts'
+import { userDestinationRoutes } from './alerts/destinations/of-user-routes.ts'
 import { auditRoutes } from './system/audit-routes.ts'
 import { authRoutes } from './accounts/routes/account.ts'
 import { tokenRoutes } from './accounts/routes/tokens.ts'
@@ -11,6 +12,7 @@ import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
 import { AppError, problem, toAppError } from './http/errors.ts'
 import { eventRoutes } from './mesh/routes/events.ts'
+import { alertsOnBatch } from './alerts/on-batch.ts'
 import { ingestRoutes } from './mesh/routes/ingest.ts'
 import { infoRoutes } from './mesh/routes/info.ts'
 import { mapRoutes } from './mesh/routes/map.ts'
@@ -74,9 +76,10 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/auth', authRoutes)
     .route('/api/tokens', tokenRoutes)
     .route('/api/users', userRoutes)
+    .route('/api/users', userDestinationRoutes)
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
-    .route('/api/ingest', ingestRoutes)
+    .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)

@@ -2,7 +2,7 @@
 // made.
 import { type Context, Hono } from 'hono'
 import type { AppEnv } from '../app/base/context.ts'
-import { anyone } from '../app/accounts/access/require.ts'
+import { anyone } from '../app/http/describe.ts'
 import type { Env } from './environment.ts'
 
 type FileEnv = AppEnv & { Bindings: Env }

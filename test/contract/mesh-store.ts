@@ -237,7 +237,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
     it('moves messages from a broker into the channel of a radio once that is known', async () => {
       const broker = { source: { kind: 'mqtt', name: 'mqtt://broker' }, at: NOW } as const
       const number = numberChannel('8:LongFast')
-      const ingest = createIngest(open(), null, ['hilltop'])
+      const ingest = createIngest(open(), { radios: ['hilltop'] })
       const words = ['by', 'the', 'broker'].map((word) => packet(text(word), { channel: number }))
       const named = { case: 'channel', value: { index: number, role: 2, settings: { name: 'LongFast' } } } as const
       await storePackets(ingest, [named, ...words], broker)
@@ -251,7 +251,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         identifyChannel(8, 'LongFast'),
       )
       const event = { type: 'channel', receivedAt: NOW, channel } as const
-      await createIngest(open(), null, ['hilltop']).store([{ source: { kind: 'tcp', name: 'hilltop' }, event }])
+      await createIngest(open(), { radios: ['hilltop'] }).store([{ source: { kind: 'tcp', name: 'hilltop' }, event }])
       expect([await list(number), await list(6)]).toStrictEqual([[], ['broker', 'the', 'by']])
       await storePackets(ingest, [packet(text('later'), { channel: number })], broker)
       expect(await list(6)).toContain('later')
@@ -285,7 +285,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         } as const
         return { source: radio, event } as const
       })
-      await createIngest(open(), null, ['late-hill']).store(slots)
+      await createIngest(open(), { radios: ['late-hill'] }).store(slots)
       const listed = await listChannels(open(), ['late-hill'], WHOLE_VIEW)
       const own = listed.filter(({ source }) => source === 'late-hill')
       expect(own.map(({ index }) => index)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7])
@@ -299,7 +299,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         (name) => numberChannel(identifyChannel(1, name)) === number,
       )
       const said = packet(text('said in our own'), { channel: number })
-      const ingest = createIngest(open(), null, ['late-hill'])
+      const ingest = createIngest(open(), { radios: ['late-hill'] })
       await storePackets(ingest, [tell({ index: number, name: String(twin) }), said], { source: loud, at: started })
       const channelOf = async () => {
         const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }, WHOLE_VIEW))

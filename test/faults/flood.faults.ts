@@ -102,7 +102,7 @@ test('300 nodes heard for a week survive 1,000,000 invented ones in a day', asyn
   // The limits of the service take days to reach: the same rule with a hundredth of the rows.
   const most = { messages: 100_000, receptions: 100_000, positions: 100_000, telemetry: 100_000, packets: 100_000 }
   const store = openDatabase(join(dir, 'mesh.db'))
-  const ingest = createIngest(store, null, [])
+  const ingest = createIngest(store, { radios: [] })
   const began = Date.UTC(2026, 0, 15, 12)
   const broker = { kind: 'mqtt', name: 'broker' } as const
   const sources = [
@@ -182,7 +182,7 @@ test('nodes that a radio heard survive strangers at a broker who are patient for
   const DAYS = 10
   const most = { messages: 20_000, positions: 20_000, telemetry: 20_000, receptions: 20_000 }
   const store = openDatabase(join(dir, 'mesh.db'))
-  const ingest = createIngest(store, null, [])
+  const ingest = createIngest(store, { radios: [] })
   const broker = { kind: 'mqtt', name: 'broker' } as const
   const other = { kind: 'mqtt', name: 'other' } as const
   const began = Date.UTC(2026, 0, 15, 12)
@@ -272,7 +272,7 @@ test('a service answers and keeps real data while a broker floods it', async () 
   const store = openDatabase(join(dir, 'mesh.db'))
   const began = Date.now()
   const { protocol, host } = new URL(flooder.url)
-  await liveForAWeek(createIngest(store, null, []), { kind: 'mqtt', name: `${protocol}//${host}` }, began)
+  await liveForAWeek(createIngest(store, { radios: [] }), { kind: 'mqtt', name: `${protocol}//${host}` }, began)
   // A previous flood has filled the table of nodes.
   store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${MOST_NODES})
     insert into nodes (node_num, first_heard, last_heard, days_heard, last_heard_day, source_id)

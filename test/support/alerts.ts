@@ -1,3 +1,4 @@
+import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
 import { evaluateRules } from '../../src/app/alerts/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
 import type { Mail, Outbound, OutboundRequest } from '../../src/app/base/outgoing/ports.ts'
@@ -97,7 +98,7 @@ export async function createTestAlerts({
   }
   const test: TestAlerts = {
     app,
-    ingest: createIngest(app.store),
+    ingest: createIngest(app.store, { onBatch: alertsOnBatch }),
     admin,
     links,
     sent,

@@ -11,7 +11,7 @@ import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { ofNodesSeenBy, onChannelSeenBy } from '../accounts/access/visible.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { maySee, ownerOf } from './rights.ts'
-import { tellOwner } from './tell-owner.ts'
+import { tellOwner } from '../mesh/live/tell-owner.ts'
 
 export const alertSchema = z
   .object({

@@ -11,7 +11,7 @@ import { forgetPending, newStep, resolve } from './occur.ts'
 import { readWorld } from './read-world.ts'
 import { listWatching, type WatchingRule } from './rules/watch-list.ts'
 import { run, settle } from './settle.ts'
-import { tellOwner } from './tell-owner.ts'
+import { tellOwner } from '../mesh/live/tell-owner.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now' | 'config' | 'providers' | 'radio' | 'events' | 'clockWatch'> & {
   /** When the service began to watch; null: it never stops. */

@@ -8,7 +8,7 @@ import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendO
 import { isSilenced } from './rules/rule.ts'
 import type { WatchingRule } from './rules/watch-list.ts'
 import { run } from './settle.ts'
-import { tellOwner } from './tell-owner.ts'
+import { tellOwner } from '../mesh/live/tell-owner.ts'
 
 type Needs = Pick<Ports, 'store' | 'events'>
 

@@ -62,6 +62,9 @@ export function describing(description: Description): MiddlewareHandler {
   return describe(handler, description)
 }
 
+/** A route without a rule is public. */
+export const anyone = describing({ rule: { kind: 'anyone' } })
+
 /** Whether `describing` made the handler. */
 export function isOnlyDescription(handler: object): boolean {
   return onlyDescriptions.has(handler)

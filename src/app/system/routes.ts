@@ -4,9 +4,8 @@ import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import { anyone } from '../accounts/access/require.ts'
 import { type AppEnv } from '../base/context.ts'
-import { answers } from '../http/describe.ts'
+import { answers, anyone } from '../http/describe.ts'
 
 const queries = prepareOnce((db) => ({
   probe: db

@@ -16,7 +16,8 @@ import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/m
 import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
 import { readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
-import { tellOwner } from '../../app/alerts/tell-owner.ts'
+import { alertsOnBatch } from '../../app/alerts/on-batch.ts'
+import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { readPublicKeys } from '../../app/mesh/nodes/nodes.ts'
@@ -90,14 +91,14 @@ export function openRadio(needs: Needs): NodeRadio {
   }
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
-  const ingest = createIngest(
-    store,
+  const ingest = createIngest(store, {
     collector,
-    names,
-    (crowd) => logCrowd(log, crowd),
-    (counts) => meter?.countBatch(counts),
-    (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
-  )
+    radios: names,
+    onBatch: alertsOnBatch,
+    onCrowd: (crowd) => logCrowd(log, crowd),
+    onCounted: (counts) => meter?.countBatch(counts),
+    onAlerts: (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
+  })
   let tellHeard: (batch: readonly Heard[]) => void = () => {}
   const batcher = createBatcher({
     ingest: {

@@ -254,13 +254,7 @@ it('counts runs of rules by kind and by result', async () => {
 
 it('counts values that no radio can send, by field', async () => {
   const app = await createTestApp({ ports: { meter } })
-  const ingest = createIngest(
-    app.store,
-    null,
-    null,
-    () => {},
-    (counts) => meter.countBatch(counts),
-  )
+  const ingest = createIngest(app.store, { onCounted: (counts) => meter.countBatch(counts) })
   const power = { case: 'deviceMetrics', value: { batteryLevel: 200, voltage: 4 } } as const
   await store(ingest, [
     packet(telemetry({ variant: power })),

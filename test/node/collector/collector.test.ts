@@ -76,7 +76,7 @@ async function hear(words: readonly string[], source = 'radio-1'): Promise<strin
 
 async function hearPackets(variants: readonly FromRadioVariant[], source: Heard['source'] = RADIO): Promise<string[]> {
   const batch = variants.map((variant) => ({ ...heard(variant, { at: clock.now(), source }), raw: fromRadio(variant) }))
-  await createIngest(store, collector).store(batch)
+  await createIngest(store, { collector }).store(batch)
   return variants.map(item)
 }
 
@@ -129,7 +129,7 @@ describe('a delivery', () => {
 
   it('excludes everything that may contain secrets', async () => {
     const event = heard(packet(text('x')))
-    await createIngest(store, collector).store([{ ...event, raw: null }])
+    await createIngest(store, { collector }).store([{ ...event, raw: null }])
     expect([outbox(), collector.info().waiting]).toStrictEqual([0, 0])
   })
 
@@ -318,7 +318,7 @@ describe('items that the target does not accept', () => {
   it('items are sent without a time if this clock was ahead and has been corrected', async () => {
     const ahead = heard(packet(text('of tomorrow')), { at: START + 86_400_000 })
     const raw = fromRadio(packet(text('of tomorrow')))
-    await createIngest(store, collector).store([{ ...ahead, raw }])
+    await createIngest(store, { collector }).store([{ ...ahead, raw }])
     await hear(['of today'])
     clock.advance(1000)
     await untilEmpty()

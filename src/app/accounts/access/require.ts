@@ -5,7 +5,7 @@ import { demandViewer, resolveViewer } from './viewer.ts'
 import { SEE_AS, seeAs } from './see-as.ts'
 import { isFactorMissing } from '../factors/required.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../../base/context.ts'
-import { describe, describing, type Rule } from '../../http/describe.ts'
+import { describe, type Rule } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { SAFE_METHODS } from '../../http/security.ts'
 import type { Action, Resource } from '../../../shared/access/resources.ts'
@@ -32,9 +32,6 @@ async function bodyArrived({ req }: Context<AppEnv>): Promise<void> {
   // A body that ends early is refused where it is read.
   await req.arrayBuffer().catch(() => null)
 }
-
-/** A route without a rule is public. */
-export const anyone = describing({ rule: { kind: 'anyone' } })
 
 /** Requires local accounts to be enabled, before the input is validated. Throws `local_auth_disabled`. */
 export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {

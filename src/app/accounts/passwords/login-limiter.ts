@@ -4,6 +4,7 @@ import { rateLimits } from '../../../db/schema.ts'
 import type { Reading, Statement, Store } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import { addressKey } from '../../http/limits/address-key.ts'
 
 /** Logins of one account or address that may wait for earlier ones. */
 const MOST_WAITING = 64
@@ -312,15 +313,4 @@ function begin({ sessions }: Ctx, limits: readonly Limit[]): () => void {
       for (const wake of checks.waiting.splice(0)) wake()
     }
   }
-}
-
-/** An IPv6 client owns a /64 at least, so its addresses count as one. */
-export function addressKey(ip: string): string {
-  if (!ip.includes(':')) return ip
-  const [head = '', tail] = ip.split('%', 1).join('').toLowerCase().split('::')
-  const groups = head.split(':').filter((group) => group !== '')
-  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter((group) => group !== '').length
-  const all = [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0'), ...(tail ?? '').split(':')]
-  const network = all.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, ''))
-  return `${network.join(':')}::/64`
 }

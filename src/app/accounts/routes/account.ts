@@ -1,16 +1,10 @@
 import { userSchema } from '../users/user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
-import {
-  anyone,
-  requireAnySession,
-  requireEnrollingSession,
-  requireLocalAuth,
-  requireSession,
-} from '../access/require.ts'
+import { requireAnySession, requireEnrollingSession, requireLocalAuth, requireSession } from '../access/require.ts'
 import { countToReview } from '../to-review.ts'
 import type { AppEnv, Ports, SignedInCtx } from '../../base/context.ts'
-import { answers } from '../../http/describe.ts'
+import { answers, anyone } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { NO_SCOPE } from '../../../shared/access/scope.ts'
 import { scopeSchema } from '../users/scope.ts'

@@ -9,12 +9,6 @@ import { invitationSchema } from '../oidc/invitations.ts'
 import { invitationRoutes } from './invitations.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../sessions/sessions.ts'
 import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../tokens/tokens.ts'
-import {
-  deleteDestinationOf,
-  deleteDestinationsOf,
-  destinationSchema,
-  listDestinationsOf,
-} from '../../alerts/destinations/destinations.ts'
 import { requireAdmin, requireLocalAuth } from '../access/require.ts'
 import { basePath } from '../../config/config.ts'
 import type { AppEnv } from '../../base/context.ts'
@@ -46,7 +40,6 @@ const permissionsAnswer = z.object({
 })
 
 const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('ID of the session') })
-const destinationParam = z.object({ id: idSchema, destinationId: idSchema.describe('ID of the destination') })
 const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('ID of the token') })
 
 /** GET's answer is accepted as a body too. */
@@ -278,40 +271,6 @@ export const userRoutes = new Hono<AppEnv>()
     async (c) => {
       const { id, tokenId } = c.req.valid('param')
       await revokeToken(c.var.ctx, id, tokenId)
-      return c.body(null, 204)
-    },
-  )
-  .get(
-    '/:id/destinations',
-    requireAdmin,
-    answers(
-      'Where the alerts of a user are sent, without secrets and settings',
-      { 200: z.object({ destinations: z.array(destinationSchema) }) },
-      ['user_not_found'],
-    ),
-    validate('param', idParam),
-    async (c) => c.json(await listDestinationsOf(c.var.ctx, c.req.valid('param').id)),
-  )
-  .delete(
-    '/:id/destinations',
-    requireAdmin,
-    requireFreshProof,
-    answers('Delete all destinations of a user', { 204: null }, ['user_not_found']),
-    validate('param', idParam),
-    async (c) => {
-      await deleteDestinationsOf(c.var.ctx, c.req.valid('param').id)
-      return c.body(null, 204)
-    },
-  )
-  .delete(
-    '/:id/destinations/:destinationId',
-    requireAdmin,
-    requireFreshProof,
-    answers('Delete one destination of a user', { 204: null }, ['user_not_found', 'destination_not_found']),
-    validate('param', destinationParam),
-    async (c) => {
-      const { id, destinationId } = c.req.valid('param')
-      await deleteDestinationOf(c.var.ctx, id, destinationId)
       return c.body(null, 204)
     },
   )

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
 import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 import type { SignedInCtx } from '../../base/context.ts'
-import type { Plan } from '../../mesh/ingest/plan.ts'
+import type { PlannedBatch } from '../../mesh/ingest/on-batch.ts'
 import type { Occurrence } from '../occur.ts'
 import type { Past, Range } from '../past/past.ts'
 import type { AlertOwner } from '../rights.ts'
@@ -47,7 +47,7 @@ export type OpenAlerts = ReadonlyMap<string, Open>
 export const nodeSubject = (nodeNum: number): string => `node:${nodeNum}`
 
 /** A batch that is about to be stored. `newNodes`: nodes that are not in the database. */
-export type Batch = { readonly plan: Plan; readonly newNodes: ReadonlySet<number>; readonly now: number }
+export type Batch = PlannedBatch
 
 /** A single event that a rule found in a batch. */
 export type Event = Pick<Occurrence, 'subject' | 'key' | 'channel' | 'direct' | 'what'> & {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bytesOf } from '../../alerts/destinations/senders/fields.ts'
+import { bytesOf } from '../base64.ts'
 
 /** By Standard Webhooks: 24 to 64 random bytes. */
 export const webhookSecret = z

@@ -1,6 +1,6 @@
 import type { BucketSize } from './buckets.ts'
 import type { Context, Next } from 'hono'
-import { addressKey } from '../../accounts/passwords/login-limiter.ts'
+import { addressKey } from './address-key.ts'
 import type { AppEnv, Ctx } from '../../base/context.ts'
 import { AppError } from '../errors.ts'
 

@@ -1,9 +1,8 @@
 import { Hono } from 'hono'
 import type { RouterRoute } from 'hono/types'
 import * as z from 'zod'
-import { anyone } from '../../accounts/access/require.ts'
 import type { AppEnv } from '../../base/context.ts'
-import { answers } from '../describe.ts'
+import { answers, anyone } from '../describe.ts'
 import { openApiDocument } from './document.ts'
 import { docsPage, STYLE } from './page.ts'
 

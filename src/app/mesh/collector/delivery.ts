@@ -1,13 +1,14 @@
 import * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { tellOwner } from '../../alerts/tell-owner.ts'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { announce, logCrowd } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
+import type { OnBatch } from '../ingest/on-batch.ts'
 import { isNode } from '../ingest/plan.ts'
+import { tellOwner } from '../live/tell-owner.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './items.ts'
 import { claimLocalNode, claimSource, type KnownSource, readSource } from '../radios/source-table.ts'
 import { isRefusedContent } from '../ingest/refused-content.ts'
@@ -31,6 +32,7 @@ export async function storeDelivery(
   ctx: Ctx,
   delivery: z.infer<typeof ingestSchema>,
   tokenId: number,
+  onBatch: OnBatch | null = null,
 ): Promise<z.infer<typeof ingestAnswerSchema>> {
   const { store, log } = ctx
   const { source } = delivery
@@ -43,7 +45,7 @@ export async function storeDelivery(
     ...read.rejected,
     ...read.taken.filter(isForeign).map(({ index }) => ({ index, reason: 'not_your_radio' as const })),
   ]
-  const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
+  const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now(), onBatch }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
   await announce(

@@ -1,6 +1,6 @@
 import type { Heard } from '../heard/heard.ts'
 import type { Payload } from '../../../meshtastic/payload/payload.ts'
-import { COLLECTED_KINDS, type CollectedKind } from './kinds.ts'
+import { COLLECTED_KINDS, type CollectedKind } from '../../../shared/mesh/collected-kinds.ts'
 import { isDeliverable } from '../ingest/outbox.ts'
 
 const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {

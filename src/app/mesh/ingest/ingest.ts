@@ -9,8 +9,7 @@ import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { writeHearings } from './hearings.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
-import { alertsOfBatch } from '../../alerts/heard.ts'
-import { type Changed, readChanging, settleChanged } from '../../alerts/changed.ts'
+import type { OnBatch } from './on-batch.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { liftSuspicions, writeSuspicions } from '../nodes/suspicions.ts'
@@ -82,19 +81,26 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/**
- * The only writer of a process. What the filter of a `collector` passes is queued for it in the same step, and it is
- * given the number of rows. `radios`: names of the configured radios, in their order; radios that are no longer among
- * them are ordinary nodes. `onCrowd` receives sources that bring too many new nodes, `onCounted` the counts of each
- * stored batch, `onAlerts` the owners of alerts that a batch caused.
- */
+/** What a process does with its batches besides storing them. */
+export type IngestOptions = {
+  /** What its filter passes is queued for it in the same step, and it is given the number of rows. */
+  readonly collector?: Collecting | null
+  /** Names of the configured radios, in their order; radios that are no longer among them are ordinary nodes. */
+  readonly radios?: readonly string[] | null
+  /** Takes part in the step of each batch. */
+  readonly onBatch?: OnBatch | null
+  /** Receives sources that bring too many new nodes. */
+  readonly onCrowd?: (crowd: Crowd) => void
+  /** Receives the counts of each stored batch. */
+  readonly onCounted?: (counts: BatchCounts) => void
+  /** Receives the owners of alerts that a batch caused. */
+  readonly onAlerts?: (owners: readonly number[]) => void
+}
+
+/** The only writer of a process. */
 export function createIngest(
   store: Store,
-  collector: Collecting | null = null,
-  radios: readonly string[] | null = null,
-  onCrowd: (crowd: Crowd) => void = () => {},
-  onCounted: (counts: BatchCounts) => void = () => {},
-  onAlerts: (owners: readonly number[]) => void = () => {},
+  { collector = null, radios = null, onBatch = null, onCrowd, onCounted, onAlerts }: IngestOptions = {},
 ): Ingest {
   let memory: Memory | null = null
   return {
@@ -113,24 +119,23 @@ export function createIngest(
       const kept = listDeliverable(selection?.passed ?? [])
       const present = await leaveOutDeleted(store, plan)
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
-      const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
-      const changing = await readChanging(store, plan)
+      const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
       const [statement, ...others] = [
         ...statementsOf(store, plan, admission, memory),
         ...writeOutbox(store, kept),
-        ...alerted.statements,
+        ...(part?.statements ?? []),
       ]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
-      for (const crowd of admission.crowds) onCrowd(crowd)
-      const owners = [...alerted.owners, ...(await settleStored(store, changing, now))]
-      if (owners.length > 0) onAlerts(owners)
+      for (const crowd of admission.crowds) onCrowd?.(crowd)
+      const owners = (await part?.stored()) ?? []
+      if (owners.length > 0) onAlerts?.(owners)
       if (selection !== null) {
         selection.commit()
         collector?.onKept(kept.length, selection.filtered)
       }
       memory.localNodes = plan.localNodes
-      onCounted(countBatch(batch, judgements))
+      onCounted?.(countBatch(batch, judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
       return plan.news
@@ -150,7 +155,13 @@ export async function storeBatch(
     known,
     radios,
     now,
-  }: { readonly known: KnownSource | null; readonly radios: readonly string[] | null; readonly now: number },
+    onBatch = null,
+  }: {
+    readonly known: KnownSource | null
+    readonly radios: readonly string[] | null
+    readonly now: number
+    readonly onBatch?: OnBatch | null
+  },
 ): Promise<Stored> {
   const window = createPacketWindow()
   const seen = window.open()
@@ -169,27 +180,16 @@ export async function storeBatch(
   await markRepeated(store, batch, judgements, sightings)
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
-  const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
-  const changing = await readChanging(store, plan)
-  const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...alerted.statements]
+  const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
+  const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...(part?.statements ?? [])]
   if (statement !== undefined) await store.atomic([statement, ...others])
-  const owners = [...alerted.owners, ...(await settleStored(store, changing, now))]
   const { news, duplicates } = plan
   return {
     news,
     crowds: admission.crowds,
-    alerted: owners,
+    alerted: (await part?.stored()) ?? [],
     duplicates: duplicates.length,
     counts: countBatch(batch, judgements),
-  }
-}
-
-/** The batch is stored, even if this fails: the run of each minute catches up. */
-async function settleStored(store: Store, changed: Changed, now: number): Promise<readonly number[]> {
-  try {
-    return await settleChanged(store, changed, now)
-  } catch {
-    return []
   }
 }
 

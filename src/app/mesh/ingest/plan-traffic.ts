@@ -5,8 +5,7 @@ import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 import { UNREADABLE } from '../../../shared/mesh/packets.ts'
-import { directChannel, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
-import { belongsToChannel, isForOneNode } from '../../accounts/access/visible.ts'
+import { channelOnAir } from '../heard/contents.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {
@@ -88,16 +87,6 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
   }
   if (payload.kind === 'waypoint')
     traffic.waypoints.push(...listWaypoint(payload.waypoint, from, { t: heardAt, channel }))
-}
-
-/** The channel of a packet's content; see `FIRST_DIRECT` for what was sent to one node, and `WITHHELD`. */
-export function channelOnAir(packet: Packet): number {
-  const { port, payload, to, channel, isWithheld } = packet
-  if (port === null) return UNKNOWN_CHANNEL
-  const isReplayOfChannel = payload.kind === 'storeforward' && payload.storeForward.replay?.isDirect === false
-  const isOfChannel = belongsToChannel(payload.kind, isReplayOfChannel)
-  if (isForOneNode({ ...packet, isOfChannel })) return directChannel(to)
-  return isWithheld ? channel + WITHHELD : channel
 }
 
 type Told = { readonly t: number; readonly channel: number }

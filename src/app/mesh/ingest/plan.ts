@@ -20,14 +20,8 @@ import { deviceMetricsFields, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from '../radios/source-table.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
-import {
-  addReception,
-  addReports,
-  addTraffic,
-  channelOnAir,
-  emptyTraffic,
-  type TrafficArrival,
-} from './plan-traffic.ts'
+import { channelOnAir, readText } from '../heard/contents.ts'
+import { addReception, addReports, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
 import { FIRST_DIRECT, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
@@ -498,16 +492,4 @@ function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgeme
   if (!isOwnKind(source.kind) || judgement.isOwn || isReplayed) return
   if (payload.kind !== 'text' || id === 0 || pkiEncrypted) return
   plan.filings.push({ fromNodeNum: from, packetId: id, channel, heardAt: receivedAt })
-}
-
-type Said = { readonly packetId: number; readonly to: number; readonly text: string; readonly isReplay: boolean }
-
-/** The text of a packet; a store & forward server repeats texts of other nodes. */
-export function readText({ id, to, pkiEncrypted, payload }: Packet): Said | null {
-  if (payload.kind === 'text') return { packetId: id, to, text: payload.text, isReplay: false }
-  const replay = payload.kind === 'storeforward' ? payload.storeForward.replay : null
-  if (replay === null) return null
-  const { originalId, isDirect, text } = replay
-  // Encrypted for one node, it does not show the channel of the original: it counts as a message to that node.
-  return { packetId: originalId ?? id, to: isDirect || pkiEncrypted ? to : BROADCAST, text, isReplay: true }
 }

@@ -9,13 +9,8 @@ import { idSchema, integerQuery, validate } from '../../http/validate.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
-import {
-  listTraceroutes,
-  newTracerouteSchema,
-  requestTraceroute,
-  traceroutePageSchema,
-  tracerouteSchema,
-} from '../topology/traceroutes.ts'
+import { listTraceroutes, traceroutePageSchema, tracerouteSchema } from '../topology/traceroutes.ts'
+import { newTracerouteSchema, requestTraceroute } from '../sending/traceroute.ts'
 
 export const tracerouteRoutes = new Hono<AppEnv>()
   .get(

@@ -1,25 +1,10 @@
-import type { Outgoing } from '../radios/radio.ts'
 import { and, desc, eq, getTableColumns, isNotNull, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
-import { prepareOnce } from '../../../db/store.ts'
-import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
-import { encodeTraceroute } from '../../../meshtastic/link/to-radio.ts'
-import { audit } from '../../audit/audit.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Reader } from '../../base/context.ts'
-import { canWriteChannel } from '../../../shared/access/scope.ts'
-import {
-  ofNodesSeenBy,
-  onChannelSeenBy,
-  seesEverything,
-  seesNodes,
-  type View,
-  WHOLE_VIEW,
-} from '../../accounts/access/visible.ts'
-import { AppError } from '../../http/errors.ts'
-import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
+import { ofNodesSeenBy, onChannelSeenBy, seesEverything, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
-import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../sending/send.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: the node did not report its number')
@@ -55,14 +40,8 @@ export const traceroutePageSchema = z.object({
   nextBefore: z.int().nullable().describe('`before` of the next page; null: the last one'),
 })
 
-export const newTracerouteSchema = z.strictObject({
-  to: bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node').describe('Node number or !hex'),
-  radio: radioName,
-})
-type NewTraceroute = z.infer<typeof newTracerouteSchema>
-
 /** The fields that `publicTraceroute` needs. */
-const columns = {
+export const tracerouteColumns = {
   ...getTableColumns(traceroutes),
   radio: sql<string | null>`iif(${traceroutes.requestedBy} is null, null,
     (select name from sources where sources.id = ${traceroutes.sourceId}))`,
@@ -78,19 +57,6 @@ export type TracerouteFilters = {
   readonly isAnswered?: true
 }
 
-const queries = prepareOnce((db) => ({
-  byRequest: db
-    .select(columns)
-    .from(traceroutes)
-    .where(
-      and(
-        eq(traceroutes.fromNodeNum, sql.placeholder('nodeNum')),
-        eq(traceroutes.requestId, sql.placeholder('packetId')),
-      ),
-    )
-    .prepare(),
-}))
-
 /** Newest first, as far as the viewer may see them. Hidden nodes on the route have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
@@ -101,7 +67,7 @@ export async function listTraceroutes(
     ? undefined
     : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
   const rows = await store.db
-    .select(columns)
+    .select(tracerouteColumns)
     .from(traceroutes)
     .where(
       and(
@@ -122,77 +88,12 @@ export async function listTraceroutes(
   }
 }
 
-/**
- * Traces the route to a node. Throws `forbidden`, `invalid_request` for an unknown radio, `radio_unavailable`,
- * `queue_full`, `automation_changed`; nothing is stored then.
- */
-export async function requestTraceroute(
-  ctx: SendCtx,
-  asked: NewTraceroute,
-  automatic: Automatic | null = null,
-): Promise<Traceroute> {
-  if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
-  if (ctx.viewer !== null && !canWriteChannel(ctx.viewer.view, CHANNEL)) {
-    throw new AppError('forbidden', 'You may not send on the primary channel')
-  }
-  const outgoing = ctx.radio.reserve('traceroute', { radio: await findRadio(ctx, asked), rule: automatic })
-  try {
-    await refuseStale(automatic)
-    return await storeAndAsk(ctx, asked.to, outgoing, automatic)
-  } finally {
-    outgoing.release()
-  }
-}
-
-async function findRadio(ctx: SendCtx, { to, radio }: NewTraceroute): Promise<string | null> {
-  if (radio === undefined) return chooseRadio(ctx, { to, channel: CHANNEL, replyId: null })
-  requireSender(ctx.radio, radio)
-  return radio
-}
-
-async function storeAndAsk(
-  ctx: SendCtx,
-  to: number,
-  outgoing: Outgoing,
-  automatic: Automatic | null,
-): Promise<Traceroute> {
-  const { source, nodeNum, packetId, hopLimit } = outgoing
-  if (to === nodeNum) {
-    const message = "must not be the radio's own node"
-    throw new AppError('invalid_request', `to: ${message}`, { issues: [{ path: 'to', message }] })
-  }
-  await ctx.store.atomic([
-    ctx.store.db.insert(traceroutes).values({
-      sourceId: sql`(select id from sources where name = ${source})`,
-      requestId: packetId,
-      fromNodeNum: nodeNum,
-      toNodeNum: to,
-      timestamp: ctx.now(),
-      state: 'queued',
-      channel: CHANNEL,
-      requestedBy: nameSender(ctx, automatic),
-    }),
-    audit(ctx, 'message_sent', {
-      kind: 'traceroute',
-      packetId,
-      to,
-      ...(automatic === null ? {} : { automation: automatic.automationId }),
-    }),
-  ])
-  const row = await queries(ctx.store).byRequest.get({ nodeNum, packetId })
-  if (row === undefined) throw new Error('the traceroute that was stored is gone')
-  outgoing.send(encodeTraceroute({ to, channel: CHANNEL, id: packetId, hopLimit, wantAck: hopLimit > 0 }))
-  return publicTraceroute(row, ctx.viewer?.view ?? WHOLE_VIEW)
-}
-
-/** The primary channel of a radio, on which our requests are sent. */
-const CHANNEL = 0
-
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const
 
 type Row = typeof traceroutes.$inferSelect & { readonly radio: string | null }
 
-function publicTraceroute(row: Row, view: View): Traceroute {
+/** A row as the API shows it to this view. */
+export function publicTraceroute(row: Row, view: View): Traceroute {
   const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
   const { notice } = row
   return {

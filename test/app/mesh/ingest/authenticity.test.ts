@@ -205,7 +205,7 @@ describe('in the name of our own radio', () => {
   })
 
   it('our radio is known after a restart, before it connects again', async () => {
-    const restarted = createIngest(mesh.app.store, null, [RADIO.name])
+    const restarted = createIngest(mesh.app.store, { radios: [RADIO.name] })
     await restarted.store([byBroker(packet(user({ longName: 'Not ours' }), { from: LOCAL }))])
     expect(await detail(LOCAL)).toMatchObject({ ...believed, spoofSuspected: true })
   })
@@ -224,13 +224,13 @@ describe('in the name of our own radio', () => {
     await store(mesh.ingest, [packet(user({ longName: 'Given away' }), { from: LOCAL })])
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Given away', spoofSuspected: false, isLocal: false })
     expect(await detail(FAR)).toMatchObject({ longName: 'New', spoofSuspected: true })
-    const without = createIngest(mesh.app.store, null, [])
+    const without = createIngest(mesh.app.store, { radios: [] })
     await without.store([byBroker(packet(user({ longName: 'On its own' }), { from: FAR }))])
     expect(await detail(FAR)).toMatchObject({ longName: 'New', refusedLongName: 'On its own', isLocal: false })
   })
 
   it('a collector that claims its number is not believed beside the radio itself', async () => {
-    const ingest = createIngest(mesh.app.store, null, [RADIO.name])
+    const ingest = createIngest(mesh.app.store, { radios: [RADIO.name] })
     const source = { kind: 'ingest', name: 'impostor' } as const
     await store(ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Not ours' } })], { source })
     await store(ingest, [ownPacket(user({ longName: 'Not ours' }))], { source })
@@ -509,13 +509,9 @@ describe('an accepted key', () => {
 
 it('signatures are counted by result', async () => {
   let counted = {}
-  const ingest = createIngest(
-    mesh.app.store,
-    null,
-    null,
-    undefined,
-    ({ signatures }) => (counted = Object.fromEntries(signatures)),
-  )
+  const ingest = createIngest(mesh.app.store, {
+    onCounted: ({ signatures }) => (counted = Object.fromEntries(signatures)),
+  })
   const node = createSigner(1)
   const liar = createSigner(2, node.nodeNum)
   const said = [node.packet(node.user({ longName: 'Hill' })), liar.packet(text('x')), packet(text('x'), { from: FAR })]

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { bytesOf } from '../../../base/base64.ts'
 
 /** Printable ASCII of a token. */
 export const text = (max: number) =>
@@ -30,13 +31,3 @@ export const base64Of = (bytes: number) =>
     .string()
     .max(200)
     .refine((value) => bytesOf(value)?.length === bytes, `base64url of ${bytes} bytes`)
-
-/** The bytes of base64 or base64url; null for any other text. */
-export function bytesOf(value: string): Uint8Array | null {
-  if (!/^[\w+/-]+={0,2}$/.test(value)) return null
-  try {
-    return Uint8Array.from(atob(value.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
-  } catch {
-    return null
-  }
-}

@@ -1,7 +1,7 @@
 import { nextTurn } from '../../../base/next-turn.ts'
 import { AppError } from '../../../http/errors.ts'
 import type { Ctx } from '../../../base/context.ts'
-import { addressKey } from '../../../accounts/passwords/login-limiter.ts'
+import { addressKey } from '../../../http/limits/address-key.ts'
 import { beginTelling } from '../details.ts'
 import type { Events } from '../event.ts'
 import { type Bell, createBell, opening, type Reader, RESET, streamOf } from '../stream.ts'

@@ -1,0 +1,22 @@
+import type { Statement, Store } from '../../../db/store.ts'
+import type { Plan } from './plan.ts'
+
+/** What a batch is about to store. */
+export type PlannedBatch = {
+  readonly plan: Plan
+  /** Numbers of the nodes that are new. */
+  readonly newNodes: ReadonlySet<number>
+  /** In milliseconds. */
+  readonly now: number
+}
+
+/** What a feature does with a batch. */
+export type TakingPart = {
+  /** Run after those of the batch, in the same atomic step. */
+  readonly statements: readonly Statement[]
+  /** Called when the step is stored; never rejects. Returns the users whose alerts changed. */
+  stored(): Promise<readonly number[]>
+}
+
+/** Called before the atomic step of each batch, by which a feature that is built on the mesh takes part in it. */
+export type OnBatch = (store: Store, batch: PlannedBatch) => Promise<TakingPart>
