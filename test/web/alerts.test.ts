@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { alerts } from '../../src/db/schema.ts'
+import { alertDestinations, alerts } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { portOf } from '../support/servers/port-of.ts'
 import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
@@ -314,6 +315,66 @@ test('the app is installable, and its service worker shows a push and opens the 
   const kept = z.array(z.string()).parse(await page.evaluate(caches))
   expect(kept).toEqual(expect.arrayContaining(['/', '/offline.html']))
   expect(kept.filter((path) => !/^\/(?:offline\.html|assets\/[^/]+)?$/.test(path))).toStrictEqual([])
+})
+
+/**
+ * A browser whose push service is simulated: Chromium's own needs the internet. The subscription outlives a page, as in
+ * a browser.
+ */
+const PUSH_SERVICE = `{
+  const KEY = 'simulated push service'
+  const found = () => localStorage.getItem(KEY) === null ? null : {
+    toJSON: () => JSON.parse(localStorage.getItem(KEY)),
+    unsubscribe: async () => { localStorage.removeItem(KEY); return true },
+  }
+  PushManager.prototype.getSubscription = async () => found()
+  PushManager.prototype.subscribe = async () => {
+    const bytes = (length) => btoa(String.fromCharCode(4, ...new Uint8Array(length - 1)))
+      .replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+    const keys = { p256dh: bytes(65), auth: bytes(16) }
+    localStorage.setItem(KEY, JSON.stringify({ endpoint: 'https://push.example.org/this-browser', keys }))
+    return found()
+  }
+}`
+
+test('after signing out, neither this browser nor the service has its subscription, and others stay', async () => {
+  const elsewhere = await browser.visit({ permissions: ['notifications'] })
+  const own = await browser.visit({ permissions: ['notifications'] })
+  for (const each of [elsewhere, own]) {
+    await each.page.addInitScript(PUSH_SERVICE)
+    await each.goto('/alerts')
+    await each.signIn('admin', PASSWORD)
+    await each.page.getByRole('button', { name: 'Show alerts in this browser' }).click()
+    await each.page.getByText('Browser', { exact: true }).first().waitFor()
+  }
+  const subscribed = async () => {
+    const { db, close } = openDatabase(join(site.data, 'mesh.db'))
+    const count = await db.$count(alertDestinations, eq(alertDestinations.kind, 'web_push'))
+    close()
+    return count
+  }
+  const isSubscribed = () =>
+    own.page.evaluate(
+      'navigator.serviceWorker.ready.then((each) => each.pushManager.getSubscription()).then((one) => one !== null)',
+    )
+  await expect.poll(subscribed).toBe(2)
+  await expect.poll(isSubscribed).toBe(true)
+  // The owner says in another session that it is theirs: that does not detach it from the browser.
+  await elsewhere.page.reload()
+  const isMine = elsewhere.page
+    .getByRole('listitem')
+    .filter({ has: elsewhere.page.getByText('Browser', { exact: true }) })
+    .getByRole('button', { name: 'It was me' })
+  await isMine.click()
+  await isMine.waitFor({ state: 'detached' })
+  await own.page.getByRole('button', { name: 'Sign out' }).click()
+  await own.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+  await expect.poll(isSubscribed).toBe(false)
+  expect(await subscribed()).toBe(1)
+  await elsewhere.page.reload()
+  await expect.poll(() => elsewhere.page.getByText('Browser', { exact: true }).count()).toBe(1)
+  await own.page.context().close()
+  await elsewhere.page.context().close()
 })
 
 test('the application is shown while the service is unreachable', async () => {

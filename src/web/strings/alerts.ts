@@ -99,7 +99,7 @@ export const alertTexts = {
   allChannelsHint: 'Choose some to leave out the others',
   channelsHint: 'None chosen: direct messages only',
   destinations: 'Tell me by',
-  noDestinations: 'Only on this page. To be notified elsewhere, first add a destination to the page Alerts.',
+  noDestinations: 'Only on this page. To be notified elsewhere, first add a destination on the page Alerts.',
   repeat: 'Repeat while it lasts, every (hours)',
   repeatHint: 'Empty: never',
   tellResolved: 'Also tell me when it is over',
@@ -134,6 +134,7 @@ export const alertTexts = {
   confirmed: 'The address is confirmed.',
   heldFor: (why: HeldFor, at: string) =>
     `Held since ${at}, because ${HELD_TEXTS[why]}: nothing is sent there. Release it if it is yours, or delete it.`,
+  addedAt: (at: string) => `Added, or given another address, on ${at}.`,
   isNew: (at: string) =>
     `Added, or given another address, on ${at}. If that was not you, delete it, end your other sessions and change your password.`,
   release: 'Release',

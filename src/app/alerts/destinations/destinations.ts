@@ -354,7 +354,7 @@ export async function releaseDestination(ctx: SignedInCtx, id: number) {
       : [
           ctx.store.db
             .update(alertDestinations)
-            .set({ newsAt: null, newsSession: null })
+            .set({ newsAt: null })
             .where(and(eq(alertDestinations.id, id), sql`news_at is ${row.newsAt}`, stillOwner(ctx))),
         ]),
     ...(needsLetter ? [confirmLetter(ctx, row.uid, ctx.now())] : []),

@@ -5,6 +5,7 @@ import { dateTime } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
+import { status } from '../../state/session.ts'
 import { accountTexts } from '../../strings/people/account.ts'
 
 type SignIn = InferResponseType<(typeof api.auth)['sign-ins']['$get'], 200>['signIns'][number]
@@ -54,5 +55,7 @@ export function SignIns() {
 
 function methodOf({ method, provider }: SignIn): string {
   const text = accountTexts.methods[method]
-  return provider === null ? text : `${text} (${provider})`
+  if (provider === null) return text
+  const known = status.value?.providers.find(({ id }) => id === provider)
+  return `${text} (${known === undefined ? provider : (known.name ?? accountTexts.organisation)})`
 }

@@ -114,7 +114,8 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
         {!enabled && <span class="tag">{alertTexts.off}</span>}
         {host !== null && <span class="faint">{host}</span>}
         {heldFor !== null && <div class="warn">{alertTexts.heldFor(heldFor, dateTime(heldAt ?? 0))}</div>}
-        {newsAt !== null && <div class="warn">{alertTexts.isNew(dateTime(newsAt))}</div>}
+        {newsAt !== null && heldAt === null && <div class="warn">{alertTexts.isNew(dateTime(newsAt))}</div>}
+        {newsAt !== null && heldAt !== null && <div class="faint">{alertTexts.addedAt(dateTime(newsAt))}</div>}
         {!confirmed && <div class="warn">{alertTexts.unconfirmed}</div>}
         {lastResult !== null && (
           <div class="faint">

@@ -88,7 +88,7 @@ export function NodePage({ id }: { id: string }) {
 
 function Warning({ title, help, children }: { title: string; help: string; children?: ComponentChildren }) {
   return (
-    <div class="notice notice-bad">
+    <div class="notice notice-bad notice-tall">
       <Icon name="warning" />
       <div>
         <strong>{title}</strong>
@@ -119,7 +119,7 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
       },
     })
   return (
-    <ul class="rows tight">
+    <ul class="rows tight keys">
       {keys.map(
         ({ name, key }) =>
           key !== null && (

@@ -1,7 +1,7 @@
 import { api, ask } from '../../api.ts'
 import { Copyable } from '../../parts/copy.tsx'
 import { Failure } from '../../parts/notice.tsx'
-import { Card } from '../../parts/page.tsx'
+import { Card, Facts } from '../../parts/page.tsx'
 import { useLoad } from '../../state/load.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
 
@@ -16,14 +16,14 @@ export function ProvidersCard() {
         {data.value?.providers.map(({ id, name, issuer, redirectUri, signedOutUri }) => (
           <li key={id}>
             <div class="grow">
-              <strong>{name ?? id}</strong>
-              <div class="faint">{issuer}</div>
-              <div>
-                {texts.redirectUri}: <Copyable text={redirectUri} name={texts.redirectUri} />
-              </div>
-              <div>
-                {texts.signedOutUri}: <Copyable text={signedOutUri} name={texts.signedOutUri} />
-              </div>
+              <strong>{name ?? texts.unnamed}</strong> <code>{id}</code>
+              <Facts
+                entries={[
+                  [texts.issuer, issuer],
+                  [texts.redirectUri, <Copyable text={redirectUri} name={texts.redirectUri} />],
+                  [texts.signedOutUri, <Copyable text={signedOutUri} name={texts.signedOutUri} />],
+                ]}
+              />
             </div>
           </li>
         ))}

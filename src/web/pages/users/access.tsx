@@ -1,16 +1,20 @@
 import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
 import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { status, type User, user as viewer, userName } from '../../state/session.ts'
+import { factorTexts } from '../../strings/people/factors.ts'
 import { userTexts } from '../../strings/people/users.ts'
+
+type Listed = InferResponseType<(typeof api.users)[':id']['$get'], 200>['user']
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
 
 /** Role, password, and whether the account is active. */
-export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promise<void> }) {
+export function UserAccess({ user, onChanged }: { user: Listed; onChanged(): Promise<void> }) {
   const password = useSignal<string | null>(null)
   const isSelf = user.id === viewer.value?.id
   const param = { id: String(user.id) }
@@ -26,7 +30,7 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
   }
   const resetFactors: Step = {
     name: userTexts.resetFactors,
-    help: userTexts.resetFactorsHelp,
+    help: userTexts.resetFactorsHelp(user.secondFactor.map((factor) => factorTexts[factor]).join(', ')),
     sure: userTexts.resetFactorsSure(name),
     isDangerous: true,
     act: async () => {
@@ -49,7 +53,8 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
   const steps = isSelf
     ? []
     : [
-        ...(canReset ? [reset, resetFactors] : []),
+        ...(canReset ? [reset] : []),
+        ...(canReset && user.secondFactor.length > 0 ? [resetFactors] : []),
         ...(isLinked ? [unlink] : []),
         ...roleSteps(user, name),
         activeStep(user, name),

@@ -73,7 +73,7 @@ export function UsersPage() {
 function UserTable({ users }: { users: readonly Listed[] }) {
   return (
     <div class="table-box">
-      <table class="table">
+      <table class="table users">
         <thead>
           <tr>
             <th scope="col">{userTexts.user}</th>

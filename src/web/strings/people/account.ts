@@ -32,6 +32,7 @@ export const accountTexts = {
     oidc: 'Provider',
     proxy: 'Proxy',
   },
+  organisation: 'your organisation',
   olderSignIns: 'Show older',
   link: 'Sign-in through a provider',
   linkHelp: 'Link your account to one at a provider. You can then sign in with either of them.',

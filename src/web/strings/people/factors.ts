@@ -15,7 +15,7 @@ export const factorTexts = {
   lastUsed: 'Last used',
   never: 'Never used',
   none: 'You sign in with your password alone.',
-  firstEndsOthers: 'With your first second factor your other sessions end.',
+  firstEndsOthers: 'Your other sessions end when you set up a second factor for the first time.',
   setUp: 'Set up an app',
   replace: 'Set up another app',
   scan: 'Scan this code with an authenticator app, then enter the six digits that it shows.',

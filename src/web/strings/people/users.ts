@@ -124,7 +124,8 @@ export const userTexts = {
   resetSure: (name: string) => `Reset the password of ${name}? This ends all of their sessions and API tokens.`,
   resetDone: (name: string) => `New password for ${name}`,
   resetFactors: 'Remove second factors',
-  resetFactorsHelp: 'For users who lost phone and recovery codes. Their sessions end, and they are notified.',
+  resetFactorsHelp: (factors: string) =>
+    `Set up: ${factors}. For users who lost phone and recovery codes. Their sessions end, and they are notified.`,
   resetFactorsSure: (name: string) =>
     `Remove the second factors of ${name}? Make sure that the request really comes from them: afterwards the password alone is enough.`,
   factorsReset: 'Second factors removed',

@@ -43,6 +43,8 @@ export const settingsTexts = {
   providers: {
     title: 'Sign-in with OpenID Connect',
     help: 'Register these addresses at the provider, exactly and without a wildcard. Variables of the server set them.',
+    unnamed: 'Your organisation',
+    issuer: 'Issuer',
     redirectUri: 'Redirect URI',
     signedOutUri: 'Address after signing out',
   },
