@@ -57,12 +57,16 @@ export type ChannelKey = { readonly name: string; readonly key: Uint8Array<Array
 
 export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8Array.of(1)) }
 
-/** Decrypts a direct message: its encoded `Data`, or null without the right key. */
-export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise<Uint8Array | null>
+/** An opened direct message: its encoded `Data`, and the sender's public key that opened it, 32 bytes. */
+export type Opened = { readonly data: Uint8Array; readonly publicKey: Uint8Array }
+
+/** Decrypts a direct message; null without the right key. */
+export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise<Opened | null>
 
 /**
  * The packet as a radio with these keys would report it: decrypted if one of the keys fits, else unchanged. A readable
- * packet gets the number of its channel, even if the gateway sent its own slot.
+ * packet gets the number of its channel, even if the gateway sent its own slot; a direct message names the key that
+ * opened it.
  */
 export async function openEnvelope(
   { packet, channelName }: Envelope,
@@ -76,8 +80,9 @@ export async function openEnvelope(
   const isDirect = packet.pkiEncrypted || channelName === PKI_CHANNEL
   if (isDirect) {
     const opened = packet.to === BROADCAST ? null : await openDirect(packet, value)
-    const data = opened === null ? null : decodeDecrypted(opened)
-    return data === null ? packet : { ...withData(packet, data), pkiEncrypted: true }
+    const data = opened === null ? null : decodeDecrypted(opened.data)
+    if (opened === null || data === null) return packet
+    return { ...withData(packet, data), pkiEncrypted: true, publicKey: opened.publicKey }
   }
   for (const { name, key } of keys) {
     if (hashChannel(name || channelName, key) !== packet.channel) continue

@@ -21,10 +21,17 @@ export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
 /**
  * Why a node is suspected of being imitated. `own`: sent in the name of one of our radios; `signature`: it does not match
  * the key; `unsigned`: the node signs, and this packet is unsigned; `key`, `name`, `position`: differs from what is
- * certain.
+ * certain; `sealed`: a direct message encrypted with another key than the known one.
  */
-export const SUSPICIONS = ['own', 'signature', 'unsigned', 'key', 'name', 'position'] as const
+export const SUSPICIONS = ['own', 'signature', 'unsigned', 'key', 'name', 'position', 'sealed'] as const
 export type Suspicion = (typeof SUSPICIONS)[number]
+
+/**
+ * Why encryption for one node does not show who sent a packet. `other`: it was opened with another key than the known one
+ * of its sender; `unproven`: a collector says so of a packet for a radio that is not its own.
+ */
+export const KEY_DOUBTS = ['other', 'unproven'] as const
+export type KeyDoubt = (typeof KEY_DOUBTS)[number]
 
 /** What copies of a message may differ in. Of these, a signature covers the text only. */
 export const DIFFERENCES = ['text', 'to', 'replyId', 'emoji'] as const

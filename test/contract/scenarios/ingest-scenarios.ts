@@ -103,6 +103,43 @@ export function ingestScenarios(admin: () => Client): void {
     })
   })
 
+  test('a direct message shows its sender by the key in force, to the radio of its collector', async () => {
+    const [own, nodeNum] = [0xb0cb0061, 0xb0cb0062]
+    const [known, other] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(8)]
+    const direct = (words: string, to: number, publicKey: Uint8Array) =>
+      item(packet(text(words), { from: nodeNum, to, pkiEncrypted: true, publicKey }))
+    const packets = [
+      item({ case: 'myInfo', value: { myNodeNum: own } }),
+      item(packet(user({ longName: 'Owner', shortName: 'OW', publicKey: known }), { from: nodeNum })),
+      direct('known', own, known),
+      direct('other', own, other),
+      direct('elsewhere', 0xb0cb0063, known),
+    ]
+    expect(await deliver({ source: 'direct', packets })).toMatchObject({ status: 200, body: { accepted: 5 } })
+    const { messages } = Object((await admin().send('GET', '/api/messages?limit=3')).body)
+    expect(messages).toMatchObject([
+      { text: 'elsewhere', keyDoubt: 'unproven' },
+      { text: 'other', keyDoubt: 'other' },
+      { text: 'known', keyDoubt: null },
+    ])
+    expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
+      spoofSuspected: true,
+      suspicions: [{ reason: 'sealed', source: 'direct' }],
+    })
+  })
+
+  test('what a broker delivers does not replace metrics that a radio heard', async () => {
+    const nodeNum = 0xb0cb0065
+    const battery = (batteryLevel: number) =>
+      item(packet(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel } } }), { from: nodeNum }))
+    const radio = [item({ case: 'myInfo', value: { myNodeNum: 0xb0cb0064 } }), battery(80)]
+    expect(await deliver({ source: 'metrics', packets: radio })).toMatchObject({ status: 200, body: { accepted: 2 } })
+    await deliver({ source: 'metrics-broker', packets: [{ data: battery(3), gateway: 0x77 }] })
+    expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
+      deviceMetrics: { batteryLevel: 80 },
+    })
+  })
+
   test("another token cannot call a collector's radio its own, nor change its own radio", async () => {
     const [first, second] = [0xb0cb0051, 0xb0cb0052]
     const made = await admin().send('POST', '/api/tokens', { name: 'valley', scopes: ['ingest'] })

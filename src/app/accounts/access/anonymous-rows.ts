@@ -134,6 +134,7 @@ export function messageForStrangers(message: Message): Message {
     hopsAway,
     viaMqtt,
     pkiEncrypted: false,
+    keyDoubt: null,
     signed,
     conflicting,
     direction: 'in',

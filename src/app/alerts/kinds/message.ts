@@ -137,8 +137,9 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
   let read = 0
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const rows = await readSlice(ctx.store, before)
-    for (const { fromNodeNum, toNodeNum, channel, text: said, timestamp: at, direction, emoji } of rows) {
-      if (direction === 'out' || emoji || at < from) continue
+    for (const { fromNodeNum, toNodeNum, channel, text: said, timestamp: at, direction, emoji, keyDoubt } of rows) {
+      // As when it was heard: what may be from somebody else fires nothing.
+      if (direction === 'out' || emoji || at < from || keyDoubt === 'other') continue
       const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: said })
       if (!isWanted(rule, text, own) || !maySee(owner, 'message', contentsOf(text))) continue
       const what = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
@@ -156,9 +157,9 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
 
 /** Messages before an id, newest first. */
 function readSlice({ db }: Store, before: number) {
-  const { id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } = messages
+  const { id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji, keyDoubt } = messages
   return db
-    .select({ id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji })
+    .select({ id, fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji, keyDoubt })
     .from(messages)
     .where(lt(id, before))
     .orderBy(desc(id))

@@ -11,6 +11,8 @@ export type News = {
   readonly isSigned: boolean
   /** A radio of ours sent it over its own connection. */
   readonly isOwn: boolean
+  /** Somebody else may have sent it. Its message is shown. */
+  readonly isDoubted?: boolean
 }
 
 /** An event and where it came from. */

@@ -138,7 +138,7 @@ export function createIngest(
       onCounted?.(countBatch(batch, judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
-      return plan.news
+      return [...plan.news, ...plan.doubted]
     },
   }
 }
@@ -165,7 +165,7 @@ export async function storeBatch(
 ): Promise<Stored> {
   const window = createPacketWindow()
   const seen = window.open()
-  for (const packet of await readSeenPackets(store, batch)) seen.see(packet)
+  for (const packet of await readSeenPackets(store, batch, radios)) seen.see(packet)
   seen.commit()
   const isPlaced = known !== null && known.localNodeNum !== null
   const memory: Memory = {
@@ -183,9 +183,9 @@ export async function storeBatch(
   const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
   const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...(part?.statements ?? [])]
   if (statement !== undefined) await store.atomic([statement, ...others])
-  const { news, duplicates } = plan
+  const { news, doubted, duplicates } = plan
   return {
-    news,
+    news: [...news, ...doubted],
     crowds: admission.crowds,
     alerted: (await part?.stored()) ?? [],
     duplicates: duplicates.length,
@@ -242,7 +242,7 @@ async function recall(store: Store, now: number, radios: readonly string[] | nul
   const window = createPacketWindow()
   const sightings = window.open()
   const since = now - WINDOW_MS
-  for (const packet of await readRecentPackets(store, since)) sightings.see(packet)
+  for (const packet of await readRecentPackets(store, since, radios)) sightings.see(packet)
   const texts = await queries(store).recentMessages.all({ since })
   for (const text of texts.toReversed())
     sightings.see({ ...text, isReadable: true, standing: text.isSigned ? 'signed' : 'plain' })

@@ -47,6 +47,7 @@ function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
   return (
     differs(hasNames, ['nameSigned', 'nameHeard']) ||
     differs(hasPlace, ['positionSigned', 'positionHeard']) ||
+    differs(hasMetrics, ['metricsHeard']) ||
     differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard'])
   )
 }

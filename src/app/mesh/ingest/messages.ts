@@ -5,6 +5,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../../db/store
 import { WINDOW_MS } from './packet-window.ts'
 import type { Refiling } from '../radios/channel-table.ts'
 import type { DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
+import type { KeyDoubt } from '../../../shared/mesh/packets.ts'
 import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
 /** One reception of a text. */
@@ -25,6 +26,7 @@ export type MessageRow = {
   readonly pkiEncrypted: boolean
   readonly signed: boolean
   readonly withheld: boolean
+  readonly keyDoubt: KeyDoubt | null
   readonly direction: (typeof DIRECTIONS)[number]
 }
 
@@ -52,12 +54,18 @@ const VALUES = {
   notice: sql`null`,
   conflicting: sql`false`,
   withheld: field('withheld'),
+  keyDoubt: field('keyDoubt'),
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
 // A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
-// message stays unchanged. A signed text replaces an unsigned one, and what a radio heard replaces a broker's word.
-const FEWER_HOPS = `excluded.hops_away < coalesce(hops_away, 256)`
-const IS_FIRMER = `(excluded.signed > signed or (excluded.signed = signed and via_mqtt and not excluded.via_mqtt))`
+// message stays unchanged. Copies are ranked: opened with the sender's key, signed, unproven, opened with another key; of
+// the same kind, what a radio heard replaces a broker's word.
+const rankOf = (row: string) => `(case when ${row}key_doubt is not null then 0 when ${row}pki_encrypted then 6
+  when ${row}signed then 4 else 2 end - ${row}via_mqtt)`
+const IS_FIRMER = `(${rankOf('excluded.')} > ${rankOf('messages.')})`
+const IS_CLEARED = `(key_doubt is not null and excluded.key_doubt is null)`
+const FEWER_HOPS = `(excluded.hops_away < coalesce(hops_away, 256)
+  and (excluded.key_doubt is null or key_doubt is not null))`
 const SAID = ['text', 'to_node_num', 'reply_id', 'emoji', 'pki_encrypted'] as const
 const DIFFERS = `(${SAID.map((column) => `excluded.${column} is not ${column}`).join(' or ')})`
 const REPLACES = `(${IS_FIRMER} and ${DIFFERS})`
@@ -65,9 +73,10 @@ const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   ${['hops_away', 'rx_snr', 'rx_rssi', 'via_mqtt'].map((column) => `${column} = iif(${FEWER_HOPS}, excluded.${column}, ${column})`).join(', ')},
   ${SAID.map((column) => `${column} = iif(${IS_FIRMER}, excluded.${column}, ${column})`).join(', ')},
   channel = iif(${IS_FIRMER} and excluded.to_node_num <> to_node_num, excluded.channel, channel),
+  key_doubt = iif(${IS_FIRMER}, excluded.key_doubt, key_doubt),
   conflicting = max(conflicting, ${REPLACES}),
   signed = max(signed, excluded.signed), withheld = max(withheld, excluded.withheld)
-  where direction = 'in' and (${FEWER_HOPS} or excluded.signed > signed or ${REPLACES})`)
+  where direction = 'in' and (${FEWER_HOPS} or excluded.signed > signed or ${IS_CLEARED} or ${REPLACES})`)
 
 /** The channel in which our own radio heard a text. */
 export type Filing = {

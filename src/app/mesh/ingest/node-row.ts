@@ -34,6 +34,7 @@ export type NodeRow = {
   readonly keyHeard?: boolean
   readonly nameHeard?: boolean
   readonly positionHeard?: boolean
+  readonly metricsHeard?: boolean
   /** `lastHeard`, by who heard it. */
   readonly lastHeardByRadio?: number | null
   readonly lastHeardByBroker?: number | null

@@ -76,6 +76,7 @@ const VALUES = {
   telemetryTime: field('telemetryTime'),
   refusedLongName: field('refusedLongName'),
   refusedShortName: field('refusedShortName'),
+  metricsHeard: flag('metricsHeard'),
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -99,7 +100,8 @@ const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${IS_PLACE_FIRMER}
     or (excluded.position_heard > position_heard and not excluded.is_local)
     or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
 const ARE_METRICS_NEWER = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
-const ARE_METRICS_AS_NEW = `coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0)`
+const ARE_METRICS_AS_NEW = `((excluded.metrics_heard > metrics_heard and not excluded.is_local)
+  or coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0))`
 const IS_LATEST = `coalesce(excluded.last_heard, -1) >= coalesce(last_heard, 0)`
 
 const places = (isTaken: string): string =>
@@ -108,6 +110,8 @@ const places = (isTaken: string): string =>
 const measurements = (areTaken: string): string => `
   ${choose(METRIC_COLUMNS, (column) => `iif(${areTaken}, ${newest(column)}, ${oldest(column)})`)},
   device_metrics_time = iif(${areTaken}, ${newest('device_metrics_time')}, device_metrics_time),
+  metrics_heard = iif((${areTaken}) and not (${allMetrics((column) => `excluded.${column} is null`)}),
+    excluded.metrics_heard, metrics_heard),
   metrics_channel = ${channelOfMetrics(areTaken)}`
 
 const allMetrics = (by: (column: string) => string): string =>
@@ -252,6 +256,10 @@ export function placeFields(
 type DeviceMetricsFields = { [Name in (typeof DEVICE_METRICS)[number]]?: number } & {
   deviceMetricsTime?: number | null
   metricsChannel?: number | null
+}
+
+export function hasDeviceMetrics(metrics: readonly Metric[]): boolean {
+  return metrics.some(([name]) => DEVICE_METRICS.some((each) => name === `deviceMetrics.${each}`))
 }
 
 /** The device metrics among the metrics. */

@@ -16,7 +16,7 @@ import type { Filing, MessageRow } from './messages.ts'
 import type { NodeUser } from '../../../meshtastic/payload/user.ts'
 import type { LiftedSuspicion, SuspicionRow } from '../nodes/suspicions.ts'
 import type { Hearing } from './hearings.ts'
-import { deviceMetricsFields, placeFields, userFields } from './nodes.ts'
+import { deviceMetricsFields, hasDeviceMetrics, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from '../radios/source-table.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
@@ -52,6 +52,8 @@ export type Plan = {
   readonly filings: Filing[]
   readonly traffic: Traffic
   readonly news: News[]
+  /** Messages that are shown, although somebody else may have sent them: nothing acts upon them. */
+  readonly doubted: News[]
   /** Packets that were known already. */
   readonly duplicates: Packet[]
   /** Suspicions lifted by our radios, which reported the suspicious data themselves. */
@@ -96,6 +98,7 @@ export function planBatch(
     filings: [],
     traffic: emptyTraffic(),
     news: [],
+    doubted: [],
     duplicates: [],
     lifted: [],
     suspicions: [],
@@ -206,6 +209,7 @@ function addNode(
   if (!isNode(nodeNum) || judgement.fate !== 'taken') return
   const user = judgement.keepsUser ? null : node.user
   const fix = judgement.keepsPosition ? null : node.fix
+  const metrics = judgement.keepsMetrics ? [] : node.metrics
   // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
   // A radio's memory does not include the channels.
@@ -226,9 +230,9 @@ function addNode(
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
     // The time of measurement is unknown, but it is not after the node was last heard.
-    ...deviceMetricsFields(node.metrics, { time: lastHeard, channel: ofRadio }),
+    ...deviceMetricsFields(metrics, { time: lastHeard, channel: ofRadio }),
     ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
-    ...foundation(judgement, seenAt, { user, isPlaced: fix !== null }),
+    ...foundation(judgement, seenAt, { user, isPlaced: fix !== null, hasMetrics: hasDeviceMetrics(metrics) }),
   })
   noteLifted(plan, nodeNum, judgement)
   if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, { t: fix.time, channel: ofRadio })
@@ -251,10 +255,22 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { fate, voice, suspicion } = judgement
   if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
-  if (fate === 'spoofed') return addTraffic(plan.traffic, arrival, 'spoofed')
+  if (fate === 'spoofed') {
+    addTraffic(plan.traffic, arrival, 'spoofed')
+    // It is shown as what it is, because the node may really have a new key. Nothing else acts upon it.
+    if (judgement.keyDoubt !== null) {
+      addMessage(plan, arrival)
+      addReception(plan.traffic, arrival)
+      if (!isReplayed) plan.doubted.push({ source, packet, receivedAt, isSigned: false, isOwn: false, isDoubted: true })
+    }
+    return
+  }
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
   const { isHeard, isStale } = judgement
-  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing: voice, isHeard }
+  // The sender's key opened it: as certain as a signature.
+  const isSealed = packet.pkiEncrypted && isReadable && judgement.keyDoubt === null
+  const standing = isSealed && voice === 'plain' ? 'signed' : voice
+  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing, isHeard }
   const sighting = sightings.see(seen)
   if (sighting === 'repeated') return void plan.duplicates.push(packet)
   addReception(plan.traffic, arrival)
@@ -267,7 +283,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   else if (sighting === 'heard') addReports(plan.traffic, arrival)
   // Reports by others about a stored text of ours change nothing.
   if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
-  const proven = foundation(judgement, receivedAt, { user: null, isPlaced: false })
+  const proven = foundation(judgement, receivedAt, { user: null, isPlaced: false, hasMetrics: false })
   const isTaken = fate === 'taken' && (isNew || sighting === 'heard')
   const content = isTaken ? addContent(plan, arrival, isNew) : isNew ? proven : {}
   if (isStale) return
@@ -310,7 +326,15 @@ function refusedFields({ refusedKey, refusedNames }: Judgement): Partial<NodeRow
 function foundation(
   judgement: Judgement,
   signedAt: number,
-  { user, isPlaced }: { readonly user: Pick<NodeUser, 'publicKey'> | null; readonly isPlaced: boolean },
+  {
+    user,
+    isPlaced,
+    hasMetrics,
+  }: {
+    readonly user: Pick<NodeUser, 'publicKey'> | null
+    readonly isPlaced: boolean
+    readonly hasMetrics: boolean
+  },
 ): Partial<NodeRow> {
   const { voice, provenKey, isHeard } = judgement
   const isSigned = voice === 'signed'
@@ -324,6 +348,7 @@ function foundation(
     ...(!isPlaced
       ? {}
       : { ...(isSigned ? { positionSigned: true } : {}), ...(isHeard ? { positionHeard: true } : {}) }),
+    ...(hasMetrics && isHeard ? { metricsHeard: true } : {}),
   }
 }
 
@@ -376,11 +401,13 @@ function addContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<NodeR
   const { payload } = arrival.packet
   const isKept =
     (payload.kind === 'nodeinfo' && judgement.keepsUser) || (payload.kind === 'position' && judgement.keepsPosition)
+  const hasMetrics = payload.kind === 'telemetry' && !judgement.keepsMetrics && hasDeviceMetrics(payload.metrics)
   return {
     ...(isKept ? {} : readContent(plan, arrival, isNew)),
     ...foundation(judgement, receivedAt, {
       user: payload.kind === 'nodeinfo' && !isKept ? payload.user : null,
       isPlaced: payload.kind === 'position' && payload.fix !== null && !isKept,
+      hasMetrics,
     }),
   }
 }
@@ -419,6 +446,7 @@ function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<Node
       if (t !== null && (isNew || payload.time !== null))
         plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
       const told = payload.time === null ? {} : { telemetryTime: noLater(payload.time, arrival) ?? payload.time }
+      if (judgement.keepsMetrics) return told
       return { ...deviceMetricsFields(payload.metrics, { time: noLater(t, arrival), channel }), ...told }
     }
     case 'paxcounter': {
@@ -482,6 +510,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     pkiEncrypted,
     signed: judgement.voice === 'signed',
     withheld,
+    keyDoubt: judgement.keyDoubt,
     direction,
   })
 }

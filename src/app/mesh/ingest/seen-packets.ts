@@ -3,12 +3,17 @@ import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import { packets } from '../../../db/schema.ts'
 import { literals } from '../../../db/json-rows.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
+import { IS_CLAIMED } from '../radios/source-table.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 
 // A forged packet that uses the ID first does not block the sender's own packet.
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
+
+const HAS_OWN_RADIO = sql`exists (select 1 from sources r where r.kind in (${literals(OWN_KINDS)})
+  and r.local_node_num is not null)`
 
 /** The columns of a reception, from the packet log as `p`. */
 const ARRIVAL = {
@@ -17,8 +22,11 @@ const ARRIVAL = {
   at: sql<number>`p.t`,
   hopsAway: sql<number | null>`p.hops_away`,
   isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
-  standing: sql<Voice>`coalesce(p.standing, 'plain')`,
-  isHeard: sql<number>`not p.via_mqtt and p.gateway is null`,
+  // What the key of its sender opened is as certain as what it signed.
+  standing: sql<Voice>`coalesce(p.standing, iif(p.pki_encrypted and p.port is not null, 'signed', 'plain'))`,
+  isHeard: sql<number>`not p.via_mqtt and p.gateway is null and p.source_id in (select id from sources
+    where kind in (${literals(OWN_KINDS)}) or (local_node_num is not null and ${IS_CLAIMED}
+      and not (${sql.placeholder('hasRadios')} and ${HAS_OWN_RADIO})))`,
 } as const
 
 const queries = prepareOnce((db) => ({
@@ -67,14 +75,18 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Which packets of a batch are in the packet log already, the oldest first. */
-export async function readSeenPackets(store: Store, batch: readonly Heard[]): Promise<Arrival[]> {
+/** Which packets of a batch are in the packet log already, the oldest first. `radios` as for `createIngest`. */
+export async function readSeenPackets(
+  store: Store,
+  batch: readonly Heard[],
+  radios: readonly string[] | null,
+): Promise<Arrival[]> {
   const keys = batch.flatMap(({ event }) => {
     if (event.type !== 'packet' || event.packet.id === 0) return []
     return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
   })
   if (keys.length === 0) return []
-  const rows = await queries(store).seen.all({ packets: JSON.stringify(keys) })
+  const rows = await queries(store).seen.all({ packets: JSON.stringify(keys), hasRadios: Number(radios !== null) })
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
 }
 
@@ -92,9 +104,16 @@ export async function readRepeated(
   return keys.length === 0 ? [] : queries(store).signed.all({ packets: JSON.stringify(keys) })
 }
 
-/** Packets in the log since then, in milliseconds: at most the latest 50,000, the oldest first. */
-export async function readRecentPackets(store: Store, since: number): Promise<Arrival[]> {
-  const rows = await queries(store).recent.all({ since })
+/**
+ * Packets in the log since then, in milliseconds: at most the latest 50,000, the oldest first. `radios` as for
+ * `createIngest`.
+ */
+export async function readRecentPackets(
+  store: Store,
+  since: number,
+  radios: readonly string[] | null,
+): Promise<Arrival[]> {
+  const rows = await queries(store).recent.all({ since, hasRadios: Number(radios !== null) })
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
 }
 

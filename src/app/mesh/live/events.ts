@@ -74,7 +74,8 @@ export function createEvents(
 
 /** The events of a stored batch: each node that was heard, once, and each text. */
 export function newsEvents(news: readonly News[]): NewEvent[] {
-  const nodes = [...Map.groupBy(news, ({ packet }) => packet.from)].map(([nodeNum, packets]): NewEvent => {
+  const certain = news.filter(({ isDoubted }) => isDoubted !== true)
+  const nodes = [...Map.groupBy(certain, ({ packet }) => packet.from)].map(([nodeNum, packets]): NewEvent => {
     const heardBy = packets.map(heardByOf)
     const data = { nodeNum, nodeId: formatNodeId(nodeNum), ...summarise(heardBy) }
     return { kind: 'node', data, nodes: [nodeNum], heardBy }

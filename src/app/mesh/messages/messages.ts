@@ -15,6 +15,7 @@ import {
   visibleValues,
 } from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
+import { KEY_DOUBTS } from '../../../shared/mesh/packets.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { findMessages, type MessageSearch } from './find.ts'
@@ -38,7 +39,13 @@ export const messageSchema = z
     rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
     hopsAway: z.int().nullable().describe('The fewest hops of its receptions'),
     viaMqtt: z.boolean(),
-    pkiEncrypted: z.boolean(),
+    pkiEncrypted: z.boolean().describe('Encrypted for one node. It shows who sent it only if keyDoubt is null'),
+    keyDoubt: z
+      .enum(KEY_DOUBTS)
+      .nullable()
+      .describe(
+        'Why the encryption does not show who sent it. `other`: it was opened with another key than the known one of the sender, an earlier or a refused one. `unproven`: a collector says so of a message to a radio that is not its own',
+      ),
     signed: z
       .boolean()
       .describe(
@@ -106,6 +113,7 @@ export type RawMessage = readonly [
   sentBy: string | null,
   conflicting: Field<'conflicting'>,
   withheld: Field<'withheld'>,
+  keyDoubt: MessageRow['keyDoubt'],
   radio: string | null,
 ]
 
@@ -205,7 +213,8 @@ export function publicMessage(row: RawMessage): Message {
     routingError: row[18],
     sentBy: row[20],
     conflicting: row[21] === 1,
-    radio: row[23],
+    keyDoubt: row[23],
+    radio: row[24],
   }
   return notice === null ? message : { ...message, notice }
 }

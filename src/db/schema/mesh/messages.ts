@@ -3,6 +3,7 @@ import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from
 import { flag } from '../flag.ts'
 import { sources } from './sources.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
+import { KEY_DOUBTS } from '../../../shared/mesh/packets.ts'
 
 export const messages = sqliteTable(
   'messages',
@@ -38,6 +39,8 @@ export const messages = sqliteTable(
     conflicting: flag('conflicting').notNull().default(false),
     /** Its sender does not allow it to be passed on, so it is not shown to anonymous callers. */
     withheld: flag('withheld').notNull().default(false),
+    /** Why `pkiEncrypted` does not show who sent it; null: nothing speaks against it. */
+    keyDoubt: text('key_doubt', { enum: KEY_DOUBTS }),
   },
   (t) => [
     uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),

@@ -86,6 +86,8 @@ export const nodes = sqliteTable(
     /** The latest names that were announced and not accepted. */
     refusedLongName: text('refused_long_name'),
     refusedShortName: text('refused_short_name'),
+    /** One of our own radios heard the device metrics. */
+    metricsHeard: flag('metrics_heard').notNull().default(false),
   },
   (t) => [
     index('nodes_last_heard').on(t.lastHeard),

@@ -25,7 +25,8 @@ export function createDirectOpener({ privateKeys, publicKeysOf }: DirectKeys): O
       const publicKey = Buffer.from(key, 'base64')
       if (publicKey.length !== KEY_BYTES) continue
       try {
-        return decipher(agree(privateKey, publicKey), { from, id }, Buffer.from(cipherText))
+        const data = decipher(agree(privateKey, publicKey), { from, id }, Buffer.from(cipherText))
+        return { data, publicKey: Uint8Array.from(publicKey) }
       } catch {
         // The tag does not match: another key, or a forged packet.
       }

@@ -147,14 +147,15 @@ function textOf({ text, channel, toNodeNum, toNodeId, replyId }: Message): NewTe
 }
 
 function From({ message, where }: { message: Message; where: string | null }) {
-  const { fromNodeNum, fromNodeId, pkiEncrypted, sentBy } = message
+  const { fromNodeNum, fromNodeId, pkiEncrypted, keyDoubt, sentBy } = message
   const name = nameOf(fromNodeNum, fromNodeId)
   return (
     <header>
       {can('nodes', 'read') ? <a href={href(`/nodes/${fromNodeId}`)}>{name}</a> : <strong>{name}</strong>}
       {where !== null && <span class="faint">{where}</span>}
       {sentBy !== null && <span class="faint">{t.messages.sentBy(sentBy)}</span>}
-      {pkiEncrypted && <Mark icon="lock" words={t.messages.encrypted} />}
+      {pkiEncrypted && keyDoubt === null && <Mark icon="lock" words={t.messages.encrypted} />}
+      {keyDoubt !== null && <Mark icon="warning" words={t.messages.keyDoubts[keyDoubt]} tone="bad" />}
     </header>
   )
 }

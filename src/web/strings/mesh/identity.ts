@@ -9,6 +9,7 @@ export const identityTexts = {
     key: 'Another key, which does not belong to the node',
     name: 'Other names than those that are certain',
     position: 'A position that the node cannot have reached',
+    sealed: 'A direct message encrypted with another key than the known one',
   },
   heardBySource: (source: string) => `heard by ${source}`,
   toldByGateway: (gateway: string, source: string) => `gateway ${gateway} at ${source}`,

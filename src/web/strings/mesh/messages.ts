@@ -26,6 +26,11 @@ export const messages = {
   older: 'Show older messages',
   to: (name: string) => `to ${name}`,
   encrypted: 'End-to-end encrypted',
+  keyDoubts: {
+    other: 'Opened with another key than the known one: somebody else may have written it',
+    unproven:
+      'A collector says that it was encrypted for another radio than its own: somebody else may have written it',
+  },
   signed: 'Signature verified: the sender has the key of this node',
   signedText: 'Signature verified: the text is from this node. What it answers is not signed',
   conflicting: 'Copies of this message disagree: one of them was changed on its way',

@@ -132,6 +132,54 @@ describe('what our own radio heard', () => {
     })
   })
 
+  it('includes device metrics: a broker does not replace them for a day, and a chart has both', async () => {
+    await hear([packet(battery(80, START))])
+    const later = START + HOUR
+    await publish([packet(battery(3, later)), packet(battery(2))], { at: later })
+    const collector = { case: 'packet', value: { ...Object(packet(battery(1, later + 1000)).value) } } as const
+    await mesh.ingest.store([heard(collector, { source: COLLECTOR, at: later })])
+    const memory = { num: FAR, lastHeard: seconds(later), deviceMetrics: { batteryLevel: 4 }, viaMqtt: true }
+    await hear([nodeInfo(memory)], later)
+    expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel: 80, time: START } })
+    expect(mesh.count('telemetry')).toBe(3)
+    await publish([packet(battery(60, START + 25 * HOUR))], { at: START + 25 * HOUR })
+    expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel: 60 } })
+    // A slow clock on the air outranks a broker's time.
+    await hear([packet(battery(50, START + 24 * HOUR))], START + 25 * HOUR)
+    expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel: 50 } })
+  })
+
+  it('outranks metrics of a broker within one batch, in whatever order', async () => {
+    for (const [first, at] of [
+      [true, START],
+      [false, START + HOUR],
+    ] as const) {
+      const both = [heard(packet(battery(80)), { at }), byBroker(packet(battery(3)), { at })]
+      await mesh.ingest.store(first ? both : both.toReversed())
+      expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel: 80 } })
+    }
+  })
+
+  it('is outranked by signed metrics', async () => {
+    const node = createSigner(1)
+    await hear([node.packet(node.user({ longName: 'Hill' })), packet(battery(80, START), { from: node.nodeNum })])
+    await publish([node.packet(battery(60, START + HOUR))], { at: START + HOUR })
+    expect(await detail(node.nodeNum)).toMatchObject({ deviceMetrics: { batteryLevel: 60 } })
+  })
+
+  it.each<[string, Heard['source'], number]>([
+    ['what a collector delivered does not count as heard', COLLECTOR, 90],
+    ['what our own radio heard does', { kind: 'tcp', name: 'radio-2' }, 5],
+  ])('after a restart: %s', async (_, source, batteryLevel) => {
+    const radios = ['radio-1', 'radio-2']
+    const said = (level: number) => packet(battery(level), { id: 700 })
+    const before = createIngest(mesh.app.store, { radios })
+    await before.store([heard(said(5), { source })])
+    const again = createIngest(mesh.app.store, { radios })
+    await again.store([heard(said(90), { at: START + 1000 })])
+    expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel } })
+  })
+
   it('lifts a suspicion when it hears the same itself', async () => {
     await hear([packet(told)])
     const renamed = packet(user({ longName: 'Renamed', shortName: 'RE', publicKey: KEY(7) }), { id: 99 })

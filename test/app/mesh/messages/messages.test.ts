@@ -89,6 +89,7 @@ describe('received texts', () => {
           hopsAway: 2,
           viaMqtt: false,
           pkiEncrypted: true,
+          keyDoubt: null,
           signed: false,
           conflicting: false,
           direction: 'in',

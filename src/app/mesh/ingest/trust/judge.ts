@@ -13,12 +13,13 @@ import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadios } from './own-radios.ts'
+import { hasDeviceMetrics } from '../nodes.ts'
 import type { Sightings } from '../packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import { EARSHOT_MS, type KnownSource, listLocalSources, type Source } from '../../radios/source-table.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
-import type { Suspicion, Voice } from '../../../../shared/mesh/packets.ts'
+import type { KeyDoubt, Suspicion, Voice } from '../../../../shared/mesh/packets.ts'
 
 /** Who reports something, and how far it is believed. */
 export type Judgement = {
@@ -39,6 +40,10 @@ export type Judgement = {
   /** Whether names, key and position are left out, because the known ones were signed. */
   readonly keepsUser: boolean
   readonly keepsPosition: boolean
+  /** Whether device metrics are left out, because our own radio heard the known ones recently. */
+  readonly keepsMetrics: boolean
+  /** See `KEY_DOUBTS`. */
+  readonly keyDoubt: KeyDoubt | null
   /** Base64: the key that matches the signature, and an announced one that is not accepted. */
   readonly provenKey: string | null
   readonly refusedKey: string | null
@@ -61,6 +66,8 @@ export const TAKEN: Judgement = {
   lifts: null,
   keepsUser: false,
   keepsPosition: false,
+  keepsMetrics: false,
+  keyDoubt: null,
   provenKey: null,
   refusedKey: null,
   refusedNames: null,
@@ -109,6 +116,8 @@ type Known = {
   readonly nameHeard: boolean
   readonly positionSigned: boolean
   readonly positionHeard: boolean
+  readonly deviceMetricsTime: number | null
+  readonly metricsHeard: boolean
 }
 
 const value = sql.placeholder
@@ -135,6 +144,8 @@ const queries = prepareOnce((db) => ({
       nameHeard: nodes.nameHeard,
       positionSigned: nodes.positionSigned,
       positionHeard: nodes.positionHeard,
+      deviceMetricsTime: nodes.deviceMetricsTime,
+      metricsHeard: nodes.metricsHeard,
     })
     .from(nodes)
     .where(sql`${nodes.nodeNum} in (select value from json_each(${value('nums')}))`)
@@ -145,6 +156,15 @@ const queries = prepareOnce((db) => ({
     .where(
       sql`(${messages.fromNodeNum}, ${messages.packetId}) in
         (select value ->> 'from', value ->> 'id' from json_each(${value('keys')}))`,
+    )
+    .prepare(),
+  // A broker's packets are opened with the keys of the collector's radios, which are other sources of its token.
+  collected: db
+    .select({ source: sql<string>`k.value ->> 'source'`, to: sql<number>`k.value ->> 'to'` })
+    .from(
+      sql`json_each(${value('sealed')}) k cross join sources s on s.name = k.value ->> 'source'
+        where exists (select 1 from sources r where r.local_node_num = k.value ->> 'to' and r.kind = 'ingest'
+          and (r.id = s.id or r.token_id = s.token_id))`,
     )
     .prepare(),
   signedWays: db
@@ -191,6 +211,8 @@ type Question = {
       readonly isReplayed: boolean
       readonly gateway: number | null
       readonly way: string
+      /** The source can know with which key it was encrypted, if it was encrypted for one node. */
+      readonly isOpenable: boolean
     }
   | { readonly kind: 'node'; readonly node: NodeFacts }
 )
@@ -241,7 +263,7 @@ export async function judgeBatch(
         const judgement = { ...(await judge(question, court)), isOwn, isHeard }
         answers[index] = judgement
         const { event } = batch[index] ?? {}
-        if (judgement.suspicion !== null && event !== undefined) suspected.add(event)
+        if ((judgement.suspicion !== null || judgement.keyDoubt !== null) && event !== undefined) suspected.add(event)
         court.known = learn(court.known, question, judgement)
         if (judgement.voice === 'signed' && question.kind === 'packet') court.signedWays.add(question.way)
       }
@@ -272,6 +294,7 @@ async function ask(
   const sources = new Map((await listLocalSources(store)).map((source) => [source.name, source]))
   const told = toldAt(store)
   let own: OwnRadios | null = null
+  const collected = await readCollectedRadios(store, batch)
   return batch.map(({ source, event, isLate = false }) => {
     const { receivedAt } = event
     if (sources.has(source.name)) told.set(source.name, receivedAt)
@@ -300,8 +323,22 @@ async function ask(
     const { packet, replayed: isReplayed, gateway = null } = event
     const isHeard = isEar && !packet.viaMqtt && gateway === null
     const said = { ...about, isLate: isLate || (!isHeard && (isReplayed || isPast(packet, receivedAt))) }
-    return { ...said, kind: 'packet', packet, isReplayed, isHeard, gateway, way: wayOf(source, nodeNum, gateway) }
+    const isOpenable = source.kind !== 'ingest' || collected.has(`${packet.to} ${source.name}`)
+    const way = wayOf(source, nodeNum, gateway)
+    return { ...said, kind: 'packet', packet, isReplayed, isHeard, gateway, way, isOpenable }
   })
+}
+
+/** The nodes to which packets of collectors are encrypted, with the sources of the collectors whose radios they are. */
+async function readCollectedRadios(store: Store, batch: readonly Heard[]): Promise<ReadonlySet<string>> {
+  const sealed = batch.flatMap(({ source, event }) =>
+    source.kind === 'ingest' && event.type === 'packet' && event.packet.pkiEncrypted
+      ? [{ source: source.name, to: event.packet.to }]
+      : [],
+  )
+  if (sealed.length === 0) return new Set()
+  const rows = await queries(store).collected.all({ sealed: JSON.stringify(sealed) })
+  return new Set(rows.map(({ to, source }) => `${to} ${source}`))
 }
 
 /** A gateway heard it before. */
@@ -389,7 +426,9 @@ async function judge(question: Question, court: Court): Promise<Judgement> {
   if (question.kind === 'node') return judgeRemembered(question, court)
   const proof = await prove(question, court)
   if (question.isOwn) return judgeOwn(question, court, proof)
-  const judgement = judgeStranger(question, court, proof)
+  const doubt = doubtOfKey(question, court.known)
+  if (doubt === 'other') return judgeOtherKey(question)
+  const judgement = { ...judgeStranger(question, court, proof), keyDoubt: doubt }
   return isStale(question, court.known) ? { ...judgement, isStale: true } : judgement
 }
 
@@ -463,6 +502,23 @@ function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Cour
   return { ...spoofed(packet, TAKEN, 'own'), signature, refusedKey }
 }
 
+/** Encryption for one node shows the sender, but only by the key that is in force, and only to who opened it. */
+function doubtOfKey({ packet, isOpenable }: Question & { kind: 'packet' }, known: Known | null): KeyDoubt | null {
+  const { pkiEncrypted, port, publicKey } = packet
+  if (!pkiEncrypted || port === null) return null
+  if (!isOpenable) return 'unproven'
+  return refusable(publicKey, known) === null ? null : 'other'
+}
+
+/**
+ * Anybody can announce a key in the name of a node, and write with it: the key is kept, so that what a node with a new
+ * key writes can be read.
+ */
+function judgeOtherKey({ packet, isReplayed, isLate }: Question & { kind: 'packet' }): Judgement {
+  const judgement = { ...spoofed(packet, TAKEN, 'sealed'), keyDoubt: 'other' } as const
+  return isReplayed || isLate ? { ...judgement, suspicion: null } : judgement
+}
+
 function judgeStranger(question: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
   const { packet, nodeNum, isHeard, way } = question
   const { known, signedWays } = court
@@ -499,7 +555,8 @@ function judgeUnproven(
   const { packet, nodeNum, isHeard } = question
   const user = userOf(packet)
   const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
-  const judgement = { ...TAKEN, signature, ...said, keepsPosition: keepsPlace(question, known) }
+  const keeps = { keepsPosition: keepsPlace(question, known), keepsMetrics: keepsMetrics(question, known) }
+  const judgement = { ...TAKEN, signature, ...said, ...keeps }
   if (said.refusedKey !== null) {
     const isForged = isForgedKey(said.refusedKey, nodeNum, known)
     return isForged ? { ...suspect(packet, judgement, 'key'), fate: 'set-aside' } : judgement
@@ -539,7 +596,8 @@ function judgeRemembered(question: Question & { kind: 'node' }, { known }: Court
   const { keepsUser, refusedKey, refusedNames } = said
   const isOtherKey = refusedKey !== null
   const keepsPosition = fix !== null && keepsPlace(question, known)
-  return { ...TAKEN, keepsUser, refusedKey, refusedNames: isOtherKey ? refusedNames : null, keepsPosition }
+  const keeps = { keepsUser, keepsPosition, keepsMetrics: keepsMetrics(question, known) }
+  return { ...TAKEN, ...keeps, refusedKey, refusedNames: isOtherKey ? refusedNames : null }
 }
 
 /** The names and the key that a packet announces. */
@@ -600,6 +658,13 @@ function keepsPlace({ isHeard, receivedAt }: Question, known: Known | null): boo
   if (known === null) return false
   if (known.positionSigned) return true
   return known.positionHeard && !isHeard && (known.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
+}
+
+/** Whether device metrics that nobody proved are left out: as a position, for as long. */
+function keepsMetrics({ isHeard, receivedAt }: Question, known: Known | null): boolean {
+  if (known === null || !known.metricsHeard || isHeard) return false
+  const { lastHeardByRadio, deviceMetricsTime } = known
+  return Math.min(lastHeardByRadio ?? 0, deviceMetricsTime ?? 0) > receivedAt - EARSHOT_MS
 }
 
 /** Whether a node would have to be faster than any to be there by now. */
@@ -697,6 +762,7 @@ function learn(known: Known | null, question: Question, judgement: Judgement): K
   const isOtherKey = before.publicKey !== null && key !== before.publicKey
   const isKeySaid = judgement.provenKey !== null || (says?.publicKey ?? null) !== null
   const isNamed = (says?.longName ?? says?.shortName ?? null) !== null
+  const hasMetrics = !judgement.keepsMetrics && judgement.fate === 'taken' && saysMetrics(question)
   return {
     ...before,
     longName: says?.longName ?? before.longName,
@@ -715,6 +781,8 @@ function learn(known: Known | null, question: Question, judgement: Judgement): K
     nameHeard: (before.nameHeard && !isOtherKey) || (isHeard && isNamed),
     positionSigned: (before.positionSigned && !isOtherKey) || (isSigned && place !== null),
     positionHeard: place === null ? before.positionHeard && !isOtherKey : isHeard,
+    deviceMetricsTime: hasMetrics ? latest(before.deviceMetricsTime, measuredAt(question)) : before.deviceMetricsTime,
+    metricsHeard: hasMetrics ? isHeard : before.metricsHeard,
   }
 }
 
@@ -727,6 +795,16 @@ function sentAt(question: Question): number | null {
   return question.kind === 'packet' && question.packet.payload.kind === 'telemetry'
     ? question.packet.payload.time
     : null
+}
+
+function saysMetrics(question: Question): boolean {
+  if (question.kind === 'node') return hasDeviceMetrics(question.node.metrics)
+  const { payload } = question.packet
+  return payload.kind === 'telemetry' && hasDeviceMetrics(payload.metrics)
+}
+
+function measuredAt(question: Question): number | null {
+  return question.kind === 'node' ? question.node.lastHeard : (sentAt(question) ?? question.receivedAt)
 }
 
 function saidBy(question: Question): Pick<NodeFacts, 'user' | 'fix'> {
@@ -757,4 +835,6 @@ const NOTHING_KNOWN = {
   nameHeard: false,
   positionSigned: false,
   positionHeard: false,
+  deviceMetricsTime: null,
+  metricsHeard: false,
 } as const
