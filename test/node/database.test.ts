@@ -259,6 +259,18 @@ describe('migrations', () => {
     ])
   })
 
+  test('keep the Idempotency-Keys of messages: a repeat over an upgrade must not send again', () => {
+    const sqlite = databaseBefore('keys_of_creations')
+    sqlite.exec(`
+      insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        values (1, 5, 6, 0, 'hi', 1, 'out');
+      insert into idempotency_keys (user_id, key, request_hash, message_id, created_at) values (1, 'k', 'abc', 1, 7);`)
+    sqlite.close()
+    expect(opened().sqlite.prepare('select * from idempotency_keys').all()).toStrictEqual([
+      { user_id: 1, key: 'k', route: 'POST /api/messages', request_hash: 'abc', created_id: 1, created_at: 7 },
+    ])
+  })
+
   test('are not applied twice', () => {
     const first = opened()
     first.sqlite.exec("insert into settings (key, value, updated_at) values ('a', '1', 1)")

@@ -9,6 +9,7 @@ import { requireSession } from '../accounts/access/require.ts'
 import { answers, describing } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
+import { readKeyed, secretShownField, takesIdempotencyKey } from '../http/idempotency.ts'
 import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
 import { idParam, idSchema, integerQuery, validate } from '../http/validate.ts'
 import { acknowledge, alertPageSchema, alertSchema, deliveryPageSchema, listAlerts, listDeliveries } from './alerts.ts'
@@ -86,11 +87,15 @@ export const alertRoutes = new Hono<AppEnv>()
       'too_many_alert_rules',
       'forbidden',
       'admin_required',
+      'alert_rule_not_found',
+      'alert_rule_unreadable',
     ]),
+    takesIdempotencyKey,
     validate('json', newAlertRuleSchema),
     async (c) => {
       const { ctx } = c.var
-      const rule = await createRule(ctx, c.req.valid('json'))
+      const input = c.req.valid('json')
+      const rule = await createRule(ctx, input, await readKeyed(c, input))
       return c.json({ rule }, 201, { Location: `${basePath(ctx.config)}/api/alerts/rules/${rule.id}` })
     },
   )
@@ -169,12 +174,18 @@ export const alertRoutes = new Hono<AppEnv>()
       {
         201: shownDestination.extend({
           secret: z.string().nullable().describe('Secret of a webhook that was created without one; shown once'),
+          secretShown: secretShownField,
         }),
       },
-      ['too_many_destinations', 'email_disabled', 'rate_limited'],
+      ['too_many_destinations', 'email_disabled', 'rate_limited', 'destination_not_found'],
     ),
+    takesIdempotencyKey,
     validate('json', newDestinationSchema),
-    async (c) => c.json(await createDestination(c.var.ctx, c.req.valid('json')), 201),
+    async (c) => {
+      const input = c.req.valid('json')
+      const { destination, secret } = await createDestination(c.var.ctx, input, await readKeyed(c, input))
+      return c.json({ destination, secret, secretShown: secret !== null }, 201)
+    },
   )
   .put(
     '/destinations/:id',

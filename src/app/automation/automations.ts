@@ -5,6 +5,7 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, Ports } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../http/idempotency.ts'
 import type { Precondition } from '../http/preconditions.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import type { Rule } from './rules.ts'
@@ -104,8 +105,18 @@ function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
   return new AppError('automation_changed', `Changed by ${row.updatedBy ?? 'somebody'} in the meantime; reload it`)
 }
 
-/** Throws `automation_name_taken`, `too_many_automations`. */
-export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation> {
+/**
+ * A repeat with the same key gets the rule that the first request created. Throws `automation_name_taken`,
+ * `too_many_automations`, `idempotency_key_reused`, and for a repeat `automation_not_found`, `automation_unreadable`.
+ */
+export async function createAutomation(ctx: Ctx, rule: Rule, keyed: Keyed | null): Promise<Automation> {
+  return createOnce(ctx, keyed, {
+    create: (remember) => insertAutomation(ctx, rule, remember),
+    repeat: (id) => getAutomation(ctx, id),
+  })
+}
+
+async function insertAutomation(ctx: Ctx, rule: Rule, remember: Remember): Promise<Automation> {
   if ((await queries(ctx.store).all.all()).length >= MAX_AUTOMATIONS) {
     throw new AppError('too_many_automations', `At most ${MAX_AUTOMATIONS} rules are possible`)
   }
@@ -124,6 +135,7 @@ export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation
       updatedBy: usernameOf(ctx),
     }),
     audit(ctx, 'automation_updated', { automationId: id, name, kind, before: null, after: rule }),
+    ...remember(id),
   ])
   const made = await queries(ctx.store).byName.get({ name })
   if (made === undefined) throw new Error('the automation that was just created is gone')

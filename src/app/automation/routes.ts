@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../accounts/access/require.ts'
 import type { AppEnv } from '../base/context.ts'
 import { answers, describing } from '../http/describe.ts'
+import { readKeyed, takesIdempotencyKey } from '../http/idempotency.ts'
 import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
 import { basePath } from '../config/config.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
@@ -36,11 +37,15 @@ export const automationRoutes = new Hono<AppEnv>()
     answers('Create a rule. It is off unless `enabled` says otherwise', { 201: shown }, [
       'automation_name_taken',
       'too_many_automations',
+      'automation_not_found',
+      'automation_unreadable',
     ]),
+    takesIdempotencyKey,
     validate('json', newRuleSchema),
     async (c) => {
       const { ctx } = c.var
-      const automation = await showAutomation(ctx, await createAutomation(ctx, c.req.valid('json')))
+      const input = c.req.valid('json')
+      const automation = await showAutomation(ctx, await createAutomation(ctx, input, await readKeyed(c, input)))
       const location = `${basePath(ctx.config)}/api/automation/${automation.id}`
       return c.json({ automation }, 201, { Location: location })
     },

@@ -3,6 +3,7 @@ import { forgetAlerts } from '../alerts/forget.ts'
 import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../base/context.ts'
+import { forgetKeys } from '../http/idempotency.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/ingest/outbox.ts'
 import { endExpiredClaims } from '../mesh/radios/source-table.ts'
 import { fadeSuspicions } from '../mesh/nodes/suspicions.ts'
@@ -69,6 +70,7 @@ export async function deleteOld(
     automationRuns: await deleteOldRuns(store, now(), pause),
     alerts: await forgetAlerts(store, now(), pause),
     suspicions: await fadeSuspicions(store, now(), pause),
+    idempotencyKeys: await forgetKeys(store, now(), pause),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
 }

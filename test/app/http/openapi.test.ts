@@ -128,7 +128,14 @@ test('documents the headers of a request and of its answer', async () => {
   expect(taken.toSorted()).toStrictEqual([
     'delete /api/alerts/rules/{id} If-Match false',
     'delete /api/automation/{id} If-Match false',
+    'post /api/alerts/destinations Idempotency-Key false',
+    'post /api/alerts/rules Idempotency-Key false',
+    'post /api/automation Idempotency-Key false',
     'post /api/messages Idempotency-Key false',
+    'post /api/tokens Idempotency-Key false',
+    'post /api/users Idempotency-Key false',
+    'post /api/users/prepared Idempotency-Key false',
+    'post /api/users/{id}/invitation Idempotency-Key false',
     'put /api/alerts/rules/{id} If-Match false',
     'put /api/automation/{id} If-Match false',
   ])

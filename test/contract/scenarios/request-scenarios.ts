@@ -69,6 +69,21 @@ export function requestScenarios(admin: () => Client): void {
     }
   })
 
+  test('equal requests with one Idempotency-Key at the same instant create one thing', async () => {
+    const key = { 'idempotency-key': 'once' }
+    const body = { name: 'once', scopes: ['nodes:read'] }
+    const create = () => admin().send('POST', '/api/tokens', body, key)
+    const made = await Promise.all([create(), create(), create(), create()])
+    expect(made.map(({ status }) => status)).toStrictEqual([201, 201, 201, 201])
+    expect(new Set(made.map((one) => Object(one.body).id)).size).toBe(1)
+    expect(made.filter((one) => Object(one.body).token !== null)).toHaveLength(1)
+    const { tokens } = Object((await admin().send('GET', '/api/tokens')).body)
+    expect(tokens.filter(({ name }: { name: string }) => name === 'once')).toHaveLength(1)
+    expect(await admin().send('POST', '/api/tokens', { ...body, name: 'twice' }, key)).toMatchObject(
+      refusal(422, 'idempotency_key_reused'),
+    )
+  })
+
   test('a page of another origin can change nothing', async () => {
     const client = createClient(admin().service)
     const login = (headers: Record<string, string>) => client.send('POST', '/api/auth/logout', undefined, headers)

@@ -7,11 +7,23 @@ import { DAY_MS } from '../../../shared/time.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { stillAdmin } from '../users/still-admin.ts'
-import type { User } from '../users/user.ts'
-import { createUser, getUser, type newUserSchema, nextEpoch } from '../users/users.ts'
+import type { ListedUser, User } from '../users/user.ts'
+import { createUser, getListedUser, getUser, type newUserSchema, nextEpoch } from '../users/users.ts'
 import { hashNewPassword } from '../passwords/passwords.ts'
-import { insertInvitation, type Invitation, isOpen, type NewInvitation, told } from '../oidc/invitations.ts'
+import {
+  insertInvitation,
+  type Invitation,
+  type invitationBody,
+  invitationMade,
+  inviteUser,
+  isOpen,
+  type NewInvitation,
+  readInvitation,
+  told,
+  withoutLink,
+} from '../oidc/invitations.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import { demandAccountMail } from './account-mail.ts'
 import { MOST_A_DAY, newLink, queueLetter, recently } from './letters.ts'
@@ -20,13 +32,43 @@ import { verifyEmail } from '../users/verified-email.ts'
 
 const LIFETIME_MS = 7 * DAY_MS
 
+type Added = {
+  readonly user: ListedUser
+  /** The random one, in clear. */
+  readonly password: string | null
+  readonly invitation: Invitation | null
+}
+
+/**
+ * Creates a local user, who is invited by e-mail if the input says so. A repeat with the same key gets the user and the
+ * invitation that is open, but no password. Throws as `inviteNewUser` or `createUser`, `idempotency_key_reused`.
+ */
+export async function addUser(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newUserSchema>,
+  keyed: Keyed | null,
+): Promise<Added> {
+  return createOnce(ctx, keyed, {
+    async create(remember) {
+      const added = await (input.invite === true ? inviteNewUser : createUser)(ctx, input, { remember })
+      return { ...added, user: await getListedUser(ctx.store, added.user.id) }
+    },
+    async repeat(id) {
+      const user = await getListedUser(ctx.store, id)
+      const open = await readInvitation(ctx, id)
+      return { user, password: null, invitation: open === null ? null : withoutLink(open) }
+    },
+  })
+}
+
 /**
  * Creates a local user without a password, and sends the link by which they choose one. Throws
  * `account_mail_disabled`, `email_required`, `invalid_request` if a password is given too, and as `createUser`.
  */
-export async function inviteNewUser(
+async function inviteNewUser(
   ctx: SignedInCtx,
   input: z.infer<typeof newUserSchema>,
+  { remember }: { readonly remember: Remember },
 ): Promise<{ user: User; password: null; invitation: Invitation }> {
   demandAccountMail(ctx)
   const { username, email, password } = input
@@ -36,15 +78,38 @@ export async function inviteNewUser(
     throw new AppError('invalid_request', `password: ${message}`, { issues: [{ path: 'password', message }] })
   }
   const letter = await invitationLetter(ctx, email)
-  const { user } = await createUser(ctx, input, (id) => letter.statements({ id, username }))
+  const { user } = await createUser(ctx, input, { invite: (id) => letter.statements({ id, username }), remember })
   return { user, password: null, invitation: letter.invitation }
+}
+
+/**
+ * Makes another link to an account, by e-mail for a local user. A repeat with the same key gets the invitation without
+ * its link, as long as it is open. Throws as `inviteByMail` or `inviteUser`, `idempotency_key_reused`, `not_found` for a
+ * repeat whose link was used, replaced or withdrawn.
+ */
+export async function inviteAgain(
+  ctx: SignedInCtx,
+  id: number,
+  input: z.infer<typeof invitationBody>,
+  { site, keyed }: { readonly site: string; readonly keyed: Keyed | null },
+): Promise<Invitation> {
+  const { authProvider } = await getUser(ctx.store, id)
+  return createOnce(ctx, keyed, {
+    create: (remember) =>
+      authProvider === 'local' ? inviteByMail(ctx, id, remember) : inviteUser(ctx, id, input, { site, remember }),
+    async repeat(madeAt) {
+      const open = await readInvitation(ctx, id)
+      if (open?.createdAt === madeAt) return withoutLink(open)
+      throw new AppError('not_found', 'The link that the first request created was used, replaced or withdrawn')
+    },
+  })
 }
 
 /**
  * Sends another link to a local user who has not chosen a password yet; it replaces an earlier one. Throws
  * `account_mail_disabled`, `user_not_found`, `user_inactive`, `has_signed_in`, `email_required`, `rate_limited`.
  */
-export async function inviteByMail(ctx: SignedInCtx, id: number): Promise<Invitation> {
+async function inviteByMail(ctx: SignedInCtx, id: number, remember: Remember): Promise<Invitation> {
   demandAccountMail(ctx)
   const { username, email, isActive } = await getUser(ctx.store, id)
   if (!isActive) throw new AppError('user_inactive')
@@ -57,7 +122,9 @@ export async function inviteByMail(ctx: SignedInCtx, id: number): Promise<Invita
   }
   const letter = await invitationLetter(ctx, email)
   const [first, ...rest] = letter.statements({ id, username })
-  if (first !== undefined) await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx)])
+  if (first !== undefined) {
+    await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx), ...remember(invitationMade(id))])
+  }
   return letter.invitation
 }
 

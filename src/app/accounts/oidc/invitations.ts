@@ -5,16 +5,18 @@ import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { timeField } from '../../http/fields.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../users/scope.ts'
 import { permissionsSchema, writePermissions } from '../users/permissions.ts'
 import { stillAdmin } from '../users/still-admin.ts'
-import type { User } from '../users/user.ts'
+import type { ListedUser, User } from '../users/user.ts'
 import { wholeForAdmins } from '../users/whole-for-admins.ts'
 import {
   displayNameSchema,
   emailSchema,
   findUserByName,
+  getListedUser,
   getUser,
   isNamed,
   userIdByName,
@@ -71,7 +73,7 @@ export const invitationSchema = z
       .string()
       .nullable()
       .describe(
-        'The link, shown once: the first user who opens it and signs in gets the account. Null: it was sent by e-mail',
+        'The link, shown once: the first user who opens it and signs in gets the account. Null: it was sent by e-mail, or in the first response to this Idempotency-Key',
       ),
     sentTo: z.string().nullable().describe('The address to which the link was sent; null: hand it over yourself'),
     expiresAt: timeField,
@@ -82,13 +84,31 @@ export type Invitation = z.infer<typeof invitationSchema>
 
 /**
  * Creates an account for a user of a provider who has never signed in: for this subject, or for the first user of the
- * link. `site` is the address of this service, with which the link begins. Throws `oidc_disabled`, `username_taken`,
- * `identity_taken`.
+ * link. `site` is the address of this service, with which the link begins. A repeat with the same key gets the user
+ * without the link. Throws `oidc_disabled`, `username_taken`, `identity_taken`, `idempotency_key_reused`.
  */
 export async function prepareUser(
   ctx: SignedInCtx,
   input: z.infer<typeof preparedUserSchema>,
+  { site, keyed }: { readonly site: string; readonly keyed: Keyed | null },
+): Promise<{ user: ListedUser; invitation: Invitation | null }> {
+  return createOnce(ctx, keyed, {
+    async create(remember) {
+      const { user, invitation } = await insertPrepared(ctx, input, site, remember)
+      return { user: await getListedUser(ctx.store, user.id), invitation }
+    },
+    async repeat(id) {
+      const open = await readInvitation(ctx, id)
+      return { user: await getListedUser(ctx.store, id), invitation: open === null ? null : withoutLink(open) }
+    },
+  })
+}
+
+async function insertPrepared(
+  ctx: SignedInCtx,
+  input: z.infer<typeof preparedUserSchema>,
   site: string,
+  remember: Remember,
 ): Promise<{ user: User; invitation: Invitation | null }> {
   const { username, subject = null, isAdmin = false, permissions: given, scope } = input
   const issuer = issuerOf(ctx, input.provider)
@@ -124,6 +144,7 @@ export async function prepareUser(
       }),
       ...(made === null ? [] : [insertInvitation(ctx, id, made), told(ctx, { id, username }, made)]),
       ...stillAdmin(ctx),
+      ...remember(id),
     ])
     .catch((error: unknown) => {
       throw isIdentityTaken(error) ? new AppError('identity_taken', undefined, { cause: error }) : error
@@ -197,14 +218,19 @@ export async function inviteUser(
   ctx: SignedInCtx,
   id: number,
   { expiresInDays }: z.infer<typeof invitationBody>,
-  site: string,
+  { site, remember }: { readonly site: string; readonly remember: Remember },
 ): Promise<Invitation> {
   if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
   const user = await getUser(ctx.store, id)
   if (!user.isActive) throw new AppError('user_inactive')
   if (user.authProvider !== 'oidc' || user.oidcSubject !== null) throw new AppError('identity_taken')
   const made = newInvitation(ctx, expiresInDays, site)
-  await ctx.store.atomic([insertInvitation(ctx, id, made), told(ctx, user, made), ...stillAdmin(ctx)])
+  await ctx.store.atomic([
+    insertInvitation(ctx, id, made),
+    told(ctx, user, made),
+    ...stillAdmin(ctx),
+    ...remember(invitationMade(id)),
+  ])
   return made.invitation
 }
 
@@ -227,6 +253,16 @@ export async function readInvitation(
   const { createdAt, expiresAt, userId, email: sentTo } = invitations
   const open = and(eq(userId, id), isOpen(ctx))
   return (await ctx.store.db.select({ createdAt, expiresAt, sentTo }).from(invitations).where(open).get()) ?? null
+}
+
+/** An open invitation as it may be shown again. */
+export function withoutLink({ sentTo, expiresAt }: Omit<Invitation, 'url'>): Invitation {
+  return { url: null, sentTo, expiresAt }
+}
+
+/** What identifies an invitation among those of one user: its time, as each replaces the one before. */
+export function invitationMade(id: number): SQL {
+  return sql`(select ${invitations.createdAt} from ${invitations} where ${eq(invitations.userId, id)})`
 }
 
 /** Withdraws an unused link. Throws `user_not_found`, `not_found`. */

@@ -5,17 +5,17 @@ import type { AppEnv, SignedIn } from '../../base/context.ts'
 import { requireAdmin } from '../access/require.ts'
 import { answers } from '../../http/describe.ts'
 import { timeField } from '../../http/fields.ts'
+import { readKeyed, secretShownField, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { idParam, validate } from '../../http/validate.ts'
-import { userSchema } from '../users/user.ts'
-import { getUser } from '../users/users.ts'
-import { inviteByMail, isInvitable } from '../mail/local-invitations.ts'
+import { listedUserSchema } from '../users/user.ts'
+import { inviteAgain, isInvitable } from '../mail/local-invitations.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
 import { unlinkUser } from '../oidc/links.ts'
 import { providerRoleSchema, readProviderRole } from '../oidc/provider-role.ts'
 import {
+  type Invitation,
   invitationBody,
   invitationSchema,
-  inviteUser,
   prepareUser,
   preparedUserSchema,
   readInvitation,
@@ -31,6 +31,10 @@ function siteOf(c: Context<SignedIn>): string {
   return c.var.ctx.config.PUBLIC_URL ?? c.var.ctx.origin(c)
 }
 
+function hasLink(invitation: Invitation | null): boolean {
+  return invitation !== null && invitation.url !== null
+}
+
 /** Below /api/users: accounts that a user of a provider takes over. */
 export const invitationRoutes = new Hono<AppEnv>()
   .post(
@@ -39,13 +43,23 @@ export const invitationRoutes = new Hono<AppEnv>()
     requireFreshProof,
     answers(
       'Create an account for a user of an OpenID provider: for a subject, or for the first user of the link in the answer',
-      { 201: z.object({ user: userSchema, invitation: invitationSchema.nullable() }) },
+      {
+        201: z.object({
+          user: listedUserSchema,
+          invitation: invitationSchema.nullable(),
+          secretShown: secretShownField,
+        }),
+      },
       ['username_taken', 'identity_taken', 'oidc_disabled'],
     ),
+    takesIdempotencyKey,
     validate('json', preparedUserSchema),
     async (c) => {
-      const prepared = await prepareUser(c.var.ctx, c.req.valid('json'), siteOf(c))
-      return c.json(prepared, 201, { Location: `${basePath(c.var.ctx.config)}/api/users/${prepared.user.id}` })
+      const input = c.req.valid('json')
+      const keyed = await readKeyed(c, input)
+      const { user, invitation } = await prepareUser(c.var.ctx, input, { site: siteOf(c), keyed })
+      const location = `${basePath(c.var.ctx.config)}/api/users/${user.id}`
+      return c.json({ user, invitation, secretShown: hasLink(invitation) }, 201, { Location: location })
     },
   )
   .get(
@@ -74,9 +88,10 @@ export const invitationRoutes = new Hono<AppEnv>()
     requireFreshProof,
     answers(
       'Create a new link to a prepared account that nobody has taken over, or send one to a local user who has no password yet. It works once, and replaces an earlier one',
-      { 200: z.object({ invitation: invitationSchema }) },
+      { 200: z.object({ invitation: invitationSchema, secretShown: secretShownField }) },
       [
         'user_not_found',
+        'not_found',
         'user_inactive',
         'identity_taken',
         'oidc_disabled',
@@ -87,13 +102,13 @@ export const invitationRoutes = new Hono<AppEnv>()
       ],
     ),
     validate('param', idParam),
+    takesIdempotencyKey,
     validate('json', invitationBody),
     async (c) => {
-      const { id } = c.req.valid('param')
-      const { ctx } = c.var
-      const { authProvider } = await getUser(ctx.store, id)
-      if (authProvider === 'local') return c.json({ invitation: await inviteByMail(ctx, id) })
-      return c.json({ invitation: await inviteUser(ctx, id, c.req.valid('json'), siteOf(c)) })
+      const input = c.req.valid('json')
+      const where = { site: siteOf(c), keyed: await readKeyed(c, input) }
+      const invitation = await inviteAgain(c.var.ctx, c.req.valid('param').id, input, where)
+      return c.json({ invitation, secretShown: hasLink(invitation) })
     },
   )
   .delete(

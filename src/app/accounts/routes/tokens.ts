@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requireSession } from '../access/require.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
+import { readKeyed, secretShownField, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { idParam, validate } from '../../http/validate.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
 import { createToken, listTokens, newTokenSchema, revokeToken, tokenSchema } from '../tokens/tokens.ts'
@@ -22,13 +23,24 @@ export const tokenRoutes = new Hono<AppEnv>()
       'Create an API token. Its text is shown once. It expires after 90 days unless expiresInDays says otherwise',
       {
         201: tokenSchema
-          .extend({ token: z.string().describe('The text to send as Authorization: Bearer') })
+          .extend({
+            token: z
+              .string()
+              .nullable()
+              .describe('The text to send as Authorization: Bearer; null: it was in the first response to this key'),
+            secretShown: secretShownField,
+          })
           .meta({ id: 'NewToken', description: 'A token with its text, which is shown once' }),
       },
-      ['admin_required', 'too_many_tokens'],
+      ['admin_required', 'too_many_tokens', 'token_not_found'],
     ),
+    takesIdempotencyKey,
     validate('json', newTokenSchema),
-    async (c) => c.json(await createToken(c.var.ctx, c.req.valid('json')), 201),
+    async (c) => {
+      const input = c.req.valid('json')
+      const token = await createToken(c.var.ctx, input, await readKeyed(c, input))
+      return c.json({ ...token, secretShown: token.token !== null }, 201)
+    },
   )
   .delete(
     '/:id',

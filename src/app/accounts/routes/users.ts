@@ -1,10 +1,10 @@
-import { listedUserSchema, userSchema } from '../users/user.ts'
+import { listedUserSchema } from '../users/user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { demandFreshProof, requireFreshProof } from '../fresh-proof.ts'
 import { resetSecondFactor } from '../factors/factors.ts'
 import { changeUser } from '../mail/email.ts'
-import { inviteNewUser } from '../mail/local-invitations.ts'
+import { addUser } from '../mail/local-invitations.ts'
 import { invitationSchema } from '../oidc/invitations.ts'
 import { invitationRoutes } from './invitations.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../sessions/sessions.ts'
@@ -14,6 +14,7 @@ import { basePath } from '../../config/config.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { answers } from '../../http/describe.ts'
+import { readKeyed, secretShownField, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../../http/validate.ts'
 import { RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 import { readPermissions, replacePermissions } from '../users/grants.ts'
@@ -21,7 +22,6 @@ import { scopeSchema } from '../users/scope.ts'
 import { beginSeeingAs, ticketAnswer } from '../access/see-as.ts'
 import { permissionsSchema, storedGrantSchema } from '../users/permissions.ts'
 import {
-  createUser,
   deactivateUser,
   getListedUser,
   listUsers,
@@ -32,7 +32,7 @@ import {
 } from '../users/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
-const userAnswer = z.object({ user: userSchema })
+const userAnswer = z.object({ user: listedUserSchema })
 const permissionsAnswer = z.object({
   permissions: permissionsSchema,
   scope: scopeSchema,
@@ -80,7 +80,13 @@ export const userRoutes = new Hono<AppEnv>()
     requireLocalAuth,
     answers(
       'Create a local user',
-      { 201: userAnswer.extend({ password: z.string().optional(), invitation: invitationSchema.optional() }) },
+      {
+        201: userAnswer.extend({
+          password: z.string().optional().describe('A random one, shown once'),
+          invitation: invitationSchema.optional(),
+          secretShown: secretShownField,
+        }),
+      },
       [
         'account_mail_disabled',
         'email_required',
@@ -91,22 +97,21 @@ export const userRoutes = new Hono<AppEnv>()
         'rate_limited',
       ],
     ),
+    takesIdempotencyKey,
     validate('json', newUserSchema),
     async (c) => {
       const input = c.req.valid('json')
       if (input.isAdmin === true || input.invite === true) await demandFreshProof(c.var.ctx)
-      const { user, password, invitation } = await (input.invite === true
-        ? inviteNewUser(c.var.ctx, input)
-        : createUser(c.var.ctx, input))
+      const { user, password, invitation } = await addUser(c.var.ctx, input, await readKeyed(c, input))
       const location = `${basePath(c.var.ctx.config)}/api/users/${user.id}`
       const secrets = { ...(password !== null && { password }), ...(invitation !== null && { invitation }) }
-      return c.json({ user, ...secrets }, 201, { Location: location })
+      return c.json({ user, ...secrets, secretShown: password !== null }, 201, { Location: location })
     },
   )
   .get(
     '/:id',
     requireAdmin,
-    answers('One user', { 200: z.object({ user: listedUserSchema }) }, ['user_not_found']),
+    answers('One user', { 200: userAnswer }, ['user_not_found']),
     validate('param', idParam),
     async (c) => c.json({ user: await getListedUser(c.var.ctx.store, c.req.valid('param').id) }),
   )
@@ -115,7 +120,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireAdmin,
     answers(
       'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same applies to e-mail and display name of an OpenID Connect user',
-      { 200: z.object({ user: listedUserSchema }) },
+      { 200: userAnswer },
       ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
     ),
     validate('param', idParam),
@@ -152,7 +157,11 @@ export const userRoutes = new Hono<AppEnv>()
     ),
     validate('param', idParam),
     validateOptionalBody(z.strictObject({ isAdmin: z.boolean().optional() }), { isAdmin: undefined }),
-    async (c) => c.json({ user: await setAdmin(c.var.ctx, c.req.valid('param').id, c.req.valid('json').isAdmin) }),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      await setAdmin(c.var.ctx, id, c.req.valid('json').isAdmin)
+      return c.json({ user: await getListedUser(c.var.ctx.store, id) })
+    },
   )
   .post(
     '/:id/reset-password',

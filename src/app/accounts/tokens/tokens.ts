@@ -4,6 +4,7 @@ import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { getUser, otherOwner } from '../users/users.ts'
 import {
   isSpecialScope,
@@ -92,14 +93,30 @@ export async function listTokens({ store }: SignedInCtx, userId: number): Promis
   return store.db.select(columns).from(apiTokens).where(eq(apiTokens.userId, userId)).orderBy(desc(apiTokens.id)).all()
 }
 
+/** A token; null instead of its text in a repeat. */
+type NewToken = Token & { readonly token: string | null }
+
 /**
- * Creates a token; its text is returned only here. Throws `admin_required` or `forbidden` for a scope beyond the
- * viewer's permissions, `too_many_tokens`.
+ * Creates a token; its text is returned only here. A repeat with the same key gets the token without its text. Throws
+ * `admin_required` or `forbidden` for a scope beyond the viewer's permissions, `too_many_tokens`,
+ * `idempotency_key_reused`, `token_not_found` for a repeat whose token was revoked.
  */
 export async function createToken(
   ctx: SignedInCtx,
   input: z.infer<typeof newTokenSchema>,
-): Promise<Token & { token: string }> {
+  keyed: Keyed | null,
+): Promise<NewToken> {
+  return createOnce(ctx, keyed, {
+    create: (remember) => insertToken(ctx, input, remember),
+    repeat: async (id) => ({ ...(await findToken(ctx, ctx.viewer.user.id, id)), token: null }),
+  })
+}
+
+async function insertToken(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newTokenSchema>,
+  remember: Remember,
+): Promise<NewToken> {
   const { user, permissions, credential } = ctx.viewer
   if (credential.kind !== 'session') throw new AppError('forbidden', 'A token cannot create another token')
   for (const scope of input.scopes.filter(isSpecialScope)) {
@@ -121,6 +138,7 @@ export async function createToken(
   await ctx.store.atomic([
     ctx.store.db.insert(apiTokens).select(values),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
+    ...remember(sql`(select ${apiTokens.id} from ${apiTokens} where ${eq(apiTokens.tokenHash, tokenHash)})`),
   ])
   const created = await ctx.store.db.select(columns).from(apiTokens).where(eq(apiTokens.tokenHash, tokenHash)).get()
   if (created === undefined) throw await refusal(ctx)
@@ -136,9 +154,13 @@ async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
 
 /** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */
 export async function revokeToken(ctx: SignedInCtx, userId: number, id: number): Promise<void> {
+  await revoke(ctx, userId, [await findToken(ctx, userId, id)])
+}
+
+async function findToken(ctx: SignedInCtx, userId: number, id: number): Promise<Token> {
   const token = (await listTokens(ctx, userId)).find((owned) => owned.id === id)
   if (token === undefined) throw new AppError('token_not_found')
-  await revoke(ctx, userId, [token])
+  return token
 }
 
 /** Revokes every token of a user, with an entry for each. Throws `user_not_found`. */

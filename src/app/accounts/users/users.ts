@@ -13,6 +13,7 @@ import { forgiveAttempts } from '../passwords/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../passwords/passwords.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import type { Remember } from '../../http/idempotency.ts'
 import { type Granting, permissionsSchema, storedPermissionsJson, writePermissions } from './permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from './scope.ts'
 import { stillAdmin } from './still-admin.ts'
@@ -185,12 +186,13 @@ export async function listUsers(
 
 /**
  * Creates a local account. Without a password it gets a random one, which is returned here and must be changed at the
- * first sign-in. `invite`: without any password, and with the statements that invite the new user. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
+ * first sign-in. `invite`: without any password, and with the statements that invite the new user. `remember`: the last
+ * statements. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
  */
 export async function createUser(
   ctx: Ctx,
   input: z.infer<typeof newUserSchema>,
-  invite: ((id: SQL) => Statement[]) | null = null,
+  { invite = null, remember = () => [] }: { invite?: ((id: SQL) => Statement[]) | null; remember?: Remember } = {},
 ): Promise<{ user: User; password: string | null; invitation: null }> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const { username, isAdmin = false, permissions: given, scope } = input
@@ -221,6 +223,7 @@ export async function createUser(
     }),
     ...(invite?.(userIdByName(username)) ?? []),
     ...stillAdmin(ctx),
+    ...remember(userIdByName(username)),
   ])
   const created = await findUserByName(ctx.store, username)
   if (created === null) throw new Error('the user that was just created is gone')
@@ -357,11 +360,11 @@ export const nextEpoch = sql`${users.sessionEpoch} + 1`
  * `isAdmin` it toggles. The audit entry contains the permissions before and after. Throws `user_not_found`,
  * `self_change_forbidden`, `last_admin`.
  */
-export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefined): Promise<User> {
+export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefined): Promise<void> {
   const user = await getUser(ctx.store, id)
   const wanted = isAdmin ?? !user.isAdmin
   if (wanted !== user.isAdmin) refuseSelf(ctx, id)
-  if (wanted === user.isAdmin) return user
+  if (wanted === user.isAdmin) return
   // Of two simultaneous changes the second one finds nothing to change, and leaves permissions and log alone.
   const still = and(eq(users.id, id), eq(users.isAdmin, !wanted))
   const permissions = wanted ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS
@@ -389,7 +392,6 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
       .where(still),
     ...stillAdmin(ctx),
   ])
-  return getUser(ctx.store, id)
 }
 
 /**

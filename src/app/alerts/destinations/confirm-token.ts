@@ -1,3 +1,4 @@
+import { keyedHash } from '../../base/keyed-hash.ts'
 import type { Config } from '../../config/config.ts'
 
 type Of = { readonly uid: string; readonly settings: string }
@@ -17,15 +18,6 @@ export async function isConfirmToken(
   return false
 }
 
-async function tokenBy(secret: string, { uid, settings }: Of): Promise<string> {
-  const utf8 = new TextEncoder()
-  const key = await crypto.subtle.importKey(
-    'raw',
-    utf8.encode(`confirm-address:${secret}`),
-    { name: 'HMAC', hash: 'SHA-256' },
-    false,
-    ['sign'],
-  )
-  const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, utf8.encode(`${uid} ${settings}`)))
-  return [...mac].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+function tokenBy(secret: string, { uid, settings }: Of): Promise<string> {
+  return keyedHash(`confirm-address:${secret}`, `${uid} ${settings}`)
 }

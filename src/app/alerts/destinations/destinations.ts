@@ -17,6 +17,7 @@ import type { SignedInCtx, Viewer } from '../../base/context.ts'
 import type { BucketSize } from '../../http/limits/buckets.ts'
 import { timeField } from '../../http/fields.ts'
 import { AppError } from '../../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { isUnchanged } from '../../accounts/factors/unchanged.ts'
 import { demandFreshProof } from '../../accounts/fresh-proof.ts'
 import { stillAdmin } from '../../accounts/users/still-admin.ts'
@@ -208,11 +209,32 @@ function refuseLater(waitMs: number): void {
     throw new AppError('rate_limited', `Too many of these requests; try again in ${retryAfter} s`, { retryAfter })
 }
 
+type NewDestination = { readonly destination: z.infer<typeof destinationSchema>; readonly secret: string | null }
+
 /**
- * Throws `too_many_destinations`, `invalid_request`, `email_disabled`, `rate_limited` for too many confirmation
- * e-mails. A webhook without a secret gets one, which is returned once.
+ * A webhook without a secret gets one, which is returned once: a repeat with the same key gets the destination without
+ * it. Throws `too_many_destinations`, `invalid_request`, `email_disabled`, `rate_limited` for too many confirmation
+ * e-mails, `idempotency_key_reused`, `destination_not_found` for a repeat whose destination was deleted.
  */
-export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof newDestinationSchema>) {
+export async function createDestination(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newDestinationSchema>,
+  keyed: Keyed | null,
+): Promise<NewDestination> {
+  return createOnce(ctx, keyed, {
+    create: (remember) => insertDestination(ctx, input, remember),
+    repeat: async (id) => ({
+      destination: publicDestination(ctx, await findDestination(ctx, id, 'own')),
+      secret: null,
+    }),
+  })
+}
+
+async function insertDestination(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newDestinationSchema>,
+  remember: Remember,
+): Promise<NewDestination> {
   const { kind, name, enabled } = input
   const { store, viewer } = ctx
   if (kind === 'email' && ctx.mail === null) {
@@ -226,6 +248,7 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
   const uid = crypto.randomUUID()
   const ownerId = viewer.user.id
   const confirmedAt = kind === 'email' ? null : now
+  const destinationId = sql`(select id from alert_destinations where uid = ${uid})`
   await store.atomic([
     store.db.insert(alertDestinations).select(
       sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${settings}, ${confirmedAt}, 0, null, null, null, ${now}, ${now},
@@ -236,7 +259,7 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
       ctx,
       'alert_destination_updated',
       {
-        destinationId: sql`(select id from alert_destinations where uid = ${uid})`,
+        destinationId,
         name,
         kind,
         before: null,
@@ -246,6 +269,7 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
     ),
     ...(kind === 'email' ? [confirmLetter(ctx, uid, now)] : []),
     bind(queries(store).tellOthers, { uid, now }),
+    ...remember(destinationId),
   ])
   const made = await queries(store).byUid.get({ uid })
   if (made === undefined) {

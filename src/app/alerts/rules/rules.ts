@@ -7,6 +7,7 @@ import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import type { Precondition } from '../../http/preconditions.ts'
 import { kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
@@ -143,8 +144,19 @@ async function demandOwnDestinations({ store, viewer }: SignedInCtx, { destinati
   throw new AppError('invalid_request', `destinations: ${message}`, { issues: [{ path: 'destinations', message }] })
 }
 
-/** Throws `too_many_alert_rules`, `invalid_request`, `forbidden`, `admin_required`. */
-export async function createRule(ctx: SignedInCtx, rule: AlertRule): Promise<Shown> {
+/**
+ * A repeat with the same key gets the rule that the first request created. Throws `too_many_alert_rules`,
+ * `invalid_request`, `forbidden`, `admin_required`, `idempotency_key_reused`, and for a repeat `alert_rule_not_found`,
+ * `alert_rule_unreadable`.
+ */
+export async function createRule(ctx: SignedInCtx, rule: AlertRule, keyed: Keyed | null): Promise<Shown> {
+  return createOnce(ctx, keyed, {
+    create: (remember) => insertRule(ctx, rule, remember),
+    repeat: (id) => getRule(ctx, id),
+  })
+}
+
+async function insertRule(ctx: SignedInCtx, rule: AlertRule, remember: Remember): Promise<Shown> {
   demandSight(ctx, rule.kind)
   await demandOwnDestinations(ctx, rule)
   const { store, viewer } = ctx
@@ -152,18 +164,15 @@ export async function createRule(ctx: SignedInCtx, rule: AlertRule): Promise<Sho
   const uid = crypto.randomUUID()
   const ownerId = viewer.user.id
   const { name, kind, enabled } = rule
+  const id = sql`(select id from alert_rules where uid = ${uid})`
   await store.atomic([
     store.db.insert(alertRules).select(
       sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${JSON.stringify(rule)}, 1, ${now}, ${now}, ${now}
         where (select count(*) from ${alertRules} where owner_id = ${ownerId}) < ${MAX_ALERT_RULES}`,
     ),
-    audit(
-      ctx,
-      'alert_rule_updated',
-      { ruleId: sql`(select id from alert_rules where uid = ${uid})`, name, kind, before: null, after: rule },
-      { onlyIfChanged: true },
-    ),
+    audit(ctx, 'alert_rule_updated', { ruleId: id, name, kind, before: null, after: rule }, { onlyIfChanged: true }),
     beginLog(store),
+    ...remember(id),
   ])
   const made = await queries(store).byUid.get({ uid })
   if (made === undefined) throw new AppError('too_many_alert_rules', `At most ${MAX_ALERT_RULES} rules are possible`)

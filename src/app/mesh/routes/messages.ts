@@ -4,9 +4,9 @@ import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import { requirePermission } from '../../accounts/access/require.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { answerBody } from '../../http/compression.ts'
-import { answers, describing } from '../../http/describe.ts'
+import { answers } from '../../http/describe.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
-import { AppError } from '../../http/errors.ts'
+import { readKeyed, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from '../messages/messages.ts'
@@ -14,12 +14,8 @@ import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from '../messages/receptions.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { listMessagesShown, messagesAsked, messagesForm } from '../messages/anonymous.ts'
-import { idempotencyKeySchema, newMessageSchema, sendMessage } from '../sending/send.ts'
+import { newMessageSchema, sendMessage } from '../sending/send.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
-
-const takesIdempotencyKey = describing({
-  request: { part: 'header', schema: z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() }) },
-})
 
 export const messageRoutes = new Hono<AppEnv>()
   .get(
@@ -65,14 +61,14 @@ export const messageRoutes = new Hono<AppEnv>()
     answers(
       'Send a text. Repeating the Idempotency-Key within a day sends nothing and returns the first message',
       { 202: z.object({ message: messageSchema }) },
-      ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+      ['text_too_long', 'message_not_found', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
     ),
     takesIdempotencyKey,
     validate('json', newMessageSchema),
     whereTheRadioIs,
     async (c) => {
-      const key = readIdempotencyKey(c.req.header('idempotency-key'))
-      return c.json({ message: await sendMessage(c.get('ctx'), c.req.valid('json'), key) }, 202)
+      const input = c.req.valid('json')
+      return c.json({ message: await sendMessage(c.get('ctx'), input, await readKeyed(c, input)) }, 202)
     },
   )
   .get(
@@ -88,12 +84,3 @@ export const messageRoutes = new Hono<AppEnv>()
         receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.view),
       }),
   )
-
-function readIdempotencyKey(header: string | undefined): string | null {
-  const result = idempotencyKeySchema.optional().safeParse(header)
-  if (result.success) return result.data ?? null
-  const message = '1–255 visible ASCII characters'
-  throw new AppError('invalid_request', `Idempotency-Key: ${message}`, {
-    issues: [{ path: 'Idempotency-Key', message }],
-  })
-}

@@ -1,22 +1,20 @@
 import type { Outgoing, RuleMark } from '../radios/radio.ts'
-import { and, eq, lte, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { idempotencyKeys, messages } from '../../../db/schema.ts'
-import { bind, prepareOnce, rawRows, type Statement } from '../../../db/store.ts'
+import { messages } from '../../../db/schema.ts'
+import { prepareOnce, rawRows, type Statement } from '../../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText } from '../../../meshtastic/link/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
 import type { Ctx } from '../../base/context.ts'
 import { canReadMessage, canWriteMessage, placeOfMessage } from '../../accounts/access/visible.ts'
 import { AppError } from '../../http/errors.ts'
+import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { readSent } from '../live/details.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from '../messages/messages.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
-import { DAY_MS } from '../../../shared/time.ts'
-
-const IDEMPOTENCY_MS = DAY_MS
 
 /** A node number or `!hex`, in a body. */
 export const bodyNodeNum = z.union([
@@ -78,14 +76,6 @@ export type Automatic = RuleMark & {
   isCurrent(): Promise<boolean>
 }
 
-/** The form of an Idempotency-Key: one word of printable ASCII. */
-export const idempotencyKeySchema = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
-  .describe('Repeating the key within a day sends nothing and returns the first message')
-
-type Remembered = readonly [requestHash: string, ...RawMessage]
-
 const value = sql.placeholder
 
 const queries = prepareOnce((db) => ({
@@ -94,33 +84,23 @@ const queries = prepareOnce((db) => ({
     .from(messages)
     .where(and(eq(messages.fromNodeNum, value('nodeNum')), eq(messages.packetId, value('packetId'))))
     .prepare(),
-  byKey: db
-    .select({ requestHash: idempotencyKeys.requestHash, ...messageColumns })
-    .from(idempotencyKeys)
-    .innerJoin(messages, eq(messages.id, idempotencyKeys.messageId))
-    .where(
-      and(
-        eq(idempotencyKeys.userId, value('userId')),
-        eq(idempotencyKeys.key, value('key')),
-        sql`${idempotencyKeys.createdAt} > ${value('since')}`,
-      ),
-    )
-    .prepare(),
-  forget: db
-    .delete(idempotencyKeys)
-    .where(lte(idempotencyKeys.createdAt, value('before')))
+  byId: db
+    .select(messageColumns)
+    .from(messages)
+    .where(eq(messages.id, value('id')))
     .prepare(),
 }))
 
 /**
- * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
- * returns that message and sends nothing. Throws `forbidden`, `invalid_request` for an unknown radio, `text_too_long`,
- * `idempotency_key_reused`, `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then.
+ * Stores a message and gives it to a radio to send. A repeat with the same key returns the first message and sends
+ * nothing. Throws `forbidden`, `invalid_request` for an unknown radio, `text_too_long`, `idempotency_key_reused`,
+ * `message_not_found` for a repeat whose message is deleted, `radio_unavailable`, `queue_full`, `automation_changed`;
+ * nothing is stored then.
  */
 export async function sendMessage(
   ctx: SendCtx,
   message: NewMessage,
-  key: string | null,
+  keyed: Keyed | null,
   automatic: Automatic | null = null,
 ): Promise<Message> {
   const bytes = countTextBytes(message.text)
@@ -131,17 +111,24 @@ export async function sendMessage(
   }
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   refuseUnwritable(ctx, message)
-  const idempotency = await readIdempotency(ctx, message, key)
-  const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
-  if (earlier !== null) return earlier
-  const outgoing = ctx.radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic })
-  try {
-    await refuseStale(automatic)
-    const slot = await findSlot(ctx, outgoing, message)
-    return await storeAndSend(ctx, message, outgoing, { idempotency, automatic, slot })
-  } finally {
-    outgoing.release()
-  }
+  const { radio } = ctx
+  return createOnce(ctx, keyed, {
+    async create(remember) {
+      const outgoing = radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic })
+      try {
+        await refuseStale(automatic)
+        const slot = await findSlot(ctx, outgoing, message)
+        return await storeAndSend(ctx, message, outgoing, { remember, automatic, slot })
+      } finally {
+        outgoing.release()
+      }
+    },
+    async repeat(id) {
+      const [row] = await rawRows<RawMessage>(queries(ctx.store).byId, { id })
+      if (row === undefined) throw new AppError('message_not_found')
+      return publicMessage(row)
+    },
+  })
 }
 
 /**
@@ -170,19 +157,6 @@ export async function refuseStale(automatic: Automatic | null): Promise<void> {
   if (automatic !== null && !(await automatic.isCurrent())) throw new AppError('automation_changed')
 }
 
-type Idempotency = { readonly userId: number; readonly key: string; readonly requestHash: string }
-
-async function readIdempotency(
-  { viewer }: SendCtx,
-  message: NewMessage,
-  key: string | null,
-): Promise<Idempotency | null> {
-  if (key === null || viewer === null) return null
-  return { userId: viewer.user.id, key, requestHash: await hashRequest(message) }
-}
-
-type Origin = { readonly idempotency: Idempotency | null; readonly automatic: Automatic | null }
-
 /** The sender as stored in a row; no username contains a colon. */
 export function nameSender({ viewer }: SendCtx, automatic: Automatic | null): string | null {
   return automatic === null ? (viewer?.user.username ?? SYSTEM.username) : `automation:${automatic.name}`
@@ -192,31 +166,24 @@ async function storeAndSend(
   ctx: SendCtx,
   message: NewMessage,
   outgoing: Outgoing,
-  { idempotency, automatic, slot }: Origin & { readonly slot: number },
+  { remember, automatic, slot }: { remember: Remember; automatic: Automatic | null; slot: number },
 ): Promise<Message> {
   const { text, to, channel, replyId = null, emoji } = message
   const { nodeNum, packetId } = outgoing
   const hopLimit = Math.min(message.hopLimit ?? outgoing.hopLimit, outgoing.hopLimit)
   const wantAck = (message.wantAck ?? true) && hopLimit > 0
   const packet = encodeText({ to, channel: slot, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
-  try {
-    await ctx.store.atomic([
-      insertMessage(ctx, message, outgoing, nameSender(ctx, automatic)),
-      ...(idempotency === null ? [] : rememberKey(ctx, idempotency, outgoing)),
-      audit(ctx, 'message_sent', {
-        packetId,
-        to,
-        channel,
-        bytes: countTextBytes(text),
-        ...(automatic === null ? {} : { automation: automatic.automationId }),
-      }),
-    ])
-  } catch (error) {
-    // The same key at the same time: one request has won, and its message is the answer to both.
-    const winner = idempotency === null ? null : await findEarlier(ctx, idempotency)
-    if (winner !== null) return winner
-    throw error
-  }
+  await ctx.store.atomic([
+    insertMessage(ctx, message, outgoing, nameSender(ctx, automatic)),
+    audit(ctx, 'message_sent', {
+      packetId,
+      to,
+      channel,
+      bytes: countTextBytes(text),
+      ...(automatic === null ? {} : { automation: automatic.automationId }),
+    }),
+    ...remember(sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`),
+  ])
   const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, { nodeNum, packetId })
   if (row === undefined) throw new Error('the stored message no longer exists')
   outgoing.send(packet)
@@ -245,34 +212,6 @@ function insertMessage(
     deliveryState: 'queued',
     sentBy,
   })
-}
-
-function rememberKey(
-  ctx: SendCtx,
-  { userId, key, requestHash }: Idempotency,
-  { nodeNum, packetId }: Outgoing,
-): Statement[] {
-  const messageId = sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`
-  const row = { userId, key, requestHash, messageId, createdAt: ctx.now() }
-  return [
-    bind(queries(ctx.store).forget, { before: ctx.now() - IDEMPOTENCY_MS }),
-    ctx.store.db.insert(idempotencyKeys).values(row),
-  ]
-}
-
-async function findEarlier(ctx: SendCtx, { userId, key, requestHash }: Idempotency): Promise<Message | null> {
-  const since = ctx.now() - IDEMPOTENCY_MS
-  const [found] = await rawRows<Remembered>(queries(ctx.store).byKey, { userId, key, since })
-  if (found === undefined) return null
-  const [hash, ...message] = found
-  if (hash !== requestHash) throw new AppError('idempotency_key_reused')
-  return publicMessage(message)
-}
-
-async function hashRequest(message: NewMessage): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(message, Object.keys(message).toSorted()))
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** A radio accepts a text for a disabled channel and drops it; another radio may have other channels. */

@@ -84,23 +84,3 @@ export const receptions = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.messageId, t.sourceId, t.gateway] })],
 )
-
-/** Requests to send that carried an Idempotency-Key, for a day. */
-export const idempotencyKeys = sqliteTable(
-  'idempotency_keys',
-  {
-    userId: integer('user_id').notNull(),
-    key: text('key').notNull(),
-    /** SHA-256 of the request, hexadecimal. */
-    requestHash: text('request_hash').notNull(),
-    messageId: integer('message_id')
-      .notNull()
-      .references(() => messages.id, { onDelete: 'cascade' }),
-    createdAt: integer('created_at').notNull(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.userId, t.key] }),
-    index('idempotency_keys_created').on(t.createdAt),
-    index('idempotency_keys_message').on(t.messageId),
-  ],
-)

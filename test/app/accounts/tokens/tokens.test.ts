@@ -31,7 +31,8 @@ const statusOf = async (token: string, scheme?: string) =>
 
 describe('creating a token', () => {
   test('shows it once, stores its SHA-256, and records how it begins', async () => {
-    const { token, ...rest } = await made(['nodes:read', 'nodes:write'], { expiresInDays: 30 })
+    const { token, secretShown, ...rest } = await made(['nodes:read', 'nodes:write'], { expiresInDays: 30 })
+    expect(secretShown).toBe(true)
     expect(token).toMatch(/^mm_[\w-]{43}$/)
     const prefix = token.slice(0, 9)
     const listed = {

@@ -43,7 +43,9 @@ describe('creating a user', () => {
         createdAt: START,
         lastLoginAt: null,
         createdBy: 1,
+        secondFactor: [],
       },
+      secretShown: false,
     })
     expect(auditRows(app).at(-1)).toStrictEqual({
       action: 'user_created',
