@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'vite'
+import { namesOfUnused, withoutMethods } from './unused-methods.js'
 import { SCHEMAS, workerPlugins } from './worker-plugins.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -17,30 +18,41 @@ if (values.worker === undefined) await build({ configFile: join(ROOT, 'src/web/v
 await buildWorker()
 await writeApiDocuments()
 
-/** One file, smaller than one from wrangler's own build. */
+/** One file, smaller than one from wrangler's own build. The first build only finds out which methods have a use. */
 async function buildWorker() {
-  await build({
+  const [found] = [await build(workerBuild({ plugins: [], minify: false, write: false }))].flat()
+  const unused = namesOfUnused(found.output[0].code)
+  await build(workerBuild({ plugins: [withoutMethods(unused)], minify: true, write: true }))
+}
+
+function workerBuild({ plugins, minify, write }) {
+  return {
     configFile: false,
     root: ROOT,
     logLevel: 'warn',
     publicDir: false,
-    plugins: workerPlugins(ROOT),
+    plugins: [...workerPlugins(ROOT), ...plugins],
     ssr: { target: 'webworker', noExternal: true, resolve: { conditions: ['workerd', 'worker', 'browser'] } },
     build: {
       ssr: 'src/edge/worker.ts',
       outDir: join(dist, 'edge'),
       emptyOutDir: false,
       target: 'es2024',
-      minify: true,
-      sourcemap: true,
+      minify,
+      write,
+      sourcemap: write,
       reportCompressedSize: false,
       rolldownOptions: {
         // Leaves out unused parts of a library even if its package does not declare that this is safe.
-        treeshake: { manualPureFunctions: [SCHEMAS], moduleSideEffects: (id) => !id.includes('/node_modules/') },
+        treeshake: {
+          manualPureFunctions: [SCHEMAS],
+          moduleSideEffects: (id) => !id.includes('/node_modules/'),
+          propertyReadSideEffects: false,
+        },
         output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false },
       },
     },
-  })
+  }
 }
 
 /** The answers of src/edge/api-documents.ts. */

@@ -1,10 +1,11 @@
 // Plugins for the build of the worker that leave out code which it never runs.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fromBinary } from '@bufbuild/protobuf'
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { parseSync } from 'vite'
 import { noCertificates, withoutCertificates } from './certificates.js'
+import { readableDescriptors } from './descriptors.js'
 import { replaceExports } from './exports.js'
+import { each } from './unused-methods.js'
 
 /** The name under which `withoutDescriptions` imports zod, so that unused schemas are left out. */
 export const SCHEMAS = '$schemas'
@@ -15,12 +16,20 @@ export function workerPlugins(root) {
     withoutApiDocuments(root),
     withoutProxySignIn(root),
     withoutRestore(root),
+    withoutRadioSettings(root),
+    onlyReadJson(root),
     withoutPorts(),
+    narrowSql(),
     withoutDescriptions(),
+    withoutUnreadConstants(),
     withoutTextFormats(),
     withoutGeneratedCode(),
     withoutRelations(),
+    withoutOtherColumns(),
+    withoutNodeCrypto(),
     onlyNextRuns(),
+    oneRouter(root),
+    plainMessages(),
     readableDescriptors(),
   ]
 }
@@ -64,6 +73,54 @@ function withoutRestore(root) {
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
+/** Only the service beside a radio stores its settings; a collector never delivers them. */
+function withoutRadioSettings(root) {
+  const stored = join(root, 'src/app/device-config/device-config.ts')
+  const read = join(root, 'src/meshtastic/config/settings.ts')
+  return {
+    name: 'without-radio-settings',
+    enforce: 'pre',
+    load(id) {
+      if (id === stored) return `export * from ${JSON.stringify(join(root, 'src/edge/no-radio-settings.ts'))}`
+      return id === read ? replaceExports(id, '() => null') : null
+    },
+  }
+}
+
+/** Of package.json the worker reads the version, and of the journal the names of migrations. */
+function onlyReadJson(root) {
+  const read = new Map([
+    [join(root, 'package.json'), ({ version }) => ({ version })],
+    [join(root, 'drizzle/meta/_journal.json'), ({ entries }) => ({ entries: entries.map(({ tag }) => ({ tag })) })],
+  ])
+  return {
+    name: 'only-read-json',
+    enforce: 'pre',
+    load: (id) => (read.has(id) ? JSON.stringify(read.get(id)(JSON.parse(readFileSync(id, 'utf8')))) : null),
+  }
+}
+
+/** The indentation of SQL. No statement has a line break inside a string. */
+function narrowSql() {
+  return {
+    name: 'narrow-sql',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!/\/src\/(?:app|db)\/.*\.ts$/.test(id)) return null
+      const cuts = []
+      each(parseSync(id, code).program, ({ type, tag, quasi }) => {
+        if (type !== 'TaggedTemplateExpression' || tag.name !== 'sql') return
+        for (const { start, end } of quasi.quasis) {
+          const text = code.slice(start, end)
+          const narrow = text.replace(/\s*\n\s*/g, ' ')
+          if (narrow !== text) cuts.push([start, end, narrow])
+        }
+      })
+      return cuts.length === 0 ? null : { code: cut(code, cuts), map: null }
+    },
+  }
+}
+
 /** The ports of `NO_PORTS` that src/edge/worker.ts does not replace: disks and sockets. */
 const ABSENT = new Set([
   'backups',
@@ -72,11 +129,14 @@ const ABSENT = new Set([
   'meter',
   'compressor',
   'mail',
+  'syslog',
   'mapArchive',
   'clockWatch',
   'disk',
 ])
-const HOLDERS = new Set(['ctx', 'ports', 'c.var.ctx', "c.get('ctx')"])
+const HOLDERS = new Set(['ctx', 'ports', 'needs', 'c.var.ctx', "c.get('ctx')"])
+/** Without e-mail nobody ever gets a link. */
+const NOTHING = new Set(['siteOfMail', 'findLink', 'findInvited'])
 
 /** Checks for a port that the edge never has always give the same answer: code that needs the port is left out. */
 function withoutPorts() {
@@ -88,11 +148,17 @@ function withoutPorts() {
       const textOf = ({ start, end }) => code.slice(start, end)
       const isPort = (node) =>
         node?.type === 'MemberExpression' && ABSENT.has(node.property.name) && HOLDERS.has(textOf(node.object))
+      const isNothing = ({ type, callee }) => type === 'CallExpression' && NOTHING.has(callee.name)
       // It throws, so nothing after it runs.
-      const isDemand = (node) => node?.type === 'CallExpression' && /^demand(?:Backups|Events)$/.test(node.callee.name)
+      const isDemand = (node) =>
+        node?.type === 'CallExpression' && /^demand(?:Backups|Events|AccountMail)$/.test(node.callee.name)
       const cuts = []
-      each(parseSync(id, code).program, (node) => {
+      const { program } = parseSync(id, code)
+      each(program, (node) => {
+        cuts.push(...withoutTakenPorts(node, textOf))
         if (isPort(node)) cuts.push([node.start, node.end, 'null'])
+        if (isNothing(node) || (node.type === 'AwaitExpression' && isNothing(node.argument)))
+          cuts.push([node.start, node.end, 'null'])
         if (node.type === 'ChainExpression' && isPort(firstLink(node.expression)))
           cuts.push([node.start, node.end, 'undefined'])
         if (node.type === 'CallExpression' && isDemand(node.callee.object))
@@ -106,6 +172,29 @@ function withoutPorts() {
       return cuts.length === 0 ? null : { code: cut(code, cuts), map: null }
     },
   }
+}
+
+/** `{ store, events }: Ports` and `const { store, events } = ctx`: the port becomes a constant. */
+function withoutTakenPorts(node, textOf) {
+  if (node.type === 'VariableDeclaration') {
+    return node.declarations.flatMap(({ id, init, end }) =>
+      HOLDERS.has(init === null ? '' : textOf(init)) ? takeFrom(id, (name) => [end, end, `, ${name} = null`]) : [],
+    )
+  }
+  if (node.body?.type !== 'BlockStatement' || node.params === undefined) return []
+  const at = node.body.start + 1
+  return node.params.flatMap((pattern) =>
+    /\b(?:Ports|\w*Ctx|\w*Needs|Given)\b/.test(pattern.typeAnnotation ? textOf(pattern.typeAnnotation) : '')
+      ? takeFrom(pattern, (name) => [at, at, `const ${name} = null;`])
+      : [],
+  )
+}
+
+function takeFrom(pattern, declare) {
+  if (pattern.type !== 'ObjectPattern') return []
+  return pattern.properties.flatMap(({ start, end, shorthand, key }) =>
+    shorthand && ABSENT.has(key.name) ? [[start, end, `${key.name}: _${key.name}`], declare(key.name)] : [],
+  )
 }
 
 /** What stands before the first `?.` of a chain. */
@@ -142,18 +231,38 @@ function withoutDescriptions() {
   }
 }
 
+/**
+ * No constant of a module does anything but be read: one that nobody reads is left out, also if it is the result of a
+ * call, such as a schema that only described an answer.
+ */
+function withoutUnreadConstants() {
+  return {
+    name: 'without-unread-constants',
+    enforce: 'pre',
+    transform(code, id) {
+      const isOurs = /\/src\/(?:app|db|shared|meshtastic)\/.*\.ts$/.test(id) && !id.includes('/gen/')
+      if (!isOurs && !/\/node_modules\/(?:oslo|@oslojs|uint8array-extras)\//.test(id)) return null
+      const cuts = parseSync(id, code).program.body.flatMap((statement) => {
+        const { type, kind, declarations } = statement.declaration ?? statement
+        if (type !== 'VariableDeclaration' || kind !== 'const') return []
+        return declarations.flatMap(({ init }) =>
+          init !== null && /^(?:Call|New|TaggedTemplate)Expression$/.test(init.type)
+            ? [
+                [init.start, init.start, '/*#__PURE__*/ (() => ('],
+                [init.end, init.end, '))()'],
+              ]
+            : [],
+        )
+      })
+      return cuts.length === 0 ? null : { code: cut(code, cuts), map: null }
+    },
+  }
+}
+
 function visit(node, onCall) {
   each(node, (one) => {
     if (one.type === 'CallExpression') onCall(one)
   })
-}
-
-function each(node, onNode) {
-  if (Array.isArray(node)) for (const one of node) each(one, onNode)
-  else if (typeof node === 'object' && node !== null) {
-    if (typeof node.type === 'string') onNode(node)
-    for (const one of Object.values(node)) each(one, onNode)
-  }
 }
 
 /** Replaces ranges, from the end to the beginning; a range within another one is replaced with it. */
@@ -185,6 +294,57 @@ function withoutGeneratedCode() {
   }
 }
 
+/** hono tries two routers. Only the second one can hold all of our paths, so it is the one that answers. */
+function oneRouter(root) {
+  const file = join(root, 'node_modules/hono/dist/hono.js')
+  return {
+    name: 'one-router',
+    enforce: 'pre',
+    transform: (code, id) =>
+      id === file
+        ? {
+            code: code
+              .replace(/new SmartRouter\(.*\)/, 'new TrieRouter()')
+              .replace(/^import .*(?:smart|reg-exp)-.*$/gm, ''),
+            map: null,
+          }
+        : null,
+  }
+}
+
+/** Of protobuf: what changes messages through reflection, and what only older forms of descriptors have. */
+function plainMessages() {
+  const parts = new Map([
+    // Checks of values that are set. The worker only reads.
+    ['reflect/reflect-check', '() => undefined'],
+    ['wkt/wrappers', '() => false'],
+    ['wire/text-format', "() => { throw new Error('a field has a default value') }"],
+  ])
+  return {
+    name: 'plain-messages',
+    enforce: 'pre',
+    load(id) {
+      const part = /\/@bufbuild\/protobuf\/dist\/esm\/(.*)\.js$/.exec(id)?.[1]
+      return parts.has(part) ? replaceExports(id, parts.get(part)) : null
+    },
+    transform: (code, id) =>
+      id.endsWith('/@bufbuild/protobuf/dist/esm/registry.js')
+        ? { code: withoutBodies(code, id, ['addExtensions', 'addService']), map: null }
+        : null,
+  }
+}
+
+/** Empties functions of a module that do nothing here. */
+function withoutBodies(code, id, names) {
+  const found = parseSync(id, code).program.body.filter(
+    ({ type, id: name }) => type === 'FunctionDeclaration' && names.includes(name.name),
+  )
+  return cut(
+    code,
+    found.map(({ body }) => [body.start, body.end, '{}']),
+  )
+}
+
 /** Relational queries, which the service does not use. */
 function withoutRelations() {
   return {
@@ -209,6 +369,43 @@ function withoutRelations() {
   }
 }
 
+/** The kinds of columns that a table defined by a function could choose from; ours are defined by objects. */
+function withoutOtherColumns() {
+  return {
+    name: 'without-other-columns',
+    enforce: 'pre',
+    load: (id) =>
+      id.endsWith('/drizzle-orm/sqlite-core/columns/all.js')
+        ? replaceExports(id, "() => { throw new Error('a table is defined by a function') }")
+        : null,
+  }
+}
+
+/** bcryptjs asks Node for random bytes where there is no Web Crypto. */
+function withoutNodeCrypto() {
+  const absent = '\0no-node-crypto'
+  return {
+    name: 'without-node-crypto',
+    enforce: 'pre',
+    resolveId: (id, importer) => (id === 'crypto' && importer?.includes('/node_modules/bcryptjs/') ? absent : null),
+    load: (id) => (id === absent ? 'export default null' : null),
+  }
+}
+
+/** Methods of croner that look back, or read dates as texts: the service asks for the time after a moment. */
+const LOOKING_BACK = [
+  '_calculatePreviousRun',
+  '_previous',
+  '_previousTarget',
+  'decrement',
+  'findPrevious',
+  'fromString',
+  'getMaxPatternValue',
+  'handleNicknames',
+  'recurseBackward',
+  'recurseBackwardStep',
+]
+
 /** The service asks croner only for the next time of a pattern; its timers and past times are left out. */
 function onlyNextRuns() {
   return {
@@ -217,21 +414,18 @@ function onlyNextRuns() {
     transform(code, id) {
       if (!id.endsWith('/croner/dist/croner.js')) return null
       const methods = []
-      const collect = (node) => {
-        if (Array.isArray(node)) for (const each of node) collect(each)
-        else if (typeof node === 'object' && node !== null) {
-          if (node.type === 'MethodDefinition' && !node.computed && node.kind === 'method') methods.push(node)
-          for (const each of Object.values(node)) collect(each)
-        }
-      }
-      collect(parseSync(id, code).program)
+      each(parseSync(id, code).program, (node) => {
+        if (node.type === 'MethodDefinition' && !node.computed && node.kind === 'method') methods.push(node)
+      })
+      const missing = LOOKING_BACK.filter((name) => !methods.some(({ key }) => key.name === name))
+      if (missing.length > 0) throw new Error(`croner has no ${missing.join(', ')}`)
       // A method is kept if kept code contains its name.
       const words = (text) => new Set(text.match(/[A-Za-z_$][\w$]*/g))
       const rangeOf = ({ start, end }) => [start, end, '']
       const used = words(`nextRun ${cut(code, methods.map(rangeOf))}`)
       const rest = new Set(methods)
       for (let found = methods; found.length > 0;) {
-        found = [...rest].filter(({ key }) => used.has(key.name))
+        found = [...rest].filter(({ key }) => used.has(key.name) && !LOOKING_BACK.includes(key.name))
         for (const one of found) {
           rest.delete(one)
           for (const word of words(code.slice(one.start, one.end))) used.add(word)
@@ -241,70 +435,3 @@ function onlyNextRuns() {
     },
   }
 }
-
-/**
- * The descriptors of Meshtastic as objects instead of bytes in Base64. Nothing reads descriptors as messages, so
- * descriptor.proto itself is left out, and the compression sees their names.
- */
-function readableDescriptors() {
-  return {
-    name: 'readable-descriptors',
-    enforce: 'pre',
-    load: (id) => (id.endsWith('/@bufbuild/protobuf/dist/esm/codegenv2/file.js') ? FILE_DESCRIPTORS : null),
-    transform(code, id) {
-      if (!id.includes('/src/meshtastic/gen/')) return null
-      const object = (_, base64) => {
-        const file = fromBinary(FileDescriptorProtoSchema, Buffer.from(base64, 'base64'))
-        return `fileDesc(${JSON.stringify(plainDescriptor(file))}`
-      }
-      return { code: code.replace(/fileDesc\("([^"]+)"/, object), map: null }
-    },
-  }
-}
-
-/** The fields that are set in a descriptor and used by the registry. */
-function plainDescriptor(message) {
-  if (message.$unknown?.length > 0) throw new Error(`unknown options in ${message.$typeName}`)
-  const isSet = ([name, value]) =>
-    !/^(?:\$.*|dependency|reserved\w+|extensionRange)$/.test(name) && value !== undefined && value.length !== 0
-  const plain = (value) => {
-    if (Array.isArray(value)) return value.map(plain)
-    return typeof value === 'object' ? plainDescriptor(value) : value
-  }
-  return Object.fromEntries(
-    Object.entries(message)
-      .filter(isSet)
-      .map(([name, value]) => [name, plain(value)]),
-  )
-}
-
-/** The original, which decodes bytes, adds the same defaults in the prototypes of messages. */
-const FILE_DESCRIPTORS = `
-import { createEmbeddedFileRegistry } from '../registry.js'
-import { restoreJsonNames } from './restore-json-names.js'
-const FEATURES = { fieldPresence: 0, enumType: 0, repeatedFieldEncoding: 0, utf8Validation: 0, messageEncoding: 0 }
-const FILE = { $typeName: 'google.protobuf.FileDescriptorProto', syntax: '', edition: 0, package: '', messageType: [],
-  enumType: [], extension: [], service: [] }
-const MESSAGE = { field: [], nestedType: [], enumType: [], oneofDecl: [], extension: [] }
-const FIELD = { label: 1, typeName: '', defaultValue: '', oneofIndex: 0, jsonName: '', proto3Optional: false }
-const withDefaults = (defaults, given) => {
-  const { options } = given
-  if (options?.features !== undefined) options.features = { ...FEATURES, ...options.features }
-  return Object.assign(Object.create(defaults), given)
-}
-const message = (given) => {
-  const made = withDefaults(MESSAGE, given)
-  made.field = made.field.map((each) => withDefaults(FIELD, each))
-  made.nestedType = made.nestedType.map(message)
-  made.enumType = made.enumType.map((each) => withDefaults({}, each))
-  return made
-}
-export function fileDesc(given, imports = []) {
-  const root = withDefaults(FILE, given)
-  root.messageType = root.messageType.map(message)
-  root.enumType = root.enumType.map((each) => withDefaults({}, each))
-  root.messageType.forEach(restoreJsonNames)
-  root.dependency = imports.map((file) => file.proto.name)
-  return createEmbeddedFileRegistry(root, (name) => imports.find((file) => file.proto.name === name)).getFile(root.name)
-}
-`

@@ -14,7 +14,8 @@ import {
 import { decodePacket } from './packet.ts'
 import { refuseImpossible } from './plausible.ts'
 import { decodePosition } from './payload/position.ts'
-import { describeChannel, describeConfig, describeModuleConfig, type SettingsSection } from './config/settings.ts'
+import { describeChannel } from './config/channel-info.ts'
+import { describeConfig, describeModuleConfig, type SettingsSection } from './config/settings.ts'
 import { listDeviceMetrics } from './payload/telemetry.ts'
 import { decodeUser } from './payload/user.ts'
 

@@ -1,4 +1,5 @@
-import type { ChannelInfo, SettingsSection } from './config/settings.ts'
+import type { ChannelInfo } from './config/channel-info.ts'
+import type { SettingsSection } from './config/settings.ts'
 import type { Packet } from './packet.ts'
 import type { PositionFix } from './payload/position.ts'
 import type { Metric } from './payload/telemetry.ts'

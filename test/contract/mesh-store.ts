@@ -39,7 +39,7 @@ import { Channel_Role, ChannelSchema } from '../../src/meshtastic/gen/channel_pb
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
-import { describeChannel } from '../../src/meshtastic/config/settings.ts'
+import { describeChannel } from '../../src/meshtastic/config/channel-info.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import {
   FAR,

@@ -75,13 +75,38 @@ function describeFile({ name, edition, dependencies, enums, messages }: DescFile
   }
 }
 
-test('the descriptors of the worker equal those that protoc generated', async () => {
+/** Files of radio settings: the worker refuses them unread, so it knows only the names of messages and these enums. */
+const SETTINGS: ReadonlySet<string> = new Set(['config', 'module_config', 'device_ui'])
+const USED_ENUMS: ReadonlySet<string> = new Set([
+  'mesh.Config.DeviceConfig.Role',
+  'mesh.Config.LoRaConfig.ModemPreset',
+  'mesh.Config.LoRaConfig.RegionCode',
+])
+
+function listMessages(messages: readonly DescMessage[]): DescMessage[] {
+  return messages.flatMap((message) => [message, ...listMessages(message.nestedMessages)])
+}
+
+function describeSettings({ messages }: DescFile) {
+  const all = listMessages(messages)
+  const enums = all.flatMap(({ nestedEnums }) => nestedEnums)
+  return {
+    messages: all.map(({ typeName }) => typeName),
+    enums: enums.map(({ typeName }) => typeName),
+    used: enums.filter(({ typeName }) => USED_ENUMS.has(typeName)).map(describeEnum),
+  }
+}
+
+test('the descriptors of the worker equal those that protoc generated, less the fields of settings', async () => {
   const built = await buildDescriptors()
   for (const name of NAMES) {
     const made: Record<string, DescFile> = await import(join(GENERATED, `${name}_pb.ts`))
     const [original, ofWorker] = [made[`file_${name}`], built[`file_${name}`]]
     if (original === undefined || ofWorker === undefined) throw new Error(`no descriptor of ${name}`)
-    expect(describeFile(ofWorker), name).toStrictEqual(describeFile(original))
+    if (SETTINGS.has(name)) {
+      expect(describeSettings(ofWorker), name).toStrictEqual(describeSettings(original))
+      expect(listMessages(ofWorker.messages).flatMap(({ fields }) => fields)).toEqual([])
+    } else expect(describeFile(ofWorker), name).toStrictEqual(describeFile(original))
   }
   expect(NAMES.length).toBeGreaterThan(10)
 })

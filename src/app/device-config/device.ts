@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
-import type { SectionKind } from '../../meshtastic/config/sections.ts'
+import type { SectionKind } from '../../meshtastic/config/kinds.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 

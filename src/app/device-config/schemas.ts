@@ -1,7 +1,5 @@
 import * as z from 'zod'
-import { FIELD_TYPES, RISKS } from '../../meshtastic/config/fields.ts'
-import { SECTION_KINDS } from '../../meshtastic/config/sections.ts'
-import { KEY_KINDS } from '../../meshtastic/config/values.ts'
+import { FIELD_TYPES, KEY_KINDS, RISKS, SECTION_KINDS } from '../../meshtastic/config/kinds.ts'
 import { CHANGE_STATES } from '../../shared/mesh/change-states.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 

@@ -1,5 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { listFlags } from './flags.ts'
+import type { FIELD_TYPES, RISKS } from './kinds.ts'
 import { SECTION_SCHEMAS } from './sections.ts'
 import { ModuleConfig_MeshBeaconConfig_FlagsSchema } from '../gen/module_config_pb.ts'
 import {
@@ -7,10 +8,6 @@ import {
   Config_PositionConfig_PositionFlagsSchema,
   Config_PowerConfig_PowerMonStateSchema,
 } from '../gen/config_pb.ts'
-
-export const FIELD_TYPES = ['boolean', 'enum', 'flags', 'integer', 'number', 'string', 'bytes', 'ipv4'] as const
-/** Why a change of a field needs a confirmation; see `RISKS`. */
-export const RISKS = ['region', 'mesh', 'link', 'access'] as const
 
 /** Data about a field for an editor. */
 export type ConfigField = {

@@ -4,9 +4,7 @@ import { ConfigSchema } from '../gen/config_pb.ts'
 import { ModuleConfigSchema } from '../gen/module_config_pb.ts'
 import { type User, UserSchema } from '../gen/payloads_pb.ts'
 import type { FromRadio } from '../gen/stream_pb.ts'
-
-export const SECTION_KINDS = ['config', 'moduleConfig', 'owner', 'channels'] as const
-export type SectionKind = (typeof SECTION_KINDS)[number]
+import type { SectionKind } from './kinds.ts'
 
 /** A message of a section: the only one, or one of eight channels. `prefix` precedes the paths of its fields. */
 export type ConfigPart = { readonly prefix: string; readonly schema: DescMessage; readonly message: Message }

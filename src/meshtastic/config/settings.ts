@@ -1,11 +1,8 @@
-import { create, type DescMessage, type JsonObject, type Message, toJson } from '@bufbuild/protobuf'
+import { type DescMessage, type JsonObject, type Message, toJson } from '@bufbuild/protobuf'
 import { reflect } from '@bufbuild/protobuf/reflect'
 import { listFields } from './fields.ts'
-import type { Channel, ChannelSettings } from '../gen/channel_pb.ts'
-import { Channel_RoleSchema, ChannelSettingsSchema } from '../gen/channel_pb.ts'
 import { type Config, ConfigSchema } from '../gen/config_pb.ts'
 import { type ModuleConfig, ModuleConfigSchema } from '../gen/module_config_pb.ts'
-import { enumName } from '../enum-name.ts'
 
 /** One section of a radio's settings, without its secrets: only which of them are set. */
 export type SettingsSection = {
@@ -15,42 +12,6 @@ export type SettingsSection = {
   /** Protobuf JSON with defaults filled in. Fields newer than our table are left out: one might be a secret. */
   readonly values: JsonObject
   readonly secretsSet: readonly string[]
-}
-
-/** A slot of the channel table, without its key. */
-export type ChannelInfo = {
-  /** 0 to 7. */
-  readonly index: number
-  /** `DISABLED`, `PRIMARY`, `SECONDARY`. */
-  readonly role: string
-  /** Empty: the channel has the name of the modem preset. */
-  readonly name: string
-  /** Bytes: 0 no encryption, 1 a well-known key, 16 or 32 a private key. */
-  readonly keySize: number
-  readonly hasKey: boolean
-  readonly uplinkEnabled: boolean
-  readonly downlinkEnabled: boolean
-  /** Precision in bits of positions shared on the channel: 0 none, 32 exact. */
-  readonly positionPrecision: number
-  /** As from `identifyChannel`; null when the channel is off or not known yet. */
-  readonly identity: string | null
-}
-
-export function describeChannel(channel: Channel, identity: string | null): ChannelInfo {
-  const settings: ChannelSettings = channel.settings ?? create(ChannelSettingsSchema)
-  const { psk } = settings
-  return {
-    index: channel.index,
-    role: enumName(Channel_RoleSchema, channel.role),
-    name: settings.name,
-    keySize: psk.length,
-    // A single byte is an index into well-known keys; 0 means "none".
-    hasKey: psk.length > 1 || (psk[0] ?? 0) > 0,
-    uplinkEnabled: settings.uplinkEnabled,
-    downlinkEnabled: settings.downlinkEnabled,
-    positionPrecision: settings.moduleSettings?.positionPrecision ?? 0,
-    identity,
-  }
 }
 
 /** Null for a section newer than our table. */

@@ -1,13 +1,11 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from '@bufbuild/protobuf'
 import { isReflectList, isReflectMessage, reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect'
 import { base64Encode } from '@bufbuild/protobuf/wire'
+import type { KEY_KINDS } from './kinds.ts'
 import type { ConfigPart, RawSection } from './sections.ts'
 import { listFields, type SectionField } from './fields.ts'
 import { readFlags } from './flags.ts'
 import { enumName } from '../enum-name.ts'
-
-/** The kind of a channel's key: none, one that everybody knows, or a private one. */
-export const KEY_KINDS = ['none', 'default', 'custom'] as const
 
 export type SecretState = { readonly isSet: boolean; readonly kind: (typeof KEY_KINDS)[number] | null }
 

@@ -1,6 +1,7 @@
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf'
 import { reflect } from '@bufbuild/protobuf/reflect'
-import type { ConfigPart, RawSection, SectionKind } from '../config/sections.ts'
+import type { SectionKind } from '../config/kinds.ts'
+import type { ConfigPart, RawSection } from '../config/sections.ts'
 import { AdminMessageSchema } from '../gen/admin_pb.ts'
 import { ConfigSchema } from '../gen/config_pb.ts'
 import { ModuleConfigSchema } from '../gen/module_config_pb.ts'

@@ -4,7 +4,7 @@ import { and, desc, eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
-import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
+import type { ChannelInfo } from '../../../meshtastic/config/channel-info.ts'
 import { IS_CLAIMED, type Source } from './source-table.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 

@@ -1,0 +1,100 @@
+// The descriptors of Meshtastic in the worker.
+import { fromBinary } from '@bufbuild/protobuf'
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+
+/** Files whose messages are settings of a radio: a delivery with one is refused before anything reads its fields. */
+const SETTINGS_FILES = /\/src\/meshtastic\/gen\/(?:config|module_config|device_ui)_pb\.ts$/
+/** What other messages use of these files. */
+const SETTINGS_ENUMS = new Set(['Role', 'ModemPreset', 'RegionCode'])
+
+/** The same names at the same places, without fields and without the values of other enums. */
+function withoutFields({ name, nestedType = [], enumType = [] }) {
+  return { name, nestedType: nestedType.map(withoutFields), enumType: enumType.map(withoutValues) }
+}
+
+function withoutValues(made) {
+  return SETTINGS_ENUMS.has(made.name) ? made : { name: made.name, value: made.value.slice(0, 1) }
+}
+
+/** Fails the build if the worker uses a descriptor that `withoutFields` emptied. */
+function refuseEmptied(chunks) {
+  for (const { modules } of Object.values(chunks)) {
+    for (const [id, { renderedExports }] of Object.entries(modules ?? {})) {
+      if (!SETTINGS_FILES.test(id)) continue
+      const used = renderedExports.find(
+        (name) => name.endsWith('Schema') && !SETTINGS_ENUMS.has(/_([A-Za-z]+)Schema$/.exec(name)?.[1]),
+      )
+      if (used !== undefined) throw new Error(`${used} has no fields in the worker: see SETTINGS_FILES`)
+    }
+  }
+}
+
+/**
+ * The descriptors of Meshtastic as objects instead of bytes in Base64. Nothing reads descriptors as messages, so
+ * descriptor.proto itself is left out, and the compression sees their names.
+ */
+export function readableDescriptors() {
+  return {
+    name: 'readable-descriptors',
+    enforce: 'pre',
+    load: (id) => (id.endsWith('/@bufbuild/protobuf/dist/esm/codegenv2/file.js') ? FILE_DESCRIPTORS : null),
+    transform(code, id) {
+      if (!id.includes('/src/meshtastic/gen/')) return null
+      const object = (_, base64) => {
+        const file = fromBinary(FileDescriptorProtoSchema, Buffer.from(base64, 'base64'))
+        const plain = plainDescriptor(file)
+        if (!SETTINGS_FILES.test(id)) return `fileDesc(${JSON.stringify(plain)}`
+        return `fileDesc(${JSON.stringify({ ...plain, messageType: plain.messageType.map(withoutFields) })}`
+      }
+      return { code: code.replace(/fileDesc\("([^"]+)"/, object), map: null }
+    },
+    generateBundle: (_, chunks) => refuseEmptied(chunks),
+  }
+}
+
+/** The fields that are set in a descriptor and used by the registry. */
+function plainDescriptor(message) {
+  if (message.$unknown?.length > 0) throw new Error(`unknown options in ${message.$typeName}`)
+  const isSet = ([name, value]) =>
+    !/^(?:\$.*|dependency|reserved\w+|extensionRange)$/.test(name) && value !== undefined && value.length !== 0
+  const plain = (value) => {
+    if (Array.isArray(value)) return value.map(plain)
+    return typeof value === 'object' ? plainDescriptor(value) : value
+  }
+  return Object.fromEntries(
+    Object.entries(message)
+      .filter(isSet)
+      .map(([name, value]) => [name, plain(value)]),
+  )
+}
+
+/** The original, which decodes bytes, adds the same defaults in the prototypes of messages. */
+const FILE_DESCRIPTORS = `
+import { createEmbeddedFileRegistry } from '../registry.js'
+import { restoreJsonNames } from './restore-json-names.js'
+const FEATURES = { fieldPresence: 0, enumType: 0, repeatedFieldEncoding: 0, utf8Validation: 0, messageEncoding: 0 }
+const FILE = { $typeName: 'google.protobuf.FileDescriptorProto', syntax: '', edition: 0, package: '', messageType: [],
+  enumType: [], extension: [], service: [] }
+const MESSAGE = { field: [], nestedType: [], enumType: [], oneofDecl: [], extension: [] }
+const FIELD = { label: 1, typeName: '', defaultValue: '', oneofIndex: 0, jsonName: '', proto3Optional: false }
+const withDefaults = (defaults, given) => {
+  const { options } = given
+  if (options?.features !== undefined) options.features = { ...FEATURES, ...options.features }
+  return Object.assign(Object.create(defaults), given)
+}
+const message = (given) => {
+  const made = withDefaults(MESSAGE, given)
+  made.field = made.field.map((each) => withDefaults(FIELD, each))
+  made.nestedType = made.nestedType.map(message)
+  made.enumType = made.enumType.map((each) => withDefaults({}, each))
+  return made
+}
+export function fileDesc(given, imports = []) {
+  const root = withDefaults(FILE, given)
+  root.messageType = root.messageType.map(message)
+  root.enumType = root.enumType.map((each) => withDefaults({}, each))
+  root.messageType.forEach(restoreJsonNames)
+  root.dependency = imports.map((file) => file.proto.name)
+  return createEmbeddedFileRegistry(root, (name) => imports.find((file) => file.proto.name === name)).getFile(root.name)
+}
+`
