@@ -3,7 +3,7 @@ import { eachTurn, inSlices, type Pause } from '../base/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
-import { sha256Hex } from '../base/sha256.ts'
+import { sha256Hex } from '../base/crypto.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { mergeAfter } from '../search/text-index.ts'
 

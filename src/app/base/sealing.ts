@@ -1,4 +1,4 @@
-import { decodeBase64urlIgnorePadding, encodeBase64urlNoPadding } from '@oslojs/encoding'
+import { fromBase64url, toBase64url } from './crypto.ts'
 
 const IV_BYTES = 12
 const utf8 = new TextEncoder()
@@ -16,7 +16,7 @@ export async function seal(secrets: readonly string[], label: string, text: stri
   const bytes = new Uint8Array(IV_BYTES + sealed.length)
   bytes.set(iv)
   bytes.set(sealed, IV_BYTES)
-  return encodeBase64urlNoPadding(bytes)
+  return toBase64url(bytes)
 }
 
 /** The text that one of the secrets sealed under this label; null for anything else. */
@@ -41,7 +41,7 @@ async function keyFor(secret: string, label: string): Promise<CryptoKey> {
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[\w-]+$/.test(text)) return null
   try {
-    return new Uint8Array(decodeBase64urlIgnorePadding(text))
+    return fromBase64url(text)
   } catch {
     return null
   }

@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { sha256Hex } from '../base/sha256.ts'
+import { sha256Hex } from '../base/crypto.ts'
 import type { Config } from '../config/config.ts'
 
 /** Names of the IANA registry of content codings. */

@@ -7,7 +7,6 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
-import { decodeBase64urlIgnorePadding, encodeBase64urlNoPadding } from '@oslojs/encoding'
 import { and, count, eq, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
@@ -15,6 +14,7 @@ import * as z from 'zod'
 import { passkeyHandles, passkeys, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
+import { fromBase64url, toBase64url } from '../../base/crypto.ts'
 import { AppError } from '../../http/errors.ts'
 import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
@@ -100,7 +100,7 @@ export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Option
     rpName: RP_NAME,
     rpID: party.id,
     userName: user.username,
-    userID: new Uint8Array(decodeBase64urlIgnorePadding(await handleOf(ctx, user.id))),
+    userID: fromBase64url(await handleOf(ctx, user.id)),
     attestationType: 'none',
     supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: own.map(asDescriptor),
@@ -137,7 +137,7 @@ export async function addPasskey(
   const use = randomToken()
   const adding = await beginAdding(ctx)
   const hasRoom = sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, user.id)}) < ${MOST_PASSKEYS}`
-  const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${encodeBase64urlNoPadding(made.publicKey)},
+  const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${toBase64url(made.publicKey)},
     ${made.counter}, ${credentialDeviceType === 'multiDevice' ? 1 : 0}, ${credentialBackedUp ? 1 : 0},
     ${JSON.stringify(response.response.transports ?? [])}, ${party.id}, ${use}, ${ctx.now()}, null
     from ${users} where ${and(eq(users.id, user.id), adding.unchanged, hasRoom)}`
@@ -237,7 +237,7 @@ export async function proveByPasskey(
     expectedRPID: party.id,
     credential: {
       id: row.credentialId,
-      publicKey: new Uint8Array(decodeBase64urlIgnorePadding(row.publicKey)),
+      publicKey: fromBase64url(row.publicKey),
       // Compared below, where its meaning is known.
       counter: 0,
     },
@@ -292,7 +292,7 @@ async function isOwnHandle(
 
 /** In passkeys that were made before handles were random. */
 function oldHandle(userId: number): string {
-  return encodeBase64urlNoPadding(new TextEncoder().encode(`mesh:${userId}`))
+  return toBase64url(new TextEncoder().encode(`mesh:${userId}`))
 }
 
 /** Those that work at this address: a browser refuses passkeys of other hosts. */

@@ -1,12 +1,11 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import { alphabet, generateRandomString } from 'oslo/crypto'
 import * as z from 'zod'
 import { recoveryCodes } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
-import { sha256Hex } from '../../base/sha256.ts'
+import { DIGITS, LETTERS, randomText, sha256Hex } from '../../base/crypto.ts'
 import { randomToken } from '../sessions/session-token.ts'
 import { factorChanged } from './changes.ts'
 import type { Proof } from './proof.ts'
@@ -16,14 +15,14 @@ const HOW_MANY = 10
  * 16 of 32 characters: 80 bits, so that the hashes in the database reveal nothing. Look-alike characters are left out.
  */
 const LENGTH = 16
-const CHARACTERS = alphabet('a-z', '0-9').replace(/[ilou]/g, '')
+const CHARACTERS = `${LETTERS}${DIGITS}`.replace(/[ilou]/g, '')
 
 /** Typed by hand: case, spaces and hyphens do not matter. */
 export const recoveryCodeSchema = z.string().min(1).max(MAX_RECOVERY_CODE)
 
 function newCodes(): string[] {
   return Array.from({ length: HOW_MANY }, () => {
-    const code = generateRandomString(LENGTH, CHARACTERS)
+    const code = randomText(LENGTH, CHARACTERS)
     return code.replace(/(.{4})(?=.)/g, '$1-')
   })
 }

@@ -1,15 +1,12 @@
-import { constantTimeEqual } from '@oslojs/crypto/subtle'
-import { decodeHex, encodeBase32UpperCaseNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
 import { and, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
-import { TimeSpan } from 'oslo'
-import { createTOTPKeyURI, generateHOTP } from 'oslo/otp'
 import * as z from 'zod'
 import { totpFactors, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
+import { authenticatorUri, fromHex, isSameText, oneTimeCode, toBase32, toHex } from '../../base/crypto.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { beginAdding } from './adding.ts'
@@ -27,8 +24,6 @@ const ENROLMENT_MS = 10 * MINUTE_MS
 const SEED_LABEL = 'totp-seed'
 const ENROLMENT_LABEL = 'totp-enrolment'
 
-const utf8 = new TextEncoder()
-
 export const totpCodeSchema = z.string().regex(/^\d{6}$/, 'six digits')
 
 const enrolmentSchema = z.strictObject({
@@ -45,15 +40,12 @@ export async function beginTotp(ctx: SignedInCtx): Promise<{ secret: string; uri
   const content: z.infer<typeof enrolmentSchema> = {
     userId: user.id,
     epoch: sessionEpoch(ctx),
-    seed: encodeHexLowerCase(seed),
+    seed: toHex(seed),
     expiresAt: ctx.now() + ENROLMENT_MS,
   }
-  const uri = createTOTPKeyURI(ISSUER, user.username, seed.buffer, {
-    digits: 6,
-    period: new TimeSpan(PERIOD_S, 's'),
-  })
+  const uri = authenticatorUri(ISSUER, user.username, seed, PERIOD_S)
   return {
-    secret: encodeBase32UpperCaseNoPadding(seed),
+    secret: toBase32(seed),
     uri,
     enrolment: await seal(ctx.config.SESSION_SECRET, ENROLMENT_LABEL, JSON.stringify(content)),
   }
@@ -81,7 +73,7 @@ export async function confirmTotp(
   if (content === null || !isOurs || content.expiresAt <= now || content.expiresAt > now + ENROLMENT_MS) {
     throw new AppError('enrolment_ended')
   }
-  const step = await findStep(decodeHex(content.seed), input.code, now)
+  const step = await findStep(fromHex(content.seed), input.code, now)
   if (step === null) throw new AppError('wrong_code')
   const sealed = await seal(ctx.config.SESSION_SECRET, seedLabel(user.id), content.seed)
   // Works only once, like its code.
@@ -152,7 +144,7 @@ export async function isSeedReadable(ctx: Pick<Ctx, 'config'>, userId: number, s
 
 async function openSeed({ config }: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<Uint8Array | null> {
   const opened = await unseal(config.SESSION_SECRET, seedLabel(userId), sealed)
-  return opened === null ? null : decodeHex(opened)
+  return opened === null ? null : fromHex(opened)
 }
 
 /** A seed that is moved to another user's row cannot be decrypted. */
@@ -170,8 +162,8 @@ async function findStep(seed: Uint8Array, code: string, now: number): Promise<nu
   let found: number | null = null
   // All of them, whichever matches: the time taken reveals nothing.
   for (let step = today - DRIFT_STEPS; step <= today + DRIFT_STEPS; step++) {
-    const expected = await generateHOTP(new Uint8Array(seed).buffer, step)
-    if (constantTimeEqual(utf8.encode(expected), utf8.encode(code))) found = step
+    const expected = await oneTimeCode(seed, step)
+    if (isSameText(expected, code)) found = step
   }
   return found
 }

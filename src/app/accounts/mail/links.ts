@@ -3,7 +3,7 @@ import { mailLinks, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import type { Ports } from '../../base/context.ts'
-import { sha256Hex } from '../../base/sha256.ts'
+import { sha256Hex } from '../../base/crypto.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import { isQueued, type NewLink } from './letters.ts'
 

@@ -1,12 +1,9 @@
 import type { AttemptSecrets } from './provider.ts'
-import { hmac } from '@oslojs/crypto/hmac'
-import { SHA256 } from '@oslojs/crypto/sha2'
-import { constantTimeEqual } from '@oslojs/crypto/subtle'
-import { encodeBase64urlNoPadding } from '@oslojs/encoding'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
 import type { Ctx } from '../../base/context.ts'
+import { hmacSha256, isSameText, toBase64url } from '../../base/crypto.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { isSecure } from '../sessions/sessions.ts'
@@ -20,8 +17,6 @@ const LIFETIME_MS = 10 * MINUTE_MS
  */
 const MOST_IN_BROWSER = 10
 const MOST_BYTES_IN_BROWSER = 6000
-
-const utf8 = new TextEncoder()
 
 /** A sign-in in progress: what is sent to the provider and must come back. */
 export type Attempt = AttemptSecrets & {
@@ -50,8 +45,7 @@ const sealedSchema = z.strictObject({
 
 /** All secrets of an attempt are derived from one random value, the seed. */
 function secretsOf(id: string, seed: string): AttemptSecrets {
-  const derive = (purpose: string) =>
-    encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(seed), utf8.encode(`oidc:${purpose}:${id}`)))
+  const derive = (purpose: string) => hmacSha256(seed, `oidc:${purpose}:${id}`)
   return { state: `${id}.${derive('state')}`, nonce: derive('nonce'), verifier: derive('verifier') }
 }
 
@@ -59,7 +53,7 @@ export type NewAttempt = { readonly id: string; readonly seed: string; readonly 
 
 /** Secrets for a new attempt. */
 export function newAttempt(): NewAttempt {
-  const id = encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(12)))
+  const id = toBase64url(crypto.getRandomValues(new Uint8Array(12)))
   const seed = randomToken()
   return { id, seed, secrets: secretsOf(id, seed) }
 }
@@ -108,7 +102,7 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   if (content === null) throw new OidcFailure('attempt_unknown')
   const { seed, expiresAt, ...purpose } = sealedSchema.parse(JSON.parse(content))
   const secrets = secretsOf(id, seed)
-  if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
+  if (!isSameText(secrets.state, state)) throw new OidcFailure('state_invalid')
   deleteCookie(c, cookie, options)
   const now = ctx.now()
   // Further in the future than possible: the clock was ahead when it began.

@@ -1,9 +1,9 @@
-import type { AttemptSecrets, Provider } from './provider.ts'
-import { encodeBase64urlNoPadding } from '@oslojs/encoding'
-import { CodeChallengeMethod, OAuth2Client } from 'arctic'
+import type { Provider } from './provider.ts'
 import { callbackIn, callbackPathOf, signedOutPage } from '../../config/callback.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ports } from '../../base/context.ts'
+import { toBase64url } from '../../base/crypto.ts'
+import { authorizationUrl } from './protocol/authorization-url.ts'
 import { createAllowance } from './protocol/allowance.ts'
 import { authenticationTime, type Claims, factorsOf, wrongClaim } from './protocol/claims.ts'
 import { createDiscovery, type Metadata } from './protocol/discovery.ts'
@@ -156,24 +156,6 @@ function isEndpointFailure({ reason, details }: OidcFailure): boolean {
   }
 }
 
-function authorizationUrl(
-  metadata: Metadata,
-  client: Client,
-  scopes: readonly string[],
-  { state, nonce, verifier }: AttemptSecrets,
-): URL {
-  const { S256 } = CodeChallengeMethod
-  const url = new OAuth2Client(client.id, client.secret, client.redirectUri).createAuthorizationURLWithPKCE(
-    metadata.authorization_endpoint,
-    state,
-    S256,
-    verifier,
-    [...scopes],
-  )
-  url.searchParams.set('nonce', nonce)
-  return url
-}
-
 /** RFC 9207, section 2.4. */
 function checkCallbackIssuer(metadata: Metadata, iss: string | null): void {
   if (iss === null && metadata.authorization_response_iss_parameter_supported === true) {
@@ -195,7 +177,7 @@ async function subjectOf(
 /** OpenID Connect Core 1.0, 3.1.3.6. */
 async function halfHash(hash: string, accessToken: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest(hash, new TextEncoder().encode(accessToken)))
-  return encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
+  return toBase64url(digest.subarray(0, digest.length / 2))
 }
 
 /** The provider's ID of the session of an ID token. OpenID Connect Back-Channel Logout 1.0, 2.1. */

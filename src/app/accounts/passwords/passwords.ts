@@ -1,6 +1,6 @@
 import type { PasswordHasher } from './hasher.ts'
-import { alphabet, generateRandomString } from 'oslo/crypto'
 import type { Ctx } from '../../base/context.ts'
+import { CAPITALS, DIGITS, LETTERS, randomText } from '../../base/crypto.ts'
 import { AppError, type Issue } from '../../http/errors.ts'
 import { isBreached } from './breached.ts'
 import { isCommonPassword } from './common-passwords.ts'
@@ -13,7 +13,7 @@ const MAX_BYTES = 72
 
 /** 20 characters of 62: 119 bits. */
 export function randomPassword(): string {
-  return generateRandomString(20, alphabet('a-z', 'A-Z', '0-9'))
+  return randomText(20, `${LETTERS}${CAPITALS}${DIGITS}`)
 }
 
 /** The form in which a password is hashed: the same characters give the same bytes, whichever keyboard typed them. */

@@ -1,15 +1,9 @@
-import { hmac } from '@oslojs/crypto/hmac'
-import { SHA256 } from '@oslojs/crypto/sha2'
-import { constantTimeEqual } from '@oslojs/crypto/subtle'
-import { encodeBase64urlNoPadding } from '@oslojs/encoding'
 import { parse } from 'hono/utils/cookie'
-import { sha256Hex } from '../../base/sha256.ts'
-
-const utf8 = new TextEncoder()
+import { hmacSha256, isSameText, sha256Hex, toBase64url } from '../../base/crypto.ts'
 
 /** 256 random bits, base64url. */
 export function randomToken(): string {
-  return encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(32)))
+  return toBase64url(crypto.getRandomValues(new Uint8Array(32)))
 }
 
 /** SHA-256, hexadecimal: the only stored form of a token. */
@@ -36,8 +30,7 @@ export function verifySignedToken(value: string, secrets: readonly string[]): st
   const [, token, given] = match ?? []
   if (token === undefined || given === undefined) return null
   // As text: the decoder throws at a last character that no encoder writes.
-  const bytes = utf8.encode(given)
-  return secrets.some((secret) => constantTimeEqual(utf8.encode(signature(token, secret)), bytes)) ? token : null
+  return secrets.some((secret) => isSameText(signature(token, secret), given)) ? token : null
 }
 
 const REMEMBERED = 1000
@@ -65,5 +58,5 @@ export function hashPresentedToken(cookies: string, name: string, secrets: reado
 }
 
 function signature(token: string, secret: string): string {
-  return encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(secret), utf8.encode(`session:${token}`)))
+  return hmacSha256(secret, `session:${token}`)
 }

@@ -12,7 +12,7 @@ import {
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { audit } from '../../audit/audit.ts'
-import { sha256Hex } from '../../base/sha256.ts'
+import { sha256Hex } from '../../base/crypto.ts'
 import type { SignedInCtx, Viewer } from '../../base/context.ts'
 import type { BucketSize } from '../../http/limits/buckets.ts'
 import { timeField } from '../../http/fields.ts'

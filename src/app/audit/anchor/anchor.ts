@@ -1,7 +1,7 @@
 import { backOff } from '../../../shared/back-off.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
 import { SendFailure } from '../../base/outgoing/ports.ts'
-import { sha256Hex } from '../../base/sha256.ts'
+import { sha256Hex } from '../../base/crypto.ts'
 import type { Ports } from '../../base/context.ts'
 import type { Pause } from '../../base/slices.ts'
 import { type Chain, readChain, rowsAfter, withPreviousHashes } from '../chain.ts'

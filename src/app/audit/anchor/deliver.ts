@@ -1,7 +1,7 @@
 import { SendFailure } from '../../base/outgoing/ports.ts'
 import { json } from '../../base/outgoing/request.ts'
 import { signWebhook } from '../../base/outgoing/signature.ts'
-import { sha256Hex } from '../../base/sha256.ts'
+import { sha256Hex } from '../../base/crypto.ts'
 import type { Ports } from '../../base/context.ts'
 import { type AnchorItem, textOf } from './line.ts'
 import { syslogMessage } from './syslog.ts'

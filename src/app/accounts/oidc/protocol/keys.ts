@@ -1,10 +1,10 @@
-import { decodeBase64urlIgnorePadding } from '@oslojs/encoding'
 import { compactVerify } from 'jose/jws/compact/verify'
 import * as z from 'zod'
 import type { Allowance } from './allowance.ts'
 import type { Claims } from './claims.ts'
 import { OidcFailure } from '../failure.ts'
 import type { AskProvider } from '../../../base/ask-within.ts'
+import { fromBase64url } from '../../../base/crypto.ts'
 import { MINUTE_MS } from '../../../../shared/time.ts'
 
 const LIFETIME_MS = 10 * MINUTE_MS
@@ -165,7 +165,7 @@ function publicMembers(key: Key) {
 /** The JSON of a part of a token; undefined for anything else. */
 export function decodeJson(encoded: string): unknown {
   try {
-    return parseJson(decodeBase64urlIgnorePadding(encoded))
+    return parseJson(fromBase64url(encoded))
   } catch {
     return undefined
   }

@@ -1,8 +1,8 @@
-import { encodeBase64 } from '@oslojs/encoding'
 import * as z from 'zod'
 import type { Metadata } from './discovery.ts'
 import { OidcFailure } from '../failure.ts'
 import type { AskProvider, ProviderAnswer } from '../../../base/ask-within.ts'
+import { toBase64 } from '../../../base/crypto.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -59,7 +59,7 @@ function tokenRequest(client: Client, grant: Grant, method: Method): RequestInit
   })
   if (method === 'client_secret_basic') {
     const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret)}`
-    headers.set('authorization', `Basic ${encodeBase64(new TextEncoder().encode(credentials))}`)
+    headers.set('authorization', `Basic ${toBase64(new TextEncoder().encode(credentials))}`)
   } else {
     body.set('client_id', client.id)
     body.set('client_secret', client.secret)
