@@ -119,7 +119,7 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
       },
     })
   return (
-    <ul class="rows tight keys">
+    <ul class="rows tight key-rows">
       {keys.map(
         ({ name, key }) =>
           key !== null && (

@@ -12,7 +12,7 @@ export function ProvidersCard() {
   return (
     <Card title={texts.title} help={texts.help}>
       <Failure error={error.value} retry={reload} />
-      <ul class="rows">
+      <ul class="rows provider-rows">
         {data.value?.providers.map(({ id, name, issuer, redirectUri, signedOutUri }) => (
           <li key={id}>
             <div class="grow">
