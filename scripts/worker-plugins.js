@@ -66,9 +66,9 @@ function withoutProxySignIn(root) {
   return { name: 'without-proxy-sign-in', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
-/** Only the Node service restores backups: there is never a list of what a restore revived. */
+/** Only the Node service restores backups: there is never a list of access that a restore brought back. */
 function withoutRestore(root) {
-  const file = join(root, 'src/app/system/revived.ts')
+  const file = join(root, 'src/app/system/restored-access.ts')
   const code = `export * from ${JSON.stringify(join(root, 'src/edge/no-restore.ts'))}`
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }

@@ -1,15 +1,15 @@
 import { AppError } from '../app/http/errors.ts'
 
-// Replaces `src/app/system/revived.ts` in the worker: only the Node service restores backups.
+// Replaces `src/app/system/restored-access.ts` in the worker: only the Node service restores backups.
 
-export const [revivedSchema, reapplicationSchema] = [undefined, undefined]
+export const [restoredAccessSchema, reapplicationSchema] = [undefined, undefined]
 
-export async function listRevived() {
-  return { backup: null, revived: [] }
+export async function listRestoredAccess() {
+  return { backup: null, restoredAccess: [] }
 }
 
-export async function acceptRevived() {}
+export async function acceptRestoredAccess() {}
 
-export async function reapplyRevived() {
+export async function reapplyRestoredAccess() {
   throw new AppError('not_found', 'Nothing was restored on this runtime')
 }

@@ -18,7 +18,7 @@ const GONE_AFTER_MS = 30_000
  * browsers and strangers have separate queues.
  */
 export function scriptPasswordHasher(now: () => number): PasswordHasher {
-  const all = { known: new Map<symbol, number>(), stranger: new Map<symbol, number>() }
+  const all = { known: new Map<symbol, number>(), anonymous: new Map<symbol, number>() }
   const inTurn = async <T>(turn: keyof typeof all, job: () => T): Promise<T> => {
     const waiting = all[turn]
     for (const [place, since] of waiting) if (now() - since > GONE_AFTER_MS) waiting.delete(place)

@@ -4,7 +4,7 @@ import { type Config_LoRaConfig, Config_LoRaConfig_ModemPreset as Preset } from 
 import type { FromRadio } from './gen/stream_pb.ts'
 
 /** Slots of a radio: 0 to 7. */
-export const SLOTS = 8
+export const RADIO_CHANNELS = 8
 
 /**
  * Channels kept of one source, besides the slots of a radio. Anybody can make up more, so only the last ones heard
@@ -67,7 +67,7 @@ export function createChannelReader(): (message: FromRadio) => readonly ToldChan
         isHandshake = true
         return []
       case 'channel':
-        if (value.index < 0 || value.index >= SLOTS) return []
+        if (value.index < 0 || value.index >= RADIO_CHANNELS) return []
         slots.set(value.index, value)
         waiting.set(value.index, value)
         return isHandshake ? [] : release()

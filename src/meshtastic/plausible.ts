@@ -1,5 +1,5 @@
 import type { NodeFacts, RadioFact } from './radio-fact.ts'
-import { FIRST_NUMBER, MAX_NUMBER, SLOTS } from './channel-identity.ts'
+import { FIRST_NUMBER, MAX_NUMBER, RADIO_CHANNELS } from './channel-identity.ts'
 import type { Packet } from './packet.ts'
 import type { Payload, Waypoint } from './payload/payload.ts'
 import type { PositionFix } from './payload/position.ts'
@@ -77,9 +77,9 @@ export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; r
     case 'channel': {
       const { channel } = fact
       if (isName(channel.name, MOST_CHANNEL_NAME)) return { fact, refused }
-      const isSlot = channel.index < SLOTS
+      const isRadioIndex = channel.index < RADIO_CHANNELS
       return {
-        fact: isSlot ? { ...fact, channel: { ...channel, name: '' } } : { type: 'other', variant: 'channel' },
+        fact: isRadioIndex ? { ...fact, channel: { ...channel, name: '' } } : { type: 'other', variant: 'channel' },
         refused: ['channelName'],
       }
     }

@@ -26,7 +26,7 @@ export function nativePasswordHasher(): PasswordHasher {
  */
 export function createGate(atOnce: number, mostWaiting: number) {
   let running = 0
-  const queues = { known: new Array<() => void>(), stranger: new Array<() => void>() }
+  const queues = { known: new Array<() => void>(), anonymous: new Array<() => void>() }
   return async <T>(job: () => Promise<T>, turn: keyof typeof queues): Promise<T> => {
     if (running >= atOnce) {
       const waiting = queues[turn]
@@ -38,7 +38,7 @@ export function createGate(atOnce: number, mostWaiting: number) {
     try {
       return await job()
     } finally {
-      const next = queues.known.shift() ?? queues.stranger.shift()
+      const next = queues.known.shift() ?? queues.anonymous.shift()
       if (next === undefined) running--
       else next()
     }

@@ -15,10 +15,10 @@ import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
 import { MapPage, mayOpen, nameNeed, NodePage, ROUTES } from './pages/routes.tsx'
-import { later } from './parts/list/later.tsx'
+import { lazyPage } from './parts/list/lazy-page.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
-import { guardKept } from './state/kept.ts'
+import { guardOfflineCache } from './state/offline-cache.ts'
 import { wantedProof } from './state/proof.ts'
 import { newRecoveryCodes } from './state/recovery-codes.ts'
 import { forgetLinks } from './state/links.ts'
@@ -27,11 +27,11 @@ import { isEmbedded } from './api.ts'
 import { PAGES } from '../shared/pages.ts'
 import { forgetNodes, NodeKeeper } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
-import { forgetLists, watchHand } from './state/steady.ts'
+import { forgetLists, watchPointer } from './state/steady.ts'
 import {
   can,
   hasEnded,
-  isStranger,
+  isAnonymous,
   keepStatus,
   readerKey,
   refreshStatus,
@@ -45,12 +45,12 @@ import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
 
-const NewPasswordPage = later(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
-const MailLinkPage = later(async () => (await import('./pages/account/mail-link.tsx')).MailLinkPage)
-const ForgotPage = later(async () => (await import('./pages/account/forgot.tsx')).ForgotPage)
-const ProofAsker = later(async () => (await import('./parts/proof.tsx')).ProofAsker)
-const RecoveryCodes = later(async () => (await import('./parts/recovery-codes.tsx')).RecoveryCodes)
-const EnrolPage = later(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
+const NewPasswordPage = lazyPage(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
+const MailLinkPage = lazyPage(async () => (await import('./pages/account/mail-link.tsx')).MailLinkPage)
+const ForgotPage = lazyPage(async () => (await import('./pages/account/forgot.tsx')).ForgotPage)
+const ProofAsker = lazyPage(async () => (await import('./parts/proof.tsx')).ProofAsker)
+const RecoveryCodes = lazyPage(async () => (await import('./parts/recovery-codes.tsx')).RecoveryCodes)
+const EnrolPage = lazyPage(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
 
 function App() {
   return (
@@ -70,7 +70,7 @@ function Screen() {
   if (isEmbedded) return <Embedded />
   if (PAGES.mailLink.test(place.value.path)) return <MailLinkPage />
   if (PAGES.forgot.test(place.value.path) && !known.authenticated) return <ForgotPage />
-  if (!known.authenticated && (!isStranger.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
+  if (!known.authenticated && (!isAnonymous.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
   if (known.secondFactor.isMissing) return <EnrolPage />
   if (place.value.path === '/login' || PAGES.forgot.test(place.value.path)) return <FromSignIn />
@@ -139,7 +139,7 @@ function CurrentPage() {
   const { path } = place.value
   const route = ROUTES.find(({ pattern }) => pattern.test(path))
   if (route === undefined) return <NotFound />
-  if (isStranger.value && path === '/' && can('nodes', 'read')) return <ToMap />
+  if (isAnonymous.value && path === '/' && can('nodes', 'read')) return <ToMap />
   if (!mayOpen(route.need)) {
     return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
   }
@@ -239,9 +239,9 @@ applyDisplay()
 if (isEmbedded) openElsewhere()
 else followLinks()
 keepStatus()
-guardKept()
+guardOfflineCache()
 keepTime()
-watchHand()
+watchPointer()
 keepReadMarks()
 keepLive()
 forgetAtChange()

@@ -112,14 +112,14 @@ export async function fuzzSharing(
     const shown = numbersOf(given.shown)
     const access = { enabled: true, permissions: ALL, channels: shown, positionPrecisionBits: null }
     await admin.send('PUT', '/api/public-access', { ...access, hideSilentAfterDays: round + 1 })
-    const stranger = strangerAt(service, `198.18.${round >> 8}.${round & 255}`)
+    const stranger = anonymousAt(service, `198.18.${round >> 8}.${round & 255}`)
     const told = await answersTo(stranger, pathsFor(PUBLIC_LISTS))
     const findings = [
       ...compare(seen, all, (said) => maySeeOf(eyes, said, hidden)),
       ...(eyes.seesHidden ? [] : naming(seen, hidden)),
     ].map((one) => ({ round, viewer: `user ${JSON.stringify(eyes)}`, ...one }))
     const isHeard = (num: number) => all.some((said) => said.nodeNum === num && isPublic(said, shown))
-    const ofStranger = [
+    const ofAnonymous = [
       ...compare(told, all, (said, index) => {
         const isReplaced = said.kind === 'neighbors' && all.some((later, at) => at > index && isSameReport(later, said))
         return (
@@ -133,7 +133,7 @@ export async function fuzzSharing(
     found.meshes += TOGETHER
     found.items += all.length
     found.answers += seen.size + told.size
-    found.findings.push(...findings, ...ofStranger)
+    found.findings.push(...findings, ...ofAnonymous)
     onRound(round)
     if (found.findings.length > 0) return found
   }
@@ -194,7 +194,7 @@ async function open({ sql }: Service, userId: number, { read, direct, seesHidden
 }
 
 /** A caller at this address: each address has its own limit. */
-function strangerAt(service: Service, address: string): Client {
+function anonymousAt(service: Service, address: string): Client {
   const client = createClient(service)
   return {
     ...client,

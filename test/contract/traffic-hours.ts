@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../src/app/accounts/access/visible.ts'
 import { countNodes } from '../../src/app/system/dashboard.ts'
-import { keepFairShares } from '../../src/app/upkeep/fair-shares.ts'
+import { enforceRowQuotas } from '../../src/app/upkeep/row-quotas.ts'
 import { deleteExpired } from '../../src/app/upkeep/retention.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { messageHours, messages, nodes, packetHours, packets } from '../../src/db/schema.ts'
@@ -125,7 +125,7 @@ export function trafficHoursContract(name: string, open: () => Store, runs: numb
                 break
               }
               case 'share':
-                await keepFairShares(open(), pause, { now, most: { messages: each.keep } })
+                await enforceRowQuotas(open(), pause, { now, most: { messages: each.keep } })
                 break
               case 'forget log': {
                 const days = { telemetryHourlyRetentionDays: 9, packetRetentionDays: 1, messageRetentionDays: 9 }

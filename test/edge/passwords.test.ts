@@ -7,7 +7,7 @@ test('of simultaneous hashes sixteen wait their turn, and the others are told to
   // A hash of the lowest cost: only the queue is tested.
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
   const outcomes = await Promise.allSettled(
-    Array.from({ length: 24 }, () => passwords.verify('anything', hash, 'stranger')),
+    Array.from({ length: 24 }, () => passwords.verify('anything', hash, 'anonymous')),
   )
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
@@ -16,13 +16,15 @@ test('of simultaneous hashes sixteen wait their turn, and the others are told to
     expect(reason).toBeInstanceOf(AppError)
     expect(reason).toMatchObject({ code: 'rate_limited', extra: { retryAfter: 5 } })
   }
-  expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
+  expect(await passwords.verify('anything', hash, 'anonymous')).toBe(false)
 })
 
 test('strangers cannot take the places of known browsers', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
-  const strangers = Promise.allSettled(Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'stranger')))
+  const strangers = Promise.allSettled(
+    Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'anonymous')),
+  )
   expect(await passwords.verify('anything', hash, 'known')).toBe(false)
   expect((await strangers).at(-1)).toMatchObject({ status: 'rejected', reason: { code: 'rate_limited' } })
 })
@@ -31,9 +33,9 @@ test('the place of a dropped request is free again after half a minute', async (
   let now = 1000
   const passwords = scriptPasswordHasher(() => now)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
-  const first = Array.from({ length: 16 }, () => passwords.verify('anything', hash, 'stranger'))
-  await expect(passwords.verify('anything', hash, 'stranger')).rejects.toMatchObject({ code: 'rate_limited' })
+  const first = Array.from({ length: 16 }, () => passwords.verify('anything', hash, 'anonymous'))
+  await expect(passwords.verify('anything', hash, 'anonymous')).rejects.toMatchObject({ code: 'rate_limited' })
   now += 30_001
-  expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
+  expect(await passwords.verify('anything', hash, 'anonymous')).toBe(false)
   expect(await Promise.all(first)).toStrictEqual(Array.from({ length: 16 }, () => false))
 })

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
 import { createLog } from '../../src/app/base/log.ts'
 import { forgetSurplusNodes, MOST_NODES } from '../../src/app/mesh/nodes/surplus.ts'
-import { keepFairShares } from '../../src/app/upkeep/fair-shares.ts'
+import { enforceRowQuotas } from '../../src/app/upkeep/row-quotas.ts'
 import { keepUp } from '../../src/app/upkeep/upkeep.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createPace } from '../../src/node/upkeep/pace.ts'
@@ -144,7 +144,7 @@ test('300 nodes heard for a week survive 1,000,000 invented ones in a day', asyn
       return goesOn
     }
     await forgetSurplusNodes(store, pause, { now, share })
-    await keepFairShares(store, pause, { now, share, most })
+    await enforceRowQuotas(store, pause, { now, share, most })
     await keepUp({ store, log, now: () => now }, pause, share)
   }
   for (let hour = 0; hour < HOURS; hour++) {
@@ -204,7 +204,7 @@ test('nodes that a radio heard survive strangers at a broker who are patient for
     await sayAll(patient, broker, now)
     await sayAll(reported, other, now + HOUR)
     await forgetSurplusNodes(store, async () => true, { now: now + HOUR, most: 2000 })
-    await keepFairShares(store, async () => true, { now: now + HOUR, most })
+    await enforceRowQuotas(store, async () => true, { now: now + HOUR, most })
   }
   await sayAll([LOUD], broker, began + DAYS * DAY)
   await forgetSurplusNodes(store, async () => true, { now: began + DAYS * DAY, most: 2000 })

@@ -10,7 +10,7 @@ import { CHANGE_STATES } from '../../src/shared/mesh/change-states.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../src/shared/mesh/delivery-states.ts'
 import { EVENT_KIND_NAMES } from '../../src/shared/mesh/event-kinds.ts'
 import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/mesh/link-kinds.ts'
-import { STANDINGS, UNREADABLE, VOICES } from '../../src/shared/mesh/packets.ts'
+import { TRUST_LEVELS, UNREADABLE, TRUSTS } from '../../src/shared/mesh/packets.ts'
 import { RESOURCE_NAMES } from '../../src/shared/access/resources.ts'
 import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/automation/rule-kinds.ts'
 import { SPECIAL_SCOPES } from '../../src/shared/access/token-scopes.ts'
@@ -162,9 +162,9 @@ test('no table is written down a second time, not even in SQL', async () => {
     CHANNEL_ROLES,
     DIRECTIONS,
     EXPORT_FORMATS,
-    STANDINGS,
+    TRUST_LEVELS,
     UNREADABLE,
-    VOICES,
+    TRUSTS,
     DELIVERY_STATES,
     EVENT_KIND_NAMES,
     LINK_KINDS,

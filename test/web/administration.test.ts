@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { users } from '../../src/db/schema.ts'
-import { storeRevived } from '../../src/app/system/revived.ts'
+import { storeRestoredAccess } from '../../src/app/system/restored-access.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 
@@ -332,7 +332,7 @@ test('a backup is downloaded completely, distinguished from a damaged one, and d
   await page.getByText('No backups yet.').waitFor()
 })
 
-test('administrators see what a restore revived, and can revoke selected items', async () => {
+test('administrators see access that a restore brought back, and can revoke selected items', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const anna = Number(store.sqlite.prepare("select id from users where username = 'anna'").pluck().get())
   const nothing = {
@@ -347,7 +347,7 @@ test('administrators see what a restore revived, and can revoke selected items',
   }
   const lost = { ...nothing, userId: anna, username: 'anna', at: 1_768_478_400_000, by: 'karl' }
   await store.atomic(
-    storeRevived(
+    storeRestoredAccess(
       store,
       [
         { ...lost, backup: '2026-01-15_120000', action: 'user_deleted' },

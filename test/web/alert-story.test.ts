@@ -39,7 +39,7 @@ const hooks: { id: string; type: string; text: string }[] = []
 /** Messages about new destinations. */
 const news: string[] = []
 const letters: { to: string[]; text: string }[] = []
-const pushes: { told: string; title: string; text: string; path: string; id: string }[] = []
+const pushes: { notification: string; title: string; text: string; path: string; id: string }[] = []
 
 const device = createECDH('prime256v1')
 device.generateKeys()
@@ -49,7 +49,7 @@ function receivePush({ body }: OutboundRequest): void {
   if (typeof body === 'string') throw new Error('a push is bytes')
   const plain = decrypt(Buffer.from(body), { version: 'aes128gcm', privateKey: device, authSecret })
   const push = JSON.parse(plain.toString())
-  if (push.told === 'destination') news.push(push.text)
+  if (push.notification === 'destination') news.push(push.text)
   else pushes.push(push)
 }
 
@@ -186,7 +186,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   expect(letters).toMatchObject([{ to: ['me@example.org'], text: expect.stringContaining(what) }])
   expect(letters[0]?.text).toContain(`${base}/nodes/!`)
   expect(news.some((text) => text.includes('My letters: email, example.org'))).toBe(true)
-  expect(pushes).toMatchObject([{ told: 'fired', text: expect.stringContaining(what) }])
+  expect(pushes).toMatchObject([{ notification: 'fired', text: expect.stringContaining(what) }])
   await showPush(page)
 
   await live(70 * MINUTE)

@@ -256,7 +256,7 @@ test('a rule is muted for one node, and says so until it is unmuted', async () =
     what: 'It left the area',
     startedAt: at,
     firedAt: at,
-    toldAt: at,
+    notifiedAt: at,
     step: 'x',
   })
   close()

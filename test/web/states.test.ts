@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { storeRevived } from '../../src/app/system/revived.ts'
+import { storeRestoredAccess } from '../../src/app/system/restored-access.ts'
 import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
@@ -341,7 +341,7 @@ test.each(['/', '/map', '/users', '/settings'])('a failure of the service is tol
 describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {
   beforeAll(async () => {
     const store = openDatabase(join(site.data, 'mesh.db'))
-    await store.atomic(storeRevived(store, REVIVED, 1))
+    await store.atomic(storeRestoredAccess(store, REVIVED, 1))
     // As if everybody had signed in a quarter of an hour earlier.
     store.sqlite.prepare('update sessions set authenticated_at = authenticated_at - 900000').run()
     store.close()

@@ -3,7 +3,11 @@ import * as z from 'zod'
 import { alertDeliveries, alertDestinations, alerts, users } from '../../db/schema.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { ALERT_KIND_NAMES, ALERT_STATES, type AlertState } from '../../shared/alerts/alert-kinds.ts'
-import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/alerts/destination-kinds.ts'
+import {
+  ALERT_DELIVERY_STATES,
+  NOTIFICATION_KINDS,
+  DESTINATION_KIND_NAMES,
+} from '../../shared/alerts/destination-kinds.ts'
 import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
@@ -30,7 +34,7 @@ export const alertSchema = z
     resolvedAt: timeField.nullable(),
     acknowledgedAt: timeField.nullable(),
     acknowledgedBy: z.string().nullable(),
-    toldAt: timeField.nullable().describe('null: its owner has not been notified'),
+    notifiedAt: timeField.nullable().describe('null: its owner has not been notified'),
     held: z.boolean().describe('The rule fired too often within an hour: this was reported once, then it was muted'),
     inhibited: z.boolean().describe('The radios are down, so nobody knows whether the condition still holds'),
     owner: z.object({ id: z.int(), username: z.string().nullable() }),
@@ -96,7 +100,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
 
 function show({ row, username }: { row: typeof alerts.$inferSelect; username: string | null }): ShownAlert {
   const { id, ruleId, ruleName, kind, state, what, nodeNum, startedAt, firedAt, resolvedAt } = row
-  const { acknowledgedAt, acknowledgedBy, toldAt, held, inhibited, ownerId } = row
+  const { acknowledgedAt, acknowledgedBy, notifiedAt, held, inhibited, ownerId } = row
   return {
     id,
     ruleId,
@@ -111,7 +115,7 @@ function show({ row, username }: { row: typeof alerts.$inferSelect; username: st
     resolvedAt,
     acknowledgedAt,
     acknowledgedBy,
-    toldAt,
+    notifiedAt,
     held,
     inhibited,
     owner: { id: ownerId, username },
@@ -150,7 +154,7 @@ export const deliverySchema = z
   .object({
     id: z.int(),
     uid: z.string().describe('ID for the receiver, e.g. as webhook-id'),
-    told: z.enum(ALERT_TOLD),
+    notification: z.enum(NOTIFICATION_KINDS),
     state: z.enum(ALERT_DELIVERY_STATES),
     ruleId: z.int().nullable(),
     destination: z.object({ id: z.int(), name: z.string(), kind: z.enum(DESTINATION_KIND_NAMES) }),
@@ -173,10 +177,33 @@ export async function listDeliveries(
     before,
   }: { limit: number; state?: (typeof ALERT_DELIVERY_STATES)[number] | undefined; before?: number | undefined },
 ): Promise<z.infer<typeof deliveryPageSchema>> {
-  const { id, uid, told, state: stateColumn, ruleId, createdAt, dueAt, attempts, endedAt, result } = alertDeliveries
+  const {
+    id,
+    uid,
+    notification,
+    state: stateColumn,
+    ruleId,
+    createdAt,
+    dueAt,
+    attempts,
+    endedAt,
+    result,
+  } = alertDeliveries
   const destination = { id: alertDestinations.id, name: alertDestinations.name, kind: alertDestinations.kind }
   const found = await store.db
-    .select({ id, uid, told, state: stateColumn, ruleId, destination, createdAt, dueAt, attempts, endedAt, result })
+    .select({
+      id,
+      uid,
+      notification,
+      state: stateColumn,
+      ruleId,
+      destination,
+      createdAt,
+      dueAt,
+      attempts,
+      endedAt,
+      result,
+    })
     .from(alertDeliveries)
     .innerJoin(alertDestinations, eq(alertDestinations.id, alertDeliveries.destinationId))
     .where(

@@ -35,7 +35,7 @@ export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAl
   return {
     statements: [
       ...noteOccurrences(store, rows, { now, step }),
-      ...sendOut(store, { step, told: 'fired', now, waitMs: TOGETHER_MS }),
+      ...sendOut(store, { step, notification: 'fired', now, waitMs: TOGETHER_MS }),
     ],
     owners: [...new Set(found.map(({ watching }) => watching.ownerId))],
   }

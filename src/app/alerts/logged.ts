@@ -85,7 +85,7 @@ export async function noteLogged(needs: Needs, all: readonly WatchingRule[], now
   })
   await run(store, [
     ...noteOccurrences(store, rows, { now, step }),
-    ...(rows.length > 0 ? sendOut(store, { step, told: 'fired', now, waitMs: 0 }) : []),
+    ...(rows.length > 0 ? sendOut(store, { step, notification: 'fired', now, waitMs: 0 }) : []),
     store.db
       .insert(alertMarks)
       .values({ name: 'audit', value: until })

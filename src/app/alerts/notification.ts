@@ -1,11 +1,11 @@
 import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
-import type { AlertTold } from '../../shared/alerts/destination-kinds.ts'
+import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { cleanText } from './names.ts'
 
 /** An alert as a message shows it. */
-export type ToldAlert = {
+export type NotifiedAlert = {
   readonly id: number
   readonly what: string
   readonly nodeNum: number | null
@@ -15,10 +15,10 @@ export type ToldAlert = {
 }
 
 /** The contents of a message, before it takes the form of a service. */
-export type ToldMessage = {
+export type AlertNotification = {
   /** The same at each attempt. */
   readonly uid: string
-  readonly told: AlertTold
+  readonly notification: NotificationKind
   readonly at: number
   readonly title: string
   readonly text: string
@@ -28,37 +28,37 @@ export type ToldMessage = {
   readonly path: string
   readonly rule: { readonly id: number; readonly name: string; readonly kind: AlertKind } | null
   /** At most `MOST_LISTED`. */
-  readonly alerts: readonly ToldAlert[]
+  readonly alerts: readonly NotifiedAlert[]
   readonly total: number
 }
 
 export const MOST_LISTED = 50
 const LINES = 15
 
-type About = Pick<ToldMessage, 'uid' | 'told' | 'at'> & { readonly publicUrl: string | null }
+type About = Pick<AlertNotification, 'uid' | 'notification' | 'at'> & { readonly publicUrl: string | null }
 
 /** What a rule found, as a sentence. */
 export function tellAlerts(
   about: About,
-  rule: NonNullable<ToldMessage['rule']>,
-  alerts: readonly ToldAlert[],
+  rule: NonNullable<AlertNotification['rule']>,
+  alerts: readonly NotifiedAlert[],
   total: number,
-): ToldMessage {
-  const { told, publicUrl } = about
+): AlertNotification {
+  const { notification, publicUrl } = about
   const name = cleanText(rule.name, 80)
-  const title = told === 'resolved' ? `Over: ${name}` : told === 'repeated' ? `Still: ${name}` : name
+  const title = notification === 'resolved' ? `Over: ${name}` : notification === 'repeated' ? `Still: ${name}` : name
   const [first] = alerts
   const lines = alerts.slice(0, LINES).map(({ what }) => `• ${what}`)
   const more = total > lines.length ? [`… and ${total - lines.length} more`] : []
-  const heading = kindOf(rule.kind).heading?.(total, told === 'resolved') ?? `${total} alerts:`
+  const heading = kindOf(rule.kind).heading?.(total, notification === 'resolved') ?? `${total} alerts:`
   const text = total === 1 && first !== undefined ? first.what : [heading, ...lines, ...more].join('\n')
   const path = total === 1 && typeof first?.nodeNum === 'number' ? `/nodes/${formatNodeId(first.nodeNum)}` : '/alerts'
   return {
     uid: about.uid,
-    told,
+    notification,
     at: about.at,
     title,
-    text: told === 'resolved' && total === 1 ? `No longer: ${text}` : text,
+    text: notification === 'resolved' && total === 1 ? `No longer: ${text}` : text,
     url: publicUrl === null ? null : publicUrl + path,
     path,
     rule,
@@ -69,17 +69,17 @@ export function tellAlerts(
 
 /** A message without an alert. */
 export function tellPlain(
-  { uid, told, at, publicUrl }: About,
+  { uid, notification, at, publicUrl }: About,
   title: string,
   text: string,
   path = '/alerts',
-): ToldMessage {
+): AlertNotification {
   const url = publicUrl === null ? null : publicUrl + path
-  return { uid, told, at, title, text, url, path, rule: null, alerts: [], total: 0 }
+  return { uid, notification, at, title, text, url, path, rule: null, alerts: [], total: 0 }
 }
 
 /** What *Test* sends to a destination. */
-export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage {
+export function testMessage(about: Parameters<typeof tellPlain>[0]): AlertNotification {
   return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
 }
 
@@ -111,7 +111,11 @@ export function fit(text: string, most: number, measure: Measure): string {
 }
 
 /** The text and the address of the page, up to the length that a service accepts. */
-export function bodyText({ text, url }: Pick<ToldMessage, 'text' | 'url'>, most: number, measure: Measure): string {
+export function bodyText(
+  { text, url }: Pick<AlertNotification, 'text' | 'url'>,
+  most: number,
+  measure: Measure,
+): string {
   const tail = url === null ? '' : `\n${url}`
   return fit(withoutMentions(text), most - measure(tail), measure) + tail
 }

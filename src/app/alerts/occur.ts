@@ -4,7 +4,7 @@ import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
-import type { AlertTold } from '../../shared/alerts/destination-kinds.ts'
+import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
@@ -49,7 +49,7 @@ const VALUES = {
   resolvedAt: sql`iif(${field('state')} = 'resolved', ${field('now')}, null)`,
   acknowledgedAt: sql`null`,
   acknowledgedBy: sql`null`,
-  toldAt: sql`iif(${field('isQuiet')} or ${field('state')} = 'pending', null, ${field('now')})`,
+  notifiedAt: sql`iif(${field('isQuiet')} or ${field('state')} = 'pending', null, ${field('now')})`,
   held: field('isHeld'),
   inhibited: sql`0`,
   step: field('step'),
@@ -67,7 +67,7 @@ const queries = prepareOnce((db) => ({
       state: 'firing',
       firedAt: sql`${value('now')}`,
       what: sql`j.value ->> 'what'`,
-      toldAt: sql`iif(j.value ->> 'isQuiet', null, ${value('now')})`,
+      notifiedAt: sql`iif(j.value ->> 'isQuiet', null, ${value('now')})`,
       held: sql`j.value ->> 'isHeld'`,
       step: sql`${value('step')}`,
     })
@@ -76,7 +76,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   tell: db
     .update(alerts)
-    .set({ toldAt: sql`${value('now')}`, step: sql`${value('step')}` })
+    .set({ notifiedAt: sql`${value('now')}`, step: sql`${value('step')}` })
     .where(sql`id in (select value from json_each(${value('ids')})) and state = 'firing'`)
     .prepare(),
   resolve: db
@@ -96,16 +96,16 @@ const queries = prepareOnce((db) => ({
   deliver: db
     .insert(alertDeliveries)
     .select(
-      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, a.owner_id, a.rule_id, ${value('told')}, 'waiting',
+      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, a.owner_id, a.rule_id, ${value('notification')}, 'waiting',
           ${value('now')}, ${value('due')}, 0, null, null, null
-        from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and told_at is not null) a
+        from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and notified_at is not null) a
         join alert_rules r on r.id = a.rule_id
-          and (${value('told')} <> 'resolved' or json_extract(r.rule, '$.tellResolved'))
+          and (${value('notification')} <> 'resolved' or json_extract(r.rule, '$.tellResolved'))
         join json_each(r.rule, '$.destinations') w
         join alert_destinations d on d.id = w.value and d.owner_id = a.owner_id and d.enabled and d.confirmed_at is not null
           and d.held_at is null
         where not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
-          and o.told = ${value('told')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
+          and o.notification = ${value('notification')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
           and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,
     )
     .prepare(),
@@ -113,9 +113,9 @@ const queries = prepareOnce((db) => ({
     .insert(alertDeliveryItems)
     .select(
       sql`select d.id, a.id from alerts a
-        join alert_deliveries d on d.rule_id = a.rule_id and d.told = ${value('told')} and d.state = 'waiting'
+        join alert_deliveries d on d.rule_id = a.rule_id and d.notification = ${value('notification')} and d.state = 'waiting'
           and d.attempts = 0 and d.due_at >= ${value('now')} and d.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')}
-        where a.step = ${value('step')} and a.told_at is not null on conflict do nothing`,
+        where a.step = ${value('step')} and a.notified_at is not null on conflict do nothing`,
     )
     .prepare(),
   firedLately: db
@@ -180,10 +180,10 @@ export function setInhibited(store: Store, ids: readonly number[], is: boolean):
  */
 export function sendOut(
   store: Store,
-  { step, told, now, waitMs }: { step: string; told: AlertTold; now: number; waitMs: number },
+  { step, notification, now, waitMs }: { step: string; notification: NotificationKind; now: number; waitMs: number },
 ): Statement[] {
   const { deliver, list } = queries(store)
-  return [bind(deliver, { step, told, now, due: now + waitMs }), bind(list, { step, told, now })]
+  return [bind(deliver, { step, notification, now, due: now + waitMs }), bind(list, { step, notification, now })]
 }
 
 /**

@@ -94,9 +94,13 @@ export async function settle(
     ...fire(store, matured, { now, step: steps.fired }),
     ...tellAgain(store, { ids: ids(changes.unsaid), now, step: steps.fired }),
     ...tellAgain(store, { ids: ids(changes.repeated), now, step: steps.repeated }),
-    ...(isFiring ? sendOut(store, { step: steps.fired, told: 'fired', now, waitMs: 0 }) : []),
-    ...(changes.over.length > 0 ? sendOut(store, { step: steps.resolved, told: 'resolved', now, waitMs: 0 }) : []),
-    ...(changes.repeated.length > 0 ? sendOut(store, { step: steps.repeated, told: 'repeated', now, waitMs: 0 }) : []),
+    ...(isFiring ? sendOut(store, { step: steps.fired, notification: 'fired', now, waitMs: 0 }) : []),
+    ...(changes.over.length > 0
+      ? sendOut(store, { step: steps.resolved, notification: 'resolved', now, waitMs: 0 })
+      : []),
+    ...(changes.repeated.length > 0
+      ? sendOut(store, { step: steps.repeated, notification: 'repeated', now, waitMs: 0 })
+      : []),
   ]
   return { statements, hasChanged }
 }
@@ -145,9 +149,9 @@ function compare(
       if (row.state === 'pending') {
         if (isLongEnough) changes.matured.push({ row, finding })
       } else if (!isSilenced(rule, row.nodeNum, now) && row.acknowledgedAt === null) {
-        if (row.toldAt === null) {
+        if (row.notifiedAt === null) {
           if (!row.held) changes.unsaid.push(row)
-        } else if (rule.repeatHours !== null && now - row.toldAt >= rule.repeatHours * HOUR_MS)
+        } else if (rule.repeatHours !== null && now - row.notifiedAt >= rule.repeatHours * HOUR_MS)
           changes.repeated.push(row)
       }
     }

@@ -5,7 +5,13 @@ import type { AppEnv } from '../base/context.ts'
 import { requireAdmin } from '../accounts/access/require.ts'
 import { answers } from '../http/describe.ts'
 import { validate } from '../http/validate.ts'
-import { acceptRevived, listRevived, reapplicationSchema, reapplyRevived, revivedSchema } from './revived.ts'
+import {
+  acceptRestoredAccess,
+  listRestoredAccess,
+  reapplicationSchema,
+  reapplyRestoredAccess,
+  restoredAccessSchema,
+} from './restored-access.ts'
 
 const MOST_AT_ONCE = 1000
 
@@ -17,22 +23,22 @@ const idsSchema = z
 
 export const restoreRoutes = new Hono<AppEnv>()
   .get(
-    '/revived',
+    '/restored-access',
     requireAdmin,
     answers(
       'The revoked access that the latest restore gave back. The list is kept until an administrator decides about it',
       {
-        200: z.object({ backup: z.string().nullable(), revived: z.array(revivedSchema) }),
+        200: z.object({ backup: z.string().nullable(), restoredAccess: z.array(restoredAccessSchema) }),
       },
     ),
-    async (c) => c.json(await listRevived(c.var.ctx.store)),
+    async (c) => c.json(await listRestoredAccess(c.var.ctx.store)),
   )
   .delete(
-    '/revived',
+    '/restored-access',
     requireAdmin,
     answers('Accept what the restore gave back, and delete the list', { 204: null }),
     async (c) => {
-      await acceptRevived(c.var.ctx)
+      await acceptRestoredAccess(c.var.ctx)
       return c.body(null, 204)
     },
   )
@@ -46,5 +52,5 @@ export const restoreRoutes = new Hono<AppEnv>()
       ['not_found'],
     ),
     validate('json', z.strictObject({ ids: idsSchema })),
-    async (c) => c.json(await reapplyRevived(c.var.ctx, c.req.valid('json').ids)),
+    async (c) => c.json(await reapplyRestoredAccess(c.var.ctx, c.req.valid('json').ids)),
   )

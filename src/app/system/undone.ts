@@ -41,7 +41,7 @@ export const undoneSchema = z.discriminatedUnion('repeat', [
     codes: codesSchema,
   }),
   /** `codes` are all that the user had; `revived` those that work again. */
-  z.object({ repeat: z.literal('set_codes'), codes: codesSchema, revived: z.array(z.string()) }),
+  z.object({ repeat: z.literal('set_codes'), codes: codesSchema, restoredAccess: z.array(z.string()) }),
   z.object({ repeat: z.literal('cut_link'), issuer: z.string(), subject: z.string() }),
   z.object({ repeat: z.literal('set_email'), from: z.string().nullable(), to: z.string().nullable() }),
   z.object({ repeat: z.literal('end_destination'), uid: z.string(), how: z.enum(['delete', 'hold']) }),
@@ -61,7 +61,7 @@ function stillThere(userId: number, undone: Undone): SQL {
       return sql`exists (select 1 from ${recoveryCodes} where ${and(
         eq(recoveryCodes.userId, userId),
         isNull(recoveryCodes.usedBy),
-        sql`code_hash in (select value from json_each(${JSON.stringify(undone.revived)}))`,
+        sql`code_hash in (select value from json_each(${JSON.stringify(undone.restoredAccess)}))`,
       )})`
     case 'cut_link':
       return sql`exists (select 1 from ${users} where ${linked(userId, undone)})`

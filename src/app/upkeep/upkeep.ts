@@ -9,7 +9,7 @@ import { endExpiredClaims } from '../mesh/radios/source-table.ts'
 import { fadeSuspicions } from '../mesh/nodes/suspicions.ts'
 import { sweepForgotten } from '../mesh/nodes/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/renumbering.ts'
-import { keepFairShares } from './fair-shares.ts'
+import { enforceRowQuotas } from './row-quotas.ts'
 import { deleteExpired, retentionCutoffs } from './retention.ts'
 import { rollUp } from '../mesh/telemetry/roll-up.ts'
 import { type Share, wholeSlices } from '../base/slice-share.ts'
@@ -87,7 +87,7 @@ export async function keepBounds(
   let goesOn = true
   const watched = async () => (goesOn = goesOn && (await pause()))
   const nodes = await forgetSurplusNodes(store, watched, { now: now(), share })
-  const rows = goesOn ? await keepFairShares(store, watched, { now: now(), share }) : {}
+  const rows = goesOn ? await enforceRowQuotas(store, watched, { now: now(), share }) : {}
   const deleted = { nodes, ...rows }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Surplus deleted', deleted)
 }

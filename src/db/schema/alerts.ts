@@ -3,7 +3,7 @@ import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from
 import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
 import {
   ALERT_DELIVERY_STATES,
-  ALERT_TOLD,
+  NOTIFICATION_KINDS,
   DESTINATION_KIND_NAMES,
   HELD_FOR,
 } from '../../shared/alerts/destination-kinds.ts'
@@ -72,7 +72,7 @@ export const alerts = sqliteTable(
     /**
      * When its owner was last notified; null: not yet, because the rule or the node is silenced or the alert is muted.
      */
-    toldAt: integer('told_at'),
+    notifiedAt: integer('notified_at'),
     /** The rule fired too often: reported once, then muted. */
     held: flag('held').notNull().default(false),
     /** The radios that hear its node are disconnected. */
@@ -136,7 +136,7 @@ export const alertDeliveries = sqliteTable(
     ownerId: integer('owner_id').notNull(),
     /** Null: a test or a summary. */
     ruleId: integer('rule_id'),
-    told: text('told', { enum: ALERT_TOLD }).notNull(),
+    notification: text('notification', { enum: NOTIFICATION_KINDS }).notNull(),
     state: text('state', { enum: ALERT_DELIVERY_STATES }).notNull(),
     createdAt: integer('created_at').notNull(),
     /** Time of the next attempt. */

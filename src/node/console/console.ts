@@ -6,7 +6,7 @@ import { AppError } from '../../app/http/errors.ts'
 import { createLog } from '../../app/base/log.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { confirmClock } from '../../app/base/clock-watch.ts'
-import { listRevived, reapplyRevived, type Revived } from '../../app/system/revived.ts'
+import { listRestoredAccess, reapplyRestoredAccess, type RestoredAccess } from '../../app/system/restored-access.ts'
 import {
   createUser,
   findUserByName,
@@ -22,7 +22,7 @@ import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.t
 import { consoleContext } from '../console-context.ts'
 import { openDatabase, type SqliteStore } from '../database.ts'
 import { openReserve } from '../disk/reserve.ts'
-import { EDGE_ADMIN_USAGE, explainWayBack } from './edge-admin.ts'
+import { EDGE_ADMIN_USAGE, explainRecovery } from './edge-admin.ts'
 import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
@@ -105,7 +105,7 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
 
 async function explainEdgeAdmin(username: string, file: string | null): Promise<number> {
   try {
-    process.stdout.write(await explainWayBack(username, file))
+    process.stdout.write(await explainRecovery(username, file))
     return 0
   } catch (error) {
     if (error instanceof AppError) return refuse(error.message)
@@ -226,19 +226,21 @@ async function sessionsOfService({ config, store, log }: ConsoleCtx): Promise<Op
 const IDS = /^\d{1,9}(?:,\d{1,9})*$/
 
 async function reapply(ctx: Ctx, chosen: string): Promise<string> {
-  const { backup, revived } = await listRevived(ctx.store)
+  const { backup, restoredAccess } = await listRestoredAccess(ctx.store)
   if (backup === null) return 'Nothing waits for a decision\n'
   if (chosen === '')
-    return `Done since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
+    return `Done since ${backup} was made, and undone by its restore:\n${restoredAccess.map(restoredAccessLine).join('')}`
   if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected IDs such as 1,2, or all')
   const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
-  const { reapplied, refused } = await reapplyRevived(ctx, ids)
-  const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Reapplied: ${revivedLine(one)}`)
+  const { reapplied, refused } = await reapplyRestoredAccess(ctx, ids)
+  const done = restoredAccess
+    .filter(({ id }) => reapplied.includes(id))
+    .map((one) => `Reapplied: ${restoredAccessLine(one)}`)
   const not = refused.map(({ id, detail }) => `Not reapplied: ${id}, ${detail}\n`)
   return [...done, ...not].join('')
 }
 
-function revivedLine({ id, action, username, what: name, token, hiddenNode, at, by }: Revived): string {
+function restoredAccessLine({ id, action, username, what: name, token, hiddenNode, at, by }: RestoredAccess): string {
   const ofNobody = action === 'unknown' ? 'the replaced database could not be read' : 'public access'
   const whose = username ?? (hiddenNode === null ? ofNobody : formatNodeId(hiddenNode))
   const named = name === null ? action : `${action} ${name}`

@@ -4,7 +4,7 @@ import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core'
 import { randomPassword } from '../../app/accounts/passwords/passwords.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { usernameSchema } from '../../app/accounts/users/users.ts'
-import { statementsForWayBack } from '../../app/accounts/recovery/administrator.ts'
+import { statementsForRecovery } from '../../app/accounts/recovery/administrator.ts'
 import type { Statement } from '../../db/store.ts'
 import { openDatabase } from '../database.ts'
 import { nativePasswordHasher } from '../passwords.ts'
@@ -19,7 +19,7 @@ export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
  * Returns the command to run and the account's new password; writes the file if one is requested. Needs no database.
  * Throws `invalid_request`.
  */
-export async function explainWayBack(username: string, file: string | null): Promise<string> {
+export async function explainRecovery(username: string, file: string | null): Promise<string> {
   if (!usernameSchema.safeParse(username).success) {
     throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
   }
@@ -41,7 +41,7 @@ async function writeStatements(username: string, passwordHash: string): Promise<
   // Only builds statements; nothing is stored in it.
   const store = openDatabase(':memory:')
   try {
-    return statementsForWayBack(store, { username, passwordHash }).map(textOf)
+    return statementsForRecovery(store, { username, passwordHash }).map(textOf)
   } finally {
     store.close()
   }

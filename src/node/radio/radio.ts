@@ -13,7 +13,7 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import type { DeliveryEvent } from '../../app/mesh/messages/delivery.ts'
 import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
-import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
+import { announce, logExcess } from '../../app/mesh/ingest/announce.ts'
 import { readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
 import { alertsOnBatch } from '../../app/alerts/on-batch.ts'
@@ -95,7 +95,7 @@ export function openRadio(needs: Needs): NodeRadio {
     collector,
     radios: names,
     onBatch: alertsOnBatch,
-    onCrowd: (crowd) => logCrowd(log, crowd),
+    onExcess: (excess) => logExcess(log, excess),
     onCounted: (counts) => meter?.countBatch(counts),
     onAlerts: (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
   })

@@ -59,5 +59,13 @@ export type HeldFor = (typeof HELD_FOR)[number]
 export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
 
 /** Why a message is sent. `destination`: the owner got another destination, or one with another address. */
-export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm', 'destination'] as const
-export type AlertTold = (typeof ALERT_TOLD)[number]
+export const NOTIFICATION_KINDS = [
+  'fired',
+  'resolved',
+  'repeated',
+  'summary',
+  'test',
+  'confirm',
+  'destination',
+] as const
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number]

@@ -2,12 +2,12 @@
  * How certain the sender of a packet is. `own`: a radio of ours reported it about itself; `signed`: its signature was
  * verified; `plain`: unverified.
  */
-export const VOICES = ['own', 'signed', 'plain'] as const
-export type Voice = (typeof VOICES)[number]
+export const TRUSTS = ['own', 'signed', 'plain'] as const
+export type Trust = (typeof TRUSTS)[number]
 
 /** The same in the packet log, where null means `plain`. `spoofed`: somebody else sent it in the name of its sender. */
-export const STANDINGS = ['own', 'signed', 'spoofed'] as const
-export type Standing = (typeof STANDINGS)[number]
+export const TRUST_LEVELS = ['own', 'signed', 'spoofed'] as const
+export type TrustLevel = (typeof TRUST_LEVELS)[number]
 
 /** Payloads whose content is unreadable. */
 export const UNREADABLE = ['encrypted', 'malformed'] as const

@@ -1,50 +1,53 @@
 import type { VNode } from 'preact'
 import { PAGES } from '../../shared/pages.ts'
 import type { IconName } from '../parts/icon.tsx'
-import { later } from '../parts/list/later.tsx'
+import { lazyPage } from '../parts/list/lazy-page.tsx'
 import { place } from '../router.ts'
-import { can, isAdmin, isStranger } from '../state/session.ts'
+import { can, isAdmin, isAnonymous } from '../state/session.ts'
 import { t } from '../strings.ts'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 
 // Each page is loaded on demand.
-const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage, t.nav.account)
-const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage, t.nav.alerts)
-const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage, t.nav.automation)
-const NewAutomationPage = later(
+const AccountPage = lazyPage(async () => (await import('./account/account.tsx')).AccountPage, t.nav.account)
+const AlertsPage = lazyPage(async () => (await import('./alerts/alerts.tsx')).AlertsPage, t.nav.alerts)
+const AutomationPage = lazyPage(
+  async () => (await import('./automation/automation.tsx')).AutomationPage,
+  t.nav.automation,
+)
+const NewAutomationPage = lazyPage(
   async () => (await import('./automation/editor.tsx')).NewAutomationPage,
   t.nav.automation,
 )
-const RulePage = later(async () => (await import('./automation/editor.tsx')).RulePage, t.nav.automation)
-const ConfigurationPage = later(
+const RulePage = lazyPage(async () => (await import('./automation/editor.tsx')).RulePage, t.nav.automation)
+const ConfigurationPage = lazyPage(
   async () => (await import('./device-config/device-config.tsx')).ConfigurationPage,
   t.nav.configuration,
 )
-const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPage, t.nav.audit)
-const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
+const AuditPage = lazyPage(async () => (await import('./audit/audit.tsx')).AuditPage, t.nav.audit)
+const BackupsPage = lazyPage(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
 const loadDashboard = async () => (await import('./dashboard/dashboard.tsx')).DashboardPage
-const DashboardPage = later(loadDashboard, t.nav.dashboard)
+const DashboardPage = lazyPage(loadDashboard, t.nav.dashboard)
 const loadNodes = async () => (await import('./nodes/nodes.tsx')).NodesPage
-const NodesPage = later(loadNodes, t.nav.nodes)
-const MessagesPage = later(loadMessages, t.nav.messages)
-export const NodePage = later(loadNode, t.nav.nodes)
-export const MapPage = later(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
-const NeighborsPage = later(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
-const PacketsPage = later(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
-const SettingsPage = later(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
-const TraceroutesPage = later(
+const NodesPage = lazyPage(loadNodes, t.nav.nodes)
+const MessagesPage = lazyPage(loadMessages, t.nav.messages)
+export const NodePage = lazyPage(loadNode, t.nav.nodes)
+export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
+const NeighborsPage = lazyPage(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
+const PacketsPage = lazyPage(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
+const SettingsPage = lazyPage(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
+const TraceroutesPage = lazyPage(
   async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage,
   t.nav.traceroutes,
 )
-const PublicAccessPage = later(
+const PublicAccessPage = lazyPage(
   async () => (await import('./users/public-access.tsx')).PublicAccessPage,
   t.nav.publicAccess,
 )
-const NewUserPage = later(async () => (await import('./users/new-user.tsx')).NewUserPage, t.nav.users)
-const UserPage = later(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
-const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage, t.nav.users)
+const NewUserPage = lazyPage(async () => (await import('./users/new-user.tsx')).NewUserPage, t.nav.users)
+const UserPage = lazyPage(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
+const UsersPage = lazyPage(async () => (await import('./users/users.tsx')).UsersPage, t.nav.users)
 
 // While the page finds out who is signed in, it already loads the code of the first page.
 const early = { '/': loadDashboard, '/nodes': loadNodes }[place.peek().path]
@@ -205,9 +208,9 @@ export const ROUTES: readonly Route[] = [
 ]
 
 export function mayOpen(need: Need): boolean {
-  if (need === 'signed-in') return !isStranger.value
+  if (need === 'signed-in') return !isAnonymous.value
   if (need === 'admin') return isAdmin.value
-  return can(need.resource, need.action) && !(need.isPrivate && isStranger.value)
+  return can(need.resource, need.action) && !(need.isPrivate && isAnonymous.value)
 }
 
 /** The permission that a page requires, in words. */

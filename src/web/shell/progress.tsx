@@ -1,6 +1,6 @@
 import { online } from '../api.ts'
 import { stamp } from '../format.ts'
-import { keptAt } from '../state/kept.ts'
+import { keptAt } from '../state/offline-cache.ts'
 import { awaited } from '../state/load.ts'
 import { t } from '../strings.ts'
 

@@ -9,7 +9,7 @@ import { NodeKeeper } from '../state/mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { seeAs, type SeeingAs, seeingAs } from '../api.ts'
 import { currentUrl, href, place } from '../router.ts'
-import { can, isAdmin, isStranger, signOut, user, userName } from '../state/session.ts'
+import { can, isAdmin, isAnonymous, signOut, user, userName } from '../state/session.ts'
 import { clock } from '../format.ts'
 import { keepFiles } from '../state/files.ts'
 import { isWall, keepWall, startWall } from '../state/wall.ts'
@@ -17,16 +17,16 @@ import { APP_NAME, t } from '../strings.ts'
 import { Troubles } from './troubles.tsx'
 import { now } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { later } from '../parts/list/later.tsx'
+import { lazyPage } from '../parts/list/lazy-page.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Progress } from './progress.tsx'
 import { DestinationsNotice } from './destinations-notice.tsx'
-import { RevivedNotice } from './revived.tsx'
+import { RestoredAccessNotice } from './restored-access.tsx'
 import { Logo } from '../parts/alone.tsx'
 import { Unread } from '../parts/unread.tsx'
 
-const Finder = later(async () => (await import('./finder.tsx')).Finder)
+const Finder = lazyPage(async () => (await import('./finder.tsx')).Finder)
 
 type Entry = NonNullable<Route['nav']>
 
@@ -58,16 +58,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {t.shell.skip}
       </a>
       <NodeKeeper />
-      {can('messages', 'read') && !isStranger.value && <InboxKeeper />}
-      {!isStranger.value && <FiringKeeper />}
-      {can('info', 'read') && !isStranger.value && <InfoKeeper />}
+      {can('messages', 'read') && !isAnonymous.value && <InboxKeeper />}
+      {!isAnonymous.value && <FiringKeeper />}
+      {can('info', 'read') && !isAnonymous.value && <InfoKeeper />}
       <Sidebar onFind={() => (isFinding.value = true)} />
       <TabBar />
       <div class="main">
         <Progress />
         {seeingAs !== null && <SeeingAsBar {...seeingAs} />}
         <div class="scroller">
-          {isAdmin.value && <RevivedNotice />}
+          {isAdmin.value && <RestoredAccessNotice />}
           {seeingAs === null && <DestinationsNotice />}
           <main id="content" tabIndex={-1}>
             {isWall.value && (
@@ -108,7 +108,7 @@ function Sidebar({ onFind }: { onFind(): void }) {
       <NavGroup entries={all.filter(({ group }) => group === 'mesh')} />
       <NavGroup entries={all.filter(({ group }) => group === 'administration')} title={t.shell.administration} />
       <div class="grow" />
-      {isStranger.value ? (
+      {isAnonymous.value ? (
         <SignIn />
       ) : (
         <>
@@ -132,8 +132,8 @@ function Sidebar({ onFind }: { onFind(): void }) {
 function States() {
   return (
     <div class="states">
-      {can('info', 'read') && !isStranger.value && <LinkState />}
-      {!isStranger.value && <LiveMark />}
+      {can('info', 'read') && !isAnonymous.value && <LinkState />}
+      {!isAnonymous.value && <LiveMark />}
     </div>
   )
 }
@@ -188,7 +188,7 @@ function SeeingAsBar({ name }: SeeingAs) {
   return (
     <div class="seeing-as" role="status">
       <Icon name="eye" />
-      <span class="grow">{name === null ? t.shell.seesAsStranger : t.shell.seesAs(name)}</span>
+      <span class="grow">{name === null ? t.shell.seesAsAnonymous : t.shell.seesAs(name)}</span>
       <button type="button" class="button small" onClick={() => seeAs(null)}>
         {t.shell.stopSeeing}
       </button>
@@ -230,10 +230,10 @@ function TabBar() {
           {all.slice(4).map((entry) => (
             <NavLink entry={entry} key={entry.path} />
           ))}
-          {!isStranger.value && (
+          {!isAnonymous.value && (
             <NavLink entry={{ path: '/account', name: t.nav.account, icon: 'account', group: 'mesh' }} />
           )}
-          {!isStranger.value && seeingAs === null && <SignOut />}
+          {!isAnonymous.value && seeingAs === null && <SignOut />}
         </div>
       )}
       <div class="tabs">
@@ -249,7 +249,7 @@ function TabBar() {
             <UnreadBadge path={entry.path} />
           </a>
         ))}
-        {isStranger.value ? (
+        {isAnonymous.value ? (
           <a class="tab" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
             <Icon name="account" />
             {t.shell.signIn}

@@ -1,7 +1,7 @@
 import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, askAs, reconnects } from '../api.ts'
 import { few, listUsers } from './known-nodes.ts'
-import { can, isStranger } from './session.ts'
+import { can, isAnonymous } from './session.ts'
 
 /** Requested nodes, whether or not the service knows them. */
 const asked = new Set<number>()
@@ -61,7 +61,7 @@ async function load(): Promise<void> {
   waiting = new Set()
   timer = undefined
   // People without an account cannot request single nodes.
-  if (listUsers.peek() > 0 || !can('nodes', 'read') || isStranger.peek()) {
+  if (listUsers.peek() > 0 || !can('nodes', 'read') || isAnonymous.peek()) {
     for (const nodeNum of wanted) asked.delete(nodeNum)
     return
   }

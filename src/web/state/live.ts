@@ -2,7 +2,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { backOff } from '../../shared/back-off.ts'
 import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/mesh/event-kinds.ts'
 import { ApiError, BASE, isEmbedded, isRecord, noteHeard, readProblem, reconnects, seeingAs } from '../api.ts'
-import { can, has, isLeaving, isStranger, refreshStatus, status } from './session.ts'
+import { can, has, isLeaving, isAnonymous, refreshStatus, status } from './session.ts'
 
 /**
  * - `off`: nobody is there who may see anything, or the page is hidden
@@ -63,7 +63,7 @@ export function keepLive(): () => void {
     const known = status.value
     // The events depend on who is signed in.
     if (seeingAs !== null || isLeaving.value) return null
-    if (isStranger.value) return STRANGER
+    if (isAnonymous.value) return ANONYMOUS
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })
   const stopReading = effect(() => {
@@ -83,10 +83,10 @@ export function keepLive(): () => void {
 }
 
 /** The id of no user. */
-const STRANGER = 0
+const ANONYMOUS = 0
 
 /** Where the stream was when it ended, and whose it was. */
-let resumeAt = { userId: STRANGER, id: '' }
+let resumeAt = { userId: ANONYMOUS, id: '' }
 
 function createStream(userId: number) {
   if (resumeAt.userId !== userId) resumeAt = { userId, id: '' }

@@ -2,7 +2,7 @@ import { effect, signal, useSignal, useSignalEffect, type Signal } from '@preact
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
-import { isStranger } from './session.ts'
+import { isAnonymous } from './session.ts'
 import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
 import type { EventKind } from '../../shared/mesh/event-kinds.ts'
 
@@ -61,7 +61,7 @@ export function useFresh(
       if (isOther(event, about) || take?.(event) === true) return
       paced.ask()
       clearTimeout(again)
-      if (isStranger.peek()) again = setTimeout(paced.ask, CACHED_MS)
+      if (isAnonymous.peek()) again = setTimeout(paced.ask, CACHED_MS)
     })
     return () => {
       stop()
@@ -73,7 +73,7 @@ export function useFresh(
     if (everyMs === undefined) return
     return effect(() => {
       // Lists for people without an account may come from a cache, and lack the latest events.
-      const isKept = take !== null && !isStranger.value
+      const isKept = take !== null && !isAnonymous.value
       const pauseMs = isTold(on) ? Math.max(everyMs, isKept ? KEPT_MS : TOLD_MS) : everyMs
       const tick = () => {
         if (document.visibilityState !== 'visible' || !online.peek()) return

@@ -4,10 +4,10 @@ import type { Message } from '../../app/mesh/messages/messages.ts'
 import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
 import { isTold, type LiveEvent } from './live.ts'
-import { useKeptList } from './kept.ts'
+import { useCachedList } from './offline-cache.ts'
 import { few, listUsers, senderNames } from './known-nodes.ts'
 import { asApiError, useFresh, whileAwaited } from './load.ts'
-import { can, isStranger } from './session.ts'
+import { can, isAnonymous } from './session.ts'
 import { plain } from '../format.ts'
 import { t } from '../strings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
@@ -221,7 +221,7 @@ export function useNodes(): void {
  * kept fresh instead.
  */
 export function useNames(): void {
-  useEffect(() => (isListHere() || isStranger.peek() ? enterList() : undefined), [])
+  useEffect(() => (isListHere() || isAnonymous.peek() ? enterList() : undefined), [])
 }
 
 /** Returns the function to leave it. */
@@ -244,7 +244,7 @@ function enterList(): () => void {
 
 /** Keeps the list up to date: once per page. */
 export function NodeKeeper(): null {
-  useKeptList('nodes', nodes, () => listUsers.value > 0)
+  useCachedList('nodes', nodes, () => listUsers.value > 0)
   useFresh(
     async () => {
       if (listUsers.peek() > 0) await refreshChanged()

@@ -23,7 +23,7 @@ export const hasEnded = signal(false)
 export const temporaryPassword = signal<string | null>(null)
 
 /** Nobody is signed in, and public access shows something. */
-export const isStranger = computed(() => {
+export const isAnonymous = computed(() => {
   const known = status.value
   return known !== null && !known.authenticated && RESOURCE_NAMES.some((name) => known.permissions[name].read)
 })

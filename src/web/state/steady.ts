@@ -14,7 +14,7 @@ const TOUCH_MS = 60_000
 export const isPointing = signal(false)
 
 /** Follows mouse and fingers anywhere on the page. */
-export function watchHand(): void {
+export function watchPointer(): void {
   let until = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   const look = () => {

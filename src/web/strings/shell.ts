@@ -11,7 +11,7 @@ export const shell = {
       : `${n} destinations of your alerts are new or held. Look at them.`,
   reviewDestinations: 'Look at destinations',
   seesAs: (name: string) => `You see what ${name} sees. Nothing can be changed.`,
-  seesAsStranger: 'You see what people without an account see. Nothing can be changed.',
+  seesAsAnonymous: 'You see what people without an account see. Nothing can be changed.',
   stopSeeing: 'Stop',
   version: (version: string) => `Version ${version}`,
   offline: 'The service does not respond. Trying again…',

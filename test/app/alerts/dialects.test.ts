@@ -9,15 +9,18 @@ import type { Sending } from '../../../src/app/base/outgoing/request.ts'
 import { toSlack } from '../../../src/app/alerts/destinations/senders/slack.ts'
 import { toTelegram } from '../../../src/app/alerts/destinations/senders/telegram.ts'
 import { cleanText } from '../../../src/app/alerts/names.ts'
-import { tellAlerts, type ToldMessage } from '../../../src/app/alerts/notification.ts'
+import { tellAlerts, type AlertNotification } from '../../../src/app/alerts/notification.ts'
 
 // What these services accept comes from their documentation, which each sender names; no service is called.
 
 const PUBLIC_URL = 'https://mesh.example.org'
-const ABOUT = { uid: 'msg_1', told: 'fired', at: 1_700_000_000_000, publicUrl: PUBLIC_URL } as const
+const ABOUT = { uid: 'msg_1', notification: 'fired', at: 1_700_000_000_000, publicUrl: PUBLIC_URL } as const
 
 /** A message about nodes with these names, whose rule has the first one. */
-function message(names: readonly string[], about: { told?: ToldMessage['told'] } = {}): ToldMessage {
+function message(
+  names: readonly string[],
+  about: { notification?: AlertNotification['notification'] } = {},
+): AlertNotification {
   const alerts = names.map((name, id) => {
     const what = `${cleanText(name, 300)} was not heard for 2 h`
     return { id, what, nodeNum: 0xa0cb0001, startedAt: 1, firedAt: 2, resolvedAt: null }
@@ -26,21 +29,24 @@ function message(names: readonly string[], about: { told?: ToldMessage['told'] }
   return tellAlerts({ ...ABOUT, ...about }, rule, alerts, alerts.length)
 }
 
-const SENDERS: Readonly<Record<string, (message: ToldMessage) => Sending>> = {
-  ntfy: (told) => toNtfy({ server: 'https://ntfy.sh', topic: 'mesh', token: 'tk_1' }, told),
-  gotify: (told) => toGotify({ server: 'https://gotify.example.org', token: 'A1' }, told),
-  discord: (told) => toDiscord({ url: 'https://discord.com/api/webhooks/1/x' }, told),
-  slack: (told) => toSlack({ url: 'https://hooks.slack.com/services/T/B/x' }, told),
-  telegram: (told) => toTelegram({ server: 'https://api.telegram.org', token: '1:abc', chat: '-100' }, told),
-  matrix: (told) => toMatrix({ server: 'https://m.example.org', room: '!a:example.org', token: 'syt' }, told),
-  pushover: (told) => toPushover({ user: 'u', token: 't' }, told),
-  apprise: (told) => toApprise({ url: 'https://apprise.example.org/notify/key' }, told),
+const SENDERS: Readonly<Record<string, (message: AlertNotification) => Sending>> = {
+  ntfy: (notification) => toNtfy({ server: 'https://ntfy.sh', topic: 'mesh', token: 'tk_1' }, notification),
+  gotify: (notification) => toGotify({ server: 'https://gotify.example.org', token: 'A1' }, notification),
+  discord: (notification) => toDiscord({ url: 'https://discord.com/api/webhooks/1/x' }, notification),
+  slack: (notification) => toSlack({ url: 'https://hooks.slack.com/services/T/B/x' }, notification),
+  telegram: (notification) =>
+    toTelegram({ server: 'https://api.telegram.org', token: '1:abc', chat: '-100' }, notification),
+  matrix: (notification) =>
+    toMatrix({ server: 'https://m.example.org', room: '!a:example.org', token: 'syt' }, notification),
+  pushover: (notification) => toPushover({ user: 'u', token: 't' }, notification),
+  apprise: (notification) => toApprise({ url: 'https://apprise.example.org/notify/key' }, notification),
 }
 
-const bodyOf = (kind: string, told: ToldMessage) => Object(JSON.parse(String(SENDERS[kind]?.(told).body)))
+const bodyOf = (kind: string, notification: AlertNotification) =>
+  Object(JSON.parse(String(SENDERS[kind]?.(notification).body)))
 /** The text that people read in a message. */
-function shownBy(kind: string, told: ToldMessage): { title: string; text: string } {
-  const { title = '', message: plain, content, text, body } = bodyOf(kind, told)
+function shownBy(kind: string, notification: AlertNotification): { title: string; text: string } {
+  const { title = '', message: plain, content, text, body } = bodyOf(kind, notification)
   return { title, text: plain ?? content ?? text ?? body }
 }
 
@@ -125,8 +131,8 @@ test.each(LIMITS)(
   '%s gets at most %i, in whole characters, and a shortened text is marked as such',
   (kind, most, measure) => {
     for (const letter of LETTERS) {
-      const told = message(Array.from({ length: 40 }, () => letter.repeat(400)))
-      const { title, text } = shownBy(kind, told)
+      const notification = message(Array.from({ length: 40 }, () => letter.repeat(400)))
+      const { title, text } = shownBy(kind, notification)
       expect(measure(text), letter).toBeLessThanOrEqual(most)
       expect(text.isWellFormed() && title.isWellFormed(), letter).toBe(true)
       expect(text, letter).toMatch(/shortened|and 25 more/)
@@ -160,14 +166,14 @@ test('an address in a name stays readable', () => {
 
 test.each(['fired', 'repeated', 'resolved'] as const)(
   '%s alerts have their own priority, tag or type in services that support one',
-  (told) => {
-    const isOver = told === 'resolved'
-    expect(bodyOf('ntfy', message(['Ridge'], { told }))).toMatchObject({
+  (notification) => {
+    const isOver = notification === 'resolved'
+    expect(bodyOf('ntfy', message(['Ridge'], { notification }))).toMatchObject({
       priority: isOver ? 3 : 4,
       tags: [isOver ? 'white_check_mark' : 'satellite'],
     })
-    expect(bodyOf('gotify', message(['Ridge'], { told }))).toMatchObject({ priority: isOver ? 2 : 5 })
-    const type = { fired: 'warning', repeated: 'info', resolved: 'success' }[told]
-    expect(bodyOf('apprise', message(['Ridge'], { told }))).toMatchObject({ type })
+    expect(bodyOf('gotify', message(['Ridge'], { notification }))).toMatchObject({ priority: isOver ? 2 : 5 })
+    const type = { fired: 'warning', repeated: 'info', resolved: 'success' }[notification]
+    expect(bodyOf('apprise', message(['Ridge'], { notification }))).toMatchObject({ type })
   },
 )

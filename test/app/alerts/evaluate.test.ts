@@ -106,7 +106,7 @@ describe('a silent node', () => {
     const silencedUntil = START + HOUR
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], silencedUntil })
     await alerts.pass(50 * MINUTE)
-    expect(await alerts.alerts()).toMatchObject([{ state: 'firing', toldAt: null }])
+    expect(await alerts.alerts()).toMatchObject([{ state: 'firing', notifiedAt: null }])
     expect(alerts.sent).toHaveLength(0)
     await alerts.pass(15 * MINUTE)
     expect(alerts.sent).toHaveLength(1)
@@ -129,8 +129,8 @@ describe('a silent node', () => {
       await measure({ batteryLevel: 90 })
       await alerts.pass(2 * MINUTE)
     }
-    const told = alerts.bodies().map(({ data }) => data.text)
-    expect(told.filter((text) => text.includes('held'))).toHaveLength(0)
+    const notification = alerts.bodies().map(({ data }) => data.text)
+    expect(notification.filter((text) => text.includes('held'))).toHaveLength(0)
     for (let round = 0; round < 12; round++) {
       await measure({ batteryLevel: 10 })
       await alerts.pass(MINUTE)

@@ -88,13 +88,13 @@ test('a destination that fails does not delay another one behind ten thousand me
   const other = await alerts.webhook()
   alerts.app.store.sqlite.exec(
     `with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)
-      insert into alert_deliveries (uid, destination_id, owner_id, told, state, created_at, due_at)
+      insert into alert_deliveries (uid, destination_id, owner_id, notification, state, created_at, due_at)
       select 'msg_' || i, 1, 1, 'fired', 'waiting', ${alerts.app.clock.now}, ${alerts.app.clock.now} from n`,
   )
-  alerts.app.store.sqlite.exec("update alert_deliveries set told = 'test'")
+  alerts.app.store.sqlite.exec("update alert_deliveries set notification = 'test'")
   alerts.answer = () => ({ status: 503, retryAfterMs: null })
   alerts.app.store.sqlite.exec(
-    `insert into alert_deliveries (uid, destination_id, owner_id, told, state, created_at, due_at)
+    `insert into alert_deliveries (uid, destination_id, owner_id, notification, state, created_at, due_at)
       values ('msg_other', ${other}, 1, 'test', 'waiting', ${alerts.app.clock.now}, ${alerts.app.clock.now})`,
   )
   await alerts.look()

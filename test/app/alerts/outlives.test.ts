@@ -139,7 +139,7 @@ test('what waits when the reset comes is not sent, and nobody makes a destinatio
   await fires(thief)
   alerts.app.clock.advance(MINUTE)
   const waiting = () =>
-    alerts.app.store.sqlite.prepare('select told, state, result from alert_deliveries order by id').all()
+    alerts.app.store.sqlite.prepare('select notification, state, result from alert_deliveries order by id').all()
   alerts.answer = () => ({ status: 500, retryAfterMs: null })
   await alerts.look()
   expect(waiting()).toMatchObject([{ state: 'waiting' }])

@@ -207,20 +207,20 @@ test.each(Object.entries(SECRET_SETTINGS))(
         throw new Error(`connect to ${url} with ${String(body)}`)
       },
     ]
-    const told = [made.text]
+    const notification = [made.text]
     for (const answer of answers) {
       alerts.answer = answer
-      told.push((await ask(admin, 'POST', `/destinations/${id}/test`)).text)
+      notification.push((await ask(admin, 'POST', `/destinations/${id}/test`)).text)
       await admin.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] })
       await alerts.pass(2 * MINUTE)
     }
     const { body, headers, url } = alerts.sent[0] ?? {}
     expect(JSON.stringify([url, headers, body])).toContain(MARKER)
     for (const path of ['/destinations', '/destinations?all=true', '/deliveries', '/rules', '?all=true'])
-      told.push((await ask(admin, 'GET', path)).text)
+      notification.push((await ask(admin, 'GET', path)).text)
     for (const path of ['/api/audit-log', '/api/metrics', '/api/status'])
-      told.push(await (await admin.send('GET', path)).text())
-    const all = [...told, ...app.logged, JSON.stringify(auditRows(app))].join('\n')
+      notification.push(await (await admin.send('GET', path)).text())
+    const all = [...notification, ...app.logged, JSON.stringify(auditRows(app))].join('\n')
     expect(all).toContain('There')
     expect(all).not.toContain(MARKER)
   },

@@ -17,7 +17,7 @@ const SILENT = { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, af
 
 const hear = (nodes: readonly number[]) =>
   alerts.ingest.store(nodes.map((from) => heard(packet(text('hi'), { from, id: ++id }), { at: alerts.app.clock.now })))
-const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
+const notification = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
 
 test('after a day without the service every node gets its full time again, and those still silent are reported in one message', async () => {
   await hear(NODES)
@@ -28,9 +28,9 @@ test('after a day without the service every node gets its full time again, and t
   await alerts.pass(10 * MINUTE)
   await hear(NODES.slice(0, 290))
   await alerts.pass(4 * MINUTE)
-  expect(told()).toStrictEqual([])
+  expect(notification()).toStrictEqual([])
   await alerts.pass(2 * MINUTE)
-  expect(told()).toStrictEqual([['alert.fired', 'Silent', 10]])
+  expect(notification()).toStrictEqual([['alert.fired', 'Silent', 10]])
 })
 
 test('of two radios the disconnected one mutes only the nodes that it alone heard', async () => {
@@ -57,16 +57,16 @@ test('a clock that was a year ahead leaves nothing waiting or muted for a year',
   for (let n = 0; n < 8; n++) await say()
   alerts.app.clock.advance(-YEAR)
   await alerts.pass(3 * MINUTE)
-  expect(told()).toStrictEqual([['alert.fired', 'Words', 7]])
+  expect(notification()).toStrictEqual([['alert.fired', 'Words', 7]])
   await say()
   await alerts.pass(3 * MINUTE)
-  expect(told().at(-1)).toStrictEqual(['alert.fired', 'Words', 1])
+  expect(notification().at(-1)).toStrictEqual(['alert.fired', 'Words', 1])
 
   // Correcting the times of nodes after the clock was corrected is not part of alerts.
   alerts.app.store.sqlite.prepare('update nodes set last_heard = ?').run(alerts.app.clock.now)
   await alerts.rule({ ...SILENT, destinations })
   await alerts.pass(20 * MINUTE)
-  expect(told().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
+  expect(notification().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
 })
 
 test('a restore mutes new nodes, but not if it is dated a year ahead by a wrong clock', async () => {
@@ -79,7 +79,7 @@ test('a restore mutes new nodes, but not if it is dated a year ahead by a wrong 
   restored.run(alerts.app.clock.now + YEAR)
   await hear([7001])
   await alerts.pass(2 * MINUTE)
-  expect(told()).toStrictEqual([['alert.fired', 'New', 1]])
+  expect(notification()).toStrictEqual([['alert.fired', 'New', 1]])
   restored.run(alerts.app.clock.now)
   await hear([7002])
   await alerts.pass(2 * MINUTE)

@@ -109,8 +109,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
 
-  'GET /api/system/restore/revived': admin,
-  'DELETE /api/system/restore/revived': admin,
+  'GET /api/system/restore/restored-access': admin,
+  'DELETE /api/system/restore/restored-access': admin,
   'POST /api/system/restore/reapply': admin,
 
   'GET /api/map': may('nodes', 'read'),

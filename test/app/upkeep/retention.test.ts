@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
-import { keepFairShares } from '../../../src/app/upkeep/fair-shares.ts'
+import { enforceRowQuotas } from '../../../src/app/upkeep/row-quotas.ts'
 import { readSettings } from '../../../src/app/settings/settings.ts'
 import { START } from '../../support/app.ts'
 import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../../support/mesh/mesh.ts'
@@ -93,7 +93,7 @@ it('messages beyond the limit of their table leave the text index in few parts t
     insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
     select n, 7000 + n, 4294967295, 0, 'message ' || n || ' of a stranger', ${START}, 'in' from i`)
   const limits = { now: START, share: () => 0.02, most: { messages: 100 } }
-  expect(await keepFairShares(mesh.app.store, async () => true, limits)).toStrictEqual({ messages: 2400 })
+  expect(await enforceRowQuotas(mesh.app.store, async () => true, limits)).toStrictEqual({ messages: 2400 })
   const parts = sqlite.prepare('select count(distinct segid) from messages_text_idx').pluck().get()
   expect(parts).toBeLessThan(16)
 })

@@ -7,7 +7,7 @@ import {
   type Eyes,
   HIDDEN,
   marksFor,
-  marksForStrangers,
+  marksForAnonymous,
   marksIn,
   MESH,
   meshesOn,
@@ -93,7 +93,7 @@ export function sharingScenarios(admin: () => Client): void {
   }
 
   /** A stranger at this address: each address has its own limit. */
-  function strangerAt(address: string): Client {
+  function anonymousAt(address: string): Client {
     const stranger = createClient(admin().service)
     const { addressHeader } = stranger.service
     return { ...stranger, send: (method, path) => stranger.send(method, path, undefined, { [addressHeader]: address }) }
@@ -133,7 +133,7 @@ export function sharingScenarios(admin: () => Client): void {
       expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
       await share([0])
       const answers = await answersTo(stranger, PUBLIC_REQUESTS)
-      expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
+      expect(marksIn(answers, MESH)).toEqual(marksForAnonymous([0], MESH, HIDDEN))
       expect(naming(answers, HIDDEN)).toEqual([])
       const { status, headers } = await stranger.send('GET', '/api/nodes')
       expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=5'])
@@ -155,7 +155,7 @@ export function sharingScenarios(admin: () => Client): void {
       const wanted = { enabled: false, permissions: ALL, channels: [0], positionPrecisionBits: null }
       const previewed = await admin().send('POST', `${PUBLIC_MESH}/preview`, { ...wanted, hideSilentAfterDays: 900 })
       expect(marksIn(await answersTo(as(Object(previewed.body).seeAs), PUBLIC_REQUESTS), MESH)).toEqual(
-        marksForStrangers([0], MESH, HIDDEN),
+        marksForAnonymous([0], MESH, HIDDEN),
       )
     })
   })
@@ -198,8 +198,8 @@ export function sharingScenarios(admin: () => Client): void {
         expect(marksIn(answers, all)).toEqual(marksFor(eyes, all, hidden))
         if (!eyes.seesHidden) expect(naming(answers, hidden)).toEqual([])
         await share(channels)
-        const shown = await answersTo(strangerAt(`198.18.${shares >> 8}.${shares & 255}`), PUBLIC_REQUESTS)
-        expect(marksIn(shown, all)).toEqual(marksForStrangers(channels, all, hidden))
+        const shown = await answersTo(anonymousAt(`198.18.${shares >> 8}.${shares & 255}`), PUBLIC_REQUESTS)
+        expect(marksIn(shown, all)).toEqual(marksForAnonymous(channels, all, hidden))
         expect(naming(shown, hidden)).toEqual([])
       }),
       { numRuns: Number(process.env['SHARING_RUNS'] ?? 5), endOnFailure: true },

@@ -41,7 +41,7 @@ test('another implementation of RFC 8291 decrypts a push, and the published key 
     headers: { 'content-encoding': 'aes128gcm', ttl: '86400' },
   })
   const plain = decrypt(Buffer.from(sent.body), { version: 'aes128gcm', privateKey: browser, authSecret })
-  expect(JSON.parse(plain.toString())).toMatchObject({ told: 'test', title: 'Test', path: '/alerts' })
+  expect(JSON.parse(plain.toString())).toMatchObject({ notification: 'test', title: 'Test', path: '/alerts' })
   const [, token = '', key = ''] = /^vapid t=([^,]+), k=(.+)$/.exec(sent.headers['authorization'] ?? '') ?? []
   expect(key).toBe(publicKey)
   const raw = Buffer.from(key, 'base64url')

@@ -24,7 +24,7 @@ afterEach(() => {
 
 const hear = (from: number, words = 'hi', replayed = false) =>
   alerts.ingest.store([heard(packet(text(words), { from, id: ++id }), { at: alerts.app.clock.now, replayed })])
-const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
+const notification = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
 
 test('a restore two weeks later sends no alert by itself: no waiting message, no silent node, no node that is only missing from the backup', async () => {
   await hear(FAR)
@@ -58,14 +58,14 @@ test('a restore two weeks later sends no alert by itself: no waiting message, no
   await hear(FAR)
   await hear(7001)
   await alerts.pass(10 * MINUTE)
-  expect(told()).toStrictEqual([])
+  expect(notification()).toStrictEqual([])
 
   // What happens afterwards is reported.
   await hear(FAR, 'help')
   await alerts.pass(50 * MINUTE)
   await hear(7004)
   await alerts.pass(2 * MINUTE)
-  expect(told()).toStrictEqual([
+  expect(notification()).toStrictEqual([
     ['alert.fired', 'Words', 1],
     ['alert.fired', 'New', 1],
   ])

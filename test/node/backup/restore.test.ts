@@ -265,7 +265,7 @@ test.each([
   expect(await tryRestore(here.dataDir, name)).toContainEqual(completed)
   const sqlite = new Database(here.database)
   // Of a database that cannot be read, it is not known what the restore undid.
-  sqlite.exec("delete from settings where key like 'backup.revived.%'")
+  sqlite.exec("delete from settings where key like 'backup.restoredAccess.%'")
   sqlite.close()
   expect(contentOf(here.database)).toStrictEqual(content)
   expect(existsSync(safetyCopyOf(here.database))).toBe(isKept)

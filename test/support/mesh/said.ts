@@ -127,7 +127,7 @@ export function marksFor(eyes: Eyes, all: readonly Said[], hidden: ReadonlySet<n
 }
 
 /** The same without an account: there is no packet log, and only the latest neighbour report of each node is shown. */
-export function marksForStrangers(
+export function marksForAnonymous(
   read: readonly number[],
   all: readonly Said[],
   unseen: ReadonlySet<number>,

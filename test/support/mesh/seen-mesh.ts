@@ -80,7 +80,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       for (const path of pathsOf(REQUESTS, START)) {
         if (!found.has(path)) found.set(path, await (await stranger.send('GET', path)).text())
       }
-      found.set('/api/events', await eventsForStranger(since))
+      found.set('/api/events', await eventsForAnonymous(since))
       return found
     },
     async everything(client, since) {
@@ -92,7 +92,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
   }
 
   /** The events that a stranger gets while they happen. */
-  async function eventsForStranger(since: string): Promise<string> {
+  async function eventsForAnonymous(since: string): Promise<string> {
     const stream = await openEventStream(stranger)
     const happened = events.since(Number(since.split('-')[1]), Number.MAX_SAFE_INTEGER)
     events.publish([...(happened ?? []), { kind: 'node', data: { nodeId: 'the last one' } }])

@@ -201,7 +201,7 @@ export const LAST_DIALOGS: readonly State[] = [
     open: pressed('Take the other names'),
   },
   {
-    name: 'what a restore revived',
+    name: 'access that a restore brought back',
     of: 'shell/revived-decision.tsx',
     path: '/users?q=anna',
     open: async (page) => {

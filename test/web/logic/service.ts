@@ -30,7 +30,7 @@ export function signInAs(id: number | null): void {
 }
 
 /** Nobody is signed in, and public access shows the mesh, or nothing. */
-export function showToStrangers(isShown: boolean): void {
+export function showToAnonymous(isShown: boolean): void {
   const permissions = Object.fromEntries(RESOURCE_NAMES.map((name) => [name, { read: isShown, write: false }]))
   status.value = Object({ authenticated: false, user: null, permissions })
 }

@@ -5,7 +5,7 @@ import {
   mountHook,
   pass,
   serve,
-  showToStrangers,
+  showToAnonymous,
   signInAs,
   statusOf,
   type Stream,
@@ -221,7 +221,7 @@ test('reset marks all data as outdated; access requests the status', async () =>
 test('a stranger gets a new stream while public access shows something, and polls when too many are open', async () => {
   const stream = await open()
   await stream.say(event('7', 'node', { nodeNum: 7 }))
-  showToStrangers(true)
+  showToAnonymous(true)
   const own = await last()
   expect([streams.length, own.after]).toStrictEqual([2, null])
   await own.say(event('x-1', 'node', { nodeNum: 8 }))
@@ -234,12 +234,12 @@ test('a stranger gets a new stream while public access shows something, and poll
   document.dispatchEvent(new Event('visibilitychange'))
   await pass(0)
   expect(liveState.value).toBe('polling')
-  showToStrangers(false)
+  showToAnonymous(false)
   expect(liveState.value).toBe('off')
 })
 
 test('a stranger’s list has a text that was heard while an answer from a cache was loading', async () => {
-  showToStrangers(true)
+  showToAnonymous(true)
   const texts: string[] = []
   let kept: { at: number; texts: readonly string[] } = { at: -Infinity, texts: [] }
   const load = async () => {

@@ -25,7 +25,7 @@ const WITHHELD = {
 } as const satisfies Partial<Node>
 
 /** A node as anonymous callers see it. */
-export function nodeForStrangers(node: Node, view: PublicView): Node {
+export function nodeForAnonymous(node: Node, view: PublicView): Node {
   const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
   return {
@@ -37,7 +37,7 @@ export function nodeForStrangers(node: Node, view: PublicView): Node {
     hwModel,
     role,
     isLicensed,
-    position: position === null ? null : placeForStrangers(position, view),
+    position: position === null ? null : placeForAnonymous(position, view),
     deviceMetrics,
     hopsAway,
     lastHeard,
@@ -66,16 +66,16 @@ const SHOWN = [
 ] as const satisfies readonly (keyof Node)[]
 
 /** The same for changes of a node. Changes that contain the whole node still do. */
-export function changesForStrangers(changes: Partial<Node>, view: PublicView): Partial<Node> {
+export function changesForAnonymous(changes: Partial<Node>, view: PublicView): Partial<Node> {
   const { nodeNum, position } = changes
   return {
     ...(nodeNum !== undefined && WITHHELD),
     ...Object.fromEntries(SHOWN.flatMap((name) => (name in changes ? [[name, changes[name]]] : []))),
-    ...(position !== undefined && { position: position === null ? null : placeForStrangers(position, view) }),
+    ...(position !== undefined && { position: position === null ? null : placeForAnonymous(position, view) }),
   }
 }
 
-function placeForStrangers(
+function placeForAnonymous(
   { latitude, longitude, altitude, precisionBits, time }: NonNullable<Node['position']>,
   { precisionBits: bits }: PublicView,
 ): NonNullable<Node['position']> {
@@ -83,14 +83,14 @@ function placeForStrangers(
 }
 
 /** A waypoint at a rounded place. */
-export function waypointForStrangers(waypoint: Waypoint, { precisionBits: bits }: PublicView): Waypoint {
+export function waypointForAnonymous(waypoint: Waypoint, { precisionBits: bits }: PublicView): Waypoint {
   const { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, expiresAt, lockedTo } = waypoint
   const { latitude, longitude } = blur({ ...waypoint, altitude: null, precisionBits: null }, bits)
   return { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, latitude, longitude, expiresAt, lockedTo }
 }
 
 /** A traceroute that does not tell whether it was requested here. Its id reveals nothing about hidden ones. */
-export function tracerouteForStrangers(traceroute: Traceroute): Traceroute {
+export function tracerouteForAnonymous(traceroute: Traceroute): Traceroute {
   const { requestId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, route, snrTowards, routeBack, snrBack } = traceroute
   const timestamp = traceroute.answeredAt ?? traceroute.timestamp
   return {
@@ -114,7 +114,7 @@ export function tracerouteForStrangers(traceroute: Traceroute): Traceroute {
 }
 
 /** A message without its handling by our radios and users. Its id reveals nothing about hidden messages. */
-export function messageForStrangers(message: Message): Message {
+export function messageForAnonymous(message: Message): Message {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel } = message
   const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed, conflicting } = message
   return {

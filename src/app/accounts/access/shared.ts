@@ -108,9 +108,9 @@ function answering<S extends z.ZodType>(
 ): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
     const ctx = c.get('ctx')
-    const view = await strangerView(c, resource)
+    const view = await anonymousView(c, resource)
     if (view === null) return next()
-    admitStranger(ctx)
+    admitAnonymous(ctx)
     const given = { ...c.req.query(), ...c.req.param() }
     const parsed = input.safeParse(given)
     if (!parsed.success) throw invalidRequest(parsed.error)
@@ -126,8 +126,8 @@ function answering<S extends z.ZodType>(
 /** As `shared`, for a route without anything confidential: its own handler answers. `guard` is its rule. */
 export function sharedWhole(resource: PublicResource, guard: MiddlewareHandler): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
-    if ((await strangerView(c, resource)) === null) return guard(c, next)
-    admitStranger(c.get('ctx'))
+    if ((await anonymousView(c, resource)) === null) return guard(c, next)
+    admitAnonymous(c.get('ctx'))
     await answered(c, next)
   }
   return describe(handler, { ...descriptionOf(guard), shared: resource, errors: ['rate_limited'] })
@@ -139,16 +139,16 @@ async function answered(c: Context<AppEnv>, next: Next): Promise<void> {
 }
 
 /** What an anonymous request may see; null: somebody is signed in, or nothing of this is shown. */
-async function strangerView(c: Context<AppEnv>, resource: PublicResource): Promise<PublicView | null> {
+async function anonymousView(c: Context<AppEnv>, resource: PublicResource): Promise<PublicView | null> {
   const ctx = c.get('ctx')
-  const view = await viewOfStranger(c, ctx)
+  const view = await viewOfAnonymous(c, ctx)
   return view?.permissions[resource].read === true ? view : null
 }
 
 /**
  * What the client may see of the mesh without an account: an invalid cookie counts as none, an invalid token does not.
  */
-export async function viewOfStranger(c: Context, ctx: Ctx): Promise<PublicView | null> {
+export async function viewOfAnonymous(c: Context, ctx: Ctx): Promise<PublicView | null> {
   if (ctx.viewer !== null) return null
   if (ctx.preview !== undefined) return ctx.preview
   return c.req.header('authorization') === undefined ? readPublicView(ctx) : null
@@ -180,7 +180,7 @@ function budgetsOf({ buckets }: Ctx): Budgets {
 const callerOf = ({ ip }: Ctx) => (ip === null ? null : addressKey(ip))
 
 /** Counts an anonymous request, against its address and against all of them together. Throws `rate_limited`. */
-export function admitStranger(ctx: Ctx): void {
+export function admitAnonymous(ctx: Ctx): void {
   if (ctx.preview !== undefined) return
   refuseLater(budgetsOf(ctx).answering.take(callerOf(ctx), ANSWER_MS, ctx.now()))
 }

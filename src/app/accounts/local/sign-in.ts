@@ -58,7 +58,7 @@ export async function signIn(
   { username, password }: { readonly username: string; readonly password: string },
   { browser, party }: { readonly browser: KnownBrowser | null; readonly party: Party | null },
 ): Promise<SignIn> {
-  const turn = browser === null ? 'stranger' : 'known'
+  const turn = browser === null ? 'anonymous' : 'known'
   const reading = { select: queries(ctx.store).localByName, values: { username } }
   const user = await attemptLogin(
     ctx,
@@ -100,7 +100,7 @@ type LocalUser = Awaited<ReturnType<ReturnType<typeof queries>['localByName']['a
 async function checkPassword(
   ctx: Ctx,
   user: LocalUser | undefined,
-  attempt: { readonly password: string; readonly turn: 'known' | 'stranger' },
+  attempt: { readonly password: string; readonly turn: 'known' | 'anonymous' },
 ) {
   const hash = user?.hash ?? null
   const matches = await verifyPassword(ctx.passwords, attempt, hash)

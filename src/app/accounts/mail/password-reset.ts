@@ -29,7 +29,7 @@ const AT_ONCE = 50
 /** Users of one address who each get a letter. */
 const MOST_NAMED = 5
 /** Letters that browsers without an earlier sign-in can cause in an hour: others must get one then, too. */
-const MOST_OF_STRANGERS = 3
+const MOST_OF_ANONYMOUS = 3
 
 /** Limits the address of a request; without one, as through a Unix socket, nothing. Throws `rate_limited`. */
 export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise<void> {
@@ -112,9 +112,9 @@ async function writeReset(
   const { ip, browser, requestId, createdAt: at } = request
   const link = await newLink(needs)
   const { store, now } = needs
-  const fromStrangers = sql`(select count(*) from account_letters where user_id = ${userId} and kind = 'reset'
-    and ${recently(now(), HOUR_MS)}) < ${MOST_OF_STRANGERS}`
-  const onlyIf = request.knownTo.includes(userId) ? undefined : fromStrangers
+  const fromAnonymous = sql`(select count(*) from account_letters where user_id = ${userId} and kind = 'reset'
+    and ${recently(now(), HOUR_MS)}) < ${MOST_OF_ANONYMOUS}`
+  const onlyIf = request.knownTo.includes(userId) ? undefined : fromAnonymous
   const details = { username, at, ip, browser }
   const { uid, sealed } = link
   return [

@@ -4,5 +4,5 @@ export interface PasswordHasher {
   readonly mayWait?: true
   hash(password: string): Promise<string>
   /** False for a hash that is not bcrypt. `turn`: strangers wait behind known browsers, in a separate queue. */
-  verify(password: string, hash: string, turn: 'known' | 'stranger'): Promise<boolean>
+  verify(password: string, hash: string, turn: 'known' | 'anonymous'): Promise<boolean>
 }

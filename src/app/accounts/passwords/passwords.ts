@@ -71,7 +71,7 @@ const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.A
  */
 export async function verifyPassword(
   passwords: PasswordHasher,
-  { password, turn }: { readonly password: string; readonly turn: 'known' | 'stranger' },
+  { password, turn }: { readonly password: string; readonly turn: 'known' | 'anonymous' },
   hash: string | null,
 ): Promise<boolean> {
   const normalised = normalise(password)

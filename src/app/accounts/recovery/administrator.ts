@@ -20,7 +20,7 @@ const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
  * tokens end, destinations of alerts are held.
  * `store` only builds the statements.
  */
-export function statementsForWayBack(
+export function statementsForRecovery(
   store: Store,
   { username, passwordHash }: { readonly username: string; readonly passwordHash: string },
 ): Statement[] {

@@ -8,7 +8,7 @@ import { answers, anyone } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { NO_SCOPE } from '../../../shared/access/scope.ts'
 import { scopeSchema } from '../users/scope.ts'
-import { viewOfStranger } from '../access/shared.ts'
+import { viewOfAnonymous } from '../access/shared.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { idParam, integerQuery, validate } from '../../http/validate.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
@@ -107,7 +107,7 @@ export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), async (c) => {
     const ctx = c.get('ctx')
     const { viewer, config, providers } = ctx
-    const shown = await viewOfStranger(c, ctx)
+    const shown = await viewOfAnonymous(c, ctx)
     const status = {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,

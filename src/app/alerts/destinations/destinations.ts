@@ -99,7 +99,7 @@ const queries = prepareOnce((db) => {
           from alert_destinations made join alert_destinations d on d.owner_id = made.owner_id and d.id <> made.id
             and d.enabled and d.confirmed_at is not null and d.held_at is null
           where made.uid = ${value('uid')} and not exists (select 1 from alert_deliveries o
-            where o.destination_id = d.id and o.told = 'destination' and o.state = 'waiting' and o.attempts = 0)`,
+            where o.destination_id = d.id and o.notification = 'destination' and o.state = 'waiting' and o.attempts = 0)`,
       )
       .prepare(),
   }
@@ -458,7 +458,7 @@ export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ o
   if (row.heldAt !== null) throw new AppError('destination_held')
   await take(ctx, 'tests', TESTS)
   const uid = `msg_${crypto.randomUUID().replaceAll('-', '')}`
-  const message = testMessage({ uid, told: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL })
+  const message = testMessage({ uid, notification: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL })
   const made = await attempt(
     ctx,
     { kind: row.kind, settings: row.settings, mayBePrivate: ctx.viewer.user.isAdmin },

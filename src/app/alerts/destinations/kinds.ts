@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
-import type { ToldMessage } from '../notification.ts'
+import type { AlertNotification } from '../notification.ts'
 import { type PushNeeds, readPushIdentity } from './push-keys.ts'
 import { appriseSettings, toApprise } from './senders/apprise.ts'
 import { discordSettings, toDiscord } from './senders/discord.ts'
@@ -15,7 +15,7 @@ import { webhookSettings, toWebhook } from './senders/webhook.ts'
 import type { Sending } from '../../base/outgoing/request.ts'
 
 /** Builds the request that delivers a message, from stored settings. */
-type Request = (stored: unknown, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>
+type Request = (stored: unknown, message: AlertNotification, needs: PushNeeds) => Sending | Promise<Sending>
 
 type Kind = {
   /** A destination as it is stored. */
@@ -25,7 +25,7 @@ type Kind = {
 
 const kind = <S extends object>(
   settings: z.ZodType<S>,
-  request: (settings: S, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>,
+  request: (settings: S, message: AlertNotification, needs: PushNeeds) => Sending | Promise<Sending>,
 ): Kind => ({ settings, request: (stored, message, needs) => request(settings.parse(stored), message, needs) })
 
 /** A destination by e-mail, which is delivered by a mail server and not by a request. */

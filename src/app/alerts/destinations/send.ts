@@ -1,7 +1,7 @@
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
 import type { Ports } from '../../base/context.ts'
 import { type OutboundAnswer, SendFailure } from '../../base/outgoing/ports.ts'
-import type { ToldMessage } from '../notification.ts'
+import type { AlertNotification } from '../notification.ts'
 import { emailSettings, KINDS } from './kinds.ts'
 
 export type SendNeeds = Pick<Ports, 'store' | 'config' | 'now' | 'outbound' | 'mail'>
@@ -20,7 +20,7 @@ export type Attempt =
 type Target = { readonly kind: DestinationKind; readonly settings: string; readonly mayBePrivate: boolean }
 
 /** Sends one message, once. Never throws for a failure of the receiver. */
-export async function attempt(needs: SendNeeds, target: Target, message: ToldMessage): Promise<Attempt> {
+export async function attempt(needs: SendNeeds, target: Target, message: AlertNotification): Promise<Attempt> {
   try {
     return await sendTo(needs, target, message)
   } catch (error) {
@@ -32,7 +32,7 @@ export async function attempt(needs: SendNeeds, target: Target, message: ToldMes
 async function sendTo(
   needs: SendNeeds,
   { kind, settings, mayBePrivate }: Target,
-  message: ToldMessage,
+  message: AlertNotification,
 ): Promise<Attempt> {
   const stored: unknown = JSON.parse(settings)
   if (kind === 'email') return sendLetter(needs, emailSettings.parse(stored).address, message)
@@ -41,7 +41,11 @@ async function sendTo(
   return judge(kind, await needs.outbound.send({ ...sending, mayBePrivate }))
 }
 
-async function sendLetter({ mail }: SendNeeds, to: string, { uid, title, text, url }: ToldMessage): Promise<Attempt> {
+async function sendLetter(
+  { mail }: SendNeeds,
+  to: string,
+  { uid, title, text, url }: AlertNotification,
+): Promise<Attempt> {
   if (mail === null) throw new SendFailure('e-mail is not set up on this service')
   await mail.send({ to, subject: title, text: url === null ? text : `${text}\n\n${url}`, id: uid })
   return { ok: true, result: 'accepted by the mail server' }

@@ -10,7 +10,7 @@ import { emailSettings } from '../destinations/kinds.ts'
 import { type Attempt, attempt, type SendNeeds } from '../destinations/send.ts'
 import { cleanText } from '../names.ts'
 import { maySee } from '../rights.ts'
-import { tellAlerts, tellPlain, testMessage, type ToldMessage } from '../notification.ts'
+import { tellAlerts, tellPlain, testMessage, type AlertNotification } from '../notification.ts'
 import { pauseAfter } from '../../base/outgoing/pauses.ts'
 
 /** After this time a message is given up. */
@@ -25,7 +25,7 @@ const CLAIM_MS = MINUTE_MS
 const value = sql.placeholder
 /** Rows of one statement: a few milliseconds. */
 const AT_A_TIME = sql.raw('1000')
-const isOfAlerts = sql.raw(`told in ('fired', 'resolved', 'repeated')`)
+const isOfAlerts = sql.raw(`notification in ('fired', 'resolved', 'repeated')`)
 
 const queries = prepareOnce((db) => ({
   // The destination that has waited longest comes first.
@@ -71,7 +71,7 @@ const queries = prepareOnce((db) => ({
     .select(
       sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, d.owner_id, null, 'summary', 'waiting', ${value('now')},
         ${value('due')}, 0, null, null, null from alert_destinations d where d.id = ${value('id')} and not exists
-        (select 1 from alert_deliveries where destination_id = d.id and told = 'summary' and state = 'waiting')`,
+        (select 1 from alert_deliveries where destination_id = d.id and notification = 'summary' and state = 'waiting')`,
     )
     .prepare(),
   merged: db
@@ -249,7 +249,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
     const result = refusal
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
   }
-  if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.told)) {
+  if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.notification)) {
     const { n, first } = (await prepared.sent.get({ id: destinationId, since: at - HOUR_MS, now: at })) ?? {
       n: 0,
       first: null,
@@ -271,9 +271,9 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
 }
 
 /** Why nothing is sent to a destination; null: it is used. */
-function refusalOf({ enabled, heldAt }: Destination, { told }: Delivery): string | null {
+function refusalOf({ enabled, heldAt }: Destination, { notification }: Delivery): string | null {
   if (heldAt !== null) return 'the destination is held until its owner has looked at it'
-  return enabled || told === 'confirm' ? null : 'the destination is off'
+  return enabled || notification === 'confirm' ? null : 'the destination is off'
 }
 
 async function note(
@@ -314,19 +314,19 @@ type Whose = { readonly destination: Destination; readonly owner: NonNullable<Aw
 /** The text, limited to what the owner may see now; null: nothing is left of it. */
 async function compose(
   { store, now, config }: OutboxNeeds,
-  { id: deliveryId, uid, told, ruleId, createdAt }: Delivery,
+  { id: deliveryId, uid, notification, ruleId, createdAt }: Delivery,
   { destination, owner }: Whose,
-): Promise<ToldMessage | null> {
-  const about = { uid, told, at: now(), publicUrl: config.PUBLIC_URL }
-  if (told === 'test') return testMessage(about)
-  if (told === 'confirm') {
+): Promise<AlertNotification | null> {
+  const about = { uid, notification, at: now(), publicUrl: config.PUBLIC_URL }
+  if (notification === 'test') return testMessage(about)
+  if (notification === 'confirm') {
     const path = `/alerts?confirm=${destination.id}.${await confirmToken(config, destination)}`
     const text =
       'Sign in and follow this link to receive alerts of your mesh at this address. If you did not request this, ignore this message.'
     return tellPlain(about, 'Confirm this address', text, path)
   }
-  if (told === 'destination') return tellNews(store, about, destination)
-  if (told === 'summary') {
+  if (notification === 'destination') return tellNews(store, about, destination)
+  if (notification === 'summary') {
     const { n } = (await queries(store).merged.get({ id: destination.id, since: createdAt })) ?? { n: 0 }
     return tellPlain(
       about,
@@ -362,7 +362,7 @@ async function tellNews(
   store: Store,
   about: Parameters<typeof tellPlain>[0],
   { id, ownerId }: Destination,
-): Promise<ToldMessage | null> {
+): Promise<AlertNotification | null> {
   const found = await queries(store).news.all({ id, ownerId })
   if (found.length === 0) return null
   const lines = found.map(({ name, kind, settings, newsAt }) => {

@@ -3,7 +3,7 @@ import type { Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
-import { announce, logCrowd } from '../ingest/announce.ts'
+import { announce, logExcess } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
 import type { OnBatch } from '../ingest/on-batch.ts'
@@ -47,7 +47,7 @@ export async function storeDelivery(
   ]
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now(), onBatch }
   const { stored, refused } = await storeTaken(store, taken, beside)
-  for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
+  for (const { excesses } of stored) for (const excess of excesses) logExcess(log, excess)
   await announce(
     ctx,
     stored.flatMap(({ news }) => news),

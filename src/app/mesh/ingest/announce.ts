@@ -3,7 +3,7 @@ import type { Ports } from '../../base/context.ts'
 import type { Db } from '../../../db/store.ts'
 import { addDetails } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'
-import type { Crowd } from './trust/newcomers.ts'
+import type { NewNodeExcess } from './trust/newcomers.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 
@@ -26,7 +26,7 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
 }
 
 /** Logged hourly for each source; the metrics have the number. */
-export function logCrowd(log: Needs['log'], { source, newNodes }: Crowd): void {
+export function logExcess(log: Needs['log'], { source, newNodes }: NewNodeExcess): void {
   log.warn('A source delivers too many new nodes: no more are stored until the next hour', { source, newNodes })
 }
 

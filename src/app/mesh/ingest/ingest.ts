@@ -10,7 +10,7 @@ import { writeHearings } from './hearings.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
 import type { OnBatch } from './on-batch.ts'
-import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
+import { type Admission, admitNewcomers, type NewNodeExcess } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { liftSuspicions, writeSuspicions } from '../nodes/suspicions.ts'
 import { writeNodes } from './nodes.ts'
@@ -57,7 +57,7 @@ type Memory = {
 /** The outcome of a batch, where several writers exist. */
 export type Stored = {
   readonly news: readonly News[]
-  readonly crowds: readonly Crowd[]
+  readonly excesses: readonly NewNodeExcess[]
   /** The owners of the alerts that it caused. */
   readonly alerted: readonly number[]
   /** Packets that were already known. */
@@ -90,7 +90,7 @@ export type IngestOptions = {
   /** Takes part in the step of each batch. */
   readonly onBatch?: OnBatch | null
   /** Receives sources that bring too many new nodes. */
-  readonly onCrowd?: (crowd: Crowd) => void
+  readonly onExcess?: (excess: NewNodeExcess) => void
   /** Receives the counts of each stored batch. */
   readonly onCounted?: (counts: BatchCounts) => void
   /** Receives the owners of alerts that a batch caused. */
@@ -100,7 +100,7 @@ export type IngestOptions = {
 /** The only writer of a process. */
 export function createIngest(
   store: Store,
-  { collector = null, radios = null, onBatch = null, onCrowd, onCounted, onAlerts }: IngestOptions = {},
+  { collector = null, radios = null, onBatch = null, onExcess, onCounted, onAlerts }: IngestOptions = {},
 ): Ingest {
   let memory: Memory | null = null
   return {
@@ -127,7 +127,7 @@ export function createIngest(
       ]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
-      for (const crowd of admission.crowds) onCrowd?.(crowd)
+      for (const excess of admission.excesses) onExcess?.(excess)
       const owners = (await part?.stored()) ?? []
       if (owners.length > 0) onAlerts?.(owners)
       if (selection !== null) {
@@ -186,7 +186,7 @@ export async function storeBatch(
   const { news, doubted, duplicates } = plan
   return {
     news: [...news, ...doubted],
-    crowds: admission.crowds,
+    excesses: admission.excesses,
     alerted: (await part?.stored()) ?? [],
     duplicates: duplicates.length,
     counts: countBatch(batch, judgements),
@@ -218,7 +218,7 @@ async function markRepeated(
   sightings: Sightings,
 ): Promise<void> {
   const signed = batch.flatMap(({ event }, index) => {
-    if (event.type !== 'packet' || judgements[index]?.voice !== 'signed') return []
+    if (event.type !== 'packet' || judgements[index]?.trust !== 'signed') return []
     return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
   })
   for (const packet of await readRepeated(store, signed)) sightings.mark(packet)
@@ -245,7 +245,7 @@ async function recall(store: Store, now: number, radios: readonly string[] | nul
   for (const packet of await readRecentPackets(store, since, radios)) sightings.see(packet)
   const texts = await queries(store).recentMessages.all({ since })
   for (const text of texts.toReversed())
-    sightings.see({ ...text, isReadable: true, standing: text.isSigned ? 'signed' : 'plain' })
+    sightings.see({ ...text, isReadable: true, trustLevel: text.isSigned ? 'signed' : 'plain' })
   sightings.commit()
   const local = await listLocalSources(store)
   const localNodes = new Map(

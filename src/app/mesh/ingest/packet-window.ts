@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../../../shared/time.ts'
-import type { Voice } from '../../../shared/mesh/packets.ts'
+import type { Trust } from '../../../shared/mesh/packets.ts'
 
 /** How long a packet is recognised, and how many packets. */
 export const WINDOW_MS = 6 * HOUR_MS
@@ -14,7 +14,7 @@ export type Arrival = {
   /** False if nothing in it could be decoded. */
   readonly isReadable: boolean
   /** How certain the sender is. */
-  readonly standing?: Voice
+  readonly trustLevel?: Trust
   /** One of our own radios heard it off the air. */
   readonly isHeard?: boolean
 }
@@ -38,7 +38,7 @@ export type Sightings = {
 
 export type PacketWindow = { open(): Sightings; readonly size: number }
 
-type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'standing' | 'isHeard'>>
+type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'trustLevel' | 'isHeard'>>
 
 /** Recognises packets by sender and id: for 6 hours, the latest 50,000. A packet without an id is always new. */
 export function createPacketWindow(): PacketWindow {
@@ -75,14 +75,14 @@ export function createPacketWindow(): PacketWindow {
   }
 }
 
-const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Voice, number>
+const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Trust, number>
 
 function compare(
   known: Entry | undefined,
-  { hopsAway, isReadable, standing = 'plain', isHeard = false }: Arrival,
+  { hopsAway, isReadable, trustLevel = 'plain', isHeard = false }: Arrival,
 ): Sighting {
   if (known === undefined || (isReadable && !known.isReadable)) return 'first'
-  if (isReadable && SURENESS[standing] > SURENESS[known.standing]) return 'surer'
+  if (isReadable && SURENESS[trustLevel] > SURENESS[known.trustLevel]) return 'surer'
   if (isHeard && !known.isHeard && isReadable) return 'heard'
   if (!isReadable || hopsAway === null) return 'copy'
   return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
@@ -91,19 +91,19 @@ function compare(
 /** The time counts from the first arrival. */
 function merge(
   known: Entry | undefined,
-  { at, hopsAway, isReadable, standing = 'plain', isHeard = false }: Arrival,
+  { at, hopsAway, isReadable, trustLevel = 'plain', isHeard = false }: Arrival,
 ): Entry {
   const fewest = [known?.hopsAway, hopsAway].filter((hops) => hops !== null && hops !== undefined)
   return {
     at: known?.at ?? at,
     hopsAway: fewest.length === 0 ? null : Math.min(...fewest),
     isReadable,
-    standing: surer(known?.standing, standing),
+    trustLevel: surer(known?.trustLevel, trustLevel),
     isHeard: known?.isHeard === true || isHeard,
   }
 }
 
-function surer(known: Voice = 'plain', now: Voice): Voice {
+function surer(known: Trust = 'plain', now: Trust): Trust {
   return SURENESS[known] > SURENESS[now] ? known : now
 }
 

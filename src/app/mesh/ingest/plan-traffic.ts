@@ -16,7 +16,7 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
-  readonly judgement: Pick<Judgement, 'fate' | 'voice' | 'isOwn'>
+  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'isOwn'>
 }
 
 export function emptyTraffic(): Traffic {
@@ -34,7 +34,7 @@ export function addReception(traffic: Traffic, { source, packet, receivedAt, gat
 }
 
 /** Plans a packet that is not a copy, and what it reports about the mesh. */
-export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: PacketRow['standing']): void {
+export function addTraffic(traffic: Traffic, arrival: TrafficArrival, trustLevel: PacketRow['trustLevel']): void {
   const { source, packet, receivedAt, isReplayed, gateway } = arrival
   const { from, to, id, payload } = packet
   traffic.packets.push({
@@ -53,7 +53,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     viaMqtt: packet.viaMqtt,
     pkiEncrypted: packet.pkiEncrypted,
     replayed: isReplayed,
-    standing,
+    trustLevel,
     payload: describePayload(packet),
     isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
@@ -65,7 +65,7 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
   const { source, packet, receivedAt, heardAt, isReplayed, judgement } = arrival
   const { from, to, payload, requestId } = packet
   const channel = channelOnAir(packet)
-  if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
+  if (judgement.verdict === 'spoofed' || (judgement.verdict === 'set-aside' && packet.viaMqtt)) return
   // A route that answers no request is an overheard request.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
     const route = JSON.stringify(payload.route)
@@ -80,7 +80,7 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
     })
   }
   // One of our radios reports these itself; others could send them in its name.
-  if (judgement.isOwn && judgement.voice === 'plain') return
+  if (judgement.isOwn && judgement.trust === 'plain') return
   // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
     traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, { t: heardAt, channel }) })

@@ -206,7 +206,7 @@ function addNode(
 ): void {
   const { nodeNum, viaMqtt, channel, isFavorite, isIgnored } = node
   // A radio's memory of another of our radios may be older than that radio's own report.
-  if (!isNode(nodeNum) || judgement.fate !== 'taken') return
+  if (!isNode(nodeNum) || judgement.verdict !== 'taken') return
   const user = judgement.keepsUser ? null : node.user
   const fix = judgement.keepsPosition ? null : node.fix
   const metrics = judgement.keepsMetrics ? [] : node.metrics
@@ -253,9 +253,9 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const { from: nodeNum, id, payload } = packet
   // Simulated radios wrap the packets of their mesh in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
-  const { fate, voice, suspicion } = judgement
+  const { verdict, trust, suspicion } = judgement
   if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
-  if (fate === 'spoofed') {
+  if (verdict === 'spoofed') {
     addTraffic(plan.traffic, arrival, 'spoofed')
     // It is shown as what it is, because the node may really have a new key. Nothing else acts upon it.
     if (judgement.keyDoubt !== null) {
@@ -269,8 +269,8 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const { isHeard, isStale } = judgement
   // The sender's key opened it: as certain as a signature.
   const isSealed = packet.pkiEncrypted && isReadable && judgement.keyDoubt === null
-  const standing = isSealed && voice === 'plain' ? 'signed' : voice
-  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing, isHeard }
+  const trustLevel = isSealed && trust === 'plain' ? 'signed' : trust
+  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, trustLevel, isHeard }
   const sighting = sightings.see(seen)
   if (sighting === 'repeated') return void plan.duplicates.push(packet)
   addReception(plan.traffic, arrival)
@@ -279,23 +279,23 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   noteLifted(plan, nodeNum, judgement)
   if (sighting === 'copy') return
   const isNew = sighting === 'first' || sighting === 'surer'
-  if (isNew) addTraffic(plan.traffic, arrival, voice)
+  if (isNew) addTraffic(plan.traffic, arrival, trust)
   else if (sighting === 'heard') addReports(plan.traffic, arrival)
   // Reports by others about a stored text of ours change nothing.
-  if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
+  if (verdict === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
   const proven = foundation(judgement, receivedAt, { user: null, isPlaced: false, hasMetrics: false })
-  const isTaken = fate === 'taken' && (isNew || sighting === 'heard')
+  const isTaken = verdict === 'taken' && (isNew || sighting === 'heard')
   const content = isTaken ? addContent(plan, arrival, isNew) : isNew ? proven : {}
   if (isStale) return
-  const isElsewhere = judgement.isOwn && voice !== 'own' && (packet.viaMqtt || !isOwnKind(source.kind))
+  const isElsewhere = judgement.isOwn && trust !== 'own' && (packet.viaMqtt || !isOwnKind(source.kind))
   const isOld = isReplayed || heardAt < receivedAt
   const isUntimed = isReplayed && packet.rxTime === null
   const rows = isLate || isUntimed ? plan.late : isOld ? plan.remembered : plan.heard
   const from = { nodeNum, source: source.name, seenAt: receivedAt }
   rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
-  if (!isElsewhere && fate === 'taken') addHearing(plan, arrival)
-  if (sighting === 'first' && !isReplayed && !(isElsewhere && fate === 'set-aside')) {
-    plan.news.push({ source, packet, receivedAt, isSigned: voice === 'signed', isOwn })
+  if (!isElsewhere && verdict === 'taken') addHearing(plan, arrival)
+  if (sighting === 'first' && !isReplayed && !(isElsewhere && verdict === 'set-aside')) {
+    plan.news.push({ source, packet, receivedAt, isSigned: trust === 'signed', isOwn })
   }
 }
 
@@ -336,8 +336,8 @@ function foundation(
     readonly hasMetrics: boolean
   },
 ): Partial<NodeRow> {
-  const { voice, provenKey, isHeard } = judgement
-  const isSigned = voice === 'signed'
+  const { trust, provenKey, isHeard } = judgement
+  const isSigned = trust === 'signed'
   const isKeySaid = (user?.publicKey ?? null) !== null || (isSigned && provenKey !== null)
   return {
     ...refusedFields(judgement),
@@ -508,7 +508,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     hopsAway: direction === 'out' ? null : packet.hopsAway,
     viaMqtt,
     pkiEncrypted,
-    signed: judgement.voice === 'signed',
+    signed: judgement.trust === 'signed',
     withheld,
     keyDoubt: judgement.keyDoubt,
     direction,

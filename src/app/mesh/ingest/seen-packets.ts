@@ -6,11 +6,11 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { IS_CLAIMED } from '../radios/source-table.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
-import { UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
+import { UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
 
 // A forged packet that uses the ID first does not block the sender's own packet.
-const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
-const IS_GENUINE = isGenuine(sql`p.standing`)
+const isGenuine = (trustLevel: SQL) => sql`${trustLevel} is not 'spoofed'`
+const IS_GENUINE = isGenuine(sql`p.trust_level`)
 
 const HAS_OWN_RADIO = sql`exists (select 1 from sources r where r.kind in (${literals(OWN_KINDS)})
   and r.local_node_num is not null)`
@@ -23,7 +23,7 @@ const ARRIVAL = {
   hopsAway: sql<number | null>`p.hops_away`,
   isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
   // What the key of its sender opened is as certain as what it signed.
-  standing: sql<Voice>`coalesce(p.standing, iif(p.pki_encrypted and p.port is not null, 'signed', 'plain'))`,
+  trustLevel: sql<Trust>`coalesce(p.trust_level, iif(p.pki_encrypted and p.port is not null, 'signed', 'plain'))`,
   isHeard: sql<number>`not p.via_mqtt and p.gateway is null and p.source_id in (select id from sources
     where kind in (${literals(OWN_KINDS)}) or (local_node_num is not null and ${IS_CLAIMED}
       and not (${sql.placeholder('hasRadios')} and ${HAS_OWN_RADIO})))`,
@@ -68,7 +68,7 @@ const queries = prepareOnce((db) => ({
         eq(packets.packetId, sql.placeholder('packetId')),
         lte(packets.id, sql.placeholder('upTo')),
         isNotNull(packets.port),
-        isGenuine(sql`${packets.standing}`),
+        isGenuine(sql`${packets.trustLevel}`),
       ),
     )
     .limit(1)

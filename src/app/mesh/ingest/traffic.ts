@@ -4,7 +4,7 @@ import { messages, neighbors, packets, receptions, traceroutes, waypoints } from
 import { WINDOW_MS } from './packet-window.ts'
 import { isLocalNode } from '../radios/source-table.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { type Difference, DIFFERENCES, type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
+import { type Difference, DIFFERENCES, type TrustLevel, UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
 
 /** Further receptions of a message are not stored. */
 const MOST_RECEPTIONS = 100
@@ -76,7 +76,7 @@ export type PacketRow = {
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
   readonly replayed: boolean
-  readonly standing: Voice | Standing
+  readonly trustLevel: Trust | TrustLevel
   readonly payload: string
   /** At least a part of it was decoded. */
   readonly isReadable: boolean
@@ -139,7 +139,7 @@ const PACKET_VALUES = {
   ...SIGNAL,
   ...named('packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'hopLimit', 'payload'),
   ...named('viaMqtt', 'pkiEncrypted', 'replayed'),
-  standing: sql`nullif(${field('standing')}, 'plain')`,
+  trustLevel: sql`nullif(${field('trustLevel')}, 'plain')`,
   id: sql`null`,
   sourceId: sql`s.id`,
 }
@@ -150,8 +150,8 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
   where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
     and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
       abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
-    and (p.standing is 'spoofed') = (${field('standing')} = 'spoofed')
-    and (${field('standing')} <> 'own' or p.standing is 'own')
+    and (p.trust_level is 'spoofed') = (${field('trustLevel')} = 'spoofed')
+    and (${field('trustLevel')} <> 'own' or p.trust_level is 'own')
     and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)})))`
 
 // Late or repeated data never replaces newer data.

@@ -31,7 +31,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   let place = resumed ?? events.last()
   const id = () => `id: ${events.epoch}-${place}\n`
   let first = `${opening(resumed !== null)}${id()}\n`
-  let isBeatDue = false
+  let isKeepAliveDue = false
   let isEnded = false
   let isBehind = false
   let rights = rightsOf(ctx.viewer)
@@ -66,16 +66,16 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         const before = first + noteRights(viewer)
         const chunk = take(viewer)
         // With the number of the last event, even if that was not for this viewer, because the stream resumes there.
-        const after = isBeatDue ? `: beat\n${id()}\n` : ''
+        const after = isKeepAliveDue ? `: keep-alive\n${id()}\n` : ''
         first = ''
-        isBeatDue = false
+        isKeepAliveDue = false
         if (before !== '' || after !== '') return utf8.encode(before + chunk.text + after)
         if (chunk.text !== '') return chunk.bytes
         if (!events.isClosed()) await bell.heard()
       }
     },
-    beat() {
-      isBeatDue = true
+    keepAlive() {
+      isKeepAliveDue = true
       bell.ring()
     },
     end() {

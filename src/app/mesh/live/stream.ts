@@ -3,9 +3,9 @@ import { AppError } from '../../http/errors.ts'
 import type { Events } from './event.ts'
 
 /** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
-const BEAT_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 /** Beats for which a reader may read nothing. */
-const MAX_STALLED_BEATS = 2
+const MAX_STALLED_KEEP_ALIVES = 2
 
 /** Throws `unsupported_on_this_runtime`. */
 export function demandEvents({ events }: Pick<Ctx, 'events'>): Events {
@@ -27,7 +27,7 @@ export type Reader = {
   /** The next chunk, as soon as there is one; null at the end. */
   next(): Promise<Uint8Array | null>
   /** Something is due, at least a comment. */
-  beat(): void
+  keepAlive(): void
   end(): void
 }
 
@@ -38,9 +38,9 @@ export function streamOf(
   bell: Bell,
   release: () => void,
 ): ReadableStream<Uint8Array> {
-  let cancelBeat = () => {}
+  let cancelKeepAlive = () => {}
   const stop = () => {
-    cancelBeat()
+    cancelKeepAlive()
     release()
     bell.ring()
   }
@@ -48,17 +48,17 @@ export function streamOf(
   let stalled = 0
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      const beat = () => {
+      const keepAlive = () => {
         stalled = isAsking ? 0 : stalled + 1
-        if (stalled >= MAX_STALLED_BEATS) {
+        if (stalled >= MAX_STALLED_KEEP_ALIVES) {
           stop()
           controller.close()
           return
         }
-        reader.beat()
-        cancelBeat = events.after(BEAT_MS, beat)
+        reader.keepAlive()
+        cancelKeepAlive = events.after(KEEP_ALIVE_MS, keepAlive)
       }
-      cancelBeat = events.after(BEAT_MS, beat)
+      cancelKeepAlive = events.after(KEEP_ALIVE_MS, keepAlive)
     },
     async pull(controller) {
       isAsking = true

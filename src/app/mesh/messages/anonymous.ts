@@ -7,7 +7,7 @@ import { listChannels, type channelSchema } from '../topology/topology.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { messageForStrangers } from '../../accounts/access/anonymous-rows.ts'
+import { messageForAnonymous } from '../../accounts/access/anonymous-rows.ts'
 
 /** There are no earlier pages and no search: each costs time that is reserved for users with an account. */
 const MAX_SHOWN = 500
@@ -30,7 +30,7 @@ export async function listMessagesShown(
   const { store, viewer } = await readerFor(ctx, view)
   const asked = { limit: MAX_SHOWN, channel }
   const page: { messages: Message[] } = JSON.parse(await listMessages(store, asked, viewer.view))
-  return page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id)
+  return page.messages.map(messageForAnonymous).toSorted((a, b) => b.id - a.id)
 }
 
 /** The shown channels, without their radio or broker. */

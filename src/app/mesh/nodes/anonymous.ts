@@ -12,7 +12,7 @@ import { blur } from '../../accounts/access/blur.ts'
 import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../../accounts/access/visible.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { nodeForStrangers } from '../../accounts/access/anonymous-rows.ts'
+import { nodeForAnonymous } from '../../accounts/access/anonymous-rows.ts'
 
 /** Nodes built before other work gets its turn. */
 const SLICE = 500
@@ -45,7 +45,7 @@ export async function listNodesShown(ctx: Pick<Ctx, 'store' | 'now'>, view: Publ
   const shown: Node[] = []
   for (let from = 0; from < rows.length; from += SLICE) {
     const seen = await nodesSeenBy(store, viewer.view, rows.slice(from, from + SLICE))
-    shown.push(...seen.map((node) => nodeForStrangers(node, view)))
+    shown.push(...seen.map((node) => nodeForAnonymous(node, view)))
     await nextTurn()
   }
   return shown
@@ -60,7 +60,7 @@ export async function readNodesShown(
   if (nums.length === 0) return new Map()
   const isOneOf = sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify(nums.slice(0, SLICE))}))`
   const seen = await nodesSeenBy(store, view, await store.db.select().from(nodes).where(isOneOf).all())
-  return new Map(seen.map((node) => [node.nodeNum, nodeForStrangers(node, shown)]))
+  return new Map(seen.map((node) => [node.nodeNum, nodeForAnonymous(node, shown)]))
 }
 
 /** One node. Throws `node_not_found`, also for a node that anonymous callers do not see. */
@@ -71,7 +71,7 @@ export async function getNodeShown(
 ): Promise<z.infer<typeof nodeDetailSchema>> {
   const { store, viewer } = await readerFor(ctx, view)
   return {
-    ...nodeForStrangers(await getNode(store, viewer.view, id), view),
+    ...nodeForAnonymous(await getNode(store, viewer.view, id), view),
     formerNodeNums: [],
     previousPublicKey: null,
     refusedPublicKey: null,

@@ -3,7 +3,13 @@ import type { LinkInfo } from './radio.ts'
 import { and, desc, eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
-import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
+import {
+  FIRST_NUMBER,
+  identifyChannel,
+  nameIn,
+  numberChannel,
+  RADIO_CHANNELS,
+} from '../../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../../meshtastic/config/channel-info.ts'
 import { IS_CLAIMED, type Source } from './source-table.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
@@ -21,7 +27,7 @@ export type ChannelTable = {
   /** The service's number for a source's channel: a slot, or the result of `numberChannel` for a broker. */
   numberOf(source: string, told: number): number
   /** The radio's slot for the channel of this number; null: it does not have the channel. */
-  slotOf(radio: string, number: number): number | null
+  indexIn(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
   /** Each channel once, in the order of numbers. */
@@ -47,7 +53,7 @@ const queries = prepareOnce((db) => ({
     .from(channels)
     .innerJoin(sources, and(eq(sources.id, channels.sourceId), IS_CLAIMED))
     .orderBy(
-      sql`${channels.index} >= ${SLOTS}`,
+      sql`${channels.index} >= ${RADIO_CHANNELS}`,
       sql`${sources.kind} = 'ingest'`,
       desc(channels.lastHeard),
       sources.id,
@@ -75,12 +81,12 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
   let ordered: Numbers | null = null
   const numbers = () => (ordered ??= numberSlots(bySource, radios))
   const at = (source: string, index: number) => bySource.get(source)?.get(index)
-  const slotWith = (radio: string, number: number) =>
+  const channelWith = (radio: string, number: number) =>
     [...(bySource.get(radio)?.values() ?? [])].find((slot) => isOn(slot) && numberOf(radio, slot.index) === number)
   const numberOf = (source: string, told: number): number => {
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
-    if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
+    if (isRadioIndex(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
     // The name of a broker's channel may be lost on the way, but its number identifies it nearly as well. If the name
     // is known, a channel that was made up to have the number of ours is a different one.
     if (identity === null) return numbers().byNumber.get(index) ?? index
@@ -93,11 +99,11 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
       ordered = null
     },
     numberOf,
-    slotOf(radio, number) {
+    indexIn(radio, number) {
       // The radio itself decides about a channel that it has not reported.
-      return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
+      return channelWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
-    has: (radio, number) => slotWith(radio, number) !== undefined,
+    has: (radio, number) => channelWith(radio, number) !== undefined,
     list() {
       const listed = new Map<number, KnownChannel>()
       const { radios: first } = numbers()
@@ -117,7 +123,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
       [...bySource].flatMap(([source, slots]) =>
         [...slots.keys()]
           .map((from) => ({ source, from, to: numberOf(source, from) }))
-          .filter(({ from, to }) => !isSlot(from) && to !== from),
+          .filter(({ from, to }) => !isRadioIndex(from) && to !== from),
       ),
   }
 }
@@ -126,22 +132,22 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
 export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo, heardAt: number): KnownChannel {
   const index = currentNumber(told.index)
   const role = told.role === 'DISABLED' || told.role === 'PRIMARY' ? told.role : 'SECONDARY'
-  const identity = isSlot(index) ? told.identity : identifyChannel(index % 256, told.name)
-  return { source, kind, index, name: told.name, role, identity, lastHeard: isSlot(index) ? null : heardAt }
+  const identity = isRadioIndex(index) ? told.identity : identifyChannel(index % 256, told.name)
+  return { source, kind, index, name: told.name, role, identity, lastHeard: isRadioIndex(index) ? null : heardAt }
 }
 
 /** Earlier collectors deliver the hash itself, unless it could be a slot. */
 function currentNumber(told: number): number {
-  return isSlot(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
+  return isRadioIndex(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
 }
 
-function isSlot(index: number): boolean {
-  return index < SLOTS
+function isRadioIndex(index: number): boolean {
+  return index < RADIO_CHANNELS
 }
 
 /** An empty name has a known meaning only in a slot. */
 function nameUnder(index: number, { name, identity }: KnownChannel): string {
-  return isSlot(index) || identity === null ? name : nameIn(identity)
+  return isRadioIndex(index) || identity === null ? name : nameIn(identity)
 }
 
 function isOn({ role }: KnownChannel): boolean {
@@ -161,7 +167,7 @@ function numberSlots(
   configured: readonly string[] | null,
 ): Numbers {
   const known = [...bySource].flatMap(([source, slots]) => {
-    const [slot] = [...slots.values()].filter(({ index }) => isSlot(index))
+    const [slot] = [...slots.values()].filter(({ index }) => isRadioIndex(index))
     return slot === undefined ? [] : [{ source, kind: slot.kind }]
   })
   const names = (all: typeof known) => all.map(({ source }) => source)
@@ -173,7 +179,7 @@ function numberSlots(
   const taken = new Set<number>()
   for (const radio of radios) {
     for (const { index, identity } of bySource.get(radio)?.values() ?? []) {
-      if (identity === null || !isSlot(index) || byIdentity.has(identity)) continue
+      if (identity === null || !isRadioIndex(index) || byIdentity.has(identity)) continue
       byIdentity.set(identity, taken.has(index) ? numberChannel(identity) : index)
       taken.add(index)
     }

@@ -137,7 +137,7 @@ function fitOf(table: ChannelTable, source: string, { to, channel }: Destination
   // Packets to one node are usually in no channel.
   if (to !== BROADCAST && channel === 0) return 0
   if (table.has(source, channel)) return 2
-  return table.slotOf(source, channel) === null ? 0 : 1
+  return table.indexIn(source, channel) === null ? 0 : 1
 }
 
 async function findAnswered(

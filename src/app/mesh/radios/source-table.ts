@@ -3,7 +3,7 @@ import { eq, inArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { MAX_HEARD_CHANNELS, SLOTS } from '../../../meshtastic/channel-identity.ts'
+import { MAX_HEARD_CHANNELS, RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
 import { OWN_KINDS, type SourceKind } from '../../../shared/mesh/link-kinds.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
@@ -95,7 +95,7 @@ const queries = prepareOnce((db) => ({
           row_number() over (partition by c.source_id
             order by (c.last_heard - c.first_heard) / ${DAY} desc, c.last_heard desc, c.channel_index) as place
         from json_each(${sql.placeholder('names')}) k cross join sources s on s.name = k.value
-          cross join channels c on c.source_id = s.id and c.channel_index >= ${sql.raw(String(SLOTS))})
+          cross join channels c on c.source_id = s.id and c.channel_index >= ${sql.raw(String(RADIO_CHANNELS))})
         where place > ${sql.raw(String(KEPT_CHANNELS))}) where latest > ${sql.raw(String(LATEST_CHANNELS))})`,
     )
     .prepare(),

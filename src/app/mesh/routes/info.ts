@@ -92,7 +92,7 @@ const infoSchema = z
 
 export const infoRoutes = new Hono<AppEnv>().get(
   '/',
-  shared('info', z.strictObject({}), infoForStrangers),
+  shared('info', z.strictObject({}), infoForAnonymous),
   requirePermission('info', 'read'),
   answers('The radios, their links, and the sources of packets', { 200: infoSchema }),
   async (c) => {
@@ -109,7 +109,7 @@ export const infoRoutes = new Hono<AppEnv>().get(
 )
 
 /** Without anything about the machine and the connections of the service. */
-async function infoForStrangers(): Promise<z.infer<typeof infoSchema>> {
+async function infoForAnonymous(): Promise<z.infer<typeof infoSchema>> {
   return { version: '', ...describeLinks([]), collector: null, sources: [] }
 }
 

@@ -117,7 +117,7 @@ export async function sendMessage(
       const outgoing = radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic })
       try {
         await refuseStale(automatic)
-        const slot = await findSlot(ctx, outgoing, message)
+        const slot = await findChannelIndex(ctx, outgoing, message)
         return await storeAndSend(ctx, message, outgoing, { remember, automatic, slot })
       } finally {
         outgoing.release()
@@ -215,9 +215,9 @@ function insertMessage(
 }
 
 /** A radio accepts a text for a disabled channel and drops it; another radio may have other channels. */
-async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
+async function findChannelIndex(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
   const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
-  const slot = table.slotOf(source, channel)
+  const slot = table.indexIn(source, channel)
   if (slot !== null) return slot
   // A direct message is usually in no channel.
   if (to !== BROADCAST && channel === 0) return 0

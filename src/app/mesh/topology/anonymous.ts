@@ -6,7 +6,7 @@ import { listNeighbors, listWaypoints, type neighborSchema, type Waypoint } from
 import { listTraceroutes, type Traceroute } from './traceroutes.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { tracerouteForStrangers, waypointForStrangers } from '../../accounts/access/anonymous-rows.ts'
+import { tracerouteForAnonymous, waypointForAnonymous } from '../../accounts/access/anonymous-rows.ts'
 
 const MAX_ROUTES = 100
 
@@ -30,7 +30,7 @@ export async function listTraceroutesShown(
 ): Promise<Traceroute[]> {
   const reader = await readerFor(ctx, view)
   const { traceroutes } = await listTraceroutes(reader, { node, limit: MAX_ROUTES, isAnswered: true })
-  return traceroutes.map(tracerouteForStrangers).toSorted((a, b) => b.id - a.id)
+  return traceroutes.map(tracerouteForAnonymous).toSorted((a, b) => b.id - a.id)
 }
 
 /** Who hears whom. */
@@ -44,5 +44,5 @@ export async function listNeighborsShown(
 /** Waypoints of the shown channels, at rounded places. */
 export async function listWaypointsShown(ctx: Ctx, view: PublicView): Promise<{ waypoints: Waypoint[] }> {
   const found = await listWaypoints({ ...(await readerFor(ctx, view)), now: ctx.now })
-  return { waypoints: found.map((waypoint) => waypointForStrangers(waypoint, view)) }
+  return { waypoints: found.map((waypoint) => waypointForAnonymous(waypoint, view)) }
 }

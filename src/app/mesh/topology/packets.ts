@@ -89,7 +89,7 @@ const fields = {
   viaMqtt: packets.viaMqtt,
   pkiEncrypted: packets.pkiEncrypted,
   replayed: packets.replayed,
-  standing: packets.standing,
+  trustLevel: packets.trustLevel,
   payload: packets.payload,
 }
 
@@ -133,10 +133,10 @@ export async function listPackets(
             read: async (...asked) => read(...asked),
           })
         ).found
-  const page = rows.slice(0, limit).map(({ standing, ...row }) => ({
+  const page = rows.slice(0, limit).map(({ trustLevel, ...row }) => ({
     ...row,
-    signed: standing === 'signed',
-    spoofSuspected: standing === 'spoofed',
+    signed: trustLevel === 'signed',
+    spoofSuspected: trustLevel === 'spoofed',
     fromNodeId: formatNodeId(row.fromNodeNum),
     toNodeId: formatNodeId(row.toNodeNum),
     portName: row.port === null ? null : enumName(PortNumSchema, row.port),
@@ -146,7 +146,7 @@ export async function listPackets(
       from: row.fromNodeNum,
       to: row.toNodeNum,
       pkiEncrypted: row.pkiEncrypted,
-      isOwn: standing === 'own',
+      isOwn: trustLevel === 'own',
     }),
   }))
   return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }

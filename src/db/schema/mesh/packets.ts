@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { flag } from '../flag.ts'
-import { STANDINGS } from '../../../shared/mesh/packets.ts'
+import { TRUST_LEVELS } from '../../../shared/mesh/packets.ts'
 
 /** The latest packets. When the log is full, the oldest are deleted. */
 export const packets = sqliteTable(
@@ -27,7 +27,7 @@ export const packets = sqliteTable(
      * `own`: one of our radios reported it about itself; `signed`: the sender's signature was verified; `spoofed`:
      * somebody else seems to have sent it in the sender's name.
      */
-    standing: text('standing', { enum: STANDINGS }),
+    trustLevel: text('trust_level', { enum: TRUST_LEVELS }),
     /** JSON: the decoded packet, without fields that may contain keys and passwords. */
     payload: text('payload').notNull(),
   },

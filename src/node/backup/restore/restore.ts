@@ -6,12 +6,12 @@ import { audit } from '../../../app/audit/audit.ts'
 import type { Ctx } from '../../../app/base/context.ts'
 import type { Log } from '../../../app/base/log.ts'
 import {
-  nameRevived,
-  reapplyRevived,
-  type StoredRevived,
-  storeRevived,
-  unknownRevived,
-} from '../../../app/system/revived.ts'
+  nameRestoredAccess,
+  reapplyRestoredAccess,
+  type StoredRestoredAccess,
+  storeRestoredAccess,
+  unknownRestoredAccess,
+} from '../../../app/system/restored-access.ts'
 import { type SqliteStore, sqliteStore } from '../../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
@@ -22,7 +22,7 @@ import { readSoundManifest } from '../inspect.ts'
 import { databaseLockFile, type Lock, lockExclusively } from '../folder/lock.ts'
 import { isSignedByOneOf, type Manifest, signingKey, totalRows } from '../folder/manifest.ts'
 import { markerFile, readMarker, writeMarker } from './marker.ts'
-import { findRevived, readUndecided } from './revived.ts'
+import { findRestoredAccess, readUndecided } from './restored-access.ts'
 import {
   carryAudit,
   freshEpoch,
@@ -120,7 +120,7 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
   try {
     lock = lockExclusively(databaseLockFile(dataDir))
     if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
-    const { tables, rows, signature, revival } = await restoreLocked(options, name, join(directory, name))
+    const { tables, rows, signature, report } = await restoreLocked(options, name, join(directory, name))
     log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
     if (signature !== 'own') {
       const why = UNTRUSTED[signature]
@@ -128,7 +128,7 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
         `Restored a backup that this service did not sign: ${name} ${why}; anybody with access to its files may have changed them`,
       )
     }
-    logRevival(log, revival)
+    logRestoredAccess(log, report)
     return { tables, rows }
   } catch (error) {
     throw asRefusal(error)
@@ -156,27 +156,30 @@ const UNTRUSTED = {
   none: 'is not signed',
 } as const
 
-type Done = Restored & { readonly signature: Signature; readonly revival: Revival }
+type Done = Restored & { readonly signature: Signature; readonly report: RestoredAccessReport }
 
 /** What the restore undid, and the outcome of each change to reapply. */
-type Revival = { readonly revived: readonly StoredRevived[]; readonly outcomes: readonly string[] | null }
+type RestoredAccessReport = {
+  readonly restoredAccess: readonly StoredRestoredAccess[]
+  readonly outcomes: readonly string[] | null
+}
 
 const MOST_NAMED = 200
 
 /** Names all users who have more permissions than before the restore. */
-function logRevival(log: Log, { revived, outcomes }: Revival): void {
-  revived.slice(0, MOST_NAMED).forEach((one, i) => {
+function logRestoredAccess(log: Log, { restoredAccess, outcomes }: RestoredAccessReport): void {
+  restoredAccess.slice(0, MOST_NAMED).forEach((one, i) => {
     const at = one.at === null ? null : new Date(one.at).toISOString()
     const outcome = outcomes === null ? {} : { outcome: outcomes[i] }
     log.warn('The restore undid this change, made after the backup', {
-      ...nameRevived(one),
+      ...nameRestoredAccess(one),
       at,
       by: one.by,
       ...outcome,
     })
   })
-  if (revived.length > MOST_NAMED)
-    log.warn('The restore undid more changes of this kind', { more: revived.length - MOST_NAMED })
+  if (restoredAccess.length > MOST_NAMED)
+    log.warn('The restore undid more changes of this kind', { more: restoredAccess.length - MOST_NAMED })
 }
 
 /**
@@ -206,7 +209,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   const scratch = scratchOf(dataDir)
   files.remove(scratch)
   files.makeDirectory(scratch)
-  let revival: Revival
+  let report: RestoredAccessReport
   try {
     const file = builtIn(scratch)
     // SQLite would create it with the umask's permissions.
@@ -224,7 +227,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
     try {
       // From here on the old database is touched, though not changed.
       replaced = settleReplaced(live, log)
-      revival = await finishBuilt(built, options, { name, manifest, signature, replaced })
+      report = await finishBuilt(built, options, { name, manifest, signature, replaced })
     } finally {
       built.close()
     }
@@ -241,7 +244,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   files.rename(markerIn(scratch), markerFile(dataDir))
   files.sync(dataDir)
   files.remove(scratch)
-  return { tables: manifest.tables.length, rows, signature, revival }
+  return { tables: manifest.tables.length, rows, signature, report }
 }
 
 /**
@@ -257,7 +260,7 @@ async function finishBuilt(
     readonly signature: Signature
     readonly replaced: Replaced
   },
-): Promise<Revival> {
+): Promise<RestoredAccessReport> {
   const { database: live, log, now } = options
   const { name, manifest, signature, replaced } = facts
   const replacedFile = replaced === 'sound' ? live : null
@@ -266,10 +269,16 @@ async function finishBuilt(
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
   const found =
-    replacedFile === null ? null : await revivedBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
+    replacedFile === null
+      ? null
+      : await restoredAccessBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
   const isUnknown = replaced === 'unreadable' || found === 'unreadable'
   // A list from the backup counts only if there is no better information.
-  const revived = isUnknown ? [...readUndecided(built), unknownRevived(name)] : Array.isArray(found) ? found : []
+  const restoredAccess = isUnknown
+    ? [...readUndecided(built), unknownRestoredAccess(name)]
+    : Array.isArray(found)
+      ? found
+      : []
   const details = {
     name,
     createdAt: manifest.createdAt,
@@ -278,22 +287,25 @@ async function finishBuilt(
     rows: totalRows(manifest),
     signature,
     carriedAuditEntries: carried,
-    ...(revived.length > 0 && { revived: revived.slice(0, MOST_NAMED).map(nameRevived) }),
-    ...(revived.length > MOST_NAMED && { revivedMore: revived.length - MOST_NAMED }),
+    ...(restoredAccess.length > 0 && { restoredAccess: restoredAccess.slice(0, MOST_NAMED).map(nameRestoredAccess) }),
+    ...(restoredAccess.length > MOST_NAMED && { restoredAccessMore: restoredAccess.length - MOST_NAMED }),
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
-  const list = found === null && !isUnknown ? [] : storeRevived(store, revived, at)
+  const list = found === null && !isUnknown ? [] : storeRestoredAccess(store, restoredAccess, at)
   await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
-  return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
+  return {
+    restoredAccess,
+    outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), restoredAccess),
+  }
 }
 
-async function revivedBy(
-  facts: Parameters<typeof findRevived>[0],
+async function restoredAccessBy(
+  facts: Parameters<typeof findRestoredAccess>[0],
   log: Log,
-): Promise<StoredRevived[] | 'unreadable' | null> {
+): Promise<StoredRestoredAccess[] | 'unreadable' | null> {
   try {
-    return await findRevived(facts)
+    return await findRestoredAccess(facts)
   } catch (error) {
     if (!isBroken(error)) throw error
     log.warn(
@@ -305,9 +317,9 @@ async function revivedBy(
 }
 
 /** The outcome of each, in their order. */
-async function reapplyAll(ctx: Ctx, revived: readonly StoredRevived[]): Promise<string[]> {
-  const { refused } = await reapplyRevived(ctx, 'all')
-  return revived.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')
+async function reapplyAll(ctx: Ctx, restoredAccess: readonly StoredRestoredAccess[]): Promise<string[]> {
+  const { refused } = await reapplyRestoredAccess(ctx, 'all')
+  return restoredAccess.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')
 }
 
 /** Puts the new file in the old one's place. There is a whole database under the live name at every instant. */

@@ -1,4 +1,4 @@
-import { later } from '../../parts/list/later.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
@@ -21,7 +21,7 @@ import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { canUsePasskeys } from '../../can-use-passkeys.ts'
 
-const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)
+const SecondStep = lazyPage(async () => (await import('./second-step.tsx')).SecondStep)
 
 const RETURN_KEY = 'return-to'
 /** When this tab last went straight to the provider, in ms. */

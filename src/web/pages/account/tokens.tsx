@@ -6,7 +6,7 @@ import { CopyText } from '../../parts/copy.tsx'
 import { scopeName, type Token, TokenRow } from '../../parts/form/credential-rows.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, Select, Submit } from '../../parts/form/field.tsx'
-import { useKept } from '../../parts/form/kept.ts'
+import { useDraft } from '../../parts/form/typed-draft.ts'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { type Scope, usableScopes } from '../../../shared/access/token-scopes.ts'
@@ -82,9 +82,9 @@ function offeredScopes(): Scope[] {
 const EXPIRIES = ['30', '90', '365', ''] as const
 
 function useTokenDraft() {
-  const name = useKept('token-name')
-  const scopes = useKept('token-scopes')
-  const expiry = useKept('token-expiry', '90')
+  const name = useDraft('token-name')
+  const scopes = useDraft('token-scopes')
+  const expiry = useDraft('token-expiry', '90')
   const all = [name, scopes, expiry]
   return {
     name: name.value,

@@ -14,7 +14,7 @@ import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { noteFiring } from '../../state/firing.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { isAdmin } from '../../state/session.ts'
 import { useNames } from '../../state/mesh.ts'
@@ -44,10 +44,10 @@ export function AlertsPage() {
     [],
     POLL_MS,
   )
-  useKept('alerts', alerts)
-  useKept('alert rules', rules)
-  useKept('destinations', destinations)
-  useKept('failed deliveries', failed)
+  useOfflineCache('alerts', alerts)
+  useOfflineCache('alert rules', rules)
+  useOfflineCache('destinations', destinations)
+  useOfflineCache('failed deliveries', failed)
   const page = alerts.data.value
   useEffect(() => {
     if (page !== null) noteFiring(page.firing)
@@ -149,7 +149,7 @@ function Firing({ alerts, rules, reload }: FiringProps) {
 type FiringRowProps = { alert: Alert; rule: ShownRule | null; reload(): Promise<void> }
 
 function FiringRow({ alert, rule, reload }: FiringRowProps) {
-  const { id, state, startedAt, acknowledgedAt, held, inhibited, toldAt, nodeNum } = alert
+  const { id, state, startedAt, acknowledgedAt, held, inhibited, notifiedAt, nodeNum } = alert
   const action = useAction()
   const acknowledge = () =>
     void action.run(async () => {
@@ -170,7 +170,7 @@ function FiringRow({ alert, rule, reload }: FiringRowProps) {
           {alert.ruleName} · {alertTexts.since} {dateTime(startedAt)}
           {acknowledgedAt !== null && ` · ${alertTexts.acknowledged}`}
           {inhibited && ` · ${alertTexts.inhibited}`}
-          {held ? ` · ${alertTexts.held}` : state === 'firing' && toldAt === null && ` · ${alertTexts.silent}`}
+          {held ? ` · ${alertTexts.held}` : state === 'firing' && notifiedAt === null && ` · ${alertTexts.silent}`}
         </div>
         <Failure error={action.error.value} />
       </span>

@@ -1,6 +1,6 @@
 import { api, ask } from '../../api.ts'
 import { inbox } from '../../state/messages/inbox.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useLoad } from '../../state/load.ts'
 import {
   isActive,
@@ -18,24 +18,24 @@ import { Age, now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
-import { later } from '../../parts/list/later.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { href } from '../../router.ts'
-import { can, isAdmin, isStranger } from '../../state/session.ts'
+import { can, isAdmin, isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
 import { NodeFigures } from './figures.tsx'
 import { Radios } from './radios.tsx'
 
-const Checklist = later(async () => (await import('./checklist.tsx')).Checklist)
+const Checklist = lazyPage(async () => (await import('./checklist.tsx')).Checklist)
 
 const POLL_MS = 60_000
 
 /** The most important figures, readable from a distance. */
 export function DashboardPage() {
   const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
-  useKept('dashboard', loaded)
+  useOfflineCache('dashboard', loaded)
   const found = loaded.data.value
   const retry = () => {
     void loaded.reload()
@@ -49,7 +49,7 @@ export function DashboardPage() {
         {can('nodes', 'read') && <JustHeard />}
         <div class="stack">
           <Activity found={found} />
-          {can('info', 'read') && !isStranger.value && <Radios />}
+          {can('info', 'read') && !isAnonymous.value && <Radios />}
           {can('messages', 'read') && <LatestMessages />}
         </div>
       </div>

@@ -4,7 +4,7 @@ import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import type { Node } from '../../state/mesh.ts'
 import { place } from '../../router.ts'
-import { can, isStranger } from '../../state/session.ts'
+import { can, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
@@ -122,7 +122,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
         return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
       const id = Number(traceId)
       // People without an account get no earlier pages.
-      const before = isStranger.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
+      const before = isAnonymous.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
       return TRACE_ID.test(traceId) && Number.isSafeInteger(id + 1)
         ? (await readTraces(before)).filter((trace) => trace.id === id)
         : []

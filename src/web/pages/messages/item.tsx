@@ -8,7 +8,7 @@ import { Icon, type IconName } from '../../parts/icon.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
-import { can, isStranger } from '../../state/session.ts'
+import { can, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { MessageDetails } from './details.tsx'
 import { newKey, type NewText, sendText } from './sending.ts'
@@ -75,7 +75,7 @@ export function MessageItem(props: Props) {
               />
             </>
           )}
-          {!isStranger.value && (
+          {!isAnonymous.value && (
             <ActionButton
               name={t.messages.details}
               icon="info"

@@ -9,7 +9,7 @@ import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SearchFilters } from './search-filters.tsx'
 import '../../styles/messages.css'
 import { href, place, queryNode } from '../../router.ts'
-import { can, has, isStranger } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
 import { type Channels, Conversations, useChannels } from './conversations.tsx'
@@ -41,7 +41,7 @@ export function MessagesPage() {
                 title
               )}
             </h2>
-            {!isStranger.value && (
+            {!isAnonymous.value && (
               <>
                 <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
                 <SearchFilters wanted={wanted} />
@@ -63,7 +63,7 @@ function wantedBy(query: URLSearchParams): Wanted {
   const asked = query.get('channel')
   const channel = asked !== null && /^\d{1,7}$/.test(asked) && Number(asked) <= MAX_CHANNEL ? asked : null
   // People without an account have no search.
-  if (isStranger.value) return { channel, partner: null, q: '', from: null, since: '', until: '' }
+  if (isAnonymous.value) return { channel, partner: null, q: '', from: null, since: '', until: '' }
   return {
     channel,
     partner: queryNode(query, 'with'),

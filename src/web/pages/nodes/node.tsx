@@ -7,7 +7,7 @@ import { api, ask, send } from '../../api.ts'
 import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { decimal, duration, humanize, modelName } from '../../format.ts'
 import { altitude as shownAltitude, distance } from '../../measure.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nameOf, type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh.ts'
 import { ExactAge } from '../../parts/age.tsx'
@@ -19,7 +19,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
 import { asLeft, href, navigate } from '../../router.ts'
-import { can, has, isStranger, user } from '../../state/session.ts'
+import { can, has, isAnonymous, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { useChannels } from '../automation/channels.ts'
 import { NodeHistory } from './history.tsx'
@@ -37,7 +37,7 @@ export function NodePage({ id }: { id: string }) {
   const about = id.startsWith('!') ? id : null
   const loaded = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'], null, about)
   const { data, error, reload } = loaded
-  useKept(`node ${id}`, loaded)
+  useOfflineCache(`node ${id}`, loaded)
   const node = data.value
   const up = { path: asLeft('/nodes'), name: t.nodes.title }
   if (error.value?.code === 'node_not_found') {
@@ -79,7 +79,7 @@ export function NodePage({ id }: { id: string }) {
           <Notes node={node} onSaved={reload} />
           {can('info', 'read') && <NodeRoutes node={node} />}
           {can('info', 'read') && <NodeHistory node={node} />}
-          {can('info', 'read') && !isStranger.value && <NodePackets node={node} />}
+          {can('info', 'read') && !isAnonymous.value && <NodePackets node={node} />}
         </>
       )}
     </Page>
@@ -219,8 +219,8 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
   return (
     <>
       <Failure error={error.value} />
-      {!isStranger.value && <WatchNode node={node} />}
-      {can('messages', 'read') && !isStranger.value && !node.isLocal && (
+      {!isAnonymous.value && <WatchNode node={node} />}
+      {can('messages', 'read') && !isAnonymous.value && !node.isLocal && (
         <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />
           {can('messages', 'write') && has('radio') ? t.nodes.write : t.nodes.messages}

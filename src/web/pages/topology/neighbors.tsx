@@ -1,6 +1,6 @@
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useLoad } from '../../state/load.ts'
 import { isCalled, nodeByNum, nodeName, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -33,7 +33,7 @@ export function NeighborsPage() {
   const load = async () => (await ask(api.neighbors.$get())).neighbors
   const loaded = useLoad(load, [], POLL_MS)
   const { data, error, reload } = loaded
-  useKept('neighbors', loaded)
+  useOfflineCache('neighbors', loaded)
   const wanted = q.trim().toLowerCase()
   const rows = (data.value ?? [])
     .filter(

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
 import { api, askAs, isRecord, reconnects } from '../../api.ts'
 import { decimal } from '../../format.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { BROADCAST, nameOf, useNames } from '../../state/mesh.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -131,7 +131,7 @@ function usePackets({ port, from }: Filter) {
     return { packets, nextBefore: all.length > PAGE_SIZE ? (packets.at(-1)?.id ?? null) : known.nextBefore }
   }
   const newest = useLoad(loadNewest, [], POLL_MS, ['node'])
-  useKept(`packets ${port} ${from}`, newest)
+  useOfflineCache(`packets ${port} ${from}`, newest)
   useEffect(() => {
     const page = newest.data.value
     if (page === null) return

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { humanize, plain } from '../../format.ts'
-import { useKept } from '../../state/kept.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nameOf, nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -13,7 +13,7 @@ import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
-import { can, has, isStranger } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
@@ -29,7 +29,7 @@ export function TraceroutesPage() {
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
   const loaded = useLoad(async () => ({ ...(await ask(api.traceroutes.$get({ query: by }))), node }), [node], POLL_MS)
   const { data, error, reload } = loaded
-  useKept(`traceroutes ${node}`, loaded)
+  useOfflineCache(`traceroutes ${node}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
   const hasMore = useSignal<boolean | null>(null)
   const more = useAction()
@@ -51,7 +51,7 @@ export function TraceroutesPage() {
     })
   return (
     <Page title={t.routes.title}>
-      {!has('radio') && !isStranger.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
+      {!has('radio') && !isAnonymous.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
       {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
       {node !== '' && (
         <button type="button" class="button" onClick={() => setQuery({ node: '' })}>
@@ -61,7 +61,7 @@ export function TraceroutesPage() {
       <Failure error={more.error.value ?? error.value} retry={reload} />
       {data.value !== null && all.length === 0 && (
         <Empty icon="routes" title={t.routes.none}>
-          {!isStranger.value && <p>{t.routes.noneHelp}</p>}
+          {!isAnonymous.value && <p>{t.routes.noneHelp}</p>}
           <ConnectHelp />
         </Empty>
       )}
@@ -74,7 +74,7 @@ export function TraceroutesPage() {
           </ul>
         </SteadyList>
       )}
-      {(hasMore.value ?? newest.length === PAGE) && !isStranger.value && (
+      {(hasMore.value ?? newest.length === PAGE) && !isAnonymous.value && (
         <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
           {more.busy.value ? t.common.loading : t.common.more}
         </button>
@@ -138,8 +138,8 @@ function Trace({ trace }: { trace: Traceroute }) {
           </strong>
           <div class="faint">
             <Age at={trace.timestamp} />
-            {!isStranger.value && ' · '}
-            {!isStranger.value &&
+            {!isAnonymous.value && ' · '}
+            {!isAnonymous.value &&
               (trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(plain(trace.requestedBy)))}
           </div>
         </div>

@@ -4,7 +4,7 @@ import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { CopyText } from '../../parts/copy.tsx'
 import { Actions, Field, Segments, Select, Submit } from '../../parts/form/field.tsx'
-import { typedInto, useKept } from '../../parts/form/kept.ts'
+import { typedInto, useDraft } from '../../parts/form/typed-draft.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { PermissionGrid } from '../../parts/form/permission-grid.tsx'
@@ -46,12 +46,12 @@ function titleOf({ user: { username }, secret }: Made): string {
 
 function useUserDraft() {
   return {
-    username: useKept('new-user-username'),
-    displayName: useKept('new-user-name'),
-    email: useKept('new-user-email'),
-    subject: useKept('new-user-subject'),
-    permissions: useKept('new-user-permissions', writePermissions(PRESETS.viewer)),
-    scope: useKept('new-user-scope', JSON.stringify(NEW_SCOPE)),
+    username: useDraft('new-user-username'),
+    displayName: useDraft('new-user-name'),
+    email: useDraft('new-user-email'),
+    subject: useDraft('new-user-subject'),
+    permissions: useDraft('new-user-permissions', writePermissions(PRESETS.viewer)),
+    scope: useDraft('new-user-scope', JSON.stringify(NEW_SCOPE)),
   }
 }
 

@@ -5,7 +5,7 @@ import { api, ask, seeAs } from '../../api.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
 import { Actions, Field, Submit } from '../../parts/form/field.tsx'
-import { type Kept, typedInto, useKept } from '../../parts/form/kept.ts'
+import { type Draft, typedInto, useDraft } from '../../parts/form/typed-draft.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
@@ -99,12 +99,12 @@ async function namesOf(grants: Grants): Promise<Givers> {
 function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
   const { busy, error, run } = useAction()
   const isLocal = user.authProvider === 'local'
-  const username = useKept(`user-${user.id}-username`, user.username)
-  const displayName = useKept(`user-${user.id}-name`, user.displayName ?? '')
-  const email = useKept(`user-${user.id}-email`, user.email ?? '')
+  const username = useDraft(`user-${user.id}-username`, user.username)
+  const displayName = useDraft(`user-${user.id}-name`, user.displayName ?? '')
+  const email = useDraft(`user-${user.id}-email`, user.email ?? '')
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    const textOf = ({ value }: Kept) => value.value.trim()
+    const textOf = ({ value }: Draft) => value.value.trim()
     const own = isLocal && { email: textOf(email) || null, displayName: textOf(displayName) || null }
     const json = { username: textOf(username), ...own }
     await run(async () => {

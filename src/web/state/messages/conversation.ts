@@ -2,7 +2,7 @@ import './senders.ts'
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { api, type ApiError, askAs } from '../../api.ts'
 import { conversationOf } from './inbox.ts'
-import { useKept } from '../kept.ts'
+import { useOfflineCache } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { useAction, useLoad } from '../load.ts'
 import type { Message, MessagePage } from '../mesh.ts'
@@ -106,7 +106,7 @@ export function useConversation(wanted: Wanted): Conversation {
     return true
   }
   const newest = useLoad(() => load(null), [], POLL_MS, ['message', 'delivery'], take)
-  const kept = useKept(`messages ${JSON.stringify(wanted)}`, newest)
+  const kept = useOfflineCache(`messages ${JSON.stringify(wanted)}`, newest)
   useSignalEffect(() => {
     const page = newest.data.value
     if (page === null) return

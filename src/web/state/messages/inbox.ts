@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, askAs } from '../../api.ts'
-import { useKeptList } from '../kept.ts'
+import { useCachedList } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { asApiError, useFresh } from '../load.ts'
 import { withNews } from './news.ts'
@@ -51,7 +51,7 @@ export function forgetInbox(): void {
 
 /** Keeps the inbox up to date: once per page. */
 export function InboxKeeper(): null {
-  useKeptList('inbox', inbox)
+  useCachedList('inbox', inbox)
   useEffect(() => void refreshInbox(), [])
   useFresh(refreshInbox, POLL_MS, ['message', 'delivery'], takeEvent)
   return null

@@ -15,7 +15,7 @@ import { OPEN } from '../../../support/public-access.ts'
 
 const NONE = { read: false, write: false }
 const TOGETHER_MS = 1000
-const BEAT_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 
 let app: TestApp
 let events: Events
@@ -258,11 +258,11 @@ describe('the stream for anonymous callers', () => {
     await put(OPEN)
     const stream = await connect()
     await stream.next()
-    for (let beat = 1; beat < 40; beat++) {
-      clock.advance(BEAT_MS)
-      expect(await stream.next()).toEqual({ comment: 'beat' })
+    for (let keepAlive = 1; keepAlive < 40; keepAlive++) {
+      clock.advance(KEEP_ALIVE_MS)
+      expect(await stream.next()).toEqual({ comment: 'keep-alive' })
     }
-    clock.advance(BEAT_MS)
+    clock.advance(KEEP_ALIVE_MS)
     expect(await stream.next()).toBeNull()
     const next = await connect()
     await next.next()

@@ -6,7 +6,7 @@ import {
   HIDDEN,
   markOf,
   marksFor,
-  marksForStrangers,
+  marksForAnonymous,
   marksIn,
   maySee,
   MESH,
@@ -105,7 +105,7 @@ test('a stranger sees only the chosen channels, and the latest of each value on 
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0], null)
   const answers = await mesh.everythingPublic(since)
-  expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
+  expect(marksIn(answers, MESH)).toEqual(marksForAnonymous([0], MESH, HIDDEN))
   expect(naming(answers, HIDDEN)).toEqual([])
   // The latest position of the node came on channel 2.
   const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
@@ -114,7 +114,7 @@ test('a stranger sees only the chosen channels, and the latest of each value on 
   const texts = MESH.flatMap((said, index) => (said.kind === 'text' ? [markOf(said, index)] : []))
   const heard = marksIn(new Map([['/api/events', answers.get('/api/events') ?? '']]), MESH)
   expect(heard.filter((mark) => texts.includes(mark))).toEqual(
-    marksForStrangers([0], MESH, HIDDEN).filter((mark) => texts.includes(mark)),
+    marksForAnonymous([0], MESH, HIDDEN).filter((mark) => texts.includes(mark)),
   )
   expect(heard).toContain(MESH.map(markOf)[onFirst])
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts).toEqual({
@@ -130,7 +130,7 @@ test('a stranger gets only rounded positions, and nothing that reveals which rad
   mesh.share([0, 1, 2], 12)
   const answers = await mesh.everythingPublic(since)
   const places = MESH.flatMap((said, index) => (said.kind === 'position' ? [markOf(said, index)] : []))
-  const others = marksForStrangers([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
+  const others = marksForAnonymous([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
   expect(marksIn(answers, MESH)).toEqual(others)
   const { waypoints } = Object(JSON.parse(answers.get('/api/waypoints') ?? ''))
   expect(waypoints).toHaveLength(3)
@@ -147,7 +147,7 @@ test('a stranger gets nothing that is not shared', async () => {
       mesh.share(channels, null)
       const unseen = new Set([...hidden, ...ignored])
       const answers = await mesh.everythingPublic(since)
-      expect(marksIn(answers, all)).toEqual(marksForStrangers(channels, all, unseen))
+      expect(marksIn(answers, all)).toEqual(marksForAnonymous(channels, all, unseen))
       expect(naming(answers, unseen)).toEqual([])
     }),
     { numRuns: Number(process.env['SHARING_RUNS'] ?? 15) },

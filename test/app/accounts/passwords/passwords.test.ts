@@ -164,7 +164,7 @@ test('the gate runs a fixed number at once, queues a fixed number and refuses th
       most = Math.max(most, ++running)
       await new Promise<void>((resolve) => doors.push(resolve))
       running--
-    }, 'stranger')
+    }, 'anonymous')
   const jobs = Array.from({ length: 7 }, job)
   const settled = Promise.allSettled(jobs)
   for (let opened = 0; opened < 5;) {
@@ -182,25 +182,25 @@ test('the gate runs a fixed number at once, queues a fixed number and refuses th
     'rejected',
   ])
   expect(results.at(-1)).toMatchObject({ reason: { code: 'rate_limited', extra: { retryAfter: 5 } } })
-  await expect(gate(async () => 'free again', 'stranger')).resolves.toBe('free again')
+  await expect(gate(async () => 'free again', 'anonymous')).resolves.toBe('free again')
   await expect(
     gate(async () => {
       throw new Error('a job fails')
     }, 'known'),
   ).rejects.toThrow('a job fails')
-  await expect(gate(async () => 'still free', 'stranger')).resolves.toBe('still free')
+  await expect(gate(async () => 'still free', 'anonymous')).resolves.toBe('still free')
 })
 
 test('behind the gate known browsers go first, and strangers cannot take their places', async () => {
   const gate = createGate(1, 2)
   const done: string[] = []
-  const ask = (name: string, turn: 'known' | 'stranger') =>
+  const ask = (name: string, turn: 'known' | 'anonymous') =>
     gate(async () => {
       await new Promise((resolve) => setImmediate(resolve))
       done.push(name)
     }, turn)
-  const asked = [ask('first', 'stranger'), ask('second', 'stranger'), ask('third', 'stranger')]
-  await expect(ask('too many', 'stranger')).rejects.toMatchObject({ code: 'rate_limited' })
+  const asked = [ask('first', 'anonymous'), ask('second', 'anonymous'), ask('third', 'anonymous')]
+  await expect(ask('too many', 'anonymous')).rejects.toMatchObject({ code: 'rate_limited' })
   asked.push(ask('known 1', 'known'), ask('known 2', 'known'))
   await expect(ask('too many', 'known')).rejects.toMatchObject({ code: 'rate_limited' })
   await Promise.all(asked)

@@ -155,7 +155,7 @@ test('strangers who keep all cores hashing do not make a known browser wait', as
   await signIn(WRONG)
   await known(RIGHT, cookie)
   await signIn({ username: 'nobody', password: 'wrong' }, cookie)
-  expect(turns).toEqual(['stranger', 'stranger', 'known', 'stranger'])
+  expect(turns).toEqual(['anonymous', 'anonymous', 'known', 'anonymous'])
 })
 
 test('the cookie is HttpOnly and Lax, and over HTTPS a __Host- cookie', async () => {

@@ -321,7 +321,7 @@ describe('createPacketWindow', () => {
       at: fc.constant(START),
       hopsAway: fc.option(fc.integer({ min: 0, max: 7 })),
       isReadable: fc.constant(true),
-      standing: fc.constantFrom('own', 'signed', 'plain'),
+      trustLevel: fc.constantFrom('own', 'signed', 'plain'),
     }),
     { minLength: 1, maxLength: 8 },
   )

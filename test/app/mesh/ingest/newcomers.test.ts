@@ -172,8 +172,8 @@ describe('beyond the limit of nodes', () => {
 describe('new nodes of a source', () => {
   it(`are limited to ${MOST_NEW_NODES} in an hour for each source`, async () => {
     await hear([1], START, BROKER)
-    const crowd = numbers(10_000, MOST_NEW_NODES + 500)
-    await hear(crowd, START, BROKER)
+    const excess = numbers(10_000, MOST_NEW_NODES + 500)
+    await hear(excess, START, BROKER)
     expect(countOf('true')).toBe(MOST_NEW_NODES)
     await store(mesh.ingest, [packet(user({ id: 'x', longName: 'Known' }), { from: 1 })], { source: BROKER })
     expect(await mesh.node(1)).toMatchObject({ longName: 'Known' })
@@ -183,7 +183,7 @@ describe('new nodes of a source', () => {
     expect(mesh.count('messages')).toBe(MOST_NEW_NODES + 502)
     const metrics = await (await mesh.app.admin()).send('GET', '/api/metrics')
     expect(await metrics.text()).toContain('mesh_new_nodes_refused_total{source="broker"} 501')
-    await hear(crowd.slice(-300), START + HOUR, BROKER)
+    await hear(excess.slice(-300), START + HOUR, BROKER)
     expect(countOf('true')).toBe(MOST_NEW_NODES + 301)
   })
 

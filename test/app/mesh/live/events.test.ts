@@ -8,7 +8,7 @@ import { type EventStream, openEventStream } from '../../../support/event-stream
 import { createManualClock } from '../../../support/manual-clock.ts'
 import { FAR, heard, packet, text, user } from '../../../support/mesh/mesh.ts'
 
-const BEAT_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 const READ = { read: true, write: false }
 const NONE = { read: false, write: false }
 
@@ -110,21 +110,21 @@ it('names the sender of a text to those who may read nodes, and to nobody else',
   expect(await reader.next()).toMatchObject({ event: 'message', data: { senderName: 'Far away' } })
 })
 
-it("reports a change of the reader's permissions once, at the next beat at the latest", async () => {
+it("reports a change of the reader's permissions once, at the next keep-alive at the latest", async () => {
   const reader = await app.user('reader')
   const admin = await app.admin()
   const stream = await connect(reader)
   await stream.next()
   expect((await admin.send('PUT', `/api/users/${reader.id}/admin`, { isAdmin: true })).status).toBe(200)
-  clock.advance(BEAT_MS)
+  clock.advance(KEEP_ALIVE_MS)
   // An administrator sees direct messages too: earlier events may be missing.
   expect([await stream.next(), await stream.next(), await stream.next()]).toStrictEqual([
     { event: 'access', data: {} },
     { event: 'reset', data: {} },
-    { comment: 'beat', id: id(0) },
+    { comment: 'keep-alive', id: id(0) },
   ])
-  clock.advance(BEAT_MS)
-  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(0) })
+  clock.advance(KEEP_ALIVE_MS)
+  expect(await stream.next()).toStrictEqual({ comment: 'keep-alive', id: id(0) })
 })
 
 it("gives a token the events of its scopes and its owner's permissions", async () => {
@@ -162,36 +162,36 @@ it('resumes after the last event that was seen, and reports a gap', async () => 
   expect([await edge.next(), await edge.next()]).toMatchObject([{ id: id(4) }, { id: id(5), data: { nodeNum: 1 } }])
 })
 
-it('sends a beat every 15 seconds, with its position', async () => {
+it('sends a keep-alive every 15 seconds, with its position', async () => {
   const stream = await connect(await app.user('reader', { nodes: NONE, messages: NONE, info: NONE }))
   await stream.next()
   events.publish([node(1)])
-  clock.advance(BEAT_MS - 1)
+  clock.advance(KEEP_ALIVE_MS - 1)
   clock.advance(1)
-  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(1) })
-  clock.advance(BEAT_MS)
-  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(1) })
+  expect(await stream.next()).toStrictEqual({ comment: 'keep-alive', id: id(1) })
+  clock.advance(KEEP_ALIVE_MS)
+  expect(await stream.next()).toStrictEqual({ comment: 'keep-alive', id: id(1) })
 })
 
 const ENDINGS: Record<string, (client: Client & { id: number }, admin: Client) => unknown> = {
   'the user signs out': (client) => client.send('POST', '/api/auth/logout'),
   'the user is deactivated': ({ id }, admin) => admin.send('DELETE', `/api/users/${id}`),
   'the password is reset': ({ id }, admin) => admin.send('POST', `/api/users/${id}/reset-password`),
-  'the session is too old': () => clock.advance(86_400_000 - BEAT_MS),
+  'the session is too old': () => clock.advance(86_400_000 - KEEP_ALIVE_MS),
 }
 
-it.each(Object.entries(ENDINGS))('ends at the next beat or event when %s', async (_, end) => {
+it.each(Object.entries(ENDINGS))('ends at the next keep-alive or event when %s', async (_, end) => {
   const admin = await app.admin()
   const user = await app.user('somebody')
-  for (const wake of [() => clock.advance(BEAT_MS), () => events.publish([node(1)])]) {
+  for (const wake of [() => clock.advance(KEEP_ALIVE_MS), () => events.publish([node(1)])]) {
     const client = Object.assign(await app.signIn('somebody'), { id: user.id })
     const stream = await connect(client)
     await stream.next()
     await end(client, admin)
     wake()
     let last = await stream.next()
-    // The beats while the session grew old.
-    while (last?.comment === 'beat') last = await stream.next()
+    // The keepAlives while the session grew old.
+    while (last?.comment === 'keep-alive') last = await stream.next()
     expect(last).toBeNull()
     if (end !== ENDINGS['the user signs out']) return
   }
@@ -212,7 +212,7 @@ it('drops a reader that reads nothing, and keeps no event for it', async () => {
     events.publish([node(n)])
     // The stream does its own work while another request is answered.
     await app.request('/api/health')
-    clock.advance(BEAT_MS)
+    clock.advance(KEEP_ALIVE_MS)
   }
   const texts = []
   for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {

@@ -52,8 +52,8 @@ describe('numbers of channels', () => {
 
   it('remain slots where nothing else is known', () => {
     const table = tableOf(['radio'], [channel('tcp', 'radio', 1, null)])
-    expect([table.numberOf('radio', 1), table.numberOf('other', 7), table.slotOf('other', 7)]).toStrictEqual([1, 7, 7])
-    expect(table.slotOf('radio', 1)).toBeNull()
+    expect([table.numberOf('radio', 1), table.numberOf('other', 7), table.indexIn('other', 7)]).toStrictEqual([1, 7, 7])
+    expect(table.indexIn('radio', 1)).toBeNull()
   })
 })
 

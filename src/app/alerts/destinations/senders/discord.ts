@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, type ToldMessage, withoutMentions } from '../../notification.ts'
+import { bodyText, type AlertNotification, withoutMentions } from '../../notification.ts'
 import { address } from './fields.ts'
 import { json, type Sending } from '../../../base/outgoing/request.ts'
 
@@ -15,7 +15,10 @@ const MOST = 2000
 const escaped = (text: string) => text.replaceAll(/[\\*_~`|>#[\]()<]/gu, String.raw`\$&`)
 
 /** discord.com/developers/docs/resources/webhook: at most 2000 characters; nobody is mentioned, no link is shown larger. */
-export function toDiscord({ url }: z.output<typeof discordSettings>, { title, text, url: link }: ToldMessage): Sending {
+export function toDiscord(
+  { url }: z.output<typeof discordSettings>,
+  { title, text, url: link }: AlertNotification,
+): Sending {
   const head = `**${escaped(withoutMentions(title))}**\n`
   const tail = link === null ? '' : `\n${link}`
   const room = MOST - head.length - tail.length

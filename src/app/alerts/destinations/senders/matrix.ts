@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../notification.ts'
+import { bodyText, inUtf8, type AlertNotification, withoutMentions } from '../../notification.ts'
 import { server, text } from './fields.ts'
 import { json, type Sending } from '../../../base/outgoing/request.ts'
 
@@ -16,7 +16,10 @@ export const matrixSettings = z.strictObject({
 const MOST = 16_000
 
 /** spec.matrix.org, *Sending events to a room*: the transaction id makes a repeat the same message. */
-export function toMatrix({ server, room, token }: z.output<typeof matrixSettings>, message: ToldMessage): Sending {
+export function toMatrix(
+  { server, room, token }: z.output<typeof matrixSettings>,
+  message: AlertNotification,
+): Sending {
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(room)}/send/m.room.message/${message.uid}`
   const body = `${withoutMentions(message.title)}\n${bodyText(message, MOST, inUtf8)}`
   const sending = json(

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../notification.ts'
+import { bodyText, inCodePoints, type AlertNotification, withoutMentions } from '../../notification.ts'
 import { json, type Sending } from '../../../base/outgoing/request.ts'
 
 export const pushoverSettings = z.strictObject({
@@ -8,7 +8,7 @@ export const pushoverSettings = z.strictObject({
 })
 
 /** pushover.net/api: a message has at most 1024 characters, a title 250, a URL 512. */
-export function toPushover({ user, token }: z.output<typeof pushoverSettings>, message: ToldMessage): Sending {
+export function toPushover({ user, token }: z.output<typeof pushoverSettings>, message: AlertNotification): Sending {
   const { text, url, title } = message
   const link = url === null || url.length > 512 ? {} : { url }
   return json('https://api.pushover.net/1/messages.json', {

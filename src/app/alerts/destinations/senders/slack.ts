@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, type ToldMessage, withoutMentions } from '../../notification.ts'
+import { bodyText, type AlertNotification, withoutMentions } from '../../notification.ts'
 import { address } from './fields.ts'
 import { json, type Sending } from '../../../base/outgoing/request.ts'
 
@@ -12,7 +12,7 @@ const MOST = 4000
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 /** docs.slack.dev, *Sending messages using incoming webhooks*. */
-export function toSlack({ url }: z.output<typeof slackSettings>, message: ToldMessage): Sending {
+export function toSlack({ url }: z.output<typeof slackSettings>, message: AlertNotification): Sending {
   const head = escaped(`${withoutMentions(message.title)}\n`)
   const text = head + escaped(bodyText(message, MOST - head.length, (part) => escaped(part).length))
   return json(url, { text, mrkdwn: false, unfurl_links: false, unfurl_media: false })

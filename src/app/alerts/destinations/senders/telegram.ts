@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bodyText, inUtf16, type ToldMessage, withoutMentions } from '../../notification.ts'
+import { bodyText, inUtf16, type AlertNotification, withoutMentions } from '../../notification.ts'
 import { server } from './fields.ts'
 import { json, type Sending } from '../../../base/outgoing/request.ts'
 
@@ -13,7 +13,10 @@ export const telegramSettings = z.strictObject({
 const MOST = 4096
 
 /** core.telegram.org/bots/api#sendmessage: at most 4096 characters; without a parse mode the text is plain. */
-export function toTelegram({ server, token, chat }: z.output<typeof telegramSettings>, message: ToldMessage): Sending {
+export function toTelegram(
+  { server, token, chat }: z.output<typeof telegramSettings>,
+  message: AlertNotification,
+): Sending {
   const head = `${withoutMentions(message.title)}\n`
   const text = head + bodyText(message, MOST - head.length, inUtf16)
   return json(`${server}/bot${token}/sendMessage`, { chat_id: chat, text, link_preview_options: { is_disabled: true } })

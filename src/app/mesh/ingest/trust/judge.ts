@@ -19,16 +19,16 @@ import { type Checker, signatureChecker } from './signatures.ts'
 import { EARSHOT_MS, type KnownSource, listLocalSources, type Source } from '../../radios/source-table.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
-import type { KeyDoubt, Suspicion, Voice } from '../../../../shared/mesh/packets.ts'
+import type { KeyDoubt, Suspicion, Trust } from '../../../../shared/mesh/packets.ts'
 
 /** Who reports something, and how far it is believed. */
 export type Judgement = {
-  readonly voice: Voice
+  readonly trust: Trust
   /**
    * `taken`: accepted; `set-aside`: does not change the node's data; `spoofed`: sent by somebody else in the node's
    * name, and stored in the packet log only.
    */
-  readonly fate: 'taken' | 'set-aside' | 'spoofed'
+  readonly verdict: 'taken' | 'set-aside' | 'spoofed'
   /** Our own radio heard it off the air. Nothing that a broker delivers outranks it without proof. */
   readonly isHeard: boolean
   /** By its own time it is older than what its sender sent since: it changes nothing about the node. */
@@ -58,8 +58,8 @@ export type Names = Pick<NodeUser, 'longName' | 'shortName'>
 
 /** Payloads that need no judgement. */
 export const TAKEN: Judgement = {
-  voice: 'plain',
-  fate: 'taken',
+  trust: 'plain',
+  verdict: 'taken',
   isHeard: false,
   isStale: false,
   suspicion: null,
@@ -74,7 +74,7 @@ export const TAKEN: Judgement = {
   signature: null,
   isOwn: false,
 }
-const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true, isHeard: true }
+const OWN: Judgement = { ...TAKEN, trust: 'own', isOwn: true, isHeard: true }
 
 /** A packet of LoRa without its header. A message is signed if it fits together with its signature. */
 const MAX_DATA_BYTES = 255 - 16
@@ -171,9 +171,9 @@ const queries = prepareOnce((db) => ({
     .select({ way: sql<string>`k.value ->> 'way'` })
     .from(
       sql`json_each(${value('ways')}) k cross join sources s on s.name = k.value ->> 'source'
-        where exists (select 1 from (select source_id, gateway, standing from packets
+        where exists (select 1 from (select source_id, gateway, trust_level from packets
           where from_node_num = k.value ->> 'from' order by id desc limit ${sql.raw(String(LOOK_BACK))}) p
-          where p.source_id = s.id and p.gateway is k.value ->> 'gateway' and p.standing = 'signed')`,
+          where p.source_id = s.id and p.gateway is k.value ->> 'gateway' and p.trust_level = 'signed')`,
     )
     .prepare(),
 }))
@@ -244,7 +244,7 @@ export async function judgeBatch(
   // A packet's proof counts for later packets of the same node; nodes are independent of each other.
   await Promise.all(
     [...byNode].map(async ([nodeNum, asked]) => {
-      const court: Court = {
+      const context: JudgeContext = {
         known: known.get(nodeNum) ?? null,
         ownIds: new Set(),
         sent,
@@ -253,19 +253,19 @@ export async function judgeBatch(
         checker,
         now,
       }
-      const inEarshot = asked.map(({ question, index }) => ({ question: withinEarshot(question, court), index }))
+      const inEarshot = asked.map(({ question, index }) => ({ question: withinEarshot(question, context), index }))
       for (const { question } of inEarshot) {
         if (isByItself(question) && question.kind === 'packet' && question.packet.rssi === null)
-          court.ownIds.add(question.packet.id)
+          context.ownIds.add(question.packet.id)
       }
       for (const { question, index } of inEarshot) {
         const { isOwn, isHeard } = question
-        const judgement = { ...(await judge(question, court)), isOwn, isHeard }
+        const judgement = { ...(await judge(question, context)), isOwn, isHeard }
         answers[index] = judgement
         const { event } = batch[index] ?? {}
         if ((judgement.suspicion !== null || judgement.keyDoubt !== null) && event !== undefined) suspected.add(event)
-        court.known = learn(court.known, question, judgement)
-        if (judgement.voice === 'signed' && question.kind === 'packet') court.signedWays.add(question.way)
+        context.known = learn(context.known, question, judgement)
+        if (judgement.trust === 'signed' && question.kind === 'packet') context.signedWays.add(question.way)
       }
     }),
   )
@@ -273,7 +273,7 @@ export async function judgeBatch(
 }
 
 /** State while the events of one node are judged. */
-type Court = {
+type JudgeContext = {
   known: Known | null
   /** Packets of this batch that the radio reported itself. */
   readonly ownIds: Set<number>
@@ -421,19 +421,19 @@ function canCarrySignature({ port, bytes, wantResponse, requestId, replyId, isEm
   return size + fixed + SIGNATURE_FIELD_BYTES <= MAX_DATA_BYTES
 }
 
-async function judge(question: Question, court: Court): Promise<Judgement> {
-  if (isByItself(question)) return judgeItself(question, court)
-  if (question.kind === 'node') return judgeRemembered(question, court)
-  const proof = await prove(question, court)
-  if (question.isOwn) return judgeOwn(question, court, proof)
-  const doubt = doubtOfKey(question, court.known)
+async function judge(question: Question, context: JudgeContext): Promise<Judgement> {
+  if (isByItself(question)) return judgeItself(question, context)
+  if (question.kind === 'node') return judgeRemembered(question, context)
+  const proof = await prove(question, context)
+  if (question.isOwn) return judgeOwn(question, context, proof)
+  const doubt = doubtOfKey(question, context.known)
   if (doubt === 'other') return judgeOtherKey(question)
-  const judgement = { ...judgeStranger(question, court, proof), keyDoubt: doubt }
-  return isStale(question, court.known) ? { ...judgement, isStale: true } : judgement
+  const judgement = { ...judgeForeign(question, context, proof), keyDoubt: doubt }
+  return isStale(question, context.known) ? { ...judgement, isStale: true } : judgement
 }
 
 /** A node in earshot of our own radio is an ordinary node, even if a collector calls it its own. */
-function withinEarshot(question: Question, { known }: Court): Question {
+function withinEarshot(question: Question, { known }: JudgeContext): Question {
   const { isOnlyDelivered, isHeard, receivedAt } = question
   const isNear = isHeard || (known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
   return isOnlyDelivered && isNear ? { ...question, isOwn: false, isItself: false } : question
@@ -459,7 +459,7 @@ function isBefore(time: number | null, newest: number | null): boolean {
  * One of our radios on its own connection. A radio does not hear itself: a packet that it heard in its own name is
  * forged.
  */
-function judgeItself(question: Question, { known }: Court): Judgement {
+function judgeItself(question: Question, { known }: JudgeContext): Judgement {
   const claim = known?.spoofClaim ?? null
   if (question.kind === 'node') {
     const { user } = question.node
@@ -477,17 +477,23 @@ function isText({ payload }: Packet): boolean {
 }
 
 function spoofed(packet: Packet, judgement: Judgement, reason: Suspicion): Judgement {
-  return { ...judgement, voice: 'plain', fate: 'spoofed', suspicion: { claim: claimOf(packet), reason } }
+  return { ...judgement, trust: 'plain', verdict: 'spoofed', suspicion: { claim: claimOf(packet), reason } }
 }
 
 /** Reports of others about one of our radios, mostly its own broadcasts. */
-function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
-  const { known, ownIds, sent, sightings } = court
+function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, context: JudgeContext, proof: Proof): Judgement {
+  const { known, ownIds, sent, sightings } = context
   const signature = proof.signature
   if (signature === 'valid')
-    return { ...TAKEN, voice: 'signed', fate: isText(packet) ? 'taken' : 'set-aside', signature, provenKey: proof.key }
+    return {
+      ...TAKEN,
+      trust: 'signed',
+      verdict: isText(packet) ? 'taken' : 'set-aside',
+      signature,
+      provenKey: proof.key,
+    }
   if (signature === 'invalid') return { ...spoofed(packet, TAKEN, 'signature'), signature }
-  const aside: Judgement = { ...TAKEN, fate: 'set-aside', signature }
+  const aside: Judgement = { ...TAKEN, verdict: 'set-aside', signature }
   const text = sent.get(`${packet.from}:${packet.id}`)
   if (packet.payload.kind === 'text') {
     return text === packet.payload.text ? aside : { ...spoofed(packet, TAKEN, 'own'), signature }
@@ -519,9 +525,9 @@ function judgeOtherKey({ packet, isReplayed, isLate }: Question & { kind: 'packe
   return isReplayed || isLate ? { ...judgement, suspicion: null } : judgement
 }
 
-function judgeStranger(question: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
+function judgeForeign(question: Question & { kind: 'packet' }, context: JudgeContext, proof: Proof): Judgement {
   const { packet, nodeNum, isHeard, way } = question
-  const { known, signedWays } = court
+  const { known, signedWays } = context
   const { signature, key } = proof
   const user = userOf(packet)
   if (signature === 'invalid') {
@@ -531,19 +537,19 @@ function judgeStranger(question: Question & { kind: 'packet' }, court: Court, pr
   if (key !== null && refusable(key, known) !== null && !outranksKey({ isSigned: true, isHeard }, nodeNum, known)) {
     // Two keys that belong to the number: one of them was searched for.
     const refused = { ...TAKEN, signature: 'unchecked', keepsUser: true, keepsPosition: true } as const
-    return { ...suspect(packet, refused, 'key'), fate: 'set-aside', refusedKey: key, refusedNames: user }
+    return { ...suspect(packet, refused, 'key'), verdict: 'set-aside', refusedKey: key, refusedNames: user }
   }
   if (key !== null) {
     const isSettled = known !== null && known.spoofClaim !== null && known.spoofClaim === claimOf(packet)
-    return { ...TAKEN, voice: 'signed', signature, provenKey: key, lifts: isSettled ? known.spoofClaim : null }
+    return { ...TAKEN, trust: 'signed', signature, provenKey: key, lifts: isSettled ? known.spoofClaim : null }
   }
   const isMissing = known?.keySigned === true && lacksSignature(question) && signedWays.has(way)
   const judgement = judgeUnproven(question, known, isMissing ? 'missing' : signature)
   // Somebody else may have used up the budget of the source.
   if (proof.isUnverified === true)
-    return { ...judgement, fate: judgement.suspicion === null ? 'taken' : 'set-aside', suspicion: null }
-  if (isMissing) return { ...suspect(packet, judgement, 'unsigned'), fate: 'set-aside' }
-  return proof.isAltered === true ? { ...judgement, fate: 'set-aside' } : judgement
+    return { ...judgement, verdict: judgement.suspicion === null ? 'taken' : 'set-aside', suspicion: null }
+  if (isMissing) return { ...suspect(packet, judgement, 'unsigned'), verdict: 'set-aside' }
+  return proof.isAltered === true ? { ...judgement, verdict: 'set-aside' } : judgement
 }
 
 /** A packet that nobody proved: it changes what is not known better. */
@@ -559,7 +565,7 @@ function judgeUnproven(
   const judgement = { ...TAKEN, signature, ...said, ...keeps }
   if (said.refusedKey !== null) {
     const isForged = isForgedKey(said.refusedKey, nodeNum, known)
-    return isForged ? { ...suspect(packet, judgement, 'key'), fate: 'set-aside' } : judgement
+    return isForged ? { ...suspect(packet, judgement, 'key'), verdict: 'set-aside' } : judgement
   }
   if (said.refusedNames !== null) return suspect(packet, judgement, 'name')
   const place = placeOf(packet)
@@ -574,20 +580,20 @@ function judgeUnproven(
 }
 
 function suspect(packet: Packet, judgement: Judgement, reason: Suspicion): Judgement {
-  return { ...judgement, voice: 'plain', suspicion: { claim: claimOf(packet), reason } }
+  return { ...judgement, trust: 'plain', suspicion: { claim: claimOf(packet), reason } }
 }
 
 /** An entry of a radio's memory. Its memory of another of our radios may be older than that radio's own report. */
-function judgeRemembered(question: Question & { kind: 'node' }, { known }: Court): Judgement {
+function judgeRemembered(question: Question & { kind: 'node' }, { known }: JudgeContext): Judgement {
   const { source, nodeNum, node, isOwn, isHeard } = question
-  if (isOwn) return { ...TAKEN, fate: 'set-aside' }
+  if (isOwn) return { ...TAKEN, verdict: 'set-aside' }
   const { user, fix } = node
   const key = user?.publicKey ?? null
   const isSigned = node.hasSigned && isOwnKind(source.kind) && key !== null && fitsNodeNum(key, nodeNum)
   if (isSigned) {
     const isOther = refusable(key, known) !== null
     if (!isOther || outranksKey({ isSigned, isHeard }, nodeNum, known)) {
-      return { ...TAKEN, voice: 'signed', provenKey: key }
+      return { ...TAKEN, trust: 'signed', provenKey: key }
     }
     return { ...TAKEN, keepsUser: true, keepsPosition: true, refusedKey: key, refusedNames: user }
   }
@@ -723,8 +729,11 @@ type Proof = {
  * anything, and only broadcasts are signed: a signature does not cover the recipient. Our own radio's report that it
  * verified a packet replaces the verification, not these conditions.
  */
-async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
-  const { known, checker, now } = court
+async function prove(
+  { source, nodeNum, packet, isOwn }: Question & { kind: 'packet' },
+  context: JudgeContext,
+): Promise<Proof> {
+  const { known, checker, now } = context
   const { port, signature } = packet
   // No sender makes an incomplete signature, and firmware drops it.
   if (signature !== null && signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null }
@@ -752,17 +761,17 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
 /** State for judging the node's next event. */
 function learn(known: Known | null, question: Question, judgement: Judgement): Known | null {
   const { nodeNum, isHeard, receivedAt } = question
-  if (judgement.fate === 'spoofed' || (question.isOwn && judgement.voice !== 'own')) return known
+  if (judgement.verdict === 'spoofed' || (question.isOwn && judgement.trust !== 'own')) return known
   const { user, fix } = saidBy(question)
-  const isSigned = judgement.voice === 'signed'
+  const isSigned = judgement.trust === 'signed'
   const before = known ?? { ...NOTHING_KNOWN, nodeNum }
-  const says = judgement.keepsUser || judgement.fate !== 'taken' ? null : user
-  const place = judgement.keepsPosition || judgement.fate !== 'taken' ? null : fix
+  const says = judgement.keepsUser || judgement.verdict !== 'taken' ? null : user
+  const place = judgement.keepsPosition || judgement.verdict !== 'taken' ? null : fix
   const key = judgement.provenKey ?? says?.publicKey ?? before.publicKey
   const isOtherKey = before.publicKey !== null && key !== before.publicKey
   const isKeySaid = judgement.provenKey !== null || (says?.publicKey ?? null) !== null
   const isNamed = (says?.longName ?? says?.shortName ?? null) !== null
-  const hasMetrics = !judgement.keepsMetrics && judgement.fate === 'taken' && saysMetrics(question)
+  const hasMetrics = !judgement.keepsMetrics && judgement.verdict === 'taken' && saysMetrics(question)
   return {
     ...before,
     longName: says?.longName ?? before.longName,

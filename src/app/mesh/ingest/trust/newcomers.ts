@@ -23,7 +23,7 @@ const MOST_KNOWN_GATEWAYS = 400
 const MOST_NEW_GATEWAYS = 100
 
 /** Sources that have just reached their limit, once an hour each. */
-export type Crowd = { readonly source: string; readonly newNodes: number }
+export type NewNodeExcess = { readonly source: string; readonly newNodes: number }
 
 const value = sql.placeholder
 
@@ -110,7 +110,7 @@ type Count = { readonly source: string; asked: number; refused: number; opened: 
 export type Admission = {
   readonly nodes: Nodes
   readonly count: readonly Statement[]
-  readonly crowds: readonly Crowd[]
+  readonly excesses: readonly NewNodeExcess[]
   /** Nodes that were unknown. */
   readonly newNodes: ReadonlySet<number>
 }
@@ -158,7 +158,7 @@ export async function admitNewcomers(
       ...(counts.length === 0 ? [] : [bind(prepared.count, { hour, counts: JSON.stringify(counts) })]),
       ...noteGateways(store, met, { hour, today }),
     ],
-    crowds: rooms?.crowds() ?? [],
+    excesses: rooms?.excesses() ?? [],
     newNodes: new Set(unknown.map(({ nodeNum }) => nodeNum).filter((nodeNum) => !refused.has(nodeNum))),
   }
 }
@@ -239,7 +239,7 @@ function createRooms(
   const opened = new Map(before.map((each) => [each.source, each.opened]))
   const asked = new Map(before.map((each) => [each.source, each.asked]))
   const counts = new Map<string, Count>()
-  const crowds: Crowd[] = []
+  const excesses: NewNodeExcess[] = []
   let delivered = before
     .filter(({ kind }) => kind === 'ingest')
     .reduce((sum, { asked }) => sum + Math.min(asked, MOST_NEW_NODES), 0)
@@ -267,12 +267,12 @@ function createRooms(
       if (isTaken && isDelivered) delivered++
       if (!isTaken) count.refused++
       if (place === open + 1 || (isTaken && isDelivered && delivered === MOST_DELIVERED)) {
-        crowds.push({ source, newNodes: (asked.get(source) ?? 0) + count.asked })
+        excesses.push({ source, newNodes: (asked.get(source) ?? 0) + count.asked })
       }
       return isTaken
     },
     counts: () => [...counts.values()],
-    crowds: () => crowds,
+    excesses: () => excesses,
   }
 }
 

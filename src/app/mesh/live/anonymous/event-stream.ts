@@ -31,7 +31,7 @@ const hubs = new WeakMap<Events, Hub>()
  * off, when it shows something else, and when a node is hidden. Throws `unauthenticated` while public access is off, and
  * `rate_limited`.
  */
-export async function openStrangerStream(
+export async function openAnonymousStream(
   ctx: Ctx,
   events: Events,
   lastEventId: string | undefined,
@@ -138,8 +138,8 @@ function createReader(feed: Feed, lastEventId: string | undefined, bell: Bell): 
   let place = resumed ?? feed.last()
   let first: string | null = `${opening(resumed !== null)}${feed.idOf(place)}\n`
   let isEnded = false
-  let beats = 0
-  let isBeatDue = false
+  let keepAlives = 0
+  let isKeepAliveDue = false
   const take = (): Uint8Array | null => {
     if (first !== null) {
       const bytes = utf8.encode(first)
@@ -149,12 +149,12 @@ function createReader(feed: Feed, lastEventId: string | undefined, bell: Bell): 
     if (place < feed.last()) {
       const bytes = feed.after(place)
       place = feed.last()
-      isBeatDue = false
+      isKeepAliveDue = false
       return bytes ?? utf8.encode(`${RESET}${feed.idOf(place)}\n`)
     }
-    if (!isBeatDue) return null
-    isBeatDue = false
-    return BEAT
+    if (!isKeepAliveDue) return null
+    isKeepAliveDue = false
+    return KEEP_ALIVE
   }
   return {
     async next() {
@@ -165,10 +165,10 @@ function createReader(feed: Feed, lastEventId: string | undefined, bell: Bell): 
         await bell.heard()
       }
     },
-    beat() {
-      beats += 1
-      if (beats >= MOST_BEATS) isEnded = true
-      isBeatDue = true
+    keepAlive() {
+      keepAlives += 1
+      if (keepAlives >= MOST_BEATS) isEnded = true
+      isKeepAliveDue = true
       bell.ring()
     },
     end() {
@@ -177,4 +177,4 @@ function createReader(feed: Feed, lastEventId: string | undefined, bell: Bell): 
   }
 }
 
-const BEAT = utf8.encode(': beat\n\n')
+const KEEP_ALIVE = utf8.encode(': keep-alive\n\n')

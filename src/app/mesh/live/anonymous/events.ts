@@ -6,7 +6,7 @@ import { contentsSeen, mayGet } from '../seen.ts'
 import type { Node } from '../../nodes/nodes.ts'
 import type { View } from '../../../accounts/access/visible.ts'
 import type { PublicView } from '../../../accounts/access/public-view.ts'
-import { changesForStrangers, messageForStrangers } from '../../../accounts/access/anonymous-rows.ts'
+import { changesForAnonymous, messageForAnonymous } from '../../../accounts/access/anonymous-rows.ts'
 
 type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
@@ -14,7 +14,7 @@ type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<s
  * An event as anonymous callers get it: for nodes and messages, also sent ones, the fields that the lists show; no
  * other kinds. Null: nothing that they may see has changed.
  */
-export function eventForStrangers(event: LiveEvent, shown: PublicView, view: View, known: Known): Told | null {
+export function eventForAnonymous(event: LiveEvent, shown: PublicView, view: View, known: Known): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view, known)
   if (event.kind === 'message') return messageEvent(event.data, event.data['message'])
@@ -42,7 +42,7 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, las
     const hearing = Object.entries(hearingOf(last)).filter(
       ([name]) => name in changed || (isLater && name === 'lastHeard'),
     )
-    return { ...changesForStrangers(withoutHearing(changed), shown), ...Object.fromEntries(hearing) }
+    return { ...changesForAnonymous(withoutHearing(changed), shown), ...Object.fromEntries(hearing) }
   }
 }
 
@@ -77,7 +77,7 @@ function hearingOf(last: HeardBy | undefined): Partial<Node> {
 function messageEvent(data: Told['data'], message: unknown): Told {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = data
   const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
-  return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForStrangers(message) } : said }
+  return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForAnonymous(message) } : said }
 }
 
 // The service created them: an object is a part of a node as in the list.

@@ -3,7 +3,7 @@ import type { Events } from '../event.ts'
 import { RESET } from '../stream.ts'
 import { readPublicView } from '../../../accounts/access/public-access.ts'
 import type { PublicView } from '../../../accounts/access/public-view.ts'
-import { eventForStrangers, listWholeNodes } from './events.ts'
+import { eventForAnonymous, listWholeNodes } from './events.ts'
 import { readNodesShown } from '../../nodes/anonymous.ts'
 import { readViewOf } from '../../../accounts/access/anonymous-reader.ts'
 
@@ -86,7 +86,7 @@ function createFeed(given: {
       const isMore = [...hidden].some((num) => !view.hidden.has(num) && !unheard.has(num))
       ;({ hidden, unheard } = view)
       const nodes = await readNodesShown(ctx, shown, { view, nums: listWholeNodes(found ?? []) })
-      const told = found?.flatMap((event) => eventForStrangers(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
+      const told = found?.flatMap((event) => eventForAnonymous(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
       if (found === null || isGone || isMore || told.length > MOST_AT_ONCE) tell(RESET)
       else for (const { kind, data } of told) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
       return true

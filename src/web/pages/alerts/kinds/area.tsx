@@ -3,14 +3,14 @@ import { useId } from 'preact/hooks'
 import { Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
 import { distance } from '../../../measure.ts'
-import { later } from '../../../parts/list/later.tsx'
+import { lazyPage } from '../../../parts/list/lazy-page.tsx'
 import type { RuleOf, Shape } from '../rule.ts'
 import { ALL, MeasureField, NumberField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'area'>
 
-const AreaMap = later(async () => (await import('../area-map.tsx')).AreaMap)
+const AreaMap = lazyPage(async () => (await import('../area-map.tsx')).AreaMap)
 
 export const area: KindView<Rule> = {
   name: alertTexts.kinds.area,

@@ -1,6 +1,6 @@
 import type { Map as LeafletMap } from 'leaflet'
 import type { Node } from '../../../state/mesh.ts'
-import { createCrowd } from '../../../parts/map/crowd.ts'
+import { createOccupied } from '../../../parts/map/occupied.ts'
 import { ageOf } from '../filter.ts'
 import type { Lines } from './lines.ts'
 import { createNames, type Named } from './names.ts'
@@ -22,22 +22,22 @@ type Parts = {
 export function createArrangement(map: LeafletMap, parts: Parts): () => void {
   const names = createNames(map)
   return () => {
-    const crowd = createCrowd()
+    const occupied = createOccupied()
     const units = parts.dots.inSight()
     for (const { at, radius } of units) {
       const { x, y } = map.latLngToContainerPoint(at)
-      crowd.take({ x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius })
+      occupied.take({ x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius })
     }
     const chosen = units.find(({ isChosen }) => isChosen)
-    names.showChosen(chosen === undefined ? null : { node: chosen.nodes[0], at: chosen.at, isDimmed: false }, crowd)
-    parts.waypoints.takeRoom(crowd)
-    parts.lines.placeSignals(crowd)
+    names.showChosen(chosen === undefined ? null : { node: chosen.nodes[0], at: chosen.at, isDimmed: false }, occupied)
+    parts.waypoints.takeRoom(occupied)
+    parts.lines.placeSignals(occupied)
     const named = parts.named()
     const alone = units.filter(({ nodes, isChosen }) => named !== 'none' && nodes.length === 1 && !isChosen)
     const shown = alone.map(({ nodes: [node], at }): Named => {
       return { node, at, isDimmed: typeof named === 'object' && !named.has(node.nodeNum) }
     })
-    names.showShort(toName(shown, Date.now()), crowd)
+    names.showShort(toName(shown, Date.now()), occupied)
   }
 }
 

@@ -9,7 +9,7 @@ import {
   point,
 } from 'leaflet'
 import type { Palette, Token } from '../../../parts/map/colour.ts'
-import { type Crowd, remPx, textWidth } from '../../../parts/map/crowd.ts'
+import { type Occupied, remPx, textWidth } from '../../../parts/map/occupied.ts'
 import type { Frame, Place } from '../../../parts/map/sheet.ts'
 import type { Dots } from './nodes.ts'
 import { decibels, SIGNAL_COLOURS, signalOf } from '../../../parts/mesh/snr.ts'
@@ -41,7 +41,7 @@ export type Lines = {
   /** The time at which the track was at a point of the map's box; null: no track is there. */
   spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
-  placeSignals(crowd: Crowd): void
+  placeSignals(occupied: Occupied): void
 }
 
 /** How far a line bends to its right, as a share of its length, so that both directions lie side by side. */
@@ -113,9 +113,9 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
       if (track.length > MOST_DOTS) return null
       return track.findLast(({ world }) => Math.hypot(world.x * scale - x, world.y * scale - y) <= SPOT_PX) ?? null
     },
-    placeSignals(crowd) {
+    placeSignals(occupied) {
       label()
-      for (const signal of signals) signal.place(crowd)
+      for (const signal of signals) signal.place(occupied)
     },
   }
 }
@@ -268,7 +268,7 @@ function drawTrack(frame: Frame, track: readonly { readonly world: Place }[], co
   pen.globalAlpha = 1
 }
 
-type Signal = { place(crowd: Crowd): void }
+type Signal = { place(occupied: Occupied): void }
 
 /** Positions for a signal along its line, the best one first. */
 const PARTS = [0.5, 0.38, 0.62, 0.26, 0.74]
@@ -307,11 +307,11 @@ function createSignal(map: LeafletMap, { from, to, snr }: Stroke, onto: LayerGro
     return { x: x - width / 2, y: y - height / 2, width, height }
   }
   return {
-    place(crowd) {
-      const found = places.find(({ at }) => crowd.isFree(roomAt(at)))
+    place(occupied) {
+      const found = places.find(({ at }) => occupied.isFree(roomAt(at)))
       box.classList.toggle('crowded', found === undefined)
       if (found === undefined) return
-      crowd.take(roomAt(found.at))
+      occupied.take(roomAt(found.at))
       label.setLatLng(found.at)
       arrow.style.rotate = `${found.angle}rad`
     },

@@ -1,15 +1,15 @@
 import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type Marker, type Point } from 'leaflet'
 import { type Node, nodeName, shortNameOf } from '../../../state/mesh.ts'
-import { type Box, type Crowd, enlargement, remPx, textWidth } from '../../../parts/map/crowd.ts'
+import { type Box, type Occupied, enlargement, remPx, textWidth } from '../../../parts/map/occupied.ts'
 
 /** A node and where its dot is. */
 export type Named = { readonly node: Node; readonly at: LatLng; readonly isDimmed: boolean }
 
 export type Names = {
   /** The full name of the chosen node, above everything else. */
-  showChosen(chosen: Named | null, crowd: Crowd): void
+  showChosen(chosen: Named | null, occupied: Occupied): void
   /** The short names that fit, the most important first. */
-  showShort(named: readonly Named[], crowd: Crowd): void
+  showShort(named: readonly Named[], occupied: Occupied): void
 }
 
 const SIDES = ['right', 'left', 'above', 'below'] as const
@@ -37,23 +37,23 @@ export function createNames(map: LeafletMap): Names {
   }
   let chosenMarker: Marker | null = null
   return {
-    showChosen(chosen, crowd) {
+    showChosen(chosen, occupied) {
       const text = chosen === null ? '' : nodeName(chosen.node)
-      if (chosen !== null) crowd.take(chosenBox(map.latLngToContainerPoint(chosen.at), text))
+      if (chosen !== null) occupied.take(chosenBox(map.latLngToContainerPoint(chosen.at), text))
       const key = chosen === null ? null : `${text} ${chosen.at.lat} ${chosen.at.lng}`
       if (key === chosenKey) return
       chosenKey = key
       chosenMarker?.remove()
       chosenMarker = chosen === null ? null : nameMarker(chosen.at, text, 'map-name chosen').addTo(map)
     },
-    showShort(named, crowd) {
+    showShort(named, occupied) {
       const next = new Map<string, () => Marker>()
       for (const { node, at, isDimmed } of named) {
         const text = shortNameOf(node)
         const point = map.latLngToContainerPoint(at)
-        const side = SIDES.find((side) => crowd.isFree(shortBox(point, text, side)))
+        const side = SIDES.find((side) => occupied.isFree(shortBox(point, text, side)))
         if (side === undefined) continue
-        crowd.take(shortBox(point, text, side))
+        occupied.take(shortBox(point, text, side))
         const className = `map-name ${side}${isDimmed ? ' dimmed' : ''}`
         const key = `${node.nodeNum} ${text} ${className} ${at.lat} ${at.lng}`
         next.set(key, () => nameMarker(at, text, className))

@@ -11,7 +11,7 @@ import { type Node, precisionMeters } from '../../../state/mesh.ts'
 import { ageOf } from '../filter.ts'
 import { besideOf, groupNear } from './clusters.ts'
 import type { Palette } from '../../../parts/map/colour.ts'
-import { enlargement } from '../../../parts/map/crowd.ts'
+import { enlargement } from '../../../parts/map/occupied.ts'
 import type { Frame, Place } from '../../../parts/map/sheet.ts'
 
 /** What is drawn of the nodes, and how. */

@@ -1,5 +1,5 @@
 import { divIcon, latLng, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
-import { type Crowd, enlargement } from '../../../parts/map/crowd.ts'
+import { type Occupied, enlargement } from '../../../parts/map/occupied.ts'
 import type { Tip } from './tip.ts'
 import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
 
@@ -8,7 +8,7 @@ const SIZE_PX = 28
 export type Waypoints = {
   show(waypoints: readonly Waypoint[]): void
   /** Keeps the space of their icons free. */
-  takeRoom(crowd: Crowd): void
+  takeRoom(occupied: Occupied): void
 }
 
 /** Places with names, shown as icons that take the focus like any button. */
@@ -18,11 +18,11 @@ export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
   const layer = layerGroup().addTo(map)
   let shown: readonly Waypoint[] = []
   return {
-    takeRoom(crowd) {
+    takeRoom(occupied) {
       const size = SIZE_PX * enlargement()
       for (const { latitude, longitude } of shown) {
         const { x, y } = map.latLngToContainerPoint([latitude, longitude])
-        crowd.take({ x: x - size / 2, y: y - size / 2, width: size, height: size })
+        occupied.take({ x: x - size / 2, y: y - size / 2, width: size, height: size })
       }
     },
     show(waypoints) {

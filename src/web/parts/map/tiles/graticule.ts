@@ -1,6 +1,6 @@
 import { divIcon, latLng, type LatLngBounds, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
 import type { Palette } from '../colour.ts'
-import { enlargement } from '../crowd.ts'
+import { enlargement } from '../occupied.ts'
 import { createSheet, type Frame, type Place } from '../sheet.ts'
 
 const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]

@@ -1,6 +1,6 @@
-import type { RevivableAction } from '../../../app/system/revived.ts'
+import type { RestorableAction } from '../../../app/system/restored-access.ts'
 
-const WHAT: Readonly<Record<RevivableAction, string>> = {
+const WHAT: Readonly<Record<RestorableAction, string>> = {
   user_deleted: 'was deactivated and is active again',
   admin_status_changed: 'was made a regular user and is an administrator again',
   permissions_updated: 'lost permissions or channels and has them again',
@@ -18,10 +18,10 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
   node_updated: 'was hidden and is shown again',
 }
 
-export const revivedTexts = {
+export const restoredAccessTexts = {
   title: (backup: string) => `The restore of ${backup} undid changes made after the backup`,
   help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
-  what: (action: RevivableAction, token: string | null) =>
+  what: (action: RestorableAction, token: string | null) =>
     token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
   publicAccess: 'Public access',
   replaced: 'The replaced database',

@@ -43,9 +43,9 @@ export const REVIVABLE = [
   'node_updated',
   'unknown',
 ] as const
-export type RevivableAction = (typeof REVIVABLE)[number]
+export type RestorableAction = (typeof REVIVABLE)[number]
 
-export const revivedSchema = z
+export const restoredAccessSchema = z
   .object({
     id: z.int(),
     action: z.enum(REVIVABLE).describe('What was done after the backup was made, and is undone by the restore'),
@@ -68,20 +68,20 @@ export const revivedSchema = z
     at: timeField.nullable().describe('When it was done and by whom, according to the audit log; null: unknown'),
     by: z.string().nullable(),
   })
-  .meta({ id: 'Revived', description: 'What the latest restore gave back to a user' })
-export type Revived = z.infer<typeof revivedSchema>
+  .meta({ id: 'RestoredAccess', description: 'What the latest restore gave back to a user' })
+export type RestoredAccess = z.infer<typeof restoredAccessSchema>
 
 /** As stored until somebody decides: with the name of the backup, and the password change that the restore undid. */
-const storedSchema = revivedSchema.omit({ id: true }).extend({
-  scope: revivedSchema.shape.scope.default(null),
-  publicAccess: revivedSchema.shape.publicAccess.default(null),
-  hiddenNode: revivedSchema.shape.hiddenNode.default(null),
-  what: revivedSchema.shape.what.default(null),
+const storedSchema = restoredAccessSchema.omit({ id: true }).extend({
+  scope: restoredAccessSchema.shape.scope.default(null),
+  publicAccess: restoredAccessSchema.shape.publicAccess.default(null),
+  hiddenNode: restoredAccessSchema.shape.hiddenNode.default(null),
+  what: restoredAccessSchema.shape.what.default(null),
   backup: z.string(),
   undone: undoneSchema.nullable().default(null),
   password: z.object({ hash: z.string(), isTemporary: z.boolean() }).nullable(),
 })
-export type StoredRevived = z.infer<typeof storedSchema>
+export type StoredRestoredAccess = z.infer<typeof storedSchema>
 
 /** The result of revoking it again. */
 export const reapplicationSchema = z.object({
@@ -90,25 +90,29 @@ export const reapplicationSchema = z.object({
 })
 export type Reapplication = z.infer<typeof reapplicationSchema>
 
-const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}revived.`
+const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}restoredAccess.`
 
 /** The keys of `settings` under which the list is stored, one row each. */
 export const REVIVED_KEYS = `${KEY_PREFIX}%`
 
 /** The statements that replace the list. */
-export function storeRevived({ db }: Store, list: readonly StoredRevived[], now: number): [Statement, ...Statement[]] {
+export function storeRestoredAccess(
+  { db }: Store,
+  list: readonly StoredRestoredAccess[],
+  now: number,
+): [Statement, ...Statement[]] {
   const rows = list.map((one, i) => ({ key: `${KEY_PREFIX}${i + 1}`, value: JSON.stringify(one), updatedAt: now }))
   const forget = db.delete(settings).where(like(settings.key, REVIVED_KEYS))
   return [forget, ...rows.map((row) => db.insert(settings).values(row))]
 }
 
 /** A row of the list as another database stores it. */
-export function parseRevived(value: string): StoredRevived {
+export function parseRestoredAccess(value: string): StoredRestoredAccess {
   return storedSchema.parse(JSON.parse(value))
 }
 
 /** The entry of a list about which nothing is known. */
-export function unknownRevived(backup: string): StoredRevived {
+export function unknownRestoredAccess(backup: string): StoredRestoredAccess {
   return storedSchema.parse({
     action: 'unknown',
     userId: null,
@@ -122,13 +126,16 @@ export function unknownRevived(backup: string): StoredRevived {
   })
 }
 
-type Pending = { readonly id: number; readonly stored: StoredRevived }
+type Pending = { readonly id: number; readonly stored: StoredRestoredAccess }
 
-/** What the latest restore revived and nobody has decided about yet, in the order of users. */
+/** What the latest restore restoredAccess and nobody has decided about yet, in the order of users. */
 async function readPending(store: Store): Promise<Pending[]> {
   const { db } = store
   const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
-  const all = rows.map(({ key, value }) => ({ id: Number(key.slice(KEY_PREFIX.length)), stored: parseRevived(value) }))
+  const all = rows.map(({ key, value }) => ({
+    id: Number(key.slice(KEY_PREFIX.length)),
+    stored: parseRestoredAccess(value),
+  }))
   const ofUsers = [...new Set(all.flatMap(({ stored }) => stored.userId ?? []))]
   const accounts = await inPages(ofUsers, (ids) =>
     db
@@ -169,22 +176,24 @@ async function inPages<T>(ids: readonly number[], read: (ids: number[]) => Promi
   return found
 }
 
-/** What the latest restore revived, and the backup it restored; null when nothing waits for a decision. */
-export async function listRevived(store: Store): Promise<{ backup: string | null; revived: Revived[] }> {
+/** What the latest restore restoredAccess, and the backup it restored; null when nothing waits for a decision. */
+export async function listRestoredAccess(
+  store: Store,
+): Promise<{ backup: string | null; restoredAccess: RestoredAccess[] }> {
   const pending = await readPending(store)
-  return { backup: pending[0]?.stored.backup ?? null, revived: pending.map(publicRevived) }
+  return { backup: pending[0]?.stored.backup ?? null, restoredAccess: pending.map(publicRestoredAccess) }
 }
 
-function publicRevived({ id, stored }: Pending): Revived {
+function publicRestoredAccess({ id, stored }: Pending): RestoredAccess {
   const { action, userId, username, what, token, permissions, scope, publicAccess, hiddenNode, at, by } = stored
   return { id, action, userId, username, what, token, permissions, scope, publicAccess, hiddenNode, at, by }
 }
 
 /**
- * Revokes again what the restore revived, item by item. An item that cannot be revoked, such as the last administrator,
+ * Revokes again what the restore restoredAccess, item by item. An item that cannot be revoked, such as the last administrator,
  * stays in the list. Throws `not_found` for an id that is not in the list.
  */
-export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
+export async function reapplyRestoredAccess(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
   const pending = await readPending(ctx.store)
   const chosen = pending.filter(({ id }) => ids === 'all' || ids.includes(id))
   if (ids !== 'all' && chosen.length !== ids.length) {
@@ -207,7 +216,7 @@ export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): 
 }
 
 /** Accepts the state of the backup, and deletes the list. */
-export async function acceptRevived(ctx: Ctx): Promise<void> {
+export async function acceptRestoredAccess(ctx: Ctx): Promise<void> {
   const pending = await readPending(ctx.store)
   if (pending.length > 0) await ctx.store.atomic(settle(ctx, 'restore_accepted', pending))
 }
@@ -217,15 +226,18 @@ function settle(
   action: 'restore_reapplied' | 'restore_accepted',
   pending: readonly Pending[],
 ): [Statement, ...Statement[]] {
-  const details = { name: pending[0]?.stored.backup, revived: pending.map(({ stored }) => nameRevived(stored)) }
+  const details = {
+    name: pending[0]?.stored.backup,
+    restoredAccess: pending.map(({ stored }) => nameRestoredAccess(stored)),
+  }
   const forget = pending.map(({ id }) => ctx.store.db.delete(settings).where(eq(settings.key, `${KEY_PREFIX}${id}`)))
   return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 
-type Named = Pick<StoredRevived, 'action' | 'username' | 'what' | 'token' | 'hiddenNode'>
+type Named = Pick<StoredRestoredAccess, 'action' | 'username' | 'what' | 'token' | 'hiddenNode'>
 
 /** For logs: user and action, and for what has a name also that. */
-export function nameRevived({ action, username, what, token, hiddenNode }: Named): Record<string, string> {
+export function nameRestoredAccess({ action, username, what, token, hiddenNode }: Named): Record<string, string> {
   return {
     action,
     ...(username !== null && { username }),
@@ -235,7 +247,7 @@ export function nameRevived({ action, username, what, token, hiddenNode }: Named
   }
 }
 
-async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
+async function doAgain(ctx: Ctx, stored: StoredRestoredAccess): Promise<void> {
   const { action, userId, publicAccess, hiddenNode } = stored
   if (action === 'unknown') throw new AppError('invalid_request', UNKNOWN)
   if (userId !== null) return doAgainTo(ctx, { ...stored, userId })
@@ -246,7 +258,7 @@ async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
 const UNKNOWN =
   'The replaced database could not be read: check users, passkeys, links, tokens and destinations by hand, then leave everything as restored'
 
-type OfUser = StoredRevived & { readonly userId: number }
+type OfUser = StoredRestoredAccess & { readonly userId: number }
 
 async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
   const { action, userId, username, what, permissions, scope, undone } = stored

@@ -2,7 +2,7 @@
 export type Box = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
 /** The texts already on the map, so that none is drawn over another. */
-export type Crowd = {
+export type Occupied = {
   isFree(box: Box): boolean
   take(box: Box): void
 }
@@ -13,7 +13,7 @@ export type Crowd = {
  */
 const CELL_PX = 64
 
-export function createCrowd(): Crowd {
+export function createOccupied(): Occupied {
   const cells = new Map<string, Box[]>()
   return {
     isFree: (box) => cellsOf(box).every((cell) => !cells.get(cell)?.some((other) => overlap(box, other))),

@@ -193,7 +193,7 @@ type Run = {
  * continue. Owners with the most rows lose them first. Returns the number of deleted rows of each table that was above
  * its limit.
  */
-export async function keepFairShares(
+export async function enforceRowQuotas(
   store: Store,
   pause: () => Promise<boolean>,
   { now, share = wholeSlices, most = MOST_ROWS }: { now: number; share?: Share; most?: Partial<Record<Table, number>> },

@@ -7,12 +7,17 @@ import { type PublicAccess, showsMore } from '../../../shared/access/public-acce
 import { isWiderScope, type Scope } from '../../../shared/access/scope.ts'
 import { isStillUndone } from '../../../app/system/undone.ts'
 import { sqliteStore } from '../../database.ts'
-import { type LostWay, lostWays, readWays } from './revived-ways.ts'
-import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
+import { type LostWay, lostWays, readWays } from './restored-credentials.ts'
+import {
+  parseRestoredAccess,
+  type RestorableAction,
+  REVIVED_KEYS,
+  type StoredRestoredAccess,
+} from '../../../app/system/restored-access.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
 /** Other audit entries that also end tokens or change permissions. */
-const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {
+const TOLD_BY: Readonly<Record<RestorableAction, readonly string[]>> = {
   user_deleted: ['user_deleted', 'user_updated'],
   admin_status_changed: ['admin_status_changed'],
   permissions_updated: ['permissions_updated', 'admin_status_changed'],
@@ -81,7 +86,7 @@ type Entry = {
   details: Readonly<Record<string, unknown>>
 }
 
-export type RevivalFacts = {
+export type RestoredAccessFacts = {
   /** The new database, with the entries of the replaced one's audit log. */
   readonly built: Database.Database
   readonly replacedFile: string
@@ -92,10 +97,10 @@ export type RevivalFacts = {
 }
 
 /**
- * Access that was revoked after the backup, according to the audit log and the replaced database, and access revived by
+ * Access that was revoked after the backup, according to the audit log and the replaced database, and access restoredAccess by
  * an earlier restore without a decision. Null if the replaced database knows none of the users.
  */
-export async function findRevived(facts: RevivalFacts): Promise<StoredRevived[] | null> {
+export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<StoredRestoredAccess[] | null> {
   const { built, replacedFile, lastOfBackup, backup, now } = facts
   const replaced = new Database(replacedFile, { readonly: true })
   try {
@@ -120,8 +125,9 @@ export async function findRevived(facts: RevivalFacts): Promise<StoredRevived[] 
     const told = [...found, ...lostByAll(after, before)]
       .flatMap((one) => tell(one, entries))
       .map((one) => ({ ...one, backup }))
-    const isKnown = ({ userId }: StoredRevived) => userId === null || pairs.some(({ account }) => account.id === userId)
-    const undecided: StoredRevived[] = []
+    const isKnown = ({ userId }: StoredRestoredAccess) =>
+      userId === null || pairs.some(({ account }) => account.id === userId)
+    const undecided: StoredRestoredAccess[] = []
     for (const one of readUndecided(replaced).filter(isKnown)) {
       const { userId, undone } = one
       const isThere = userId === null || undone === null || (await isStillUndone(sqliteStore(built), userId, undone))
@@ -214,9 +220,9 @@ const subjectSchema = z.object({
   after: z.looseObject({ isHidden: z.unknown() }).partial().nullish().catch(null),
 })
 
-type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'> & { readonly isToldBy?: LostWay['isToldBy'] }
+type Lost = Omit<StoredRestoredAccess, 'backup' | 'at' | 'by'> & { readonly isToldBy?: LostWay['isToldBy'] }
 
-/** The fields of a revived item, all unset: most items use only a few. */
+/** The fields of a restoredAccess item, all unset: most items use only a few. */
 const NOTHING = {
   userId: null,
   username: null,
@@ -231,7 +237,7 @@ const NOTHING = {
 } as const
 
 function lostByAccount(account: Account, other: Account): Lost[] {
-  const lost = (action: RevivableAction, more: Partial<Lost> = {}): Lost => {
+  const lost = (action: RestorableAction, more: Partial<Lost> = {}): Lost => {
     const { id, username } = account
     return { ...NOTHING, action, userId: id, username, ...more }
   }
@@ -295,7 +301,10 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
  * With when and by whom it was done; nothing if the log does not say. A password has one latest change. A hidden node
  * may have been hidden under another number, and ways in are compared row by row.
  */
-function tell({ isToldBy = () => true, ...lost }: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
+function tell(
+  { isToldBy = () => true, ...lost }: Lost,
+  entries: readonly Entry[],
+): Omit<StoredRestoredAccess, 'backup'>[] {
   const isAbout = ({ subject, tokenId, hiddenNode }: Entry) =>
     lost.userId === null
       ? hiddenNode === lost.hiddenNode
@@ -317,22 +326,22 @@ function tell({ isToldBy = () => true, ...lost }: Lost, entries: readonly Entry[
 }
 
 /** The undecided list in a database. */
-export function readUndecided(replaced: Database.Database): StoredRevived[] {
+export function readUndecided(replaced: Database.Database): StoredRestoredAccess[] {
   const values = replaced.prepare('select value from settings where key like ? order by key').pluck().all(REVIVED_KEYS)
-  return z.array(z.string()).parse(values).map(parseRevived)
+  return z.array(z.string()).parse(values).map(parseRestoredAccess)
 }
 
-/** Adds access revived by an earlier restore, as far as this one revives it too. */
+/** Adds access restoredAccess by an earlier restore, as far as this one revives it too. */
 function withUndecided(
-  told: readonly StoredRevived[],
-  undecided: readonly StoredRevived[],
+  told: readonly StoredRestoredAccess[],
+  undecided: readonly StoredRestoredAccess[],
   { accounts, tokens, publicAccess: shown, hidden }: State,
   backup: string,
-): StoredRevived[] {
-  const key = ({ action, userId, token, hiddenNode, what }: StoredRevived) =>
+): StoredRestoredAccess[] {
+  const key = ({ action, userId, token, hiddenNode, what }: StoredRestoredAccess) =>
     `${action} ${userId} ${token?.id} ${hiddenNode} ${what}`
   const known = new Set(told.map(key))
-  const isStillSo = (one: StoredRevived) => {
+  const isStillSo = (one: StoredRestoredAccess) => {
     const { action, userId, token, permissions, scope, password, publicAccess, hiddenNode, undone } = one
     if (publicAccess !== null) return showsMore(shown, publicAccess)
     if (hiddenNode !== null) return !hidden.includes(hiddenNode)

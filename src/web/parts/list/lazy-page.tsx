@@ -7,7 +7,7 @@ import { Empty, Loading } from '../notice.tsx'
 import { Page } from '../page.tsx'
 
 /** A page whose code is loaded when it is first opened. Its heading, `title`, is shown at once; null: no heading. */
-export function later<P extends object>(
+export function lazyPage<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   title: string | null = null,
 ): FunctionComponent<P> {

@@ -28,7 +28,7 @@ type Row = {
   readonly at: number
   readonly json: string
 }
-export type Kept<T> = { readonly at: number; readonly data: T }
+export type Cached<T> = { readonly at: number; readonly data: T }
 
 let opened: Promise<IDBDatabase | null> | null = null
 
@@ -66,7 +66,7 @@ async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore
 }
 
 /** What `userId` saw last under this name; null: nothing, nothing from this version, or too old. */
-export async function readKept<T>(name: string, userId: number): Promise<Kept<T> | null> {
+export async function readCached<T>(name: string, userId: number): Promise<Cached<T> | null> {
   const row: Row | null = (await inStore('readonly', (store) => store.get(`${userId} ${name}`))) ?? null
   if (row === null || row.userId !== userId || row.version !== VERSION || Date.now() - row.at > OLDEST_MS) return null
   // It was written by `keep`, in this version.
@@ -113,7 +113,7 @@ async function dropOldest(): Promise<void> {
 }
 
 /** Deletes everything that was stored, for any user. */
-export async function dropKept(): Promise<void> {
+export async function dropCached(): Promise<void> {
   waiting.clear()
   written.clear()
   shown.value = new Map()
@@ -124,15 +124,15 @@ export async function dropKept(): Promise<void> {
  * Deletes stored data as soon as its user has signed out or lost permissions, and writes what is left to write before
  * the page closes.
  */
-export function guardKept(): void {
+export function guardOfflineCache(): void {
   let before = readStatus()
   effect(() => {
     const next = status.value
     if (next === null || next === before || seeingAs !== null) return
-    if (mayReadLess(before, next)) void dropKept()
+    if (mayReadLess(before, next)) void dropCached()
     before = next
   })
-  whenLeaving(dropKept)
+  whenLeaving(dropCached)
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'hidden' && waiting.size > 0) write()
   })
@@ -168,7 +168,7 @@ function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (f
     keep(name, value)
   })
   const show = async () => {
-    const found = await readKept<T>(name, userId)
+    const found = await readCached<T>(name, userId)
     if (isOver || found === null || slot.peek() !== null || user.peek()?.id !== userId) return
     old = found.data
     setShown(name, { at: found.at, isUsed })
@@ -184,7 +184,7 @@ function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (f
 }
 
 /** The same for a list that several pages share. Pages that do not use it do not wait for it. */
-export function useKeptList<T>(name: string, slot: Slot<T>, isUsed: () => boolean = () => true): void {
+export function useCachedList<T>(name: string, slot: Slot<T>, isUsed: () => boolean = () => true): void {
   useEffect(() => fill(name, slot, isUsed, () => {}), [name])
 }
 
@@ -192,7 +192,7 @@ export function useKeptList<T>(name: string, slot: Slot<T>, isUsed: () => boolea
  * Shows what was last loaded under this name until the answer arrives, also while the service is unreachable. Returns
  * the stored data once it is shown.
  */
-export function useKept<T>(
+export function useOfflineCache<T>(
   name: string,
   { data, error }: Pick<Loaded<T>, 'data' | 'error'>,
 ): { readonly current: T | null } {

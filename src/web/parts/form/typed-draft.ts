@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { user } from '../../state/session.ts'
 
-export type Kept = {
+export type Draft = {
   readonly value: Signal<string>
   /** Whether there was a text already: begun before a reload, on another page, or before another sign-in. */
   readonly wasBegun: boolean
@@ -16,7 +16,7 @@ export type Kept = {
  * A text typed into a form, kept in this tab until it is sent, even after the session ends. Not for secrets. `place`
  * distinguishes the texts of a user.
  */
-export function useKept(place: string, initial = ''): Kept {
+export function useDraft(place: string, initial = ''): Draft {
   const key = useRef(`${user.peek()?.id}:${place}`).current
   const found = useRef(readDraft(key)).current
   const value = useSignal(found === '' ? initial : found.slice(MARK.length))
@@ -33,7 +33,7 @@ export function useKept(place: string, initial = ''): Kept {
 }
 
 /** The value and the change handler of an input. */
-export function typedInto({ value }: Kept): { value: string; onInput(event: TargetedEvent<HTMLInputElement>): void } {
+export function typedInto({ value }: Draft): { value: string; onInput(event: TargetedEvent<HTMLInputElement>): void } {
   return { value: value.value, onInput: (event) => (value.value = event.currentTarget.value) }
 }
 

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import * as z from 'zod'
 import { hostOf } from '../../../app/alerts/destinations/host.ts'
-import type { RevivableAction } from '../../../app/system/revived.ts'
+import type { RestorableAction } from '../../../app/system/restored-access.ts'
 import type { Undone } from '../../../app/system/undone.ts'
 import { DESTINATION_KIND_NAMES } from '../../../shared/alerts/destination-kinds.ts'
 
@@ -68,7 +68,7 @@ export type WayColumns = {
 
 /** One way that the restore gave back, or protection that it took away. */
 export type LostWay = {
-  readonly action: RevivableAction
+  readonly action: RestorableAction
   /** What it is called: the name of a passkey or a destination, an address. */
   readonly what: string | null
   readonly undone: Undone
@@ -167,13 +167,13 @@ function lostApps({ after, before }: Both<Tables['totp_factors'][number] | null>
 function lostCodes(after: Tables['recovery_codes'], codes: Codes): LostWay[] {
   const good = new Set(codes.filter(({ usedBy }) => usedBy === null).map(({ hash }) => hash))
   const open = after.filter(({ used_by: usedBy }) => usedBy === null).map(({ code_hash: hash }) => hash)
-  const revived = open.filter((hash) => !good.has(hash))
-  if (revived.length === 0) return []
+  const restoredAccess = open.filter((hash) => !good.has(hash))
+  if (restoredAccess.length === 0) return []
   return [
     {
       action: 'recovery_codes_created',
-      what: String(revived.length),
-      undone: { repeat: 'set_codes', codes, revived },
+      what: String(restoredAccess.length),
+      undone: { repeat: 'set_codes', codes, restoredAccess },
       // A sign-in tells that a code was used; an entry without a factor that all were replaced or removed.
       isToldBy: ({ factor }) => factor === undefined || factor === 'recovery',
     },

@@ -49,10 +49,10 @@ async function restore(name: string, more: Partial<RestoreOptions> = {}): Promis
 }
 
 const body = async (answer: Response | Promise<Response>) => Object(await (await answer).json())
-const revived = async () => (await body(admin.send('GET', '/api/system/restore/revived'))).revived
+const restoredAccess = async () => (await body(admin.send('GET', '/api/system/restore/restored-access'))).restoredAccess
 const backup = () => makeBackup(here.dataDir, { now: () => app.clock.now })
 const reapplyAll = async () => {
-  const ids = (await revived()).map(({ id }: { id: number }) => id)
+  const ids = (await restoredAccess()).map(({ id }: { id: number }) => id)
   return body(admin.send('POST', '/api/system/restore/reapply', { ids }))
 }
 
@@ -98,9 +98,11 @@ test('a stolen passkey that was removed after the backup is named, and removed a
   const log = await restore(name)
   const named = { action: 'second_factor_removed', username: 'paula', what: 'Phone' }
   expect(log).toMatchObject([{ ...named, by: 'paula', at: expect.any(String) }])
-  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['revived']).toStrictEqual([named])
-  expect(await revived()).toMatchObject([{ id: 1, ...named }])
-  expect(JSON.stringify(await revived())).not.toMatch(/credential|publicKey/i)
+  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['restoredAccess']).toStrictEqual([
+    named,
+  ])
+  expect(await restoredAccess()).toMatchObject([{ id: 1, ...named }])
+  expect(JSON.stringify(await restoredAccess())).not.toMatch(/credential|publicKey/i)
   expect(await enterBy(stolen)).toBe(200)
   expect(await reapplyAll()).toStrictEqual({ reapplied: [1], refused: [] })
   expect([await enterBy(stolen), await enterBy(kept)]).toStrictEqual([403, 200])
@@ -112,7 +114,7 @@ test('a stolen passkey that was removed after the backup is named, and removed a
     username: 'admin',
     details: { userId: id, username: 'paula', reapplied: true, factor: 'passkey', name: 'Phone' },
   })
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
 })
 
 test('factors that were added after the backup, and used recovery codes, are named and come back', async () => {
@@ -181,7 +183,7 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   ]
   expect(log).toMatchObject(named)
   expect(log.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', null, 'uma'])
-  expect(JSON.stringify([log, await revived()])).not.toContain('s3cret')
+  expect(JSON.stringify([log, await restoredAccess()])).not.toContain('s3cret')
   expect(await reapplyAll()).toStrictEqual({ reapplied: [1, 2, 3, 4, 5], refused: [] })
   expect(rows(`select oidc_subject, email from users where id = ${uma.id}`)).toStrictEqual([
     { oidc_subject: null, email: 'new@example.org' },
@@ -203,12 +205,12 @@ test('RESTORE_REAPPLY repeats these by itself, and undecided ones stay after the
   expect((await admin.send('POST', `/api/users/${paula.id}/reset-second-factor`)).status).toBe(204)
   await restore(name)
   const kinds = ['second_factor_removed', 'recovery_codes_created']
-  expect((await revived()).map(({ action }: { action: string }) => action)).toStrictEqual(kinds)
+  expect((await restoredAccess()).map(({ action }: { action: string }) => action)).toStrictEqual(kinds)
   const reapply: RestoreOptions['reapply'] = (store) => consoleContext({ ...app.ports, store, log: keptLog().log })
   const log = await restore(name, { reapply })
   expect(log.map(({ action, outcome }) => [action, outcome])).toStrictEqual(kinds.map((kind) => [kind, 'done again']))
   expect(await enterBy(stolen)).toBe(403)
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
 })
 
 test('a replaced database that cannot be read is said to administrators until they accept it', async () => {
@@ -218,8 +220,8 @@ test('a replaced database that cannot be read is said to administrators until th
   app = await createTestApp()
   const log = await restore(name)
   expect(log).toContainEqual(expect.objectContaining({ action: 'unknown' }))
-  expect(await revived()).toMatchObject([{ id: 1, action: 'unknown', username: null }])
+  expect(await restoredAccess()).toMatchObject([{ id: 1, action: 'unknown', username: null }])
   expect(await reapplyAll()).toMatchObject({ reapplied: [], refused: [{ id: 1, code: 'invalid_request' }] })
-  expect((await admin.send('DELETE', '/api/system/restore/revived')).status).toBe(204)
-  expect(await revived()).toStrictEqual([])
+  expect((await admin.send('DELETE', '/api/system/restore/restored-access')).status).toBe(204)
+  expect(await restoredAccess()).toStrictEqual([])
 })

@@ -41,7 +41,8 @@ async function restore(name: string, more: Partial<RestoreOptions> = {}): Promis
 }
 
 const body = async (answer: Response) => Object(await answer.json())
-const revived = async () => (await body(await admin.send('GET', '/api/system/restore/revived'))).revived
+const restoredAccess = async () =>
+  (await body(await admin.send('GET', '/api/system/restore/restored-access'))).restoredAccess
 const reapply = async (ids: number[]) => admin.send('POST', '/api/system/restore/reapply', { ids })
 const NODES = { nodes: { read: true, write: true } }
 
@@ -106,15 +107,17 @@ test('whatever a restore revives is listed in its log, its entry and for adminis
   expect(warned).toMatchObject(NAMED.map((one) => ({ ...one, level: 'warn' })))
   expect(warned.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', 'admin', 'emil'])
   const entry = auditRows(app).find(({ action }) => action === 'system_restored')
-  expect(entry?.details['revived']).toStrictEqual(NAMED)
+  expect(entry?.details['restoredAccess']).toStrictEqual(NAMED)
 
   // All of it is back, as the documentation says.
   await app.signIn('anna')
   await app.signIn('dora')
-  const list = await revived()
+  const list = await restoredAccess()
   expect(list).toMatchObject(NAMED.map(({ action, username }, i) => ({ id: i + 1, action, username })))
   expect(JSON.stringify(list)).not.toContain('$2b$')
-  expect((await app.user('plain').then((user) => user.send('GET', '/api/system/restore/revived'))).status).toBe(403)
+  expect((await app.user('plain').then((user) => user.send('GET', '/api/system/restore/restored-access'))).status).toBe(
+    403,
+  )
   const answer = await reapply([1, 2, 3, 4, 5])
   expect([answer.status, await body(answer)]).toStrictEqual([200, { reapplied: [1, 2, 3, 4, 5], refused: [] }])
 
@@ -131,9 +134,11 @@ test('whatever a restore revives is listed in its log, its entry and for adminis
     dashboard: { read: true, write: false },
   })
   expect(await (await app.signIn('emil')).send('GET', '/api/tokens').then(body)).toStrictEqual({ tokens: [] })
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
   const done = auditRows(app).filter(({ action }) => action === 'restore_reapplied')
-  expect(done).toStrictEqual([{ action: 'restore_reapplied', username: 'admin', details: { name, revived: NAMED } }])
+  expect(done).toStrictEqual([
+    { action: 'restore_reapplied', username: 'admin', details: { name, restoredAccess: NAMED } },
+  ])
   expect((await reapply([1])).status).toBe(404)
 })
 
@@ -144,16 +149,18 @@ test('selected changes are applied again; the others wait until they are accepte
   await restore(name)
   expect(await reapply([3]).then(body)).toStrictEqual({ reapplied: [3], refused: [] })
   expect((await admin.send('DELETE', `/api/users/${people.anna.id}`)).status).toBe(204)
-  expect((await revived()).map(({ id }: { id: number }) => id)).toStrictEqual([2, 4, 5])
+  expect((await restoredAccess()).map(({ id }: { id: number }) => id)).toStrictEqual([2, 4, 5])
   expect((await reapply([2, 3])).status).toBe(404)
-  expect((await admin.send('DELETE', '/api/system/restore/revived')).status).toBe(204)
-  expect(await body(await admin.send('GET', '/api/system/restore/revived'))).toStrictEqual({
+  expect((await admin.send('DELETE', '/api/system/restore/restored-access')).status).toBe(204)
+  expect(await body(await admin.send('GET', '/api/system/restore/restored-access'))).toStrictEqual({
     backup: null,
-    revived: [],
+    restoredAccess: [],
   })
   await app.signIn('dora')
   const accepted = auditRows(app).filter(({ action }) => action === 'restore_accepted')
-  expect(accepted).toMatchObject([{ username: 'admin', details: { name, revived: [NAMED[1], NAMED[3], NAMED[4]] } }])
+  expect(accepted).toMatchObject([
+    { username: 'admin', details: { name, restoredAccess: [NAMED[1], NAMED[3], NAMED[4]] } },
+  ])
 })
 
 const NODE = 0xa0cb0002
@@ -197,8 +204,10 @@ test('wider public access, channels of users and nodes that were hidden are list
     { action: 'permissions_updated', username: 'anna' },
   ]
   expect(log.filter(({ level }) => level === 'warn')).toMatchObject(named.map((one) => ({ ...one, by: 'admin' })))
-  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['revived']).toStrictEqual(named)
-  const list = await revived()
+  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['restoredAccess']).toStrictEqual(
+    named,
+  )
+  const list = await restoredAccess()
   expect(list).toMatchObject([
     { userId: null, username: null, publicAccess: { ...SHOWN, enabled: false } },
     { hiddenNode: NODE, publicAccess: null },
@@ -212,7 +221,7 @@ test('wider public access, channels of users and nodes that were hidden are list
   expect((await body(await admin.send('GET', `/api/users/${anna.id}/permissions`))).scope).toStrictEqual(scope)
   showNode(NODE + 1)
   expect(hiddenNodes()).toStrictEqual([NODE, NODE + 1])
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
 })
 
 test('what was narrowed by hand since the restore leaves the list, and a wider public access is not listed', async () => {
@@ -225,12 +234,12 @@ test('what was narrowed by hand since the restore leaves the list, and a wider p
   expect((await share({ channels: [0] })).status).toBe(200)
   await hide(NODE)
   await restore(wide)
-  expect(await revived()).toMatchObject([{ action: 'public_access_updated' }, { action: 'node_updated' }])
+  expect(await restoredAccess()).toMatchObject([{ action: 'public_access_updated' }, { action: 'node_updated' }])
   await share({ channels: [] })
   await hide(NODE)
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
   await restore(narrow)
-  expect(await revived()).toMatchObject([
+  expect(await restoredAccess()).toMatchObject([
     { action: 'public_access_updated', publicAccess: { channels: [] } },
     { action: 'node_updated' },
   ])
@@ -245,7 +254,7 @@ test('one administrator always remains, and nobody takes away their own account'
   expect((await admin.send('PUT', `/api/users/${intruder.id}/admin`, { isAdmin: true })).status).toBe(200)
   for (const id of [1, bea.id]) expect((await intruder.send('DELETE', `/api/users/${id}`)).status).toBe(204)
   await restore(name)
-  expect(await revived()).toMatchObject([
+  expect(await restoredAccess()).toMatchObject([
     { action: 'user_deleted', username: 'admin', by: 'intruder' },
     { action: 'user_deleted', username: 'bea', by: 'intruder' },
   ])
@@ -253,7 +262,7 @@ test('one administrator always remains, and nobody takes away their own account'
     reapplied: [2],
     refused: [{ id: 1, code: 'self_change_forbidden' }],
   })
-  expect((await revived()).map(({ id }: { id: number }) => id)).toStrictEqual([1])
+  expect((await restoredAccess()).map(({ id }: { id: number }) => id)).toStrictEqual([1])
 })
 
 const reapplyAll = (store: ReturnType<typeof openDatabase>) =>
@@ -269,7 +278,7 @@ test('RESTORE_REAPPLY applies everything within the restore, but keeps the last 
   )
   await expect(app.signIn('anna')).rejects.toThrow(/401/)
   await app.signIn('dora', dorasPassword)
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
   expect(
     auditRows(app)
       .slice(-12)
@@ -291,7 +300,7 @@ test('RESTORE_REAPPLY applies everything within the restore, but keeps the last 
   expect(await restore(next, { reapply: reapplyAll })).toContainEqual(
     expect.objectContaining({ username: 'admin', action: 'user_deleted', outcome: 'Last administrator' }),
   )
-  expect(await revived()).toMatchObject([{ action: 'user_deleted', username: 'admin', by: 'carl' }])
+  expect(await restoredAccess()).toMatchObject([{ action: 'user_deleted', username: 'admin', by: 'carl' }])
 })
 
 test('undecided changes remain after the next restore; what the backup already knew is not listed', async () => {
@@ -300,18 +309,18 @@ test('undecided changes remain after the next restore; what the backup already k
   await takeAway(people)
   const later = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await restore(first)
-  expect(await revived()).toHaveLength(5)
+  expect(await restoredAccess()).toHaveLength(5)
   await restore(first)
-  expect(await revived()).toHaveLength(5)
+  expect(await restoredAccess()).toHaveLength(5)
   expect(await reapply([1]).then(body)).toMatchObject({ reapplied: [1] })
   // Anna is active only in the first backup, and has been deactivated again since.
   await restore(first)
-  expect(await revived()).toMatchObject([
+  expect(await restoredAccess()).toMatchObject([
     { username: 'anna', by: 'admin' },
     ...NAMED.slice(1).map(({ action }) => ({ action })),
   ])
   await restore(later)
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
 })
 
 test('ids in the log of another service are not applied to users here', async () => {
@@ -330,7 +339,7 @@ test('ids in the log of another service are not applied to users here', async ()
   expect(log.map(({ level, message }) => `${String(level)} ${String(message)}`)).toStrictEqual([
     expect.stringMatching(/^info Restore completed: /),
   ])
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
 })
 
 test('a renewed hash of the same password does not count as a change of it', async () => {
@@ -340,7 +349,7 @@ test('a renewed hash of the same password does not count as a change of it', asy
     .prepare("update users set password_hash = replace(password_hash, '$2b$12$', '$2b$13$') where id = ?")
     .run(anna.id)
   await restore(name)
-  expect(await revived()).toStrictEqual([])
+  expect(await restoredAccess()).toStrictEqual([])
   await app.signIn('anna', USER_PASSWORD)
 })
 
