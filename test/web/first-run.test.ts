@@ -104,7 +104,9 @@ test('without a radio each empty page says how to connect one', async () => {
       await follow(page, path)
       await page
         .locator('main')
-        .getByText(/^No radio is connected\. Set MESHTASTIC_TCP to your radio’s address/)
+        .getByText(
+          /^No radio is connected\. To connect your radio, set MESHTASTIC_TCP=host:port and restart the service/,
+        )
         .waitFor()
       expect([path, ...(await violations())]).toEqual([path])
     }

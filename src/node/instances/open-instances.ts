@@ -4,6 +4,7 @@ import type { Config } from '../../app/config/config.ts'
 import type { Log } from '../../app/base/log.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
 import type { systemClock } from '../clock.ts'
+import { hasLinks } from '../radio/configured.ts'
 import { openInstancesFile } from './file.ts'
 import { type Fetch, openHandOver } from './hand-over.ts'
 import { type Duties, hasOthers, joinInstances, type Standing } from './instance.ts'
@@ -39,7 +40,7 @@ export function openInstances({
 }): Instances {
   const { now, monotonic } = clock
   const file = openInstancesFile(config.DATA_DIR)
-  const lease = createLease(file, hasRadios(config), now)
+  const lease = createLease(file, hasLinks(config), now)
   const own = createEvents(clock, file.id.slice(0, 8))
   const state = shareState(file, lease)
   const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, log, now })
@@ -87,8 +88,4 @@ export function openInstances({
       file.close()
     },
   }
-}
-
-function hasRadios({ DEMO, MESHTASTIC_TCP, MESHTASTIC_MQTT_URL }: Config): boolean {
-  return DEMO || MESHTASTIC_TCP.length > 0 || MESHTASTIC_MQTT_URL !== null
 }

@@ -1,3 +1,6 @@
+import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
+import type { Clock } from '../clock.ts'
+
 /** One byte stream to a radio. */
 export type Connection = {
   /** Does nothing once the stream is closed. */
@@ -15,6 +18,14 @@ export type ConnectionEvents = {
 
 /** Begins to open a stream. Events come later, never during the call. */
 export type Connect = (events: ConnectionEvents) => Connection
+
+/** A radio that the configuration names. */
+export type ConfiguredRadio = {
+  readonly kind: OwnKind
+  /** The name of its source: unique among all links. */
+  readonly name: string
+  readonly connect: (needs: { readonly clock: Clock }) => Connect
+}
 
 /** A stream to which nothing is written once `mayWrite` returns false: checked before each write. */
 export function fenced(connect: Connect, mayWrite: () => boolean): Connect {

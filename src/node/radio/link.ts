@@ -1,4 +1,5 @@
 import type { LinkInfo } from '../../app/mesh/radios/radio.ts'
+import type { Store } from '../../db/store.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
@@ -6,7 +7,7 @@ import { type Connect } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session, type SessionEnd } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
-import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
+import type { FeedKind, OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 export type LinkListener = {
   /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any part of it. */
@@ -39,6 +40,26 @@ export type Link = {
   expectRestart(): void
   /** Asks the radio for everything again, without disconnecting; false unless the link is connected. */
   readAgain(): boolean
+}
+
+/** A broker, or another connection that only listens, that the configuration names. */
+export type ConfiguredFeed = {
+  readonly kind: FeedKind
+  /** The name of its source: unique among all links. */
+  readonly name: string
+  /** Throws StartRefused if what the configuration names cannot be used. */
+  readonly open: (needs: FeedNeeds) => Link
+}
+
+export type FeedNeeds = {
+  readonly store: Store
+  readonly clock: Clock
+  /** Numbers from 0 to below 1. */
+  readonly random: () => number
+  /** Gets events in order; what arrives later waits for it. Must not throw. */
+  readonly onFrames: (batch: readonly ReceivedEvent[]) => void | Promise<void>
+  /** Called after each change of state. */
+  readonly onState: (info: LinkInfo) => void
 }
 
 export type RadioLink = Link & {

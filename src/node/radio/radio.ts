@@ -20,22 +20,18 @@ import { alertsOnBatch } from '../../app/alerts/on-batch.ts'
 import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
-import { readPublicKeys } from '../../app/mesh/nodes/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { type Connect, fenced } from './connection.ts'
+import { configuredLinks } from './configured.ts'
+import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
-import { connectDemo } from './demo/demo.ts'
-import { createDirectOpener } from './sending/direct-messages.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
-import { createLink, type Link } from './link.ts'
-import { createMqttLink, readAuthorities } from './mqtt/mqtt.ts'
+import { type ConfiguredFeed, createLink, type Link } from './link.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
-import { connectTcp } from './tcp.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
-import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
+import { isOwnKind, isSimulated } from '../../shared/mesh/link-kinds.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -78,8 +74,8 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
 }
 
 /**
- * The radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or a simulated radio when DEMO is true. From
- * `start` on it stores what they report.
+ * The radios and brokers that the configuration names, or a simulated radio when DEMO is true. From `start` on it
+ * stores what they report.
  */
 export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
@@ -90,10 +86,10 @@ export function openRadio(needs: Needs): NodeRadio {
     if (mayWrite()) publish([linkEvent(info)])
   }
   const collector = openCollector(needs)
-  const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
+  const configured = configuredLinks(config)
   const ingest = createIngest(store, {
     collector,
-    radios: names,
+    radios: configured.radios.map(({ name }) => name),
     onBatch: alertsOnBatch,
     onExcess: (excess) => logExcess(log, excess),
     onCounted: (counts) => meter?.countBatch(counts),
@@ -128,15 +124,11 @@ export function openRadio(needs: Needs): NodeRadio {
     })
   }
   const shared: Shared = { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }
-  const isReal = !config.DEMO
-  if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
-    log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
+  if (configured.replaced.length > 0) {
+    log.warn('The configured radios and brokers are not used while DEMO is true', { kinds: configured.replaced })
   }
-  const radios = isReal
-    ? config.MESHTASTIC_TCP.map((target) => openLink('tcp', nameOf(target), connectTcp(target), shared))
-    : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
-  const brokers =
-    isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
+  const radios = configured.radios.map((radio) => openLink(radio, shared))
+  const feeds = configured.feeds.map((feed) => openFeed(feed, shared))
   // Of several processes on one database, the one with the radios knows which packets are under way.
   const recover = () => {
     if (radios.length === 0) return
@@ -153,7 +145,7 @@ export function openRadio(needs: Needs): NodeRadio {
     })
   }
   const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
-  const links = [...radios.map(({ link }) => link), ...brokers]
+  const links = [...radios.map(({ link }) => link), ...feeds]
   return {
     start(onHeard = () => {}) {
       tellHeard = onHeard
@@ -198,15 +190,14 @@ export function openRadio(needs: Needs): NodeRadio {
 /** One of our radios has its own clock, set by satellites or by its mesh; this service never sets it. */
 function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
   for (const { source, event } of batch) {
-    if (source.kind !== 'tcp' || event.type !== 'packet' || event.replayed || event.packet.rxTime === null) continue
+    if (!isOwnKind(source.kind) || isSimulated(source.kind)) continue
+    if (event.type !== 'packet' || event.replayed || event.packet.rxTime === null) continue
     clockWatch.agree(`the radio ${source.name}`, event.packet.rxTime)
   }
 }
 
 function openLink(
-  kind: OwnKind,
-  name: string,
-  connect: Connect,
+  { kind, name, connect }: ConfiguredRadio,
   { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }: Shared,
 ): {
   readonly link: Link
@@ -221,7 +212,7 @@ function openLink(
   const unfenced = createLink({
     name,
     kind,
-    connect: fenced(connect, mayWrite),
+    connect: fenced(connect({ clock }), mayWrite),
     clock,
     random,
     onFrames: (batch) => take(batcher, kind, name, batch),
@@ -287,24 +278,16 @@ function openLink(
   return { link, transmitter, configurator, hearings, forgetting }
 }
 
-function openBroker(config: Needs['config'], url: string, shared: Shared): Link {
+function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
   const { store, log, mayWrite, tellLink, clock, random, batcher } = shared
-  const { protocol, host } = new URL(url)
-  const name = `${protocol}//${host}`
   const tell = createTeller(log)
-  const privateKeys = new Map(config.MESHTASTIC_MQTT_PRIVATE_KEYS.map(({ nodeNum, key }) => [nodeNum, key]))
-  return createMqttLink({
-    name,
-    url,
-    ca: config.MESHTASTIC_MQTT_CA === null ? null : readAuthorities(config.MESHTASTIC_MQTT_CA),
-    topic: config.MESHTASTIC_MQTT_TOPIC,
-    keys: config.MESHTASTIC_MQTT_KEYS,
-    openDirect: createDirectOpener({ privateKeys, publicKeysOf: (nodeNum) => readPublicKeys(store, nodeNum) }),
+  return open({
+    store,
     clock,
     random,
     // A broker sends everything to each process, so the process with the radios has heard what arrives late here.
     onFrames(batch) {
-      if (mayWrite()) take(batcher, 'mqtt', name, batch)
+      if (mayWrite()) take(batcher, kind, name, batch)
       // A flood waits at the broker, not in memory.
       return batcher.room()
     },
@@ -331,8 +314,4 @@ function createTeller(log: Needs['log']): (info: LinkInfo) => void {
     if (!isPassing) told = `${state} ${reason}`
     log[isPassing ? 'debug' : 'info']('Radio link', { link: name, state, reason })
   }
-}
-
-function nameOf({ host, port }: { host: string; port: number }): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -1,9 +1,19 @@
 import { createConnection } from 'node:net'
-import type { Connect } from './connection.ts'
+import type { Config } from '../../app/config/config.ts'
+import type { ConfiguredRadio, Connect } from './connection.ts'
 
 const KEEP_ALIVE_MS = 30_000
 
 export type TcpTarget = { readonly host: string; readonly port: number }
+
+/** The radios of MESHTASTIC_TCP. */
+export function tcpRadios({ MESHTASTIC_TCP: targets }: Config): readonly ConfiguredRadio[] {
+  return targets.map((target) => ({ kind: 'tcp', name: nameOf(target), connect: () => connectTcp(target) }))
+}
+
+function nameOf({ host, port }: TcpTarget): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
 
 /** Opens the stream of a radio over TCP. */
 export function connectTcp({ host, port }: TcpTarget): Connect {

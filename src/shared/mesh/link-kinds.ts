@@ -3,20 +3,27 @@ import { namesOf } from '../names.ts'
 /**
  * The kinds of sources, and how packets come by each:
  * - `radio`: a radio of our own, on a connection of this service; it sends as well
+ * - `simulated`: a radio that this service simulates, with a mesh around it; it stands in for the configured links
  * - `feed`: a connection of this service that only listens
  * - `delivery`: another service delivers over the API
+ *
+ * `setting`: what is set in the environment to have such a link. Pages show it to people who have none yet.
  */
 export const SOURCES = {
-  tcp: 'radio',
-  mqtt: 'feed',
-  ingest: 'delivery',
-  demo: 'radio',
-} as const satisfies Record<string, 'radio' | 'feed' | 'delivery'>
+  tcp: { how: 'radio', setting: 'MESHTASTIC_TCP=host:port' },
+  mqtt: { how: 'feed', setting: 'MESHTASTIC_MQTT_URL' },
+  ingest: { how: 'delivery', setting: null },
+  demo: { how: 'simulated', setting: 'DEMO=true' },
+} as const satisfies Record<
+  string,
+  { how: 'radio' | 'simulated' | 'feed'; setting: string } | { how: 'delivery'; setting: null }
+>
 
 export type SourceKind = keyof typeof SOURCES
-type Coming<How> = { [Kind in SourceKind]: (typeof SOURCES)[Kind] extends How ? Kind : never }[SourceKind]
-export type OwnKind = Coming<'radio'>
-export type LinkKind = Coming<'radio' | 'feed'>
+type Coming<How> = { [Kind in SourceKind]: (typeof SOURCES)[Kind]['how'] extends How ? Kind : never }[SourceKind]
+export type OwnKind = Coming<'radio' | 'simulated'>
+export type FeedKind = Coming<'feed'>
+export type LinkKind = OwnKind | FeedKind
 
 export const SOURCE_KINDS = namesOf(SOURCES)
 /** Connections of this service. */
@@ -25,9 +32,20 @@ export const LINK_KINDS = SOURCE_KINDS.filter(isLinkKind)
 export const OWN_KINDS = SOURCE_KINDS.filter(isOwnKind)
 
 export function isLinkKind(kind: SourceKind): kind is LinkKind {
-  return SOURCES[kind] !== 'delivery'
+  return SOURCES[kind].how !== 'delivery'
 }
 
 export function isOwnKind(kind: SourceKind): kind is OwnKind {
-  return SOURCES[kind] === 'radio'
+  return SOURCES[kind].how === 'radio' || isSimulated(kind)
+}
+
+/** Whether it exists only in this service: it says nothing about the world, not even the time. */
+export function isSimulated(kind: SourceKind): boolean {
+  return SOURCES[kind].how === 'simulated'
+}
+
+/** What to set in the environment for each kind of link that comes that way, for people. */
+export function settingsFor(how: 'radio' | 'feed' | 'simulated'): string {
+  const settings = LINK_KINDS.flatMap((kind) => (SOURCES[kind].how === how ? [SOURCES[kind].setting] : []))
+  return settings.join(' or ')
 }

@@ -1,8 +1,9 @@
 import { fromBinary } from '@bufbuild/protobuf'
+import type { Config } from '../../../app/config/config.ts'
 import { createFrameDecoder, encodeFrame } from '../../../meshtastic/link/framing.ts'
 import { type ToRadio, ToRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
 import { type Clock, systemClock } from '../../clock.ts'
-import { type Connect, type ConnectionEvents } from '../connection.ts'
+import type { ConfiguredRadio, Connect, ConnectionEvents } from '../connection.ts'
 import { createDemoRadio, type DemoRadio } from './radio.ts'
 import { createSeededRandom } from './seeded-random.ts'
 
@@ -12,6 +13,11 @@ export type DemoOptions = {
   readonly clock?: Clock
   /** Mean time between two packets from the mesh. */
   readonly paceMs?: number
+}
+
+/** The simulated radio, if DEMO is true. */
+export function demoRadio({ DEMO: isOn }: Config): readonly ConfiguredRadio[] {
+  return isOn ? [{ kind: 'demo', name: 'demo', connect: connectDemo }] : []
 }
 
 /** Opens a stream to a made-up radio in this process. It speaks the same protocol as a real one. */

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { isSimulated } from '../../../shared/mesh/link-kinds.ts'
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import { Icon } from '../../parts/icon.tsx'
@@ -41,7 +42,7 @@ export function Checklist() {
       : [
           {
             name: t.dashboard.steps.radio,
-            isDone: found.links.some(({ kind }) => kind !== 'demo'),
+            isDone: found.links.some(({ kind }) => !isSimulated(kind)),
             help: t.dashboard.steps.radioHelp,
           },
         ]),

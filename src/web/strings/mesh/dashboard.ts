@@ -1,3 +1,4 @@
+import { settingsFor } from '../../../shared/mesh/link-kinds.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 
 export const dashboard = {
@@ -25,8 +26,7 @@ export const dashboard = {
   delivered: 'delivered by a collector',
   lastPacket: 'last packet',
   notLately: 'nothing recently',
-  noRadioHelp:
-    'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
+  noRadioHelp: `To connect your radio, set ${settingsFor('radio')} and restart the service. To try it without one, set ${settingsFor('simulated')}.`,
   since: (time: string) => (time === 'now' ? 'just now' : `for ${time}`),
   reconnects: (n: number) => quantity(n, 'reconnect', 'reconnects'),
   firmware: (version: string) => `firmware ${version}`,
@@ -43,7 +43,7 @@ export const dashboard = {
   steps: {
     password: 'Replace the temporary password',
     radio: 'Connect a radio',
-    radioHelp: 'Set MESHTASTIC_TCP=host:port (or MESHTASTIC_MQTT_URL) and restart.',
+    radioHelp: `Set ${settingsFor('radio')} (or ${settingsFor('feed')}) and restart.`,
     backup: 'Switch on daily backups',
     user: 'Create accounts for other people',
     oidc: 'Optional: sign in through your organisation',

@@ -1,0 +1,43 @@
+import type { Config } from '../../app/config/config.ts'
+import { type FeedKind, isSimulated, LINK_KINDS, type OwnKind } from '../../shared/mesh/link-kinds.ts'
+import type { ConfiguredRadio } from './connection.ts'
+import { demoRadio } from './demo/demo.ts'
+import type { ConfiguredFeed } from './link.ts'
+import { configuredBroker } from './mqtt/configured-broker.ts'
+import { tcpRadios } from './tcp.ts'
+
+type Configured = ConfiguredRadio | ConfiguredFeed
+
+/** What the configuration names of each kind. */
+const CONFIGURED: { readonly [Kind in OwnKind]: (config: Config) => readonly ConfiguredRadio[] } & {
+  readonly [Kind in FeedKind]: (config: Config) => readonly ConfiguredFeed[]
+} = {
+  tcp: tcpRadios,
+  mqtt: configuredBroker,
+  demo: demoRadio,
+}
+
+/**
+ * The links that the configuration names: the only list of them. A simulated radio replaces all others, whose kinds
+ * are then in `replaced`.
+ */
+export function configuredLinks(config: Config): {
+  readonly radios: readonly ConfiguredRadio[]
+  readonly feeds: readonly ConfiguredFeed[]
+  readonly replaced: readonly Configured['kind'][]
+} {
+  const all = LINK_KINDS.flatMap((kind): readonly Configured[] => CONFIGURED[kind](config))
+  const simulated = all.filter(({ kind }) => isSimulated(kind))
+  const used = simulated.length > 0 ? simulated : all
+  return {
+    radios: used.filter((link) => 'connect' in link),
+    feeds: used.filter((link) => 'open' in link),
+    replaced: [...new Set(all.flatMap((link) => (used.includes(link) ? [] : [link.kind])))],
+  }
+}
+
+/** Whether the configuration names any link. */
+export function hasLinks(config: Config): boolean {
+  const { radios, feeds } = configuredLinks(config)
+  return radios.length + feeds.length > 0
+}
