@@ -4,6 +4,7 @@ import type { Packet } from './packet.ts'
 import type { Payload, Waypoint } from './payload/payload.ts'
 import type { PositionFix } from './payload/position.ts'
 import type { Metric } from './payload/telemetry.ts'
+import { removeHidden } from '../shared/hidden-characters.ts'
 
 /** Lengths in characters. The protocol allows as many bytes. */
 const MOST_LONG_NAME = 39
@@ -12,6 +13,8 @@ export const MOST_CHANNEL_NAME = 11
 const MOST_WAYPOINT_NAME = 29
 /** The protocol has room for 18; forks use more. */
 const MOST_VERSION = 40
+/** The protocol has room for 79; forks use more, at most what fits into a packet. */
+const MOST_STATUS = 233
 
 /** The protocol has three bits. */
 const MOST_HOPS = 7
@@ -40,22 +43,16 @@ const RANGES: Readonly<Record<string, Range>> = {
   spO2: PERCENT,
 }
 
-// Control characters, and marks that change the direction of text: they make a name look like another one.
-const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
-// Invisible characters make two different names look the same. Joiners are allowed between characters that need them,
-// in emoji and in some scripts.
-const INVISIBLE =
-  /\u034f|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|^[\u200c\u200d]|[\u200c\u200d]$|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}\u200c\u200d][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}]/u
 const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
-
-/** A faulty client may leave a control character in a name; marks of direction are written on purpose. */
-function withoutControls(name: string): string {
-  return name.replaceAll(/\p{Cc}/gu, '').trim()
-}
+const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
 
 /** Whether a radio can have this name. */
 export function isName(text: string, most: number): boolean {
-  return text.length <= most * 2 && [...text].length <= most && !UNPRINTABLE.test(text) && !INVISIBLE.test(text)
+  return hasRoom(text, most) && removeHidden(text) === text
+}
+
+function hasRoom(text: string, most: number): boolean {
+  return text.length <= most * 2 && [...text].length <= most
 }
 
 /**
@@ -159,6 +156,8 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
       )
       return { ...payload, neighbors }
     }
+    case 'status':
+      return { ...payload, status: checkStatus(payload.status, refuse) }
     case 'waypoint':
       return { ...payload, waypoint: checkWaypoint(payload.waypoint, refuse) }
     case 'mapreport':
@@ -177,20 +176,32 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
   }
 }
 
-function checkNames<T extends { readonly longName: string | null; readonly shortName: string | null }>(
-  { longName, shortName }: T,
-  refuse: Refuse,
-): Pick<T, 'longName' | 'shortName'> {
+type Names = { readonly longName: string | null; readonly shortName: string | null; readonly isNameAltered?: true }
+
+/** A faulty client may leave a control character in a name, and an imitator an invisible one: the rest is the name. */
+function checkNames({ longName, shortName }: Names, refuse: Refuse): Names {
+  let isNameAltered = false
   const check = (field: string, name: string | null, most: number) => {
     if (name === null || isName(name, most)) return name
     refuse(field)
-    const clean = withoutControls(name)
-    return clean !== '' && isName(clean, most) ? clean : null
+    const clean = removeHidden(name).trim()
+    if (clean === '' || !hasRoom(clean, most)) return null
+    isNameAltered = true
+    return clean
   }
   return {
     longName: check('longName', longName, MOST_LONG_NAME),
     shortName: check('shortName', shortName, MOST_SHORT_NAME),
+    ...(isNameAltered ? { isNameAltered } : {}),
   }
+}
+
+/** One line: null if no radio can send it. */
+function checkStatus(status: string | null, refuse: Refuse): string | null {
+  if (status === null || isName(status, MOST_STATUS)) return status
+  refuse('status')
+  const clean = removeHidden(status).trim()
+  return hasRoom(clean, MOST_STATUS) ? clean : null
 }
 
 function checkVersion({ firmwareVersion }: { firmwareVersion: string | null }, refuse: Refuse): string | null {

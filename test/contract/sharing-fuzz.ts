@@ -10,6 +10,7 @@ import {
   maySee,
   packetOf,
   recipientOf,
+  replaces,
   type Said,
 } from '../support/mesh/said.ts'
 import { ADMIN_PASSWORD, type Client, createClient, makeUser, type Service, signIn } from './service.ts'
@@ -28,7 +29,7 @@ const DAY = 86_400_000
 const READ = { read: true, write: false }
 const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics channel_hearings newcomers deleted_nodes'
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics channel_statuses channel_hearings newcomers deleted_nodes'
 
 type Viewer = {
   /** The channels of each mesh, counted from 0; all channels if `seesAll`. */
@@ -121,7 +122,9 @@ export async function fuzzSharing(
     const isHeard = (num: number) => all.some((said) => said.nodeNum === num && isPublic(said, shown))
     const ofAnonymous = [
       ...compare(told, all, (said, index) => {
-        const isReplaced = said.kind === 'neighbors' && all.some((later, at) => at > index && isSameReport(later, said))
+        const isReplaced = all.some(
+          (later, at) => at > index && later.nodeNum === said.nodeNum && replaces(later, said, shown),
+        )
         return (
           !isReplaced &&
           said.isWithheld !== true &&
@@ -151,8 +154,6 @@ function placed(said: Said, mesh: number): Placed {
 
 const numbersOf = (channels: readonly (readonly number[])[]) =>
   channels.flatMap((some, mesh) => some.map((channel) => mesh * CHANNELS_EACH + channel)).toSorted((a, b) => a - b)
-
-const isSameReport = (a: Placed, b: Placed) => a.kind === b.kind && a.nodeNum === b.nodeNum
 
 function maySeeOf(eyes: Eyes, { nodeNum, ...said }: Placed, hidden: ReadonlySet<number>): boolean {
   if (!eyes.seesHidden && hidden.has(nodeNum)) return false

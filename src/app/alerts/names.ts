@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { removeHidden } from '../../shared/hidden-characters.ts'
 import { MAX_RULE_NAME } from '../../shared/limits.ts'
 
 /** The name of a rule or a destination. */
@@ -9,13 +10,21 @@ export const plainName = z
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters or lone surrogates')
   .refine((name) => name === name.trim(), 'no spaces at the ends')
 
-/** A name from a radio in a text for people: no line breaks, no direction marks. */
+/** Letters that are written from right to left (Unicode, bidirectional classes R and AL). */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+
+/**
+ * A text of the mesh within a sentence for people: one line of at most `most` characters without hidden ones. Text from
+ * right to left is isolated (UAX #9), or it would reorder the sentence.
+ */
 export function cleanText(text: string, most: number): string {
-  const plain = text
+  const line = text
     .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .replaceAll(/\s+/gu, ' ')
-    .trim()
+  const plain = removeHidden(line).trim()
   const letters = Array.from(plain)
-  return letters.length <= most ? plain : `${letters.slice(0, most - 1).join('')}…`
+  // An emoji that is cut may leave half of itself.
+  const shown = letters.length <= most ? plain : `${removeHidden(letters.slice(0, most - 1).join(''))}…`
+  return RIGHT_TO_LEFT.test(shown) ? `\u2068${shown}\u2069` : shown
 }

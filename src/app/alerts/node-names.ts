@@ -7,7 +7,7 @@ import { cleanText } from './names.ts'
 
 const queries = prepareOnce((db) => ({
   names: db
-    .select({ nodeNum: nodes.nodeNum, longName: nodes.longName })
+    .select({ nodeNum: nodes.nodeNum, longName: nodes.longName, nameAltered: nodes.nameAltered })
     .from(nodes)
     .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
     .prepare(),
@@ -20,15 +20,18 @@ export async function readNames(
   nums: readonly number[],
 ): Promise<(nodeNum: number) => string> {
   const rows = await queries(store).names.all({ nums: JSON.stringify([...new Set(nums)]) })
-  const names = new Map(rows.map(({ nodeNum, longName }) => [nodeNum, longName]))
-  for (const { nodeNum, longName } of plan.heard) {
-    if (longName !== undefined && longName !== null && !names.has(nodeNum)) names.set(nodeNum, longName)
+  const names = new Map<number, Named>(rows.map((row) => [row.nodeNum, row]))
+  for (const { nodeNum, longName = null, nameAltered = false } of plan.heard) {
+    if (longName !== null && !names.has(nodeNum)) names.set(nodeNum, { nodeNum, longName, nameAltered })
   }
-  return (nodeNum) => shownName(nodeNum, names.get(nodeNum) ?? null)
+  return (nodeNum) => shownName(names.get(nodeNum) ?? { nodeNum, longName: null, nameAltered: false })
 }
 
-/** The displayed name of a node. */
-export function shownName(nodeNum: number, longName: string | null): string {
+type Named = Pick<typeof nodes.$inferSelect, 'nodeNum' | 'longName' | 'nameAltered'>
+
+/** The displayed name of a node. With its id, if the name of another node may look exactly like it. */
+export function shownName({ nodeNum, longName, nameAltered }: Named): string {
   const name = longName === null ? '' : cleanText(longName, 60)
-  return name === '' ? formatNodeId(nodeNum) : name
+  if (name === '') return formatNodeId(nodeNum)
+  return nameAltered ? `${name} (${formatNodeId(nodeNum)})` : name
 }

@@ -23,6 +23,7 @@ const nodeColumns = {
   ...watchedColumns,
   id: nodes.id,
   longName: nodes.longName,
+  nameAltered: nodes.nameAltered,
   firstHeard: nodes.firstHeard,
   lastHeard: nodes.lastHeard,
   lastHeardByRadio: nodes.lastHeardByRadio,
@@ -260,8 +261,8 @@ function emptyWorld(now: number): World {
   }
 }
 
-function asWorldNode<T extends { nodeNum: number; longName: string | null }>({ longName, ...row }: T) {
-  return { ...row, name: shownName(row.nodeNum, longName) }
+function asWorldNode<T extends Parameters<typeof shownName>[0]>({ longName, nameAltered, ...row }: T) {
+  return { ...row, name: shownName({ nodeNum: row.nodeNum, longName, nameAltered }) }
 }
 
 /** `only`: of these rules and nodes, as JSON. */

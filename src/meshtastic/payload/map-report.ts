@@ -12,6 +12,8 @@ import { decodeCoordinates } from './position.ts'
 export type MapReport = {
   readonly longName: string | null
   readonly shortName: string | null
+  /** As in `NodeUser`. */
+  readonly isNameAltered?: true
   readonly hwModel: string | null
   readonly role: string
   readonly firmwareVersion: string | null

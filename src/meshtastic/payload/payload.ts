@@ -12,15 +12,15 @@ import { decodeCoordinates, decodePosition, isOffGlobe, type PositionFix } from 
 import { decodeRoute, type Route } from './route.ts'
 import { decodeStoreForward, type StoreForward } from './store-forward.ts'
 import { listMetrics, type Metric } from './telemetry.ts'
-import { decodeUser, type NodeUser } from './user.ts'
+import { decodeUser, type NodeUser, withoutCut } from './user.ts'
 
 /** The content of a packet. Times are milliseconds since the epoch. */
 export type Payload =
   /** `origin` distinguishes a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
-  /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
   /** A numbered text that a radio sends by itself, to see how far it reaches. */
   | { readonly kind: 'rangetest'; readonly text: string }
+  /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
   | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
   | { readonly kind: 'nodeinfo'; readonly user: NodeUser }
   | {
@@ -37,7 +37,8 @@ export type Payload =
   | { readonly kind: 'waypoint'; readonly waypoint: Waypoint }
   | { readonly kind: 'storeforward'; readonly storeForward: StoreForward }
   | { readonly kind: 'paxcounter'; readonly wifi: number; readonly ble: number; readonly uptimeSeconds: number }
-  | { readonly kind: 'status'; readonly status: string }
+  /** What the node's owner wants others to know, in one line; empty: nothing any more. Null: no radio can send it. */
+  | { readonly kind: 'status'; readonly status: string | null }
   | { readonly kind: 'mapreport'; readonly report: MapReport }
   /** May hold keys and passwords, so it is not decoded and its bytes are not kept. */
   | { readonly kind: 'admin' }
@@ -119,7 +120,7 @@ function decodeByPort(data: Data, now: number): Payload {
       return { kind: 'paxcounter', wifi, ble, uptimeSeconds: uptime }
     }
     case PortNum.NODE_STATUS_APP:
-      return { kind: 'status', status: read(wire.StatusMessageSchema).status }
+      return { kind: 'status', status: withoutCut(read(wire.StatusMessageSchema).status) }
     case PortNum.MAP_REPORT_APP:
       return { kind: 'mapreport', report: decodeMapReport(read(MapReportSchema)) }
     case PortNum.ADMIN_APP:

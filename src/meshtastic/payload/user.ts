@@ -9,6 +9,8 @@ import { type User, UserSchema } from '../gen/payloads_pb.ts'
 export type NodeUser = {
   readonly longName: string | null
   readonly shortName: string | null
+  /** Control characters or invisible ones were removed from a name. */
+  readonly isNameAltered?: true
   /** E.g. `HELTEC_V3`. */
   readonly hwModel: string | null
   /** E.g. `CLIENT`. */
@@ -36,12 +38,12 @@ export function encodePublicKey(key: Uint8Array): string | null {
   return key.length === 32 ? base64Encode(key) : null
 }
 
-/** Firmware pads names with NUL and may cut them inside a character, which leaves replacement characters at the end. */
+/** Firmware pads names with NUL. */
 function cleanName(name: string): string | null {
-  return (
-    name
-      .replaceAll('\0', '')
-      .replace(/\uFFFD+$/u, '')
-      .trim() || null
-  )
+  return withoutCut(name.replaceAll('\0', '')).trim() || null
+}
+
+/** Firmware may cut a text inside a character, which leaves replacement characters at its end. */
+export function withoutCut(text: string): string {
+  return text.replace(/\uFFFD+$/u, '')
 }

@@ -279,14 +279,19 @@ export function nameOfId(nodeId: string): string {
   return nameOf(Number.parseInt(nodeId.slice(1), 16), nodeId)
 }
 
-/** The name of a node: its long name, or one derived from its number. */
+/**
+ * The name of a node: its long name, or one derived from its number. If hidden characters were removed from the name,
+ * another node may have the same, so its id tells them apart.
+ */
 export function nodeName(node: Node): string {
-  return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
+  const name = legible(node.longName)
+  if (name === null) return `${t.nodes.unnamed} ${node.nodeId}`
+  return node.nameAltered ? `${name} (${node.nodeId})` : name
 }
 
-/** Whether a search for `wanted`, in lower case, finds the node: by its names, its !hex id or its number. */
+/** Whether a search for `wanted`, in lower case, finds the node: by its names, its !hex id, its number or its status. */
 export function isCalled(node: Node, wanted: string): boolean {
-  const words = [nodeName(node), node.shortName ?? '', node.nodeId, String(node.nodeNum)]
+  const words = [nodeName(node), node.shortName ?? '', node.nodeId, String(node.nodeNum), node.status?.text ?? '']
   return words.some((text) => text.toLowerCase().includes(wanted))
 }
 

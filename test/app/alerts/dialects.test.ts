@@ -160,6 +160,15 @@ test.each(Object.keys(SENDERS))('%s: names call nobody, format nothing and turn 
   }
 })
 
+test('a text of the mesh within a sentence has nothing hidden, keeps its emoji, and is isolated if it is right to left', () => {
+  expect(cleanText('Hi\u200bll \u061c\u200fTop', 60)).toBe('Hill Top')
+  expect(cleanText('👨\u200d👩\u200d👧 at home 🏳️\u200d🌈', 60)).toBe('👨\u200d👩\u200d👧 at home 🏳️\u200d🌈')
+  expect(cleanText('עיר 12', 60)).toBe('\u2068עיר 12\u2069')
+  expect(cleanText('👨\u200d👩\u200d👧', 3)).toBe('👨…')
+  const one = message(['עיר'])
+  expect(shownBy('ntfy', one).text).toContain('\u2068עיר\u2069 was not heard')
+})
+
 test('an address in a name stays readable', () => {
   expect(shownBy('telegram', message(['me@example.org'])).text).toContain('me@example.org')
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { item } from '../../support/mesh/delivery.ts'
-import { packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
+import { nodeStatus, packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
 import { createSigner } from '../../support/mesh/signer.ts'
 import { type Client, createClient, refusal } from '../service.ts'
 
@@ -226,13 +226,16 @@ export function ingestScenarios(admin: () => Client): void {
       packet(user({ longName: 'Ever\u202egreen', shortName: 'EVG' }), { from: nodeNum }),
       packet(telemetry({ time: seconds(Date.now()) - 5, variant: power }), { from: nodeNum }),
       packet(position({ latitudeI: 5, longitudeI: 6, precisionBits: 77 }), { from: nodeNum }),
+      packet(nodeStatus('on\u200b duty'), { from: nodeNum }),
       packet(text('far away'), { from: nodeNum, hopStart: 200, hopLimit: 3 }),
     ]
     const answer = await deliver({ source: 'odd', packets: packets.map(item) })
-    expect(answer).toMatchObject({ status: 200, body: { accepted: 4, rejected: [] } })
+    expect(answer).toMatchObject({ status: 200, body: { accepted: 5, rejected: [] } })
     expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
-      longName: null,
+      longName: 'Evergreen',
       shortName: 'EVG',
+      nameAltered: true,
+      status: { text: 'on duty' },
       deviceMetrics: { batteryLevel: null, voltage: 4 },
       position: { latitude: 5e-7, precisionBits: null },
     })

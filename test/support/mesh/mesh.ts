@@ -2,7 +2,7 @@ import type { Heard, News } from '../../../src/app/mesh/heard/heard.ts'
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { createIngest, type Ingest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { type Data, type DataSchema, type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
-import { UserSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import { StatusMessageSchema, UserSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { PositionSchema } from '../../../src/meshtastic/gen/position_pb.ts'
 import { FromRadioSchema } from '../../../src/meshtastic/gen/stream_pb.ts'
@@ -51,6 +51,13 @@ export function position(init: MessageInitShape<typeof PositionSchema>): DataIni
 
 export function user(init: MessageInitShape<typeof UserSchema>): DataInit {
   return { portnum: PortNum.NODEINFO_APP, payload: toBinary(UserSchema, create(UserSchema, init)) }
+}
+
+export function nodeStatus(status: string): DataInit {
+  return {
+    portnum: PortNum.NODE_STATUS_APP,
+    payload: toBinary(StatusMessageSchema, create(StatusMessageSchema, { status })),
+  }
 }
 
 export function telemetry(init: MessageInitShape<typeof TelemetrySchema>): DataInit {

@@ -10,9 +10,9 @@ import {
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import type { FromRadioVariant } from '../radio/device.ts'
-import { LOCAL, packet, position, telemetry, text } from './mesh.ts'
+import { LOCAL, nodeStatus, packet, position, telemetry, text } from './mesh.ts'
 
-export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'route', 'replay'] as const
+export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'route', 'replay', 'status'] as const
 
 /** Something that a node says, and where. */
 export type Said = {
@@ -36,6 +36,7 @@ export const NODES: readonly number[] = [0xb0000001, 0xb0000002, 0xb0000003]
 /** What shows that an item is in an answer: digits or letters that occur nowhere else. */
 export function markOf({ kind }: Said, index: number): string {
   if (kind === 'text' || kind === 'replay') return `word${index}word`
+  if (kind === 'status') return `state${index}state`
   if (kind === 'waypoint') return `place${index}place`
   if (kind === 'position') return latitudeOf(index).toFixed(5)
   if (kind === 'metrics') return String(uptimeOf(index))
@@ -66,6 +67,8 @@ function dataOf(said: Said, index: number, nodeNum: number) {
       const value = { id: index + 1, latitudeI: 10, longitudeI: 10, name: markOf(said, index) }
       return { portnum: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, create(WaypointSchema, value)) }
     }
+    case 'status':
+      return nodeStatus(markOf(said, index))
     case 'neighbors': {
       const value = { nodeId: nodeNum, neighbors: [{ nodeId: numberOf('neighbors', index), snr: 5 }] }
       const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, value))
@@ -133,8 +136,7 @@ export function marksForAnonymous(
   unseen: ReadonlySet<number>,
 ): string[] {
   const isReplaced = (said: Said, index: number) =>
-    said.kind === 'neighbors' &&
-    all.some((later, at) => at > index && later.kind === said.kind && nodeOf(later) === nodeOf(said))
+    all.some((later, at) => at > index && nodeOf(later) === nodeOf(said) && replaces(later, said, read))
   return all.flatMap((said, index) =>
     maySee({ read, direct: false, seesHidden: false }, said, unseen) &&
     said.isWithheld !== true &&
@@ -142,6 +144,12 @@ export function marksForAnonymous(
       ? [markOf(said, index)]
       : [],
   )
+}
+
+/** Whether of two reports of one node, anonymous callers to whom these channels are shown see only the later one. */
+export function replaces(later: Said, said: Said, read: readonly number[]): boolean {
+  if (later.kind !== said.kind) return false
+  return said.kind === 'neighbors' || (said.kind === 'status' && isPublic(later, read))
 }
 
 /** Whether strangers to whom these channels are shown may know that the node said it. */
@@ -178,7 +186,7 @@ const DAY = 86_400_000
 
 /** Requests for all routes with data of the mesh, by route. */
 export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
-  'GET /api/nodes': () => ['/api/nodes', '/api/nodes?since=1', '/api/nodes?q=!b'],
+  'GET /api/nodes': () => ['/api/nodes', '/api/nodes?since=1', '/api/nodes?q=!b', '/api/nodes?q=state'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
   'GET /api/messages': () => [

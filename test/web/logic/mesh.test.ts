@@ -39,6 +39,18 @@ test.each([
   else expect(name).toBe(shown)
 })
 
+test('a node with an altered name is shown with its id, wherever it is named', () => {
+  const node = { ...named('Hill'), nameAltered: true }
+  expect(nodeName(node)).toBe('Hill (!a0cb0001)')
+  nodes.value = [node]
+  expect(nameOf(node.nodeNum, node.nodeId)).toBe('Hill (!a0cb0001)')
+})
+
+test('a search finds a node by its status', () => {
+  const node = { ...named('Hill'), status: { text: 'At the Hut', time: 1 } }
+  expect([isCalled(node, 'the hut'), isCalled(node, 'the hat')]).toStrictEqual([true, false])
+})
+
 test('a node without a short name is shown by the end of its id', () => {
   expect([shortNameOf(named('Far Hill', 'FH')), shortNameOf(named('Far Hill', '\u200b'))]).toStrictEqual(['FH', '0001'])
 })

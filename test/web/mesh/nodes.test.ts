@@ -4,6 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/shared/time.ts'
+import { item } from '../../support/mesh/delivery.ts'
+import { nodeStatus, packet, user } from '../../support/mesh/mesh.ts'
+import type { FromRadioVariant } from '../../support/radio/device.ts'
 import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -41,6 +44,39 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 const names = () => visitor.page.locator('tbody .row-link').allTextContents()
+
+test('a status appears while the page of its node is open, and an altered name is marked', async () => {
+  const { page, goto } = visitor
+  const headers = { origin: site.base }
+  const data = { name: 'collector', scopes: ['ingest'] }
+  const made = await page.request.post(`${site.base}/api/tokens`, { headers, data })
+  const hear = async (...packets: FromRadioVariant[]) => {
+    const answer = await fetch(`${site.base}/api/ingest`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${Object(await made.json()).token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ source: 'hill', packets: packets.map(item) }),
+    })
+    expect(await answer.json()).toMatchObject({ accepted: packets.length, rejected: [] })
+  }
+  const [one, other] = [0x20000011, 0x20000012]
+  const named = (longName: string) => user({ longName, shortName: 'TWN' })
+  await hear(packet(named('Twin'), { from: one }), packet(named('Tw\u200bin\u202e'), { from: other }))
+  await goto(`/nodes/!${other.toString(16)}`)
+  await page.getByRole('heading', { name: `Twin (!${other.toString(16)})`, level: 1 }).waitFor()
+  await page.getByText('Another node may have the same name').waitFor()
+  await expect.poll(() => page.getByText('Status', { exact: true }).count()).toBe(0)
+  await hear(packet(nodeStatus('back \u202eat six'), { from: other }))
+  await page.locator('dd', { hasText: 'back at six' }).waitFor()
+  await hear(packet(nodeStatus('on the hill until six 🏔️'), { from: other }))
+  await page.locator('dd', { hasText: 'on the hill until six 🏔️' }).waitFor()
+  expect(await visitor.violations()).toEqual([])
+  await goto('/nodes?q=twin')
+  await expect.poll(async () => (await names()).toSorted()).toEqual(['Twin', `Twin (!${other.toString(16)})`])
+  expect(await page.locator('tbody tr', { hasText: 'Hidden characters were removed' }).count()).toBe(1)
+  await goto('/nodes?q=until six')
+  await expect.poll(names).toEqual([`Twin (!${other.toString(16)})`])
+  expect(visitor.complaints).toEqual([])
+})
 
 test('each figure of the dashboard leads to the list that it counts', async () => {
   const { page, goto } = visitor

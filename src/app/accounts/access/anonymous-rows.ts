@@ -26,7 +26,7 @@ const WITHHELD = {
 
 /** A node as anonymous callers see it. */
 export function nodeForAnonymous(node: Node, view: PublicView): Node {
-  const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
+  const { nodeNum, nodeId, longName, shortName, nameAltered, hwModel, role, isLicensed, deviceMetrics, status } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
   return {
     ...WITHHELD,
@@ -34,11 +34,13 @@ export function nodeForAnonymous(node: Node, view: PublicView): Node {
     nodeId,
     longName,
     shortName,
+    nameAltered,
     hwModel,
     role,
     isLicensed,
     position: position === null ? null : placeForAnonymous(position, view),
     deviceMetrics,
+    status,
     hopsAway,
     lastHeard,
     firstHeard,
@@ -53,10 +55,12 @@ const SHOWN = [
   'nodeId',
   'longName',
   'shortName',
+  'nameAltered',
   'hwModel',
   'role',
   'isLicensed',
   'deviceMetrics',
+  'status',
   'hopsAway',
   'lastHeard',
   'firstHeard',

@@ -118,6 +118,7 @@ export type Place = { readonly channel: number; readonly isDirect: boolean }
 export type NodeChannels = {
   readonly position: number | null
   readonly deviceMetrics: number | null
+  readonly status: number | null
   /** The channel that the node was last heard on. */
   readonly channel: number | null
 }

@@ -34,6 +34,7 @@ const queries = prepareOnce((db) => ({
     .select({
       ...watchedColumns,
       longName: nodes.longName,
+      nameAltered: nodes.nameAltered,
       uptime: nodes.uptimeSeconds,
       t: nodes.deviceMetricsTime,
       channel: nodes.metricsChannel,
@@ -86,7 +87,7 @@ async function findRestarts(
   const isNarrow = rules.some(({ owner }) => !seesEverything(owner.view))
   const earlier = isNarrow ? await queries(store).earlierUptimes.all({ nums }) : []
   return rows.flatMap((row) => {
-    const { nodeNum, longName } = row
+    const { nodeNum } = row
     const after = told.get(nodeNum)
     if (after === undefined) return []
     // The latest first.
@@ -99,7 +100,7 @@ async function findRestarts(
       if (!watcher(rule.nodes)(row) || !maySee(owner, 'node_restarted', about)) return []
       const before = uptimes.find(({ channel }) => canReadChannel(owner.view, channel))
       if (before === undefined || !isRestart(before, after)) return []
-      const what = restartSentence(shownName(nodeNum, longName), before)
+      const what = restartSentence(shownName(row), before)
       const { channel } = after
       const key = `${nodeNum}@${after.t}`
       return [{ watching, subject: nodeSubject(nodeNum), key, nodeNum, channel, direct: false, what }]

@@ -21,11 +21,15 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
 /** Fields in only one of the two rows may be newer or older than those of the database. */
 function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later) || isOtherFoundation(earlier, later)) return false
+  // Another key takes the foundation from what is known before it, and from nothing after it.
+  if ((isKnown(earlier.publicKey) && isFounded(later)) || (isKnown(later.publicKey) && isFounded(earlier))) return false
+  if (hasNames(earlier) && hasNames(later) && !(hasBothNames(earlier) && hasBothNames(later))) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
   // A viewer who may read only one of the two channels sees the latest value of that channel, so the database needs
   // both.
   if (hasPlace(first) && hasPlace(last) && first.positionChannel !== last.positionChannel) return false
+  if (hasStatus(earlier) && hasStatus(later) && earlier.statusChannel !== later.statusChannel) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
   return (
@@ -48,21 +52,43 @@ function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
     differs(hasNames, ['nameSigned', 'nameHeard']) ||
     differs(hasPlace, ['positionSigned', 'positionHeard']) ||
     differs(hasMetrics, ['metricsHeard']) ||
+    differs(hasStatus, ['statusSigned', 'statusHeard']) ||
     differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard'])
   )
+}
+
+const FOUNDATIONS = [
+  'nameSigned',
+  'nameHeard',
+  'positionSigned',
+  'positionHeard',
+  'statusSigned',
+  'statusHeard',
+] as const
+
+function isFounded(row: NodeRow): boolean {
+  return FOUNDATIONS.some((name) => row[name] === true)
 }
 
 /** A node's own measurements, as columns of its row. */
 export const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
 
+const STATUS = ['status', 'statusTime', 'statusChannel'] as const
+
 const isKnown = (value: unknown): boolean => value !== null && value !== undefined
 const hasNames = ({ longName, shortName }: NodeRow): boolean => isKnown(longName) || isKnown(shortName)
+const hasBothNames = ({ longName, shortName }: NodeRow): boolean => isKnown(longName) && isKnown(shortName)
 const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
+const hasStatus = ({ status }: NodeRow): boolean => isKnown(status)
 const hasMetrics = (row: NodeRow): boolean => DEVICE_METRICS.some((name) => isKnown(row[name]))
 
 function isPlaceOlder(earlier: NodeRow, later: NodeRow): boolean {
   return hasPlace(earlier) && hasPlace(later) && (later.positionTime ?? 0) < (earlier.positionTime ?? 0)
+}
+
+function isStatusOlder(earlier: NodeRow, later: NodeRow): boolean {
+  return hasStatus(earlier) && hasStatus(later) && (later.statusTime ?? 0) < (earlier.statusTime ?? 0)
 }
 
 function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
@@ -72,6 +98,7 @@ function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
 function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const older = new Set<string>([
     ...(isPlaceOlder(earlier, later) ? PLACE : []),
+    ...(isStatusOlder(earlier, later) ? STATUS : []),
     ...(areMetricsOlder(earlier, later) ? [...DEVICE_METRICS, 'deviceMetricsTime', 'metricsChannel'] : []),
   ])
   const told = Object.fromEntries(
@@ -86,11 +113,13 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
           positionTime: later.positionTime ?? null,
           positionChannel: later.positionChannel ?? null,
         }
+  const status = !hasStatus(later) || isStatusOlder(earlier, later) ? {} : { statusTime: later.statusTime ?? null }
   const isTimed = later.lastHeard !== null && later.lastHeard !== undefined
   return {
     ...earlier,
     ...told,
     ...place,
+    ...status,
     seenAt: earlier.seenAt,
     firstHeard: firstHeardOf(earlier),
     lastHeard: isTimed ? Math.max(earlier.lastHeard ?? 0, later.lastHeard) : (earlier.lastHeard ?? null),

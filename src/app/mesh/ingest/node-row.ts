@@ -14,6 +14,8 @@ export type NodeRow = {
   readonly firstHeard?: number
   readonly longName?: string | null
   readonly shortName?: string | null
+  /** Comes with the names. */
+  readonly nameAltered?: boolean
   readonly hwModel?: number | null
   readonly firmwareVersion?: string | null
   /** Comes with `isLicensed`. */
@@ -58,6 +60,13 @@ export type NodeRow = {
   readonly deviceMetricsTime?: number | null
   /** Comes with any of the metrics; see `UNKNOWN_CHANNEL`. */
   readonly metricsChannel?: number | null
+  /** Empty: its earlier status is over. */
+  readonly status?: string
+  /** Come with `status`; see `UNKNOWN_CHANNEL`. */
+  readonly statusTime?: number | null
+  readonly statusChannel?: number | null
+  readonly statusSigned?: boolean
+  readonly statusHeard?: boolean
   /** Only for a node that was heard directly. */
   readonly snr?: number | null
   readonly rssi?: number | null

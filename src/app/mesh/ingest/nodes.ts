@@ -77,11 +77,18 @@ const VALUES = {
   refusedLongName: field('refusedLongName'),
   refusedShortName: field('refusedShortName'),
   metricsHeard: flag('metricsHeard'),
+  nameAltered: flag('nameAltered'),
+  status: field('status'),
+  statusTime: field('statusTime'),
+  statusChannel: field('statusChannel'),
+  statusSigned: flag('statusSigned'),
+  statusHeard: flag('statusHeard'),
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
 const ARRIVAL_COLUMNS = ['hops_away', 'channel', 'snr', 'rssi'] as const
 const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time', 'position_channel'] as const
+const STATUS_COLUMNS = ['status', 'status_time', 'status_channel'] as const
 
 const choose = (columns: readonly string[], by: (column: string) => string): string =>
   columns.map((column) => `${column} = ${by(column)}`).join(', ')
@@ -89,16 +96,23 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
-/** Only signed data replaces a signed position, and only a radio's own reports change one of our radios. */
-const IS_PLACE_FIRMER = `(excluded.is_local or excluded.position_signed >= position_signed)`
+/**
+ * When a content with a time of its own replaces the known one, whenever it arrives. `value` is the column that has it.
+ * Only signed data replaces signed data, and only a radio's own reports change one of our radios.
+ */
+function timed(content: 'position' | 'status', value: 'latitude' | 'status') {
+  const isFirmer = `(excluded.is_local or excluded.${content}_signed >= ${content}_signed)`
+  const isSaid = `excluded.${value} is not null and ${isFirmer}`
+  return {
+    isNewer: `(${isSaid} and (${value} is null or excluded.${content}_time > coalesce(${content}_time, 0)))`,
+    isAsNew: `(${isSaid} and (${value} is null or excluded.${content}_signed > ${content}_signed
+      or (excluded.${content}_heard > ${content}_heard and not excluded.is_local)
+      or coalesce(excluded.${content}_time, 0) >= coalesce(${content}_time, 0)))`,
+  }
+}
 
-/** Data with its own time, which may be older than known data, regardless of when it arrives. */
-const IS_PLACE_NEWER = `excluded.latitude is not null and ${IS_PLACE_FIRMER}
-  and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
-const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${IS_PLACE_FIRMER}
-  and (latitude is null or excluded.position_signed > position_signed
-    or (excluded.position_heard > position_heard and not excluded.is_local)
-    or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
+const PLACE = timed('position', 'latitude')
+const STATUS = timed('status', 'status')
 const ARE_METRICS_NEWER = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
 const ARE_METRICS_AS_NEW = `((excluded.metrics_heard > metrics_heard and not excluded.is_local)
   or coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0))`
@@ -106,6 +120,9 @@ const IS_LATEST = `coalesce(excluded.last_heard, -1) >= coalesce(last_heard, 0)`
 
 const places = (isTaken: string): string =>
   choose(PLACE_COLUMNS, (column) => `iif(${isTaken}, excluded.${column}, ${column})`)
+
+const statuses = (isTaken: string): string =>
+  choose(STATUS_COLUMNS, (column) => `iif(${isTaken}, excluded.${column}, ${column})`)
 
 const measurements = (areTaken: string): string => `
   ${choose(METRIC_COLUMNS, (column) => `iif(${areTaken}, ${newest(column)}, ${oldest(column)})`)},
@@ -149,7 +166,9 @@ const ARE_NAMES_REFUSED = `(excluded.refused_public_key is not null or (refused_
  * A node's identity stays until a later report of the node changes it, which is not worse founded. The first key stays
  * until a better founded one is announced. A replaced key, and what is not accepted, are recorded.
  */
-function identity(isTaken: string, isPlaceTaken: string): string {
+function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
+  const isPlaceTaken = PLACE[areTimed]
+  const isStatusTaken = STATUS[areTimed]
   const isOther = `coalesce(excluded.public_key <> public_key and ((${isTaken}) or ${IS_KEY_FIRMER}), 0)`
   const isNewKey = `(${isOther} and ${IS_KEY_FIRMER})`
   const isRefused = `(coalesce(excluded.public_key <> public_key, 0) and not ${IS_KEY_FIRMER})`
@@ -171,9 +190,14 @@ function identity(isTaken: string, isPlaceTaken: string): string {
   key_confirmed = iif(${isNewKey}, 0, key_confirmed),
   ${['key_signed', 'key_heard'].map((column) => ofKey(column, 'excluded.public_key is public_key or public_key is null')).join(', ')},
   signed_at = max(${newest('signed_at')}, ${oldest('signed_at')}),
+  name_altered = case when ${isNewName} and excluded.long_name is not null and excluded.short_name is not null
+      then excluded.name_altered
+    when ${isNewName} or long_name is null or short_name is null then max(name_altered, excluded.name_altered)
+    else name_altered end,
   ${['name_signed', 'name_heard'].map((column) => ofKey(column, `${IS_NAMED} and ${isNewName}`)).join(', ')},
   ${ofKey('position_signed', 'excluded.latitude is not null')},
   position_heard = iif(${isPlaceTaken}, excluded.position_heard, iif(${isNewKey}, 0, position_heard)),
+  ${choose(['status_signed', 'status_heard'], (column) => `iif(${isStatusTaken}, excluded.${column}, iif(${isNewKey}, 0, ${column}))`)},
   spoof_claim = case when not excluded.spoof_suspected then spoof_claim when not spoof_suspected then excluded.spoof_claim
     when spoof_claim is excluded.spoof_claim then spoof_claim else '*' end,
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
@@ -183,16 +207,18 @@ function identity(isTaken: string, isPlaceTaken: string): string {
 }
 
 /** A node that was just heard: its signal and its identity replace the known ones. */
-const HEARD = `on conflict (node_num) do update set ${identity('true', IS_PLACE_AS_NEW)}, ${HEARD_EVIDENCE},
-  ${places(IS_PLACE_AS_NEW)},
-  altitude = iif(${IS_PLACE_AS_NEW},
+const HEARD = `on conflict (node_num) do update set ${identity('true', 'isAsNew')}, ${HEARD_EVIDENCE},
+  ${places(PLACE.isAsNew)},
+  ${statuses(STATUS.isAsNew)},
+  altitude = iif(${PLACE.isAsNew},
     iif(excluded.position_channel is position_channel, ${newest('altitude')}, excluded.altitude), altitude),
   ${measurements(ARE_METRICS_AS_NEW)},
   ${choose(ARRIVAL_COLUMNS, newest)},
   via_mqtt = iif(excluded.last_heard is null, via_mqtt, excluded.via_mqtt)`
 
-const OLDER = `${places(IS_PLACE_NEWER)},
-  altitude = iif(${IS_PLACE_NEWER}, excluded.altitude, altitude),
+const OLDER = `${places(PLACE.isNewer)},
+  ${statuses(STATUS.isNewer)},
+  altitude = iif(${PLACE.isNewer}, excluded.altitude, altitude),
   ${measurements(ARE_METRICS_NEWER)},
   ${choose(ARRIVAL_COLUMNS, (column) => `iif(${IS_LATEST}, ${newest(column)}, ${oldest(column)})`)},
   via_mqtt = iif(${IS_LATEST}, excluded.via_mqtt, via_mqtt)`
@@ -202,10 +228,10 @@ const OLDER = `${places(IS_PLACE_NEWER)},
  * Each radio decides its own name.
  */
 const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
-  ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`, IS_PLACE_NEWER)}`
+  ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`, 'isNewer')}`
 
 /** Late data only replaces older data, including names and key. */
-const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST, IS_PLACE_NEWER)},
+const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST, 'isNewer')},
   first_heard = min(first_heard, excluded.first_heard)`
 
 const queries = prepareOnce((db) => ({
@@ -232,10 +258,10 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
 
 /** A node's identity. Without any name, role and licence are unknown too: on the wire they have no "absent". */
 export function userFields(user: NodeUser): Partial<NodeRow> {
-  const { longName, shortName, publicKey, isLicensed } = user
+  const { longName, shortName, publicKey, isLicensed, isNameAltered: nameAltered = false } = user
   const hwModel = user.hwModel === null ? null : enumNumber(HardwareModelSchema, user.hwModel)
   const isNamed = longName !== null || shortName !== null
-  const role = isNamed ? { role: enumNumber(Config_DeviceConfig_RoleSchema, user.role), isLicensed } : {}
+  const role = isNamed ? { role: enumNumber(Config_DeviceConfig_RoleSchema, user.role), isLicensed, nameAltered } : {}
   return { longName, shortName, hwModel, publicKey, ...role }
 }
 

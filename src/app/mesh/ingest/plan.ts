@@ -283,7 +283,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   else if (sighting === 'heard') addReports(plan.traffic, arrival)
   // Reports by others about a stored text of ours change nothing.
   if (verdict === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
-  const proven = foundation(judgement, receivedAt, { user: null, isPlaced: false, hasMetrics: false })
+  const proven = foundation(judgement, receivedAt, { user: null })
   const isTaken = verdict === 'taken' && (isNew || sighting === 'heard')
   const content = isTaken ? addContent(plan, arrival, isNew) : isNew ? proven : {}
   if (isStale) return
@@ -328,27 +328,31 @@ function foundation(
   signedAt: number,
   {
     user,
-    isPlaced,
-    hasMetrics,
+    isPlaced = false,
+    hasMetrics = false,
+    isStatus = false,
   }: {
-    readonly user: Pick<NodeUser, 'publicKey'> | null
-    readonly isPlaced: boolean
-    readonly hasMetrics: boolean
+    readonly user: Pick<NodeUser, 'publicKey' | 'longName' | 'shortName'> | null
+    readonly isPlaced?: boolean
+    readonly hasMetrics?: boolean
+    readonly isStatus?: boolean
   },
 ): Partial<NodeRow> {
   const { trust, provenKey, isHeard } = judgement
   const isSigned = trust === 'signed'
+  const isNamed = (user?.longName ?? user?.shortName ?? null) !== null
   const isKeySaid = (user?.publicKey ?? null) !== null || (isSigned && provenKey !== null)
   return {
     ...refusedFields(judgement),
     ...(isSigned ? { signedAt } : {}),
     ...(isSigned && provenKey !== null ? { publicKey: provenKey, keySigned: true } : {}),
     ...(isHeard && isKeySaid ? { keyHeard: true } : {}),
-    ...(user === null ? {} : { ...(isSigned ? { nameSigned: true } : {}), ...(isHeard ? { nameHeard: true } : {}) }),
+    ...(!isNamed ? {} : { ...(isSigned ? { nameSigned: true } : {}), ...(isHeard ? { nameHeard: true } : {}) }),
     ...(!isPlaced
       ? {}
       : { ...(isSigned ? { positionSigned: true } : {}), ...(isHeard ? { positionHeard: true } : {}) }),
     ...(hasMetrics && isHeard ? { metricsHeard: true } : {}),
+    ...(isStatus ? { statusSigned: isSigned, statusHeard: isHeard } : {}),
   }
 }
 
@@ -399,15 +403,18 @@ function describeArrival({
 function addContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<NodeRow> {
   const { judgement, receivedAt } = arrival
   const { payload } = arrival.packet
-  const isKept =
-    (payload.kind === 'nodeinfo' && judgement.keepsUser) || (payload.kind === 'position' && judgement.keepsPosition)
   const hasMetrics = payload.kind === 'telemetry' && !judgement.keepsMetrics && hasDeviceMetrics(payload.metrics)
+  const isKept =
+    (payload.kind === 'nodeinfo' && judgement.keepsUser) ||
+    (payload.kind === 'position' && judgement.keepsPosition) ||
+    (payload.kind === 'status' && judgement.keepsStatus)
   return {
     ...(isKept ? {} : readContent(plan, arrival, isNew)),
     ...foundation(judgement, receivedAt, {
       user: payload.kind === 'nodeinfo' && !isKept ? payload.user : null,
       isPlaced: payload.kind === 'position' && payload.fix !== null && !isKept,
       hasMetrics,
+      isStatus: payload.kind === 'status' && payload.status !== null && !isKept,
     }),
   }
 }
@@ -437,6 +444,11 @@ function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<Node
       const t = payload.fix.time ?? receiptTime
       if (t !== null) addPosition(plan, nodeNum, payload.fix, { t, channel })
       return placeFields(payload.fix, { time: noLater(t, arrival), channel })
+    }
+    case 'status': {
+      if (payload.status === null) return {}
+      const statusTime = receiptTime === null ? null : Math.min(receiptTime, receivedAt)
+      return { status: payload.status, statusTime, statusChannel: channel }
     }
     case 'mapreport':
       return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, channel, judgement })
@@ -478,12 +490,13 @@ function addMapReport(
   },
 ): Partial<NodeRow> {
   const { longName, shortName, firmwareVersion, latitude, longitude, altitude, precisionBits } = report
+  const { isNameAltered: nameAltered = false } = report
   if (latitude !== null && longitude !== null && !keepsPosition) {
     const place = { latitude, longitude, altitude, precisionBits, positionTime: null, positionChannel: channel }
     plan.remembered.push({ nodeNum, source: source.name, seenAt, ...place })
   }
   const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)
-  return keepsUser ? {} : { longName, shortName, hwModel, firmwareVersion }
+  return keepsUser ? {} : { longName, shortName, nameAltered, hwModel, firmwareVersion }
 }
 
 function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arrival): void {

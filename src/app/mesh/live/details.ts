@@ -74,7 +74,9 @@ async function addMessage(store: Store, event: NewEvent): Promise<NewEvent> {
   if (typeof fromNodeNum !== 'number' || typeof packetId !== 'number') return event
   const message = await readMessage(store, { nodeNum: fromNodeNum, packetId })
   if (message === null) return event
-  const senderName = toldOf(store).get(fromNodeNum)?.node.longName ?? null
+  const sender = toldOf(store).get(fromNodeNum)?.node
+  // Pages name a node whose name was altered together with its id.
+  const senderName = sender?.nameAltered === true ? null : (sender?.longName ?? null)
   return { ...event, data: { ...event.data, message }, ...(senderName !== null && { senderName }) }
 }
 

@@ -83,6 +83,7 @@ export async function getNodeShown(
     signedAt: null,
     nameSigned: false,
     positionSigned: false,
+    statusSigned: false,
   }
 }
 

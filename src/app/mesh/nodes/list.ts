@@ -4,7 +4,14 @@ import { nodes } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import type { Config } from '../../config/config.ts'
 import type { Ctx, Reader } from '../../base/context.ts'
-import { ofNodesSeenBy, seesEverything, type View, viewKey, viewTag } from '../../accounts/access/visible.ts'
+import {
+  ofNodesSeenBy,
+  onChannelSeenBy,
+  seesEverything,
+  type View,
+  viewKey,
+  viewTag,
+} from '../../accounts/access/visible.ts'
 import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
@@ -20,7 +27,7 @@ export type NodeQuery = {
   readonly limit: number
   /** Heard at or after this time, in milliseconds. */
   readonly since?: number | undefined
-  /** Part of a name or of the node ID. */
+  /** Part of a name, of the node ID or of the status. */
   readonly q?: string | undefined
   /** Numbers of the only nodes that are wanted. */
   readonly ids?: readonly number[] | undefined
@@ -133,7 +140,7 @@ async function filterNodes(
   const conditions = [
     since === undefined ? undefined : gte(nodes.lastHeard, since),
     activeSince === undefined ? undefined : gte(nodes.lastHeard, activeSince),
-    ...(q === undefined ? [] : [matches(q), await indexFinds(store, q)]),
+    q === undefined ? undefined : or(and(matches(q), await indexFinds(store, q)), statusContains(q, view)),
     ids === undefined ? undefined : isOneOf(ids),
     signed === undefined ? undefined : signed ? isNotNull(nodes.signedAt) : isNull(nodes.signedAt),
     view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, nodes.nodeNum),
@@ -189,6 +196,12 @@ async function indexFinds(store: Store, q: string): Promise<SQL | undefined> {
   const match = matching(q)
   if (match === null || (await readIndexedFrom(store, 'nodes')) > 1) return undefined
   return sql`${nodes.id} in (select rowid from nodes_text where nodes_text match ${match})`
+}
+
+/** Only of a status that the view shows, and only among the nodes that have one. */
+function statusContains(q: string, view: View): SQL {
+  return sql`${nodes.id} in (select s.id from nodes s where s.status is not null
+    and instr(lower(s.status), lower(${q})) > 0 and ${onChannelSeenBy(sql`s.status_channel`, view)})`
 }
 
 function matches(q: string): SQL | undefined {

@@ -30,6 +30,11 @@ export const nodeSchema = z
       .string()
       .nullable()
       .meta({ description: 'Up to 4 bytes', examples: ['HILL'] }),
+    nameAltered: z
+      .boolean()
+      .describe(
+        'Control characters, marks of direction or invisible characters were removed from a name: another node may be called exactly as this one. nodeId tells them apart',
+      ),
     hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
     firmwareVersion: z
       .string()
@@ -60,6 +65,10 @@ export const nodeSchema = z
         time: timeField.nullable(),
       })
       .nullable(),
+    status: z
+      .object({ text: z.string(), time: timeField.nullable().describe('When it was heard') })
+      .nullable()
+      .describe('What its owner wants others to know: one line, sent by the node itself'),
     snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
     rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
     hopsAway: z.int().nullable().describe('0: heard directly'),
@@ -142,6 +151,7 @@ export const nodeDetailSchema = nodeSchema
     signedAt: timeField.nullable().describe('Time of the latest packet whose signature was verified'),
     nameSigned: z.boolean().describe('The names were signed: only signed names replace them'),
     positionSigned: z.boolean().describe('The position was signed: only a signed position replaces it'),
+    statusSigned: z.boolean().describe('The status was signed: only a signed status replaces it'),
   })
   .meta({ id: 'NodeDetail', description: 'A node, with fields that lists leave out' })
 export type NodeDetail = z.infer<typeof nodeDetailSchema>
@@ -207,7 +217,7 @@ export type NodeRow = typeof nodes.$inferSelect
 /** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
-  const { lastHeardByRadio, lastHeardByBroker } = row
+  const { lastHeardByRadio, lastHeardByBroker, nameAltered } = row
   const { viaMqtt, channel, isFavorite, isIgnored, isLocal, isHidden, keyMismatch, signedAt, spoofSuspected, notes } =
     row
   return {
@@ -215,6 +225,7 @@ export function publicNode(row: NodeRow): Node {
     nodeId: formatNodeId(nodeNum),
     longName,
     shortName,
+    nameAltered,
     hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
     firmwareVersion: row.firmwareVersion,
     role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
@@ -222,6 +233,7 @@ export function publicNode(row: NodeRow): Node {
     publicKey,
     position: publicPosition(row),
     deviceMetrics: publicMetrics(row),
+    status: publicStatus(row),
     snr,
     rssi,
     hopsAway,
@@ -245,6 +257,11 @@ export function publicNode(row: NodeRow): Node {
 function publicPosition(row: NodeRow): Node['position'] {
   const { latitude, longitude, altitude, precisionBits, positionTime: time } = row
   return latitude === null || longitude === null ? null : { latitude, longitude, altitude, precisionBits, time }
+}
+
+/** Empty: its owner took the last one back. */
+function publicStatus({ status: text, statusTime: time }: NodeRow): Node['status'] {
+  return text === null || text === '' ? null : { text, time }
 }
 
 /** Null: it has reported none. */
@@ -351,7 +368,7 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
   const { refusedLongName, refusedShortName } = before
   const isOtherKey = identity.publicKey !== before.publicKey
   const isRenamed = identity.longName !== before.longName || identity.shortName !== before.shortName
-  const { signedAt, keySigned, positionSigned, positionHeard, nameSigned, nameHeard } = before
+  const { signedAt, keySigned, positionSigned, positionHeard, nameSigned, nameHeard, nameAltered } = before
   const after = {
     ...identity,
     previousPublicKey: null,
@@ -366,6 +383,10 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
     keySigned: keySigned && !isOtherKey,
     positionSigned: positionSigned && !isOtherKey,
     positionHeard: positionHeard && !isOtherKey,
+    statusSigned: before.statusSigned && !isOtherKey,
+    statusHeard: before.statusHeard && !isOtherKey,
+    // The next report of the node says whether the other names were altered.
+    nameAltered: nameAltered && !isRenamed,
     nameSigned: nameSigned && !isOtherKey && !isRenamed,
     // Names that somebody chose are as certain as those that a radio heard.
     nameHeard: isRenamed || (nameHeard && !isOtherKey),

@@ -60,10 +60,12 @@ const unlessKnown = (columns: readonly (keyof typeof nodes.$inferSelect)[], know
 const WHAT_IS_KNOWN = {
   ...unlessKnown(['longName'], 'long_name'),
   ...unlessKnown(['shortName'], 'short_name'),
+  ...unlessKnown(['nameAltered'], 'coalesce(long_name, short_name)'),
   ...unlessKnown(['hwModel'], 'hw_model'),
   ...unlessKnown(['firmwareVersion'], 'firmware_version'),
   ...unlessKnown(['role', 'isLicensed'], 'role'),
   ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'], 'latitude'),
+  ...unlessKnown(['status', 'statusTime', 'statusChannel'], 'status'),
   ...unlessKnown(
     [
       'batteryLevel',

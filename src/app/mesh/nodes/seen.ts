@@ -1,5 +1,5 @@
 import { and, sql } from 'drizzle-orm'
-import { channelHearings, channelMetrics, channelPositions, nodes } from '../../../db/schema.ts'
+import { channelHearings, channelMetrics, channelPositions, channelStatuses, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
@@ -38,6 +38,12 @@ const queries = prepareOnce((db) => {
       .where(and(sql`${channelMetrics.nodeId} in ${among}`, onVisibleChannel(channelMetrics.channel)))
       .orderBy(channelMetrics.t)
       .prepare(),
+    statuses: db
+      .select()
+      .from(channelStatuses)
+      .where(and(sql`${channelStatuses.nodeId} in ${among}`, onVisibleChannel(channelStatuses.channel)))
+      .orderBy(channelStatuses.t)
+      .prepare(),
     hearings: db
       .select()
       .from(channelHearings)
@@ -51,13 +57,14 @@ export function channelsOf(row: NodeRow): NodeChannels {
   return {
     position: row.latitude === null ? null : row.positionChannel,
     deviceMetrics: publicMetrics(row) === null ? null : row.metricsChannel,
+    status: row.status === null ? null : row.statusChannel,
     channel: row.channel,
   }
 }
 
 /** Whether the view has all of these channels. */
-export function seesWhole(view: View, { position, deviceMetrics, channel }: NodeChannels): boolean {
-  return [position, deviceMetrics, channel].every((each) => canReadChannel(view, each))
+export function seesWhole(view: View, channels: NodeChannels): boolean {
+  return Object.values(channels).every((each) => canReadChannel(view, each))
 }
 
 /** The rows of some nodes, by id. */
@@ -66,7 +73,7 @@ export async function readNodeRows(store: Store, ids: readonly number[]): Promis
 }
 
 /**
- * Nodes as the view shows them, without hidden ones. A position or metrics from a channel that the view does not
+ * Nodes as the view shows them, without hidden ones. A position, metrics or a status from a channel that the view does not
  * include are replaced by the latest from one that it does.
  */
 export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeRow[]): Promise<Node[]> {
@@ -75,10 +82,11 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
   const lacking = shown.filter((row) => (isPublic && !row.isLocal) || !seesWhole(view, channelsOf(row)))
   if (lacking.length === 0) return shown.map(publicNode)
   const values = { ids: JSON.stringify(lacking.map(({ id }) => id)), ...visibleValues(view) }
-  const { positions, metrics, hearings } = queries(store)
+  const { positions, metrics, statuses, hearings } = queries(store)
   // The latest is the last one.
   const places = new Map((await positions.all(values)).map((place) => [place.nodeId, place]))
   const measured = new Map((await metrics.all(values)).map((each) => [each.nodeId, each]))
+  const said = new Map((await statuses.all(values)).map((each) => [each.nodeId, each]))
   const heard = Map.groupBy(isPublic ? await hearings.all(values) : [], ({ nodeId }) => nodeId)
   return shown.map((row) => {
     const channels = channelsOf(row)
@@ -87,6 +95,7 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
       ...row,
       ...(isOn(channels.position) ? {} : earlierPlace(places.get(row.id))),
       ...(isOn(channels.deviceMetrics) ? {} : earlierMetrics(measured.get(row.id))),
+      ...(isOn(channels.status) ? {} : earlierStatus(said.get(row.id))),
       channel: isOn(channels.channel) ? row.channel : null,
       ...(isPublic && !row.isLocal ? heardInPublic(heard.get(row.id) ?? []) : {}),
     })
@@ -117,6 +126,10 @@ function earlierMetrics(measured: typeof channelMetrics.$inferSelect | undefined
   return { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime }
 }
 
+function earlierStatus(said: typeof channelStatuses.$inferSelect | undefined): Partial<NodeRow> {
+  return { status: said?.status ?? null, statusTime: said?.t ?? null }
+}
+
 /** Also finds it by an earlier number. Throws `node_not_found`, also for a node that the view hides. */
 async function findByAnyNum(store: Store, view: View, nodeNum: number): Promise<NodeRow> {
   const row = await readNodeRow(store, nodeNum)
@@ -132,7 +145,7 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   const [node] = await nodesSeenBy(store, view, [row])
   if (node === undefined) throw new AppError('node_not_found')
   const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
-  const { refusedLongName, refusedShortName, keyConfirmed } = row
+  const { refusedLongName, refusedShortName, keyConfirmed, statusSigned } = row
   const suspicions = (await listSuspicions(store, row.nodeNum)).map((each) => {
     const gateway = seesNodes(view, [each.gateway]) ? each.gateway : null
     return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
@@ -150,6 +163,8 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
     signedAt,
     nameSigned,
     positionSigned,
+    // Only of the one that the viewer sees.
+    statusSigned: statusSigned && canReadChannel(view, channelsOf(row).status),
   }
 }
 

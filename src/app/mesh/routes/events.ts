@@ -11,7 +11,7 @@ export const eventRoutes = new Hono<AppEnv>().get(
   sharedEvents,
   requireAuth,
   answers(
-    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. A node event has the changed fields of the node in `changes`, or `isDeleted`, or neither when you should load it; a message event has the message in `message`, and, for users who may read nodes, the name of its sender in `senderName`; a delivery event has `deliveryState`, `routingError` and `notice`. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream. While public access is on, anonymous callers get what it shows of node and message; their stream ends when public access changes',
+    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. A node event has the changed fields of the node in `changes`, or `isDeleted`, or neither when you should load it; a message event has the message in `message`, and, for users who may read nodes, the name of its sender in `senderName`, unless `nameAltered` of the sender; a delivery event has `deliveryState`, `routingError` and `notice`. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream. While public access is on, anonymous callers get what it shows of node and message; their stream ends when public access changes',
     { 200: { mediaType: 'text/event-stream' } },
     ['unsupported_on_this_runtime', 'rate_limited'],
   ),

@@ -67,7 +67,7 @@ export const nodeRoutes = new Hono<AppEnv>()
         .object({
           limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
           since: timeQuery.optional().describe('Heard at or after this time'),
-          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node ID'),
+          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name, of the node ID or of the status'),
           ids: z
             .string()
             .max(MAX_IDS * ID_LENGTH)

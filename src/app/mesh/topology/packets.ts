@@ -163,6 +163,7 @@ const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
   nodeinfo: 'nodes',
   mapreport: 'nodes',
   waypoint: 'nodes',
+  status: 'nodes',
 }
 
 const payloadSchema = z.looseObject({ kind: z.string() })
@@ -171,7 +172,7 @@ const payloadSchema = z.looseObject({ kind: z.string() })
 const replaySchema = z.object({ storeForward: z.object({ replay: z.object({ isDirect: z.literal(false) }) }) })
 
 /** What a radio may report about itself, whichever channel it uses. */
-const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport'])
+const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport', 'status'])
 
 function showPayload(
   { permissions, view }: Reader['viewer'],

@@ -88,12 +88,25 @@ export const nodes = sqliteTable(
     refusedShortName: text('refused_short_name'),
     /** One of our own radios heard the device metrics. */
     metricsHeard: flag('metrics_heard').notNull().default(false),
+    /** Control characters or invisible ones were removed from its names. */
+    nameAltered: flag('name_altered').notNull().default(false),
+    /** What its owner wants others to know; empty: nothing any more. Null: nothing was ever said. */
+    status: text('status'),
+    /** When it was heard. */
+    statusTime: integer('status_time'),
+    /** The channel of the status; see `UNKNOWN_CHANNEL`. */
+    statusChannel: integer('status_channel').default(UNKNOWN_CHANNEL),
+    statusSigned: flag('status_signed').notNull().default(false),
+    statusHeard: flag('status_heard').notNull().default(false),
   },
   (t) => [
     index('nodes_last_heard').on(t.lastHeard),
     index('nodes_local')
       .on(t.deviceMetricsTime)
       .where(sql`is_local`),
+    index('nodes_status')
+      .on(t.nodeNum)
+      .where(sql`status is not null`),
     index('nodes_hidden')
       .on(t.nodeNum)
       .where(sql`is_hidden`),
@@ -151,6 +164,18 @@ export const channelMetrics = sqliteTable(
     channelUtilization: real('channel_utilization'),
     airUtilTx: real('air_util_tx'),
     uptimeSeconds: integer('uptime_seconds'),
+    t: integer('t'),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
+)
+
+/** The latest status of a node on a channel, like `channelPositions`. */
+export const channelStatuses = sqliteTable(
+  'channel_statuses',
+  {
+    nodeId: integer('node_id').notNull(),
+    channel: integer('channel').notNull(),
+    status: text('status').notNull(),
     t: integer('t'),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],

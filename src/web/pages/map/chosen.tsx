@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import { humanize } from '../../format.ts'
+import { humanize, plain } from '../../format.ts'
 import { distance } from '../../measure.ts'
 import { type Node, nodeByNum, nodeName, precisionMeters } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -34,6 +34,7 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
       <Facts
         entries={[
           [t.map.lastHeard, <Age at={chosen.lastHeard} />],
+          [t.nodes.status, chosen.status ? <bdi>{plain(chosen.status.text)}</bdi> : null],
           [t.map.role, chosen.role === null ? null : humanize(chosen.role)],
           [t.nodes.coordinates, chosen.position === null ? t.nodes.noPosition : <Coordinates {...chosen.position} />],
           [t.nodes.positionTime, chosen.position?.time ? <Age at={chosen.position.time} /> : null],

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { Value } from '../../csv.ts'
-import { firmwareName, humanize, modelName } from '../../format.ts'
+import { firmwareName, humanize, modelName, plain } from '../../format.ts'
 import { measure } from '../../measure.ts'
 import { isActive, type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { preference, readList } from '../../state/preferences.ts'
@@ -32,6 +32,12 @@ const column = (key: Key, rest: Omit<NodeColumn, 'key' | 'name'>): NodeColumn =>
 
 const COLUMNS: readonly NodeColumn[] = [
   column('name', { cell: (node) => <NameCell node={node} />, value: (node) => nodeName(node).toLowerCase() }),
+  column('status', {
+    cell: (node) => (node.status ? <Status {...node.status} /> : <span class="faint">{t.common.none}</span>),
+    value: (node) => node.status?.text.toLowerCase() ?? null,
+    isExtra: true,
+    wideOnly: true,
+  }),
   column('id', {
     cell: (node) => <span class="mono">{node.nodeId}</span>,
     value: (node) => node.nodeNum,
@@ -188,6 +194,9 @@ const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   nodeNum: (node) => node.nodeNum,
   longName: (node) => node.longName,
   shortName: (node) => node.shortName,
+  nameAltered: (node) => String(node.nameAltered),
+  status: ({ status }) => status?.text ?? null,
+  statusTime: ({ status }) => time(status?.time ?? null),
   role: (node) => node.role,
   hwModel: (node) => node.hwModel,
   firmwareVersion: (node) => node.firmwareVersion,
@@ -228,6 +237,15 @@ function Name({ of: name, show }: { of: string | null; show(name: string): strin
   return <span title={name}>{show(name)}</span>
 }
 
+/** Complete in the tooltip where the column is too narrow. */
+function Status({ text }: NonNullable<Node['status']>) {
+  return (
+    <span title={plain(text)}>
+      <bdi>{plain(text)}</bdi>
+    </span>
+  )
+}
+
 function hopsCell(node: Node) {
   if (node.viaMqtt) return <span class="tag">{t.nodes.mqtt}</span>
   if (node.hopsAway === null) return <span class="faint">{t.common.none}</span>
@@ -243,6 +261,7 @@ function NameCell({ node }: { node: Node }) {
       <a class="row-link" href={href(`/nodes/${node.nodeId}`)}>
         {nodeName(node)}
       </a>
+      {node.nameAltered && <Mark icon="warning" words={t.nodes.altered} />}
       {node.isFavorite && <Icon name="star" filled />}
       {node.signed && <Mark icon="shield" words={t.nodes.signed} tone="good" />}
       {(node.keyMismatch || node.spoofSuspected) && (

@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { keepDraft, readDraft } from '../../state/drafts.ts'
-import { decimal, duration, humanize, modelName } from '../../format.ts'
+import { decimal, duration, humanize, modelName, plain } from '../../format.ts'
 import { altitude as shownAltitude, distance } from '../../measure.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
@@ -343,19 +343,22 @@ function PositionCard({ node }: { node: Node }) {
 }
 
 function IdentityCard({ node }: { node: NodeDetail }) {
-  const { signedAt } = node
+  const { signedAt, status } = node
   const signedParts = [
     node.nameSigned ? t.nodes.signedParts.names : [],
     node.positionSigned ? t.nodes.signedParts.position : [],
+    node.statusSigned ? t.nodes.signedParts.status : [],
   ].flat()
   return (
     <Card title={t.nodes.identity}>
       <Facts
         entries={[
+          [t.nodes.status, status ? <Status {...status} /> : null],
           [t.nodes.id, <Copyable text={node.nodeId} name={t.nodes.id} />],
           [t.nodes.number, <span class="mono">{node.nodeNum}</span>],
           [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
           [t.nodes.shortName, node.shortName],
+          [t.nodes.name, node.nameAltered ? <Altered /> : null],
           [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
           [t.nodes.firmware, node.firmwareVersion],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
@@ -368,6 +371,30 @@ function IdentityCard({ node }: { node: NodeDetail }) {
         ]}
       />
     </Card>
+  )
+}
+
+function Status({ text, time }: NonNullable<Node['status']>) {
+  return (
+    <>
+      <bdi>{plain(text)}</bdi>
+      {time !== null && (
+        <>
+          <br />
+          <span class="faint">
+            {t.nodes.statusFrom} <ExactAge at={time} />
+          </span>
+        </>
+      )}
+    </>
+  )
+}
+
+function Altered() {
+  return (
+    <>
+      <Icon name="warning" /> {t.nodes.alteredHelp}
+    </>
   )
 }
 

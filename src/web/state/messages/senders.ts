@@ -31,5 +31,5 @@ function noteSender(event: LiveEvent): void {
 }
 
 function mayBeRenamed({ changes }: Readonly<Record<string, unknown>>): boolean {
-  return !isRecord(changes) || 'longName' in changes
+  return !isRecord(changes) || 'longName' in changes || 'nameAltered' in changes
 }

@@ -3,7 +3,7 @@ import { numberFormat, quantity } from '../quantity.ts'
 export const nodes = {
   title: 'Nodes',
   searchLabel: 'Search nodes',
-  searchHint: 'Name, !id or number',
+  searchHint: 'Name, !id, number or status',
   active: 'Active',
   all: 'All',
   favorites: 'Favourites',
@@ -56,6 +56,7 @@ export const nodes = {
   emptyHelp: 'Nodes appear here as soon as a radio is connected.',
   columns: {
     name: 'Node',
+    status: 'Status',
     id: 'Node ID',
     lastHeard: 'Heard',
     firstHeard: 'First heard',
@@ -93,7 +94,7 @@ export const nodes = {
   signedNever: 'never verified',
   signedLast: 'verified',
   signedContent: 'Signed',
-  signedParts: { names: 'names', position: 'position' },
+  signedParts: { names: 'names', position: 'position', status: 'status' },
   keyKnown: 'Key in use',
   keyFirst: 'First key',
   keyRefused: 'Announced, not accepted',
@@ -106,6 +107,12 @@ export const nodes = {
   goneHelp: 'It may have been forgotten. It comes back when it is heard again.',
   unnamed: 'Unnamed node',
   identity: 'Identity',
+  status: 'Status',
+  statusFrom: 'heard',
+  name: 'Name',
+  altered: 'Hidden characters were removed from its name',
+  alteredHelp:
+    'Control characters or invisible ones were removed. Another node may have the same name: compare the node IDs.',
   id: 'Node ID',
   number: 'Number',
   shortName: 'Short name',

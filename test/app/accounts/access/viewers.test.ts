@@ -4,6 +4,7 @@ import {
   channelsAmong,
   type Eyes,
   HIDDEN,
+  isPublic,
   markOf,
   marksFor,
   marksForAnonymous,
@@ -13,6 +14,7 @@ import {
   meshesOn,
   nodeOf,
   NODES,
+  replaces,
   type Said,
   someEyes,
   someNodes,
@@ -79,6 +81,29 @@ test('the list shows the latest position on the channels that the user may read'
   expect([await latitude([3]), await latitude('all')]).toEqual([null, mark(3)])
 })
 
+test('a search finds a node by its status only for those who may read the status', async () => {
+  const said = (channel: number, more: Partial<Said> = {}): Said => ({
+    kind: 'status',
+    node: 0,
+    channel,
+    isDirect: false,
+    ...more,
+  })
+  for (const [status, reader, others] of [
+    [said(2), { read: [2] }, { read: [0] }],
+    [said(0, { isDirect: true }), { read: [], direct: true }, { read: 'all' }],
+    [said(0, { isDirect: true, recipient: 2 }), { direct: true, seesHidden: true }, { direct: true }],
+  ] as const) {
+    await mesh.play([status], HIDDEN)
+    const found = async (eyes: Partial<Eyes>) => {
+      mesh.open({ read: [0], direct: false, seesHidden: false, ...eyes })
+      const some: { nodeNum: number }[] = Object(await (await mesh.user.send('GET', '/api/nodes?q=STATE0')).json())
+      return some.map(({ nodeNum }) => nodeNum)
+    }
+    expect([await found(reader), await found(others)]).toEqual([[NODES[0]], []])
+  }
+})
+
 test('no answer contains anything from an unreadable channel, and everything readable is there', async () => {
   await fc.assert(
     fc.asyncProperty(meshesOn(4), someEyes(4), someNodes, async (all, seenWith, hidden) => {
@@ -89,23 +114,35 @@ test('no answer contains anything from an unreadable channel, and everything rea
       if (!seenWith.seesHidden) expect(naming(answers, hidden)).toEqual([])
       // The list has the latest value that the user may see.
       const listed = answers.get('/api/nodes') ?? ''
-      for (const nodeNum of NODES) {
-        const last = all.findLastIndex(
-          (each) => each.kind === 'position' && nodeOf(each) === nodeNum && maySee(seenWith, each, hidden),
-        )
-        const latest = all[last]
-        if (latest !== undefined) expect(listed).toContain(markOf(latest, last))
+      for (const kind of ['position', 'status'] as const) {
+        for (const nodeNum of NODES) {
+          const last = all.findLastIndex(
+            (each) => each.kind === kind && nodeOf(each) === nodeNum && maySee(seenWith, each, hidden),
+          )
+          const latest = all[last]
+          if (latest !== undefined) expect(listed).toContain(markOf(latest, last))
+        }
       }
     }),
     { numRuns: Number(process.env['SHARING_RUNS'] ?? 25) },
   )
 })
 
+/** The same without earlier statuses: they were in the live events, and later ones have replaced them in the lists. */
+function latestIn(answers: ReadonlyMap<string, string>, all: readonly Said[], read: readonly number[]): string[] {
+  const isEarlier = (said: Said, index: number) =>
+    said.kind === 'status' &&
+    isPublic(said, read) &&
+    all.some((later, at) => at > index && nodeOf(later) === nodeOf(said) && replaces(later, said, read))
+  const earlier = all.flatMap((said, index) => (isEarlier(said, index) ? [markOf(said, index)] : []))
+  return marksIn(answers, all).filter((mark) => !earlier.includes(mark))
+}
+
 test('a stranger sees only the chosen channels, and the latest of each value on them', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0], null)
   const answers = await mesh.everythingPublic(since)
-  expect(marksIn(answers, MESH)).toEqual(marksForAnonymous([0], MESH, HIDDEN))
+  expect(latestIn(answers, MESH, [0])).toEqual(marksForAnonymous([0], MESH, HIDDEN))
   expect(naming(answers, HIDDEN)).toEqual([])
   // The latest position of the node came on channel 2.
   const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
@@ -131,7 +168,7 @@ test('a stranger gets only rounded positions, and nothing that reveals which rad
   const answers = await mesh.everythingPublic(since)
   const places = MESH.flatMap((said, index) => (said.kind === 'position' ? [markOf(said, index)] : []))
   const others = marksForAnonymous([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
-  expect(marksIn(answers, MESH)).toEqual(others)
+  expect(latestIn(answers, MESH, [0, 1, 2])).toEqual(others)
   const { waypoints } = Object(JSON.parse(answers.get('/api/waypoints') ?? ''))
   expect(waypoints).toHaveLength(3)
   for (const { latitude } of waypoints) expect(latitude).toBe(2 ** 20 / 2 / 1e7)
@@ -147,7 +184,7 @@ test('a stranger gets nothing that is not shared', async () => {
       mesh.share(channels, null)
       const unseen = new Set([...hidden, ...ignored])
       const answers = await mesh.everythingPublic(since)
-      expect(marksIn(answers, all)).toEqual(marksForAnonymous(channels, all, unseen))
+      expect(latestIn(answers, all, channels)).toEqual(marksForAnonymous(channels, all, unseen))
       expect(naming(answers, unseen)).toEqual([])
     }),
     { numRuns: Number(process.env['SHARING_RUNS'] ?? 15) },

@@ -8,6 +8,7 @@ import {
   heard,
   LOCAL,
   myInfo,
+  nodeStatus,
   packet,
   position,
   seconds,
@@ -25,6 +26,7 @@ function anyPacket(random: () => number, at: number) {
   const time = pick([0, seconds(at) - Math.floor(random() * 5000)])
   const data = pick([
     () => text('words'),
+    () => nodeStatus(pick(['here', 'there', ''])),
     () =>
       position({
         time,
@@ -34,7 +36,7 @@ function anyPacket(random: () => number, at: number) {
       }),
     () =>
       user({
-        ...maybe({ longName: pick(['A', 'B']) }),
+        ...maybe({ longName: pick(['A', 'B', 'B\u200b']) }),
         ...maybe({ shortName: pick(['a', 'b']), role: pick([0, 2]), isLicensed: pick([true, false]) }),
         ...maybe({ publicKey: new Uint8Array(32).fill(pick([1, 1, 1, 2])), hwModel: 43 }),
       }),
@@ -66,7 +68,7 @@ const nodesOf = ({ app }: TestMesh) =>
     .all()
     .map((row) => ({ ...Object(row), id: null, revision: null }))
 
-it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+it.each([1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18])(
   'packets in one batch leave the nodes in the same state as packets one by one (seed %i)',
   async (seed) => {
     const random = createSeededRandom(seed)

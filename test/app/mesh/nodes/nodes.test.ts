@@ -41,6 +41,8 @@ describe('GET /api/nodes', () => {
         nodeId: '!a0cb0002',
         longName: 'Far Hill',
         shortName: 'FH',
+        nameAltered: false,
+        status: null,
         hwModel: null,
         firmwareVersion: null,
         role: 'CLIENT',

@@ -52,6 +52,33 @@ function rows(table: string): unknown[] {
   return sqlite.prepare(`select t, n, min, max, sum, last from ${table} order by node_id, metric, t`).all()
 }
 
+it('zeros of statistics, and a battery that is not there, are values from the packet to the chart', async () => {
+  const time = seconds(START)
+  const stats = { numPacketsTx: 3, numPacketsRxBad: 0 }
+  await store(mesh.ingest, [
+    packet(telemetry({ time, variant: { case: 'localStats', value: stats } })),
+    packet(telemetry({ time, variant: { case: 'hostMetrics', value: { load1: 12, load5: 0 } } })),
+    packet(telemetry({ time, variant: { case: 'deviceMetrics', value: { voltage: -0.001 } } })),
+  ])
+  await rollAll()
+  for (const [metric, value] of [
+    ['localStats.numPacketsTx', 3],
+    ['localStats.numPacketsRxBad', 0],
+    ['localStats.numRxDupe', 0],
+    ['hostMetrics.load1', 12],
+    ['hostMetrics.load5', 0],
+    ['hostMetrics.diskfree1Bytes', 0],
+    ['deviceMetrics.voltage', 0],
+  ] as const) {
+    const path = `/api/telemetry?nodeId=${FAR}&metric=${metric}`
+    const raw = Object(await (await admin.send('GET', `${path}&from=${START - HOUR}&to=${START + HOUR}`)).json())
+    expect([metric, raw.series]).toStrictEqual([metric, [[START, value]]])
+    const days = Object(await (await admin.send('GET', `${path}&from=${START - 30 * DAY}&to=${START + HOUR}`)).json())
+    expect([metric, days.series.at(-1).slice(1)]).toStrictEqual([metric, [value, value, value]])
+  }
+  expect(await mesh.node()).toMatchObject({ deviceMetrics: { voltage: 0 } })
+})
+
 it('a paxcounter has charts of the people that it counted', async () => {
   const count = { wifi: 7, ble: 0, uptime: 60 }
   const payload = toBinary(PaxcountSchema, create(PaxcountSchema, count))

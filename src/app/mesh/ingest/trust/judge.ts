@@ -44,6 +44,7 @@ export type Judgement = {
   readonly keepsMetrics: boolean
   /** See `KEY_DOUBTS`. */
   readonly keyDoubt: KeyDoubt | null
+  readonly keepsStatus: boolean
   /** Base64: the key that matches the signature, and an announced one that is not accepted. */
   readonly provenKey: string | null
   readonly refusedKey: string | null
@@ -68,6 +69,7 @@ export const TAKEN: Judgement = {
   keepsPosition: false,
   keepsMetrics: false,
   keyDoubt: null,
+  keepsStatus: false,
   provenKey: null,
   refusedKey: null,
   refusedNames: null,
@@ -118,6 +120,8 @@ type Known = {
   readonly positionHeard: boolean
   readonly deviceMetricsTime: number | null
   readonly metricsHeard: boolean
+  readonly statusSigned: boolean
+  readonly statusHeard: boolean
 }
 
 const value = sql.placeholder
@@ -146,6 +150,8 @@ const queries = prepareOnce((db) => ({
       positionHeard: nodes.positionHeard,
       deviceMetricsTime: nodes.deviceMetricsTime,
       metricsHeard: nodes.metricsHeard,
+      statusSigned: nodes.statusSigned,
+      statusHeard: nodes.statusHeard,
     })
     .from(nodes)
     .where(sql`${nodes.nodeNum} in (select value from json_each(${value('nums')}))`)
@@ -536,7 +542,13 @@ function judgeForeign(question: Question & { kind: 'packet' }, context: JudgeCon
   }
   if (key !== null && refusable(key, known) !== null && !outranksKey({ isSigned: true, isHeard }, nodeNum, known)) {
     // Two keys that belong to the number: one of them was searched for.
-    const refused = { ...TAKEN, signature: 'unchecked', keepsUser: true, keepsPosition: true } as const
+    const refused = {
+      ...TAKEN,
+      signature: 'unchecked',
+      keepsUser: true,
+      keepsPosition: true,
+      keepsStatus: true,
+    } as const
     return { ...suspect(packet, refused, 'key'), verdict: 'set-aside', refusedKey: key, refusedNames: user }
   }
   if (key !== null) {
@@ -561,8 +573,12 @@ function judgeUnproven(
   const { packet, nodeNum, isHeard } = question
   const user = userOf(packet)
   const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
-  const keeps = { keepsPosition: keepsPlace(question, known), keepsMetrics: keepsMetrics(question, known) }
-  const judgement = { ...TAKEN, signature, ...said, ...keeps }
+  const kept = {
+    keepsPosition: keeps('position', question, known),
+    keepsStatus: keeps('status', question, known),
+    keepsMetrics: keepsMetrics(question, known),
+  }
+  const judgement = { ...TAKEN, signature, ...said, ...kept }
   if (said.refusedKey !== null) {
     const isForged = isForgedKey(said.refusedKey, nodeNum, known)
     return isForged ? { ...suspect(packet, judgement, 'key'), verdict: 'set-aside' } : judgement
@@ -601,9 +617,9 @@ function judgeRemembered(question: Question & { kind: 'node' }, { known }: Judge
   const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
   const { keepsUser, refusedKey, refusedNames } = said
   const isOtherKey = refusedKey !== null
-  const keepsPosition = fix !== null && keepsPlace(question, known)
-  const keeps = { keepsUser, keepsPosition, keepsMetrics: keepsMetrics(question, known) }
-  return { ...TAKEN, ...keeps, refusedKey, refusedNames: isOtherKey ? refusedNames : null }
+  const keepsPosition = fix !== null && keeps('position', question, known)
+  const kept = { keepsUser, keepsPosition, keepsMetrics: keepsMetrics(question, known) }
+  return { ...TAKEN, ...kept, refusedKey, refusedNames: isOtherKey ? refusedNames : null }
 }
 
 /** The names and the key that a packet announces. */
@@ -659,11 +675,11 @@ function outranksKey({ isSigned, isHeard }: Grade, nodeNum: number, known: Known
   return rank > (fitsNodeNum(known.publicKey, nodeNum) ? 2 : 1)
 }
 
-/** Whether a position that nobody proved is left out. */
-function keepsPlace({ isHeard, receivedAt }: Question, known: Known | null): boolean {
+/** Whether a position or a status that nobody proved is left out. */
+function keeps(content: 'position' | 'status', { isHeard, receivedAt }: Question, known: Known | null): boolean {
   if (known === null) return false
-  if (known.positionSigned) return true
-  return known.positionHeard && !isHeard && (known.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
+  if (known[`${content}Signed`]) return true
+  return known[`${content}Heard`] && !isHeard && (known.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
 }
 
 /** Whether device metrics that nobody proved are left out: as a position, for as long. */
@@ -767,6 +783,7 @@ function learn(known: Known | null, question: Question, judgement: Judgement): K
   const before = known ?? { ...NOTHING_KNOWN, nodeNum }
   const says = judgement.keepsUser || judgement.verdict !== 'taken' ? null : user
   const place = judgement.keepsPosition || judgement.verdict !== 'taken' ? null : fix
+  const isStatus = saysStatus(question) && !judgement.keepsStatus && judgement.verdict === 'taken'
   const key = judgement.provenKey ?? says?.publicKey ?? before.publicKey
   const isOtherKey = before.publicKey !== null && key !== before.publicKey
   const isKeySaid = judgement.provenKey !== null || (says?.publicKey ?? null) !== null
@@ -792,6 +809,8 @@ function learn(known: Known | null, question: Question, judgement: Judgement): K
     positionHeard: place === null ? before.positionHeard && !isOtherKey : isHeard,
     deviceMetricsTime: hasMetrics ? latest(before.deviceMetricsTime, measuredAt(question)) : before.deviceMetricsTime,
     metricsHeard: hasMetrics ? isHeard : before.metricsHeard,
+    statusSigned: isStatus ? isSigned : before.statusSigned && !isOtherKey,
+    statusHeard: isStatus ? isHeard : before.statusHeard && !isOtherKey,
   }
 }
 
@@ -825,6 +844,12 @@ function saidBy(question: Question): Pick<NodeFacts, 'user' | 'fix'> {
   }
 }
 
+function saysStatus(question: Question): boolean {
+  if (question.kind === 'node') return false
+  const { payload } = question.packet
+  return payload.kind === 'status' && payload.status !== null
+}
+
 const NOTHING_KNOWN = {
   longName: null,
   shortName: null,
@@ -846,4 +871,6 @@ const NOTHING_KNOWN = {
   positionHeard: false,
   deviceMetricsTime: null,
   metricsHeard: false,
+  statusSigned: false,
+  statusHeard: false,
 } as const
