@@ -61,10 +61,33 @@ function plainDescriptor(message) {
     if (Array.isArray(value)) return value.map(plain)
     return typeof value === 'object' ? plainDescriptor(value) : value
   }
-  return Object.fromEntries(
+  const made = Object.fromEntries(
     Object.entries(message)
       .filter(isSet)
       .map(([name, value]) => [name, plain(value)]),
+  )
+  if (made.field !== undefined) shorten(made)
+  if (made.value !== undefined) made.value = withoutCounts(made.value, 0)
+  return made
+}
+
+/** Leaves out what \`message\` in FILE_DESCRIPTORS derives: labels, counts, and the group that an optional field has. */
+function shorten(made) {
+  const groups = made.oneofDecl ?? []
+  const optional = made.field.filter(({ proto3Optional }) => proto3Optional)
+  made.oneofDecl = groups.slice(0, groups.length - optional.length)
+  if (made.oneofDecl.length === 0) delete made.oneofDecl
+  made.field = withoutCounts(made.field, 1).map(({ label, oneofIndex, ...field }) => ({
+    ...field,
+    ...(label !== 1 && { label }),
+    ...(oneofIndex !== undefined && !field.proto3Optional && { oneofIndex }),
+  }))
+}
+
+/** Leaves out numbers that are one more than the one before. */
+function withoutCounts(list, first) {
+  return list.map(({ number, ...rest }, at) =>
+    number === (at === 0 ? first : list[at - 1].number + 1) ? rest : { ...rest, number },
   )
 }
 
@@ -82,17 +105,31 @@ const withDefaults = (defaults, given) => {
   if (options?.features !== undefined) options.features = { ...FEATURES, ...options.features }
   return Object.assign(Object.create(defaults), given)
 }
+const counted = (list, first) => {
+  let next = first
+  return list.map((each) => {
+    const { number = next } = each
+    next = number + 1
+    return { ...each, number }
+  })
+}
+const enumeration = (given) => withDefaults({}, { ...given, value: counted(given.value, 0) })
 const message = (given) => {
   const made = withDefaults(MESSAGE, given)
-  made.field = made.field.map((each) => withDefaults(FIELD, each))
+  const oneofs = [...made.oneofDecl]
+  made.field = counted(made.field, 1).map((each) => {
+    if (each.proto3Optional) each.oneofIndex = oneofs.push({ name: '_' + each.name }) - 1
+    return withDefaults(FIELD, each)
+  })
+  made.oneofDecl = oneofs
   made.nestedType = made.nestedType.map(message)
-  made.enumType = made.enumType.map((each) => withDefaults({}, each))
+  made.enumType = made.enumType.map(enumeration)
   return made
 }
 export function fileDesc(given, imports = []) {
   const root = withDefaults(FILE, given)
   root.messageType = root.messageType.map(message)
-  root.enumType = root.enumType.map((each) => withDefaults({}, each))
+  root.enumType = root.enumType.map(enumeration)
   root.messageType.forEach(restoreJsonNames)
   root.dependency = imports.map((file) => file.proto.name)
   return createEmbeddedFileRegistry(root, (name) => imports.find((file) => file.proto.name === name)).getFile(root.name)

@@ -16,7 +16,7 @@ const dist = values.worker ?? join(ROOT, 'dist')
 process.env.NODE_ENV = 'production'
 if (values.worker === undefined) await build({ configFile: join(ROOT, 'src/web/vite.config.ts'), logLevel: 'warn' })
 await buildWorker()
-await writeApiDocuments()
+await writeFiles()
 
 /** One file, smaller than one from wrangler's own build. The first build only finds out which methods have a use. */
 async function buildWorker() {
@@ -55,9 +55,10 @@ function workerBuild({ plugins, minify, write }) {
   }
 }
 
-/** The answers of src/edge/api-documents.ts. */
-async function writeApiDocuments() {
+/** What src/edge/api-documents.ts and src/edge/described-settings.ts read. */
+async function writeFiles() {
   const { createApp } = await import('../src/app/app.ts')
+  const { describeAll } = await import('../src/app/device-config/described.ts')
   const { openApiDocument } = await import('../src/app/http/openapi/document.ts')
   const { docsPage, STYLE } = await import('../src/app/http/openapi/page.ts')
   const document = openApiDocument(
@@ -69,6 +70,7 @@ async function writeApiDocuments() {
     'openapi.json': JSON.stringify(document),
     'docs.html': String(await docsPage(document)),
     'docs/style.css': STYLE,
+    'described-settings.json': JSON.stringify(describeAll()),
   }
   for (const [name, text] of Object.entries(files)) {
     const file = join(dist, 'web/api', name)

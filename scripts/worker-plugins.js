@@ -17,6 +17,7 @@ export function workerPlugins(root) {
     withoutProxySignIn(root),
     withoutRestore(root),
     withoutRadioSettings(root),
+    withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
     narrowSql(),
@@ -73,16 +74,41 @@ function withoutRestore(root) {
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
-/** Only the service beside a radio stores its settings; a collector never delivers them. */
+/** Only the service beside a radio decodes its settings; a collector never delivers them. */
 function withoutRadioSettings(root) {
-  const stored = join(root, 'src/app/device-config/device-config.ts')
+  const described = join(root, 'src/app/device-config/described.ts')
   const read = join(root, 'src/meshtastic/config/settings.ts')
   return {
     name: 'without-radio-settings',
     enforce: 'pre',
     load(id) {
-      if (id === stored) return `export * from ${JSON.stringify(join(root, 'src/edge/no-radio-settings.ts'))}`
+      if (id === described) return `export * from ${JSON.stringify(join(root, 'src/edge/described-settings.ts'))}`
       return id === read ? replaceExports(id, '() => null') : null
+    },
+  }
+}
+
+/** Variables that have no effect on the edge (src/edge/environment.ts): they have their defaults, whatever is given. */
+function withoutNodeVariables(root) {
+  const file = join(root, 'src/app/config/config.ts')
+  const isUnread = (name) => /^(?:(?:MESHTASTIC|COLLECTOR|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO)$/.test(name)
+  return {
+    name: 'without-node-variables',
+    enforce: 'pre',
+    async transform(code, id) {
+      if (id !== file) return null
+      const { config } = (await import(file)).parseConfig({})
+      const cuts = []
+      each(parseSync(id, code).program, ({ type, key, value }) => {
+        if (type !== 'Property' || value.callee?.name !== 'variable' || !isUnread(key.name)) return
+        const [schema, expected] = value.arguments
+        const fallback = JSON.stringify(config[key.name])
+        cuts.push(
+          [schema.start, schema.end, `z.unknown().transform(() => (${fallback}))`],
+          [expected.start, expected.end, "''"],
+        )
+      })
+      return { code: cut(code, cuts), map: null }
     },
   }
 }

@@ -17,6 +17,7 @@ import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/accounts/users/first-admin.ts'
 import { warnIfNobodyEnters } from '../app/accounts/recovery/ways-in.ts'
 import { d1Store } from './d1.ts'
+import { keepFiles } from './described-settings.ts'
 import { type Env, readEnvironment } from './environment.ts'
 import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
@@ -57,7 +58,7 @@ function start(env: Env): Service {
     log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
   }
   if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
-  const ports = portsFrom(env.DB, config, log)
+  const ports = portsFrom(env, config, log)
   const app = createApp(() => ports)
   return {
     ok: true,
@@ -76,8 +77,9 @@ function consoleLog(config: Config | null): Log {
   })
 }
 
-function portsFrom(database: D1Database, config: Config, log: Log): Ports {
-  const store = d1Store(database)
+function portsFrom(env: Env, config: Config, log: Log): Ports {
+  const store = d1Store(env.DB)
+  keepFiles(store, env.ASSETS)
   return {
     config,
     store,

@@ -1,13 +1,11 @@
 import type { LiveSection, RadioDevice } from './device.ts'
 import type * as z from 'zod'
-import { listFields } from '../../meshtastic/config/fields.ts'
-import { listRenewals } from '../../meshtastic/config/secrets.ts'
-import { SECTION_SCHEMAS } from '../../meshtastic/config/sections.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { changeEvent } from '../mesh/live/events.ts'
 import { writeSources } from '../mesh/radios/source-table.ts'
+import { readDescribed } from './described.ts'
 import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
 
@@ -27,13 +25,14 @@ export async function readOverview(ctx: Ctx, source: string | undefined): Promis
   const changes = await readChanges(ctx.store, radio.source)
   const sections: readonly (LiveSection | StoredSection)[] =
     live.length > 0 ? live : await readSections(ctx.store, radio.source)
+  const described = await readDescribed(ctx)
   return {
     source: radio.source,
     sources,
     nodeNum: radio.nodeNum,
     editable: live.length > 0,
     sections: sections.flatMap(({ section, readAt }) => {
-      const kind = SECTION_SCHEMAS.get(section)?.kind
+      const kind = described.get(section)?.kind
       return kind === undefined ? [] : [{ section, kind, readAt, lastChange: latestOf(changes, section) }]
     }),
     lastChange: changes[0] ?? null,
@@ -47,29 +46,23 @@ export async function readSection(
   source: string | undefined,
 ): Promise<z.infer<typeof sectionSchema>> {
   const radio = pick(await listRadios(ctx), source)
-  const kind = SECTION_SCHEMAS.get(section)?.kind
+  const described = (await readDescribed(ctx)).get(section)
   const live = radio.device?.sections().find((each) => each.section === section)
   const found: LiveSection | StoredSection | undefined =
     live ?? (await readSections(ctx.store, radio.source)).find((each) => each.section === section)
-  if (kind === undefined || found === undefined) throw new AppError('section_not_found')
+  if (described === undefined || found === undefined) throw new AppError('section_not_found')
   const changes = await readChanges(ctx.store, radio.source)
   return {
     source: radio.source,
     nodeNum: radio.nodeNum,
     section,
-    kind,
     readAt: found.readAt,
     lastChange: latestOf(changes, section),
     editable: live !== undefined,
     revision: live?.revision ?? null,
     values: found.values,
     secrets: found.secrets,
-    fields: listFields(section).map(({ way: _way, enum: _enum, options, sizes, ...field }) => ({
-      ...field,
-      options: options === null ? null : [...options],
-      sizes: sizes === null ? null : [...sizes],
-    })),
-    renewals: [...listRenewals(section)],
+    ...described,
   }
 }
 
@@ -84,7 +77,7 @@ export async function changeSection(
   asked: z.infer<typeof sectionChangeSchema>,
 ): Promise<Change | null> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
-  if (!SECTION_SCHEMAS.has(section)) throw new AppError('section_not_found')
+  if (!(await readDescribed(ctx)).has(section)) throw new AppError('section_not_found')
   const { device } = pick(await listRadios(ctx), source)
   if (device === null) throw new AppError('radio_unavailable', 'This radio is not connected')
   const prepared = device.prepare(section, asked)

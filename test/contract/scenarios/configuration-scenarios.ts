@@ -34,6 +34,11 @@ export function configurationScenarios(admin: () => Client): void {
       revision: null,
       values: { wifiSsid: 'home' },
       secrets: { wifiPsk: { isSet: true, kind: null } },
+      fields: expect.arrayContaining([
+        expect.objectContaining({ path: 'wifiSsid', type: 'string', maxBytes: 32, risk: 'link' }),
+        expect.objectContaining({ path: 'addressMode', type: 'enum', options: ['DHCP', 'STATIC'] }),
+      ]),
+      renewals: [{ path: 'wifiSsid', value: null, secret: 'wifiPsk' }],
     })
     expect(await admin().send('GET', '/api/configuration/mqtt')).toMatchObject(refusal(404, 'section_not_found'))
     expect(await admin().send('GET', '/api/configuration?source=x')).toMatchObject(refusal(404, 'source_not_found'))
