@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { and, eq, gt, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, lte, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -137,8 +137,12 @@ async function findEarlier({ store, now }: Needs, { userId, key, route, hashes }
 }
 
 function remember({ store, now }: Needs, { userId, key, route, hashes: [hash = ''] }: Keyed, id: SQL): Statement[] {
+  const before = now() - LIFETIME_MS
+  const { userId: ofUser, key: named, createdAt } = idempotencyKeys
   return [
-    bind(queries(store).forget, { before: now() - LIFETIME_MS, rows: SLICE_ROWS }),
+    // Its own, even if more old keys wait than are deleted here.
+    store.db.delete(idempotencyKeys).where(and(eq(ofUser, userId), eq(named, key), lte(createdAt, before))),
+    bind(queries(store).forget, { before, rows: SLICE_ROWS }),
     store.db.insert(idempotencyKeys).select(
       sql`select ${userId}, ${key}, ${route}, ${hash}, made.id, ${now()} from (select ${id} as id) made
         where made.id is not null`,

@@ -270,6 +270,20 @@ test('a key is remembered for a day, and then deleted', async () => {
   expect((await answered('/api/alerts/rules', NODE_NEW, 'key-1')).body.rule.id).toBe(2)
 })
 
+test('a key can be used again after a day, however many old keys wait to be deleted', async () => {
+  await answered('/api/alerts/rules', NODE_NEW, 'key-1')
+  app.store.sqlite
+    .prepare(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i < 1001)
+      insert into idempotency_keys select 1, 'old-' || i, 'POST /', '', 1, 1 from n`,
+    )
+    .run()
+  app.clock.advance(DAY)
+  admin = await app.admin()
+  const again = await answered('/api/alerts/rules', NODE_NEW, 'key-1')
+  expect(again).toMatchObject({ status: 201, body: { rule: { id: 2 } } })
+})
+
 test('a stolen database does not let anybody try passwords against a key', async () => {
   const password = 'a password for everyone'
   const body = { username: 'bert', password }
