@@ -10,7 +10,7 @@ import { answers, describing } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
 import { readKeyed, secretShownField, takesIdempotencyKey } from '../http/idempotency.ts'
-import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
+import { readIfMatch, revisionTag, takesIfMatch } from '../http/preconditions.ts'
 import { idParam, idSchema, integerQuery, validate } from '../http/validate.ts'
 import { acknowledge, alertPageSchema, alertSchema, deliveryPageSchema, listAlerts, listDeliveries } from './alerts.ts'
 import {
@@ -31,7 +31,6 @@ import { newAlertRuleSchema } from './rules/rule.ts'
 import {
   createRule,
   deleteRule,
-  etagOf,
   getRule,
   listRules,
   replaceRule,
@@ -119,7 +118,7 @@ export const alertRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     async (c) => {
       const rule = await getRule(c.var.ctx, c.req.valid('param').id)
-      return c.json({ rule }, 200, { ETag: etagOf(rule) })
+      return c.json({ rule }, 200, { ETag: revisionTag(rule.revision) })
     },
   )
   .put(

@@ -6,7 +6,7 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx, Ports } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { createOnce, type Keyed, type Remember } from '../http/idempotency.ts'
-import type { Precondition } from '../http/preconditions.ts'
+import { hasWantedRevision, type Precondition } from '../http/preconditions.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
@@ -92,13 +92,8 @@ function readable(needs: Needs, row: Row): Automation {
   )
 }
 
-/** The entity tag of a version: it covers only the rule, as only that is replaced. */
-export function etagOf({ revision }: Pick<Row, 'revision'>): string {
-  return `"${revision}"`
-}
-
-function requireMatch(wanted: Precondition, row: Pick<Row, 'revision' | 'updatedBy'>): void {
-  if (wanted !== null && !wanted(etagOf(row))) throw changedBy(row)
+function requireMatch({ config }: Ctx, wanted: Precondition, row: Pick<Row, 'id' | 'revision' | 'updatedBy'>): void {
+  if (!hasWantedRevision(config, wanted, 'automations', row)) throw changedBy(row)
 }
 
 function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
@@ -149,7 +144,7 @@ async function insertAutomation(ctx: Ctx, rule: Rule, remember: Remember): Promi
  */
 export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted: Precondition): Promise<Automation> {
   const before = await getAutomation(ctx, id)
-  requireMatch(wanted, before)
+  requireMatch(ctx, wanted, before)
   const namesake = await queries(ctx.store).byName.get({ name: rule.name })
   if (namesake !== undefined && namesake.id !== id) throw new AppError('automation_name_taken')
   const changes = changedFields(before.rule, rule)
@@ -197,7 +192,7 @@ function isWanted({ id, revision }: Pick<Row, 'id' | 'revision'>, wanted: Precon
  */
 export async function deleteAutomation(ctx: Ctx, id: number, wanted: Precondition): Promise<void> {
   const row = await getRow(ctx.store, id)
-  requireMatch(wanted, row)
+  requireMatch(ctx, wanted, row)
   const { name, kind } = row
   const rule = readAutomation(ctx, row)?.rule ?? { name, kind, enabled: row.enabled }
   await ctx.store.atomic([

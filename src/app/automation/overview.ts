@@ -9,9 +9,10 @@ import { type LastRun, lastRunSchema, readAnswers, readLastRuns, reasonSchema } 
 import { nextRunAt } from './slots.ts'
 import type { Automation } from './stored-rule.ts'
 import { timeField } from '../http/fields.ts'
+import { revisionField, shownRevision } from '../http/preconditions.ts'
 
 const version = z.object({
-  revision: z.int().describe('Changes with every change of the rule; in double quotes it is the ETag'),
+  revision: revisionField,
   createdAt: timeField,
   updatedAt: timeField,
   updatedBy: z.string().nullable(),
@@ -48,7 +49,7 @@ export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automati
   const { automations, unreadable } = await listAutomations(ctx)
   return {
     automations: automations.map((each) => show(ctx, each, { facts, lastRuns, now })),
-    unreadable,
+    unreadable: unreadable.map((row) => ({ ...row, revision: shownRevision(ctx.config, 'automations', row) })),
     maxAutomations: MAX_AUTOMATIONS,
     answersLastHour: (await readAnswers(ctx.store, now)).length,
     maxAnswersPerHour: MAX_ANSWERS_PER_HOUR,
@@ -67,7 +68,7 @@ type Around = {
 }
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
-  const { id, rule, revision, anchorAt, createdAt, updatedAt, updatedBy } = automation
+  const { id, rule, anchorAt, createdAt, updatedAt, updatedBy } = automation
   // The rule may have been saved where more time zones are known.
   const hasTimes = isTimeZone(rule.timeZone)
   const block = hasTimes ? blockEverywhere(rule, facts, now) : 'error'
@@ -80,7 +81,7 @@ function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around
     runs: ctx.radio !== null,
     nextRunAt: ctx.radio === null || !hasTimes ? null : nextRunAt(rule, anchorAt, now),
     lastRun: lastRuns.get(id) ?? null,
-    revision,
+    revision: shownRevision(ctx.config, 'automations', automation),
     createdAt,
     updatedAt,
     updatedBy,

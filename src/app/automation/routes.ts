@@ -4,14 +4,13 @@ import { requirePermission } from '../accounts/access/require.ts'
 import type { AppEnv } from '../base/context.ts'
 import { answers, describing } from '../http/describe.ts'
 import { readKeyed, takesIdempotencyKey } from '../http/idempotency.ts'
-import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
+import { readIfMatch, revisionTag, takesIfMatch } from '../http/preconditions.ts'
 import { basePath } from '../config/config.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import {
   createAutomation,
   deleteAutomation,
-  etagOf,
   getAutomation,
   replaceAutomation,
   requireAutomation,
@@ -69,8 +68,8 @@ export const automationRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     async (c) => {
       const { ctx } = c.var
-      const found = await getAutomation(ctx, c.req.valid('param').id)
-      return c.json({ automation: await showAutomation(ctx, found) }, 200, { ETag: etagOf(found) })
+      const automation = await showAutomation(ctx, await getAutomation(ctx, c.req.valid('param').id))
+      return c.json({ automation }, 200, { ETag: revisionTag(automation.revision) })
     },
   )
   .put(

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { sha256Hex } from '../base/crypto.ts'
+import type { Config } from '../config/config.ts'
 import { describing } from './describe.ts'
 import { AppError } from './errors.ts'
 
@@ -29,4 +31,40 @@ export function readIfMatch(header: string | undefined): Precondition {
     throw new AppError('invalid_request', `If-Match: ${message}`, { issues: [{ path: 'If-Match', message }] })
   }
   return (etag) => tags.includes(etag)
+}
+
+type Secrets = Pick<Config, 'SESSION_SECRET'>
+/** A row that counts its changes. */
+type Counted = { readonly id: number; readonly revision: number }
+
+/** In answers: what stands for the version of a row. */
+export const revisionField = z
+  .int()
+  .describe('Differs after every change of the rule, and says nothing else; in double quotes it is the ETag')
+
+/**
+ * What clients get instead of the number of changes of a row, which would tell how often others changed it: 52 bits of
+ * a hash that nobody can guess. `table`: what the row is one of.
+ */
+export function shownRevision({ SESSION_SECRET: [secret = ''] }: Secrets, table: string, row: Counted): number {
+  return hashedRevision(secret, table, row)
+}
+
+function hashedRevision(secret: string, table: string, { id, revision }: Counted): number {
+  return Number.parseInt(sha256Hex(`revision\n${secret}\n${table} ${id} ${revision}`).slice(0, 13), 16)
+}
+
+/** The entity tag of a shown revision. */
+export function revisionTag(revision: number): string {
+  return `"${revision}"`
+}
+
+/** Whether a row has the version that the client wants; its tag may be from before SESSION_SECRET got a new first value. */
+export function hasWantedRevision(
+  { SESSION_SECRET }: Secrets,
+  wanted: Precondition,
+  table: string,
+  row: Counted,
+): boolean {
+  return wanted === null || SESSION_SECRET.some((secret) => wanted(revisionTag(hashedRevision(secret, table, row))))
 }

@@ -13,53 +13,84 @@ const match = (value: string) => ({ 'If-Match': value })
 test('replacing and deleting need the version that was read, if the client sends one', async () => {
   const { admin, add, app } = await createTestAutomation()
   const path = `/api/automation/${await add(ANNOUNCE)}`
-  const read = await ask(admin, 'GET', path)
-  expect([read.headers.get('etag'), read.body.automation.revision]).toStrictEqual(['"1"', 1])
+  const read = async () => {
+    const { headers, body } = await ask(admin, 'GET', path)
+    expect(headers.get('etag')).toBe(`"${body.automation.revision}"`)
+    return String(headers.get('etag'))
+  }
+  const first = await read()
   const mine = { ...ANNOUNCE, text: 'mine' }
-  const changed = await ask(admin, 'PUT', path, mine, match('"1"'))
-  expect(changed).toMatchObject({ status: 200, body: { automation: { revision: 2, rule: { text: 'mine' } } } })
-  expect((await ask(admin, 'GET', path)).headers.get('etag')).toBe('"2"')
+  const changed = await ask(admin, 'PUT', path, mine, match(first))
+  expect(changed).toMatchObject({ status: 200, body: { automation: { rule: { text: 'mine' } } } })
+  const second = await read()
+  expect(second).not.toBe(first)
 
-  for (const stale of ['"1"', 'W/"2"', '"x,y", "1"', '""']) {
+  for (const stale of [first, `W/${second}`, `"x,y", ${first}`, '""', '"1"', '"2"']) {
     const refused = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: 'theirs' }, match(stale))
     expect(refused, stale).toMatchObject({ status: 412, body: { code: 'automation_changed' } })
     expect(refused.body.detail).toContain('admin')
     expect(await ask(admin, 'DELETE', path, undefined, match(stale)), stale).toMatchObject({ status: 412 })
   }
   expect((await ask(admin, 'GET', path)).body.automation.rule.text).toBe('mine')
-  for (const bad of ['2', '"2', '"2" "3"', 'W/', '*, "2"', '']) {
+  for (const bad of ['2', '"2', '"2" "3"', 'W/', `*, ${second}`, '']) {
     const refused = await ask(admin, 'PUT', path, mine, match(bad))
     expect(refused, bad).toMatchObject({ status: 400, body: { issues: [{ path: 'If-Match' }] } })
   }
   // an identical rule is not a change and keeps its version
-  expect((await ask(admin, 'PUT', path, mine, match('"2"'))).body.automation.revision).toBe(2)
-  for (const [revision, value] of [
-    [3, '"7", "2"'],
-    [4, '*'],
-    [5, undefined],
-  ] as const) {
-    const again = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: `as ${revision}` }, value && match(value))
-    expect(again).toMatchObject({ status: 200, body: { automation: { revision } } })
+  expect((await ask(admin, 'PUT', path, mine, match(second))).status).toBe(200)
+  expect(await read()).toBe(second)
+  for (const [n, value] of [`"7", ${second}`, '*', undefined].entries()) {
+    const headers = value === undefined ? {} : match(value)
+    const again = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: `as ${n}` }, headers)
+    expect(again, value).toMatchObject({ status: 200, body: { automation: { rule: { text: `as ${n}` } } } })
   }
-  expect((await ask(admin, 'DELETE', path, undefined, match('"5"'))).status).toBe(204)
-  expect(await ask(admin, 'PUT', path, mine, match('"5"'))).toMatchObject({ status: 404 })
+  const last = await read()
+  // The tag stays valid when SESSION_SECRET gets a new first value.
+  const { config } = app.ports
+  Object.assign(app.ports, { config: { ...config, SESSION_SECRET: ['n'.repeat(40), ...config.SESSION_SECRET] } })
+  const renewed = await app.admin()
+  expect((await ask(renewed, 'GET', path)).headers.get('etag')).not.toBe(last)
+  expect((await ask(renewed, 'DELETE', path, undefined, match(last))).status).toBe(204)
+  expect(await ask(renewed, 'PUT', path, mine, match(last))).toMatchObject({ status: 404 })
   expect(auditRows(app).filter(({ action }) => action === 'automation_updated')).toHaveLength(6)
+})
+
+test('the version of a rule does not say how often it was changed', async () => {
+  const { admin, add } = await createTestAutomation()
+  const path = `/api/automation/${await add(ANNOUNCE)}`
+  const seen = new Set<number>()
+  for (let n = 0; n < 20; n++) {
+    const { body } = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: `text ${n}` })
+    const { revision } = body.automation
+    expect(Number.isSafeInteger(revision) && revision >= 0).toBe(true)
+    seen.add(revision)
+  }
+  expect(seen.size).toBe(20)
+  // They do not count up: neither small, nor in order.
+  expect(Math.max(...seen)).toBeGreaterThan(1_000_000)
+  expect([...seen]).not.toStrictEqual([...seen].toSorted((a, b) => a - b))
+  // Nor do two rules with as many changes share their versions.
+  const other = await ask(admin, 'GET', `/api/automation/${await add(SCHEDULE)}`)
+  expect(seen).not.toContain(other.body.automation.revision)
 })
 
 test('of two changes to the same version at once, one is refused', async () => {
   const { admin, add, app } = await createTestAutomation()
   const path = `/api/automation/${await add(ANNOUNCE)}`
+  const tag = async () => String((await ask(admin, 'GET', path)).headers.get('etag'))
+  const first = await tag()
   const answers = await Promise.all(
-    ['one', 'two', 'three'].map((text) => ask(admin, 'PUT', path, { ...ANNOUNCE, text }, match('"1"'))),
+    ['one', 'two', 'three'].map((text) => ask(admin, 'PUT', path, { ...ANNOUNCE, text }, match(first))),
   )
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toStrictEqual([200, 412, 412])
   const winner = answers.find(({ status }) => status === 200)
   const { automation } = (await ask(admin, 'GET', path)).body
-  expect(automation).toMatchObject({ revision: 2, rule: { text: winner?.body.automation.rule.text } })
+  expect(automation).toMatchObject({ rule: { text: winner?.body.automation.rule.text } })
   expect(auditRows(app).filter(({ action }) => action === 'automation_updated')).toHaveLength(2)
+  const second = await tag()
   const gone = await Promise.all([
-    ask(admin, 'PUT', path, ANNOUNCE, match('"2"')),
-    ask(admin, 'DELETE', path, undefined, match('"2"')),
+    ask(admin, 'PUT', path, ANNOUNCE, match(second)),
+    ask(admin, 'DELETE', path, undefined, match(second)),
   ])
   expect(gone.map(({ status }) => status).filter((status) => status < 300)).toHaveLength(1)
 })
@@ -82,7 +113,15 @@ test.each([
   const list = await ask(admin, 'GET', '/api/automation')
   expect(list).toMatchObject({ status: 200, body: { automations: [{ id: whole, rule: { name: 'Net' } }] } })
   const { createdAt, updatedAt } = list.body.automations[0]
-  const shown = { id: lost, name: 'Lost', kind: 'schedule', revision: 1, createdAt, updatedAt, updatedBy: 'admin' }
+  const shown = {
+    id: lost,
+    name: 'Lost',
+    kind: 'schedule',
+    revision: expect.any(Number),
+    createdAt,
+    updatedAt,
+    updatedBy: 'admin',
+  }
   expect(list.body.unreadable).toStrictEqual([shown])
   const path = `/api/automation/${lost}`
   for (const [method, at, body] of [
@@ -97,7 +136,8 @@ test.each([
   expect(taken).toMatchObject({ status: 409, body: { code: 'automation_name_taken' } })
   expect(app.logged.filter((line) => line.includes('cannot be read'))).toHaveLength(1)
 
-  expect((await ask(admin, 'DELETE', path, undefined, match('"1"'))).status).toBe(204)
+  const { revision } = list.body.unreadable[0]
+  expect((await ask(admin, 'DELETE', path, undefined, match(`"${revision}"`))).status).toBe(204)
   expect((await ask(admin, 'GET', '/api/automation')).body.unreadable).toStrictEqual([])
   expect(auditRows(app).at(-1)).toStrictEqual({
     action: 'automation_updated',

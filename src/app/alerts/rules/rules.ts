@@ -8,14 +8,14 @@ import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
-import type { Precondition } from '../../http/preconditions.ts'
+import { hasWantedRevision, type Precondition, revisionField, shownRevision } from '../../http/preconditions.ts'
 import { kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
 import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
 
 const version = {
   id: z.int(),
-  revision: z.int().describe('Changes with every change of the rule; in double quotes it is the ETag'),
+  revision: revisionField,
   createdAt: timeField,
   updatedAt: timeField,
   owner: z.object({ id: z.int(), username: z.string() }),
@@ -83,26 +83,30 @@ export async function listRules(ctx: SignedInCtx, isAll: boolean): Promise<z.inf
   for (const each of found) {
     const shown = show(ctx, each)
     if (shown !== null) rules.push(shown)
-    else unreadable.push({ ...versionOf(each), name: each.row.name, kind: each.row.kind })
+    else unreadable.push({ ...versionOf(ctx, each), name: each.row.name, kind: each.row.kind })
   }
   return { rules, unreadable, maxRules: MAX_ALERT_RULES }
 }
 
-function versionOf({ row: { id, revision, createdAt, updatedAt, ownerId }, username }: Found) {
-  return { id, revision, createdAt, updatedAt, owner: { id: ownerId, username } }
+function versionOf({ config }: SignedInCtx, { row, username }: Found) {
+  const { id, createdAt, updatedAt, ownerId } = row
+  return {
+    id,
+    revision: shownRevision(config, 'alert_rules', row),
+    createdAt,
+    updatedAt,
+    owner: { id: ownerId, username },
+  }
 }
 
-function show({ viewer }: SignedInCtx, found: Found): Shown | null {
+function show(ctx: SignedInCtx, found: Found): Shown | null {
+  const { viewer } = ctx
   const rule = parseRule(found.row.rule)
   if (rule === null) return null
   const owner = ownerOf(viewer)
   const mayBeBlind = found.row.ownerId === viewer.user.id
   const sees = !mayBeBlind || (maySee(owner, rule.kind) && kindOf(rule.kind).seesNone?.(rule, owner) !== true)
-  return { ...versionOf(found), rule, firing: found.firing, sees }
-}
-
-export function etagOf({ revision }: Pick<Row, 'revision'>): string {
-  return `"${revision}"`
+  return { ...versionOf(ctx, found), rule, firing: found.firing, sees }
 }
 
 /** One of the viewer's rules, or for an administrator any rule. Throws `alert_rule_not_found`. */
@@ -195,7 +199,7 @@ function beginLog({ db }: Store): Statement {
 export async function replaceRule(ctx: SignedInCtx, id: number, rule: AlertRule, wanted: Precondition): Promise<Shown> {
   const found = await findRule(ctx, id, 'own')
   const before = readable(ctx, found)
-  if (wanted !== null && !wanted(etagOf(found.row))) throw changed()
+  if (!hasWantedRevision(ctx.config, wanted, 'alert_rules', found.row)) throw changed()
   demandSight(ctx, rule.kind)
   await demandOwnDestinations(ctx, rule)
   const text = JSON.stringify(rule)
@@ -250,7 +254,7 @@ function endAlerts({ db }: Store, id: number, now: number, rule: string | null):
 /** Administrators may delete any rule. Throws `alert_rule_not_found`, `alert_rule_changed`. */
 export async function deleteRule(ctx: SignedInCtx, id: number, wanted: Precondition): Promise<void> {
   const { row, username } = await findRule(ctx, id, 'any')
-  if (wanted !== null && !wanted(etagOf(row))) throw changed()
+  if (!hasWantedRevision(ctx.config, wanted, 'alert_rules', row)) throw changed()
   const { store } = ctx
   const { name, kind } = row
   const isAsRead = and(eq(alertRules.id, id), wanted === null ? undefined : eq(alertRules.revision, row.revision))

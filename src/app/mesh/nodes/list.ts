@@ -2,7 +2,9 @@ import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizz
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
+import { seal, unseal } from '../../base/sealing.ts'
 import type { Config } from '../../config/config.ts'
+import { AppError } from '../../http/errors.ts'
 import type { Ctx, Reader } from '../../base/context.ts'
 import {
   ofNodesSeenBy,
@@ -49,10 +51,16 @@ export type NodeCursor = {
   readonly after: number
 }
 
-/** Null for an invalid cursor. */
-export function parseNodeCursor(text: string): NodeCursor | null {
+const LABEL = 'cursor of nodes'
+
+/** A cursor from its sealed form. Throws `invalid_request`. */
+export async function openNodeCursor({ SESSION_SECRET }: Tagging['config'], sealed: string): Promise<NodeCursor> {
+  const text = (await unseal(SESSION_SECRET, LABEL, sealed)) ?? ''
   const parts = /^(\d{0,15})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(text)
-  if (parts === null) return null
+  if (parts === null) {
+    const message = 'X-Next-Cursor of the previous response'
+    throw new AppError('invalid_request', `cursor: ${message}`, { issues: [{ path: 'cursor', message }] })
+  }
   const [, lastHeard = '', nodeNum, revision, after] = parts
   return {
     lastHeard: lastHeard === '' ? null : Number(lastHeard),
@@ -73,7 +81,8 @@ export type NodeList = {
   readonly body: Body
   /** Of all nodes, on this page or not; null for a list with filters. */
   readonly total: number | null
-  readonly next: string | null
+  /** Sealed: the revision in it counts the changes of all nodes, those included that the viewer may not see. */
+  readonly next: Promise<string> | null
 }
 
 const plainLists = keepBodies<NodeList>()
@@ -90,24 +99,29 @@ export async function listNodes(
   const isPlain = [since, q, ids, activeWithin, signed].every((filter) => filter === undefined)
   if (!isPlain) return { body: await filterNodes(ctx, query), total: null, next: null }
   const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
+  const make = (from: SerialisedNodes, tag: string): NodeList => {
+    const { json, next } = pageOf(from, limit, cursor)
+    return {
+      body: bodyOf(json, stateTag(config, `nodes ${from.revision} ${key}${tag}`)),
+      total: from.list.length,
+      next: next === null ? null : seal(config.SESSION_SECRET, LABEL, formatNodeCursor(next)),
+    }
+  }
   if (seesEverything(viewer.view)) {
     const all = await serialiseNodes(store, nodesRevision)
-    return plainLists(store, all.revision, key, () =>
-      pageOf(all, limit, cursor, stateTag(config, `nodes ${all.revision} ${key}`)),
-    )
+    return plainLists(store, all.revision, key, () => make(all, ''))
   }
   const seen = await serialiseSeen(store, viewer.view, nodesRevision)
   return narrowLists(store, seen.revision, `${key} ${viewKey(viewer.view)}`, () =>
-    pageOf(seen, limit, cursor, stateTag(config, `nodes ${seen.revision} ${key} ${viewTag(viewer.view)}`)),
+    make(seen, ` ${viewTag(viewer.view)}`),
   )
 }
 
-function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: NodeCursor | undefined, etag: string) {
+function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: NodeCursor | undefined) {
   const left = cursor === undefined ? list : leftOf(list, cursor)
   const page = left.slice(0, limit)
   const last = left.length > limit ? page.at(-1) : undefined
-  const body = bodyOf(`[${page.map(({ json }) => json).join(',')}]`, etag)
-  return { body, total: list.length, next: last === undefined ? null : formatNodeCursor(nextCursor(last)) }
+  return { json: `[${page.map(({ json }) => json).join(',')}]`, next: last === undefined ? null : nextCursor(last) }
 
   function nextCursor({ lastHeard, nodeNum }: SerialisedNode): NodeCursor {
     return cursor === undefined ? { lastHeard, nodeNum, revision, after: 0 } : { ...cursor, after: nodeNum }

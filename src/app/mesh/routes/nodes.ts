@@ -7,7 +7,7 @@ import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { announceNodes } from '../live/details.ts'
-import { listNodes, MAX_NODES, parseNodeCursor } from '../nodes/list.ts'
+import { listNodes, MAX_NODES, openNodeCursor } from '../nodes/list.ts'
 import {
   acceptKey,
   deleteNode,
@@ -83,13 +83,7 @@ export const nodeRoutes = new Hono<AppEnv>()
             .describe('Nodes with a verified signature, or without one'),
           cursor: z
             .string()
-            .max(60)
-            .transform((text, { addIssue }) => {
-              const cursor = parseNodeCursor(text)
-              if (cursor !== null) return cursor
-              addIssue({ code: 'custom', message: 'X-Next-Cursor of the previous response' })
-              return z.NEVER
-            })
+            .max(200)
             .optional()
             .describe('X-Next-Cursor of the previous response: the next page, by node number. Not with filters'),
         })
@@ -101,10 +95,12 @@ export const nodeRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const { ctx } = c.var
-      const { body, total, next } = await listNodes(ctx, c.req.valid('query'))
+      const { cursor: sealed, ...query } = c.req.valid('query')
+      const cursor = sealed === undefined ? undefined : await openNodeCursor(ctx.config, sealed)
+      const { body, total, next } = await listNodes(ctx, { ...query, cursor })
       return answerBody(c, ctx.compressor, body, {
         ...(total === null ? {} : { 'X-Total-Count': String(total) }),
-        ...(next === null ? {} : { 'X-Next-Cursor': next }),
+        ...(next === null ? {} : { 'X-Next-Cursor': await next }),
       })
     },
   )

@@ -77,10 +77,22 @@ describe('the list of nodes', () => {
     expect(found.size).toBe(40)
   })
 
-  it.each(['x', '1.2', '1.2.3.4&q=x', '1.2.3.4&signed=true'])('refuses the cursor %s', async (cursor) => {
-    const answer = await get(`?cursor=${cursor}`)
-    expect([answer.status, await answer.json()]).toMatchObject([400, { issues: [{ path: 'cursor' }] }])
+  it('has a cursor that says nothing about changes', async () => {
+    const cursor = (await get('?limit=15')).headers.get('x-next-cursor') ?? ''
+    expect(cursor).toMatch(/^[\w-]{40,}$/)
+    // Sealed, not only encoded: whoever may not see some nodes could otherwise count what is heard of them.
+    expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/\d+\.\d+\.\d+\.\d+/)
   })
+
+  it.each(['x', '1.2', '1.2.3.4', 'TAKEN&q=x', 'TAKEN&signed=true', 'FORGED'])(
+    'refuses the cursor %s',
+    async (text) => {
+      const taken = (await get('?limit=15')).headers.get('x-next-cursor') ?? ''
+      const forged = `${taken.slice(0, -1)}${taken.endsWith('A') ? 'B' : 'A'}`
+      const answer = await get(`?cursor=${text.replace('TAKEN', taken).replace('FORGED', forged)}`)
+      expect([answer.status, await answer.json()]).toMatchObject([400, { issues: [{ path: 'cursor' }] }])
+    },
+  )
 })
 
 describe('the compressed list', () => {
