@@ -3,6 +3,7 @@ import type { Context, Env, MiddlewareHandler } from 'hono'
 import * as z from 'zod'
 import { describe } from './describe.ts'
 import { AppError, type Issue } from './errors.ts'
+import { timeField } from './fields.ts'
 import { findPrototypeKeys, maySpellPrototype } from './prototype-keys.ts'
 
 /** Bytes of a request body. */
@@ -27,24 +28,47 @@ export const integerQuery = (min: number, max: number) =>
     .pipe(z.int().min(min).max(max))
 
 const LAST_MS = 8_640_000_000_000_000
-/** RFC 3339 with a zone, or a day, which begins in UTC. A plus in a query is a space unless it is encoded. */
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+ -]\d{2}:\d{2}))?$/
+/** RFC 3339 with a zone, or a day, which begins in UTC. */
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?$/
+const TIME_FORM = 'milliseconds since 1970, or a time such as 2026-01-15T12:00:00Z'
+const ZONE_MISSING = 'a time needs its zone: Z, or an offset such as +01:00'
+const TIME_EXAMPLES = [1_763_800_000_000, '2026-01-15T12:00:00Z']
 
-/** A time: milliseconds since the Unix epoch, or ISO 8601. Becomes milliseconds. */
+/** A time in a query: milliseconds since the Unix epoch, or ISO 8601. Becomes milliseconds. */
 export const timeQuery = z
   .string()
   .max(40)
-  .meta({ type: ['integer', 'string'], maxLength: undefined, examples: [1_763_800_000_000, '2026-01-15T12:00:00Z'] })
+  .meta({ type: ['integer', 'string'], maxLength: undefined, examples: TIME_EXAMPLES })
   .transform((text, { addIssue }) => {
-    const ms = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : readIsoTime(text)
+    // A plus in a query is a space unless it is encoded.
+    const ms = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : readIsoTime(text.replace(/ (?=\d\d:\d\d$)/, '+'))
     if (ms !== null && ms >= 0 && ms <= LAST_MS) return ms
-    addIssue({ code: 'custom', message: 'milliseconds since 1970, or a time such as 2026-01-15T12:00:00Z' })
+    addIssue({ code: 'custom', message: WITHOUT_ZONE.test(text) ? ZONE_MISSING : TIME_FORM })
     return z.NEVER
   })
 
+/** A time in a body, in the same two forms: a number, or ISO 8601 as a string. Becomes milliseconds. */
+export const timeInput = z
+  .union([z.int(), z.string().max(40)], { error: TIME_FORM })
+  .meta({
+    id: 'TimeInput',
+    description:
+      'Milliseconds since the Unix epoch, or ISO 8601 with its zone; a day such as 2026-01-15 begins at midnight UTC',
+    examples: TIME_EXAMPLES,
+  })
+  .transform((given, { addIssue }) => {
+    if (typeof given === 'number') return given
+    const ms = readIsoTime(given)
+    if (ms !== null && ms >= 0) return ms
+    addIssue({ code: 'custom', message: WITHOUT_ZONE.test(given) ? ZONE_MISSING : TIME_FORM })
+    return z.NEVER
+  })
+  .pipe(timeField)
+
 function readIsoTime(text: string): number | null {
   if (!ISO_TIME.test(text)) return null
-  const ms = Date.parse(text.replace(' ', '+'))
+  const ms = Date.parse(text)
   // Otherwise the 30th of February would be a day in March.
   const isDay = !Number.isNaN(ms) && new Date(Date.parse(text.slice(0, 10))).toISOString().startsWith(text.slice(0, 10))
   return isDay ? ms : null

@@ -15,7 +15,7 @@ import type { AppEnv } from '../../base/context.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { answers } from '../../http/describe.ts'
 import { readKeyed, secretShownField, takesIdempotencyKey } from '../../http/idempotency.ts'
-import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../../http/validate.ts'
+import { idParam, idSchema, integerQuery, timeInput, validate, validateOptionalBody } from '../../http/validate.ts'
 import { RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 import { readPermissions, replacePermissions } from '../users/grants.ts'
 import { scopeSchema } from '../users/scope.ts'
@@ -54,7 +54,10 @@ const changesBody = userChangesSchema
 const permissionsBody = z.strictObject({
   permissions: permissionsSchema.partial(),
   scope: scopeSchema.optional().describe('Which contents the user sees; unchanged if missing'),
-  grants: z.array(storedGrantSchema).max(RESOURCE_NAMES.length).optional(),
+  grants: z
+    .array(storedGrantSchema.extend({ grantedAt: timeInput }))
+    .max(RESOURCE_NAMES.length)
+    .optional(),
 })
 
 export const userRoutes = new Hono<AppEnv>()

@@ -14,6 +14,7 @@ import { hashNewPassword, randomPassword } from '../passwords/passwords.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import type { Remember } from '../../http/idempotency.ts'
+import { timeInput } from '../../http/validate.ts'
 import { type Granting, permissionsSchema, storedPermissionsJson, writePermissions } from './permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from './scope.ts'
 import { stillAdmin } from './still-admin.ts'
@@ -94,9 +95,10 @@ export const newUserSchema = wholeForAdmins(
   }),
 )
 
-const { id, emailVerified, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
+const { id, emailVerified, authProvider, oidcSubject, isAdmin, createdBy } = userSchema.shape
+const times = { createdAt: timeInput, lastLoginAt: timeInput.nullable() }
 /** Fields that a body may repeat but not change. */
-const readOnly = { id, emailVerified, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy }
+const readOnly = { id, emailVerified, authProvider, oidcSubject, isAdmin, ...times, createdBy }
 const READ_ONLY = [
   'id',
   'emailVerified',

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
-import { timeField } from '../../http/fields.ts'
+import { timeInput } from '../../http/validate.ts'
 import { plainName } from '../names.ts'
 import { watchedNode } from '../watched.ts'
 
@@ -23,9 +23,9 @@ export const common = {
     .default(null)
     .describe('Interval at which a firing alert is sent again; null: never'),
   tellResolved: z.boolean().default(true).describe('Also sent when the alert is over'),
-  silencedUntil: timeField.nullable().default(null).describe('Nothing is sent before this time'),
+  silencedUntil: timeInput.nullable().default(null).describe('Nothing is sent before this time'),
   silencedNodes: z
-    .array(z.strictObject({ node: watchedNode, until: timeField }))
+    .array(z.strictObject({ node: watchedNode, until: timeInput }))
     .max(50)
     .default([])
     .describe('Nothing is sent about these nodes before this time'),

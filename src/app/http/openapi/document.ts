@@ -53,7 +53,7 @@ export function openApiDocument(routes: readonly RouterRoute[]): Json {
       title: 'Mesh Monitoring Service',
       version: '1',
       description:
-        'JSON in camelCase. Every time is in milliseconds since the Unix epoch; parameters also take ISO 8601. Errors are problem responses with a code and a request id.',
+        'JSON in camelCase. Every time is in milliseconds since the Unix epoch; parameters and bodies also take ISO 8601 with a zone. Errors are problem responses with a code and a request id.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     paths,
