@@ -1,4 +1,5 @@
-// node bench/decisions/crypto.ts: the figures of bcrypt-on-node.md and cookie-signatures.md in docs/decisions.
+// node bench/decisions/crypto.ts: the figures of docs/decisions/bcrypt-on-node.md and of
+// docs/decisions/short-decisions.md#cookies-are-signed-and-hashed-without-web-crypto.
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { hash } from '@node-rs/bcrypt'

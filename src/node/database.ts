@@ -31,6 +31,7 @@ export function openDatabase(file: string): SqliteStore {
     refuseNewer(sqlite, file)
     sqlite.pragma('journal_mode = WAL')
     // An acknowledged write must be on the disk: a Raspberry Pi loses power without warning.
+    // Decision: docs/decisions/short-decisions.md#sqlite-writes-with-synchronous-full
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
     migrateDatabase(sqlite)
@@ -69,6 +70,7 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
  * check serves all requests of a turn of the event loop.
  */
 function versionOf(sqlite: Database.Database): () => number {
+  // Decision: docs/decisions/short-decisions.md#the-viewer-is-looked-up-again-only-after-a-commit
   const own = sqlite.prepare<[], number>('select total_changes()').pluck()
   const others = sqlite.prepare<[], number>('pragma data_version').pluck()
   let seen = { own: -1, others: -1 }

@@ -65,12 +65,6 @@ test.each(named)('$page names $path, which exists', ({ path }) => {
   expect(existsSync(new URL(path, root))).toBe(true)
 })
 
-test('every decision is in the list of decisions', () => {
-  const listed = links.filter(({ page }) => page === 'docs/decisions/README.md').map(({ path }) => path)
-  const written = pages.filter((name) => name.startsWith('decisions/') && name !== 'decisions/README.md')
-  expect(listed.toSorted()).toStrictEqual(written.map((name) => name.slice('decisions/'.length)).toSorted())
-})
-
 test('compose.yaml passes on the variables that the documentation sets for a restore', () => {
   const compose = read('compose.yaml')
   for (const name of ['RESTORE_FROM_BACKUP', 'RESTORE_REAPPLY', 'RESTORE_REQUIRE_SIGNATURE']) {

@@ -93,7 +93,10 @@ export type DryRun = z.infer<typeof dryRunSchema>
 
 type Tried = { readonly rule: Rule; readonly anchorAt: number }
 
-/** Shows what a rule would do, without doing it. */
+/**
+ * Shows what a rule would do, without doing it.
+ * Decision: docs/decisions/short-decisions.md#a-dry-run-of-an-unsaved-rule-needs-write-of-a-saved-rule-read
+ */
 export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
   const now = ctx.now()
   const modem = readModem(ctx)

@@ -31,6 +31,7 @@ export const REASONS = {
   too_soon: 'It ran shortly before',
   own_message: 'One of this service’s radios sent it',
   spoof_suspected: 'Probably forged: another node seems to have sent it in its sender’s name',
+  // Decision: docs/decisions/short-decisions.md#rules-answer-messages-from-our-own-radios-not-from-the-broker
   via_mqtt: 'It came from a broker: an answer by radio may never reach its sender',
   ignored_node: 'Its sender is ignored',
   bot: 'Its sender is an unattended device, or it reads like an automatic answer',
@@ -236,6 +237,7 @@ export type Claimed =
 /**
  * Records a message before it is sent, so that a failure never sends it twice. Refuses messages that were claimed
  * before, and those of an earlier version of the rule.
+ * Decision: docs/decisions/runs-claimed-first.md
  */
 export async function claimRun(store: Store, claim: Claim): Promise<Claimed> {
   const { automationId, revision, key, now, slot } = claim

@@ -26,7 +26,10 @@ export function sha256Hex(text: string): string {
   return toHex(sha256(utf8.encode(text)))
 }
 
-/** HMAC-SHA-256 (RFC 2104) of `data` as UTF-8 under `key` as UTF-8: 32 bytes, base64url. */
+/**
+ * HMAC-SHA-256 (RFC 2104) of `data` as UTF-8 under `key` as UTF-8: 32 bytes, base64url.
+ * Decision: docs/decisions/short-decisions.md#cookies-are-signed-and-hashed-without-web-crypto
+ */
 export function hmacSha256(key: string, data: string): string {
   return toBase64url(hmac(SHA256, utf8.encode(key), utf8.encode(data)))
 }

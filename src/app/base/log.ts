@@ -11,7 +11,10 @@ type Fields = Record<string, unknown> & { readonly time?: never; readonly level?
 /** Structured log: a fixed message and fields. Never a password, token, code, verifier, secret, cookie or e-mail. */
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>
 
-/** A log that writes each entry as one line, even if fields contain line breaks. */
+/**
+ * A log that writes each entry as one line, even if fields contain line breaks.
+ * Decision: docs/decisions/short-decisions.md#logger-metrics-registry-router-of-descriptions-and-load-generator-are-our-own
+ */
 export function createLog(options: {
   level: LogLevel
   format: LogFormat

@@ -1,7 +1,10 @@
 /** Where the first provider may send browsers; each provider has its own address below it. */
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
-/** The path of this service to which a provider sends browsers. */
+/**
+ * The path of this service to which a provider sends browsers.
+ * Decision: docs/decisions/redirect-uris.md
+ */
 export function callbackPathOf(provider: string): string {
   return `${CALLBACK_PATH}/${provider}`
 }

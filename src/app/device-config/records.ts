@@ -20,7 +20,10 @@ export type ChangeOutcome = {
 
 const idOf = (source: string) => sql<number>`(select id from sources where name = ${source})`
 
-/** Replaces the stored settings of a radio with those that it reported. */
+/**
+ * Replaces the stored settings of a radio with those that it reported.
+ * Decision: docs/decisions/radio-secrets-in-memory.md
+ */
 export async function storeSections(
   store: Store,
   source: Source,

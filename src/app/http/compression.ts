@@ -55,6 +55,7 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 /**
  * Answers with a body, or 304 when the client has that version, compressed if possible and safe. `vary`: other request
  * headers that decide the answer, each followed by `, `.
+ * Decision: docs/decisions/compressed-lists.md
  */
 export async function answerBody(
   c: Context,

@@ -45,7 +45,10 @@ export type Keyed = {
   readonly hashes: readonly string[]
 }
 
-/** The key of a request, and its validated body. Null: no key. Throws `invalid_request` for an invalid one. */
+/**
+ * The key of a request, and its validated body. Null: no key. Throws `invalid_request` for an invalid one.
+ * Decision: docs/decisions/repeated-requests.md
+ */
 export async function readKeyed(c: Context<SignedIn>, body: unknown): Promise<Keyed | null> {
   const header = c.req.header('idempotency-key')
   if (header === undefined) return null

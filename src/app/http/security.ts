@@ -136,6 +136,7 @@ export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTION
 /**
  * Refuses an unsafe request that a page of another origin made. Only a bearer token, which no browser adds by itself,
  * needs no such check. A request with neither header is not a browser's. Throws `cross_origin`.
+ * Decision: docs/decisions/short-decisions.md#a-cross-site-request-is-refused-even-without-a-cookie
  */
 export function refuseForeign(c: Context<AppEnv>): void {
   if (isForeign(c)) throw new AppError('cross_origin')

@@ -129,6 +129,7 @@ export async function walkMatches<Row>(
 /**
  * Indexes rows that an older version or a backup has left, the newest first, and merges the parts that new rows have
  * left in the indexes.
+ * Decision: docs/decisions/text-search.md
  */
 export async function buildTextIndexes(
   { store, log }: Pick<Ports, 'store' | 'log'>,

@@ -82,7 +82,10 @@ type Memory = {
   readonly suspects: Set<number>
 }
 
-/** Starts with the packets that an earlier process left. */
+/**
+ * Starts with the packets that an earlier process left.
+ * Decision: docs/decisions/collectors-store-too.md
+ */
 export function startCollector(options: CollectorOptions): NodeCollector {
   const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
   const { clockWatch = null, filter = createCollectorFilter({ only: [], sampleSeconds: 0 }) } = options

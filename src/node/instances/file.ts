@@ -36,6 +36,7 @@ export function forgetInstances(dataDir: string): void {
   for (const part of ['', '-wal', '-shm']) rmSync(`${fileIn(dataDir)}${part}`, { force: true })
 }
 
+// Decision: docs/decisions/lease-in-a-file-of-its-own.md
 export function openInstancesFile(dataDir: string): InstancesFile {
   const sqlite = new Database(fileIn(dataDir))
   sqlite.pragma('busy_timeout = 500')

@@ -52,6 +52,7 @@ const PATIENCE = 3
  * Keeps one stream of events open while the tab is visible, for a user or for a stranger who is shown something; a
  * hidden tab closes its connection and resumes where it was. Uses `fetch`, since an EventSource hides statuses and
  * heartbeats, and cannot resume after it gave up. Runs until the returned function is called.
+ * Decision: docs/decisions/short-decisions.md#the-pages-read-events-by-fetch-not-by-eventsource
  */
 export function keepLive(): () => void {
   const isVisible = signal(document.visibilityState === 'visible')

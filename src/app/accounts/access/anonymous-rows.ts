@@ -24,7 +24,10 @@ const WITHHELD = {
   notes: '',
 } as const satisfies Partial<Node>
 
-/** A node as anonymous callers see it. */
+/**
+ * A node as anonymous callers see it.
+ * Decision: docs/decisions/ids-count-everything.md
+ */
 export function nodeForAnonymous(node: Node, view: PublicView): Node {
   const { nodeNum, nodeId, longName, shortName, nameAltered, hwModel, role, isLicensed, deviceMetrics, status } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node

@@ -47,7 +47,10 @@ export function refuseClosedWay({ config }: Pick<Ctx, 'config'>): void {
 /** Signed in, by session or token, with a password of one's own. */
 export const requireAuth = rule({ kind: 'signed-in', tokens: true, temporaryPassword: false })
 
-/** Signed in by session: a token can't manage credentials. */
+/**
+ * Signed in by session: a token can't manage credentials.
+ * Decision: docs/decisions/short-decisions.md#a-token-manages-no-credentials
+ */
 export const requireSession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: false })
 
 /** As `requireSession`, but a temporary password is enough. */

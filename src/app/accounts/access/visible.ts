@@ -46,6 +46,7 @@ export function viewOf(scope: Sight, { nodes }: Permissions, hidden: string): Vi
 /**
  * When the node of this table or alias was last heard by a packet on one of these channels (a JSON array) that anonymous
  * callers may know of, in milliseconds; null: never. For our own radios, when they were last heard at all.
+ * Decision: docs/decisions/ok-to-mqtt.md
  */
 export function heardInPublic(node: 'n' | 'nodes', channels: Placeholder | string): SQL {
   const of = (column: string) => sql.raw(`${node}.${column}`)
@@ -152,7 +153,10 @@ export function belongsToChannel(kind: string, isReplayOfChannel: boolean): bool
   return kind === 'traceroute' || isReplayOfChannel
 }
 
-/** Whether a packet was for one node alone: encrypted for it, or addressed to it. */
+/**
+ * Whether a packet was for one node alone: encrypted for it, or addressed to it.
+ * Decision: docs/decisions/sent-to-one-node.md
+ */
 export function isForOneNode({ to, pkiEncrypted, isOfChannel }: Omit<PacketPlace, 'channel' | 'from'>): boolean {
   return pkiEncrypted || (to !== BROADCAST && !isOfChannel)
 }

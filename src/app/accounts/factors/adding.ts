@@ -22,6 +22,7 @@ export type Adding = {
 /**
  * Begins to add a second factor to the viewer's account. With the first one all other sessions of the user end, because
  * they needed the password alone.
+ * Decision: docs/decisions/factors-protect-factors.md
  */
 export async function beginAdding(ctx: SignedInCtx): Promise<Adding> {
   const { user, credential } = ctx.viewer

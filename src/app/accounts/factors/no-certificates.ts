@@ -1,3 +1,4 @@
+// Decision: docs/decisions/passkeys-without-certificates.md
 // Replaces @peculiar/asn1-* in what is built (scripts/certificates.js). These packages read certificates, which come only with
 // attestations, and the service asks for none. Only the signature of an elliptic-curve key remains to be read.
 

@@ -108,6 +108,7 @@ async function checkPassword(
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
+  // Decision: docs/decisions/refused-logins.md
   // The entry does not wait for the disk if this service checked no password.
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')

@@ -44,6 +44,7 @@ export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise
  * Notes that somebody forgot the password of this username or e-mail address. The same work for every name: who it is
  * is looked up later, by `lookUpRequests`, so that no answer and no time reveals who exists. Does not wait for the
  * disk. `knownTo` are the users who signed in before in this browser. Throws `account_mail_disabled`, `rate_limited`.
+ * Decision: docs/decisions/forgotten-passwords.md
  */
 export async function requestReset(ctx: Ctx, name: string, knownTo: readonly number[]): Promise<void> {
   demandAccountMail(ctx)

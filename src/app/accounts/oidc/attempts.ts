@@ -61,6 +61,7 @@ export function newAttempt(): NewAttempt {
 /**
  * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here, so endless
  * attempts cost the database nothing and displace nobody else's.
+ * Decision: docs/decisions/short-decisions.md#a-pending-openid-connect-sign-in-is-stored-in-the-browser
  */
 export async function handOutAttempt(
   c: Context,

@@ -53,6 +53,7 @@ export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
  * A success clears the count of the browser or account and takes this attempt off the others. An attempt that throws
  * does not count. Throws `rate_limited` with the seconds to wait; `onRefused` is called at the first such refusal of a
  * window.
+ * Decision: docs/decisions/short-decisions.md#a-login-is-counted-before-its-password-is-checked
  */
 export async function attemptLogin<R, T>(
   ctx: Ctx,

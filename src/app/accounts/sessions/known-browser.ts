@@ -23,6 +23,7 @@ type Content = z.infer<typeof contentSchema>
 /**
  * What the request's browser proves about the account of this name: null if nobody signed in to it there, or too long
  * ago. The cookie is one of OWASP's *device cookies*.
+ * Decision: docs/decisions/known-browsers.md
  */
 export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
   const content = await presented(c, ctx)

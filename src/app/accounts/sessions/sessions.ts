@@ -160,7 +160,10 @@ function presentedHash(c: Context, ctx: Ctx): string | null {
   return hashPresentedToken(cookies, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE, ctx.config.SESSION_SECRET)
 }
 
-/** Extends the idle timeout. This process knows the use at once, the store from time to time. */
+/**
+ * Extends the idle timeout. This process knows the use at once, the store from time to time.
+ * Decision: docs/decisions/short-decisions.md#an-open-event-stream-does-not-keep-a-session-alive
+ */
 export async function touchSession(ctx: Ctx, session: StoredSession): Promise<void> {
   const now = ctx.now()
   noteUse(ctx.sessions, session.tokenHash, now)

@@ -21,7 +21,10 @@ import { timeField } from '../../http/fields.ts'
 import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 const PREFIX = 'mm_'
-/** Of one user, including expired ones. */
+/**
+ * Of one user, including expired ones.
+ * Decision: docs/decisions/short-decisions.md#a-user-has-at-most-50-tokens-and-100-sessions
+ */
 const MOST_TOKENS = 50
 
 /** For a token without a given expiry; *never* must be explicit. */

@@ -65,7 +65,10 @@ const printable = (max: number) =>
     // No control characters and no lone surrogates.
     .regex(/^[^\p{Cc}\p{Cs}]*$/u)
 
-/** ASCII only, so that two different usernames never look the same. */
+/**
+ * ASCII only, so that two different usernames never look the same.
+ * Decision: docs/decisions/short-decisions.md#usernames-are-ascii
+ */
 export const usernameSchema = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9._@-]{1,${MAX_USERNAME}}$`), `1–${MAX_USERNAME} letters, digits and . _ - @`)

@@ -50,7 +50,10 @@ export function isRealAdmin(config: Config, table: Table = users): SQL {
 
 const others = alias(users, 'others')
 
-/** Whether there is such an administrator, besides the user `besides` if one is given. */
+/**
+ * Whether there is such an administrator, besides the user `besides` if one is given.
+ * Decision: docs/decisions/last-administrator.md
+ */
 export function hasRealAdmin(config: Config, besides: number | null = null): SQL {
   const other = and(isRealAdmin(config, others), besides === null ? undefined : ne(others.id, besides))
   return sql`exists (select 1 from ${users} as "others" where ${other})`

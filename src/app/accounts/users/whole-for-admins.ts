@@ -9,7 +9,10 @@ type Rights = {
   readonly scope?: Scope | undefined
 }
 
-/** Refuses a new administrator with less than every permission and the whole scope. */
+/**
+ * Refuses a new administrator with less than every permission and the whole scope.
+ * Decision: docs/decisions/short-decisions.md#an-administrator-has-every-permission
+ */
 export function wholeForAdmins<T extends z.ZodType<Rights>>(schema: T) {
   return schema
     .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {

@@ -67,6 +67,7 @@ function isInsideWord(said: string, at: number): boolean {
 /**
  * Whether the whole text matches the pattern, in which `*` stands for any characters and `?` for one. It only ever goes
  * back to the latest `*`, so the number of steps is at most the product of both lengths.
+ * Decision: docs/decisions/short-decisions.md#answering-rules-use-words-and-wildcards-not-regular-expressions
  */
 export function matchesWildcards(pattern: readonly string[], text: readonly string[]): boolean {
   let p = 0

@@ -20,6 +20,7 @@ type Share = { readonly key: string; readonly size: BucketSize }
 /**
  * Counts a request that writes, against its user and its address; one that is refused changed nothing and does not count.
  * Deliveries of collectors have a bucket for each token. Throws `rate_limited`.
+ * Decision: docs/decisions/limits-of-changes.md
  */
 export async function limitWrites(c: Context<AppEnv>, next: Next): Promise<void> {
   const ctx = c.get('ctx')

@@ -39,7 +39,10 @@ type Io = 'input' | 'output'
 /** JSON of the schemas that have an id, as referenced by requests and answers. */
 type Named = Readonly<Record<Io, Map<string, string>>>
 
-/** OpenAPI 3.1 of all routes, made from the schemas that validate them. */
+/**
+ * OpenAPI 3.1 of all routes, made from the schemas that validate them.
+ * Decision: docs/decisions/openapi-document.md
+ */
 export function openApiDocument(routes: readonly RouterRoute[]): Json {
   const named: Named = { input: new Map(), output: new Map() }
   const paths: Record<string, Record<string, Json>> = {}

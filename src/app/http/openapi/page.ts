@@ -31,7 +31,10 @@ const documentSchema = z.object({
   components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 })
 
-/** The API document as a single plain HTML page. */
+/**
+ * The API document as a single plain HTML page.
+ * Decision: docs/decisions/short-decisions.md#the-api-page-is-plain-html-without-a-script
+ */
 export function docsPage(document: unknown) {
   const { paths, components } = documentSchema.parse(document)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>

@@ -27,6 +27,7 @@ export const ingestAnswerSchema = z
 /**
  * Stores a collector's delivery, identified by its token. Throws `source_taken` when a radio of this service or another
  * owner's token has the name, `too_many_sources`.
+ * Decision: docs/decisions/deliveries-known-again.md
  */
 export async function storeDelivery(
   ctx: Ctx,

@@ -46,7 +46,10 @@ function sourceOf({ config, mapArchive }: Given, setting: MapTilesSetting): Sour
   return mapArchive === null ? { kind: 'none' } : { kind: 'file', attribution: by }
 }
 
-/** The source of the map's tiles. Throws `map_unavailable`. */
+/**
+ * The source of the map's tiles. Throws `map_unavailable`.
+ * Decision: docs/decisions/map-asks-nobody.md
+ */
 export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
   const source = sourceOf(ctx, (await readSettings(ctx.store)).mapTiles)
   if (source.kind === 'url') return { tiles: source }

@@ -15,7 +15,10 @@ import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export type MessageSearch = {
   readonly limit: number
-  /** Id of a message: only those that arrived before it. */
+  /**
+   * Id of a message: only those that arrived before it.
+   * Decision: docs/decisions/short-decisions.md#messages-are-ordered-by-arrival
+   */
   readonly before?: number | undefined
   /** Time in milliseconds, inclusive. */
   readonly since?: number | undefined

@@ -216,6 +216,7 @@ export async function readPresentNum(store: Store, nodeNum: number): Promise<num
  * and our own radios, which report their numbers themselves. Announcing a key does not prove it, so the history moves
  * back as soon as the old number is heard again. Awaits `pause` after each slice, which returns whether to continue;
  * the next run continues with the rest.
+ * Decision: docs/decisions/renumbered-nodes.md
  */
 export async function followRenumbered(
   needs: Needs,

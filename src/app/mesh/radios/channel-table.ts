@@ -26,7 +26,10 @@ export type ChannelTable = {
   tell(channel: KnownChannel): void
   /** The service's number for a source's channel: a slot, or the result of `numberChannel` for a broker. */
   numberOf(source: string, told: number): number
-  /** The radio's slot for the channel of this number; null: it does not have the channel. */
+  /**
+   * The radio's slot for the channel of this number; null: it does not have the channel.
+   * Decision: docs/decisions/short-decisions.md#a-text-goes-to-the-channel-not-to-its-index
+   */
   indexIn(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
@@ -63,7 +66,10 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** `radios`: names of the configured ones, in their order; null if that is unknown here, so that all of them count. */
+/**
+ * `radios`: names of the configured ones, in their order; null if that is unknown here, so that all of them count.
+ * Decision: docs/decisions/channel-numbers.md
+ */
 export async function readChannelTable(store: Store, radios: readonly string[] | null): Promise<ChannelTable> {
   const table = createChannelTable(radios)
   const known = await queries(store).all.all()

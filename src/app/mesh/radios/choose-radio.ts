@@ -92,7 +92,10 @@ export function ableSenders(radio: Ports['radio']): Sender[] {
   return able.length > 0 ? able : senders.slice(0, 1)
 }
 
-/** As `Radio.reserve` chooses if no radio is named. */
+/**
+ * As `Radio.reserve` chooses if no radio is named.
+ * Decision: docs/decisions/which-radio-sends.md
+ */
 export function findSender(radio: Ports['radio']): Sender | null {
   return ableSenders(radio)[0] ?? null
 }

@@ -9,7 +9,10 @@ import { validate } from '../../http/validate.ts'
 import { ingestAnswerSchema, storeDelivery } from '../collector/delivery.ts'
 import { ingestSchema } from '../collector/items.ts'
 
-/** `onBatch` takes part in the step of each batch. */
+/**
+ * `onBatch` takes part in the step of each batch.
+ * Decision: docs/decisions/ingest-tokens.md
+ */
 export const ingestRoutes = (onBatch: OnBatch) =>
   new Hono<AppEnv>().post(
     '/',

@@ -19,7 +19,10 @@ export const users = sqliteTable(
     mustChangePassword: flag('must_change_password').notNull().default(false),
     isAdmin: flag('is_admin').notNull().default(false),
     isActive: flag('is_active').notNull().default(true),
-    /** Sessions of another epoch are invalid, whichever store still contains them. */
+    /**
+     * Sessions of another epoch are invalid, whichever store still contains them.
+     * Decision: docs/decisions/short-decisions.md#sessions-carry-the-users-epoch
+     */
     sessionEpoch: integer('session_epoch').notNull().default(0),
     createdAt: integer('created_at').notNull(),
     lastLoginAt: integer('last_login_at'),

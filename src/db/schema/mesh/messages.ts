@@ -5,6 +5,7 @@ import { sources } from './sources.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { KEY_DOUBTS } from '../../../shared/mesh/packets.ts'
 
+// Decision: docs/decisions/short-decisions.md#nodes-and-messages-are-unique-in-the-whole-service
 export const messages = sqliteTable(
   'messages',
   {

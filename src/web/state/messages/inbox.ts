@@ -67,7 +67,10 @@ const NO_MARKS: Marks = { from: null, read: {} }
 const marks = signal<Marks>(NO_MARKS)
 const storageKey = computed(() => (user.value === null ? null : `read:${user.value.id}`))
 
-/** Reads the marks of the signed-in user, and follows what other tabs of this browser read. */
+/**
+ * Reads the marks of the signed-in user, and follows what other tabs of this browser read.
+ * Decision: docs/decisions/short-decisions.md#read-marks-are-kept-in-the-browser
+ */
 export function keepReadMarks(): void {
   effect(() => {
     marks.value = storageKey.value === null ? NO_MARKS : loadMarks(storageKey.value)

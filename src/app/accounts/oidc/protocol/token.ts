@@ -26,6 +26,7 @@ type Method = (typeof METHODS)[number]
  * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for only one
  * of the methods in the discovery document, so a refused client tries the other one. The method that worked comes first
  * from then on. If discovery names neither, both are tried, as some lists are incomplete or missing.
+ * Decision: docs/decisions/requests-to-the-provider.md
  */
 export function createRedemption(client: Client) {
   let works: Method | null = null

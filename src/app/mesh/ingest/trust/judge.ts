@@ -226,6 +226,7 @@ type Question = {
 /**
  * How far each event of a batch is believed, in the order of the batch. `sightings` knows the earlier packets; `now` in
  * milliseconds. `radios` as for `createIngest`.
+ * Decision: docs/decisions/who-really-said-it.md
  */
 export async function judgeBatch(
   store: Store,

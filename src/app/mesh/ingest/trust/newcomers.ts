@@ -119,6 +119,7 @@ export type Admission = {
  * Leaves out nodes beyond the number that a source may add within an hour; our own radios always pass. Known gateways
  * of a broker have room of their own. Reports of a refused sender about itself are dropped, but its packets are stored.
  * `now` in milliseconds.
+ * Decision: docs/decisions/made-up-nodes.md
  */
 export async function admitNewcomers(
   store: Store,
