@@ -25,9 +25,8 @@ export const ingestAnswerSchema = z
   .meta({ id: 'IngestAnswer' })
 
 /**
- * Stores a collector's delivery, identified by its token. Throws `source_taken` when a radio of this service or another
- * owner's token has the name, `too_many_sources`.
- * Decision: docs/decisions/deliveries-known-again.md
+ * Stores a collector's delivery. The token identifies the collector. Throws `source_taken` when a radio of this service
+ * or another owner's token has the name, and `too_many_sources`. Decision: docs/decisions/deliveries-known-again.md
  */
 export async function storeDelivery(
   ctx: Ctx,
@@ -66,7 +65,7 @@ export async function storeDelivery(
   return { accepted: taken.length - refused.length, duplicates, rejected: all }
 }
 
-/** The source of this name, which belongs to the token from now on. */
+/** The source with this name. It belongs to the token from now on. */
 async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Promise<KnownSource> {
   const before = await readSource(store, name)
   if (before !== null && before.kind !== 'ingest') {
@@ -84,7 +83,7 @@ async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Pr
   throw new AppError('too_many_sources', 'This token, or the whole service, already has the maximum number of sources')
 }
 
-/** The nodes that a delivery calls the radio of its source, although they are not. */
+/** Nodes that a delivery wrongly claims as the radio of its source. */
 async function foreignNodes(
   { store, log, now, radio }: Ctx,
   {
@@ -113,7 +112,10 @@ async function foreignNodes(
   return foreign
 }
 
-/** One batch, and only if the database refuses something in it, its halves: one item must not block the others. */
+/**
+ * Stores the batch at once. If the database refuses something in it, stores its halves separately: one item must not
+ * block the others.
+ */
 async function storeTaken(
   store: Store,
   taken: readonly Taken[],

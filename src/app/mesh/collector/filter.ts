@@ -25,7 +25,7 @@ const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
 
 const SAMPLED: ReadonlySet<Payload['kind']> = new Set<Payload['kind']>(['position', 'telemetry', 'nodeinfo'])
 
-/** The number of remembered senders and kinds. For a forgotten one, another packet passes. */
+/** The maximum number of remembered pairs of sender and kind. For a forgotten pair, another packet passes. */
 const MOST_REMEMBERED = 100_000
 
 type Selection = {
@@ -33,7 +33,7 @@ type Selection = {
   readonly passed: readonly Heard[]
   /** The number of events that could be delivered but are left out. */
   readonly filtered: number
-  /** To be called once they are stored: the next batches are compared with them. */
+  /** Call it when the events are stored: the next batches are compared with them. */
   commit(): void
 }
 
@@ -41,8 +41,9 @@ type Selection = {
 export type CollectorFilter = (batch: readonly Heard[], own: ReadonlySet<number>) => Selection
 
 /**
- * `only`: kinds that pass; empty: all. `sampleSeconds`: in this interval, one position, one nodeinfo and one telemetry
- * packet of each variant pass for each sender; 0: all. Packets that own radios send or receive always pass.
+ * `only`: kinds that pass; empty: all. `sampleSeconds`: the interval in which one position, one nodeinfo and one
+ * telemetry packet of each variant pass for each sender; 0: all pass. Packets that our radios send or receive always
+ * pass.
  */
 export function createCollectorFilter({
   only,
@@ -90,7 +91,7 @@ export function createCollectorFilter({
   }
 }
 
-/** Null: it concerns one of our own radios. */
+/** Null if it concerns one of our own radios. */
 function kindOf({ event }: Heard, own: ReadonlySet<number>): CollectedKind | null {
   if (event.type === 'node-info') return own.has(event.node.nodeNum) ? null : 'nodes'
   if (event.type !== 'packet') return null

@@ -14,7 +14,7 @@ import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 
 /** Packets of one delivery. */
 export const MAX_ITEMS = 500
-/** Items that arrive later than this are compared with what the database holds when they arrive. */
+/** Items that arrive later than this are compared with the content of the database when they arrive. */
 const LATE_MS = 5 * MINUTE_MS
 /** A radio's message has at most 512 bytes; one built from a broker's message may be slightly longer. */
 const MAX_BYTES = 1024

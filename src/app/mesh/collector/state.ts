@@ -4,7 +4,7 @@ export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'st
 export type CollectorInfo = {
   /** Host and port of that service. */
   readonly target: string
-  /** `waiting`: failed, and retried soon; `refused`: fails until somebody changes the configuration. */
+  /** `waiting`: failed and will be retried soon; `refused`: fails until somebody changes the configuration. */
   readonly state: (typeof COLLECTOR_STATES)[number]
   /** Messages that are not delivered yet. */
   readonly waiting: number

@@ -3,7 +3,7 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import { directChannel, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { belongsToChannel, isForOneNode } from '../../accounts/access/visible.ts'
 
-/** The channel of a packet's content; see `FIRST_DIRECT` for what was sent to one node, and `WITHHELD`. */
+/** The channel of a packet's content. For content sent to one node see `FIRST_DIRECT`; see also `WITHHELD`. */
 export function channelOnAir(packet: Packet): number {
   const { port, payload, to, channel, isWithheld } = packet
   if (port === null) return UNKNOWN_CHANNEL
@@ -21,6 +21,7 @@ export function readText({ id, to, pkiEncrypted, payload }: Packet): Said | null
   const replay = payload.kind === 'storeforward' ? payload.storeForward.replay : null
   if (replay === null) return null
   const { originalId, isDirect, text } = replay
-  // Encrypted for one node, it does not show the channel of the original: it counts as a message to that node.
+  // A copy that is encrypted for one node does not show the channel of the original: it counts as a message to that
+  // node.
   return { packetId: originalId ?? id, to: isDirect || pkiEncrypted ? to : BROADCAST, text, isReplay: true }
 }

@@ -2,7 +2,7 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { Source } from '../radios/source-table.ts'
 
-/** A packet heard live and for the first time: neither a copy nor from a radio's memory. */
+/** A packet heard live for the first time: neither a copy nor from a radio's memory. */
 export type News = {
   readonly source: Source
   readonly packet: Packet
@@ -11,7 +11,7 @@ export type News = {
   readonly isSigned: boolean
   /** A radio of ours sent it over its own connection. */
   readonly isOwn: boolean
-  /** Somebody else may have sent it. Its message is shown. */
+  /** Somebody other than its sender may have sent it. Its message is still shown. */
   readonly isDoubted?: boolean
 }
 

@@ -10,7 +10,7 @@ type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 /** Port numbers that were already logged, for each database. */
 const named = new WeakMap<Db, Set<number>>()
 
-/** Reports a stored batch: to live readers, to the metrics, and to the log what the service does not understand. */
+/** Reports a stored batch to live readers and to the metrics, and logs what the service does not understand. */
 export async function announce({ store, log, events, meter }: Needs, news: readonly News[]): Promise<void> {
   if (news.length === 0) return
   log.debug('Packets stored', { packets: news.length })
@@ -25,7 +25,7 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
   events.publish(detailed)
 }
 
-/** Logged hourly for each source; the metrics have the number. */
+/** Logged at most hourly for each source; the metrics have the number. */
 export function logExcess(log: Needs['log'], { source, newNodes }: NewNodeExcess): void {
   log.warn('A source delivers too many new nodes: no more are stored until the next hour', { source, newNodes })
 }

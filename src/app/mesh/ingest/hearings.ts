@@ -3,7 +3,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channelHearings } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 
-/** When a node was heard on a channel, in milliseconds, by a packet that anonymous callers may know of. */
+/** When a packet that anonymous callers may know about was received from a node on a channel. Times in milliseconds. */
 export type Hearing = {
   readonly nodeNum: number
   readonly channel: number
@@ -39,7 +39,7 @@ export function writeHearings(store: Store, rows: readonly Hearing[]): Statement
   return rows.length === 0 ? [] : [queries(store).hearings(latestOf(rows))]
 }
 
-/** One row for each node and channel would lose the first time, so the first one stays, too. */
+/** Keeps the latest row for each node and channel, and also the first one: otherwise the first time would be lost. */
 function latestOf(rows: readonly Hearing[]): Hearing[] {
   const kept = new Map<string, readonly [first: Hearing, last: Hearing]>()
   for (const row of rows) {

@@ -83,11 +83,11 @@ const queries = prepareOnce((db) => ({
 
 /** What a process does with its batches besides storing them. */
 export type IngestOptions = {
-  /** What its filter passes is queued for it in the same step, and it is given the number of rows. */
+  /** Packets that pass its filter are queued for it in the same step. It receives the number of rows. */
   readonly collector?: Collecting | null
-  /** Names of the configured radios, in their order; radios that are no longer among them are ordinary nodes. */
+  /** Names of the configured radios, in their order. Radios that are no longer configured are ordinary nodes. */
   readonly radios?: readonly string[] | null
-  /** Takes part in the step of each batch. */
+  /** Adds statements to the atomic step of each batch. */
   readonly onBatch?: OnBatch | null
   /** Receives sources that bring too many new nodes. */
   readonly onExcess?: (excess: NewNodeExcess) => void
@@ -210,7 +210,7 @@ function countEach<T>(values: readonly T[]): Map<T, number> {
   return counts
 }
 
-/** A signature is valid for ever, so its packet is recognised for as long as the packet log keeps it. */
+/** A signature never expires, so a signed packet is recognised for as long as the packet log keeps it. */
 async function markRepeated(
   store: Store,
   batch: readonly Heard[],
@@ -224,7 +224,7 @@ async function markRepeated(
   for (const packet of await readRepeated(store, signed)) sightings.mark(packet)
 }
 
-/** A radio's memory does not recreate a node that was deleted since; our own radios always exist. */
+/** A radio's memory does not recreate a node that was deleted after it was heard. Our own radios always exist. */
 async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
   const own = new Set(plan.localNodes.values())
   const told = [...plan.late, ...plan.remembered].filter(({ nodeNum }) => !own.has(nodeNum))
@@ -234,8 +234,8 @@ async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
 }
 
 /**
- * Packets stored by an earlier process are not new. For texts the smallest number of hops is known, not only the first
- * one.
+ * Packets stored by an earlier process are not new. Texts are read with their smallest number of hops, not only that of
+ * the first reception.
  */
 async function recall(store: Store, now: number, radios: readonly string[] | null): Promise<Memory> {
   if (radios !== null) await retireRadios(store, radios)

@@ -18,7 +18,7 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   return merged
 }
 
-/** Fields in only one of the two rows may be newer or older than those of the database. */
+/** Fields that only one of the two rows has may be newer or older than those in the database. */
 function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later) || isOtherFoundation(earlier, later)) return false
   // Another key takes the foundation from what is known before it, and from nothing after it.
@@ -44,7 +44,10 @@ function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later =
   return earlier !== null && later !== null && earlier !== later
 }
 
-/** What is signed or heard by our own radio is kept apart from what is not, because the database decides. */
+/**
+ * Data that is signed or heard by our own radio is not merged with other data, because the database decides between
+ * them.
+ */
 function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
   const differs = (has: (row: NodeRow) => boolean, names: readonly (keyof NodeRow)[]) =>
     has(earlier) && has(later) && names.some((name) => (earlier[name] ?? false) !== (later[name] ?? false))

@@ -58,8 +58,8 @@ const VALUES = {
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
 // A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
-// message stays unchanged. Copies are ranked: opened with the sender's key, signed, unproven, opened with another key; of
-// the same kind, what a radio heard replaces a broker's word.
+// message stays unchanged. Copies are ranked: opened with the sender's key, signed, unproven, opened with another key.
+// Within a rank, a radio's copy replaces a broker's.
 const rankOf = (row: string) => `(case when ${row}key_doubt is not null then 0 when ${row}pki_encrypted then 6
   when ${row}signed then 4 else 2 end - ${row}via_mqtt)`
 const IS_FIRMER = `(${rankOf('excluded.')} > ${rankOf('messages.')})`
@@ -78,7 +78,7 @@ const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   signed = max(signed, excluded.signed), withheld = max(withheld, excluded.withheld)
   where direction = 'in' and (${FEWER_HOPS} or excluded.signed > signed or ${IS_CLEARED} or ${REPLACES})`)
 
-/** The channel in which our own radio heard a text. */
+/** The channel on which our own radio heard a text. */
 export type Filing = {
   readonly fromNodeNum: number
   readonly packetId: number
@@ -122,12 +122,12 @@ export function writeMessages(store: Store, rows: readonly MessageRow[]): Statem
   return rows.length === 0 ? [] : [queries(store).messages(rows)]
 }
 
-/** Statements that move texts heard from brokers into the channels that are known for them now. */
+/** Statements that move texts from brokers to the channels that are now known for them. */
 export function refileMessages(store: Store, refilings: readonly Refiling[]): Statement[] {
   return refilings.length === 0 ? [] : [bind(queries(store).refile, { refilings: JSON.stringify(refilings) })]
 }
 
-/** Statements that move texts first heard from a broker into the channels in which our own radios heard them. */
+/** Statements that move texts, first received from a broker, to the channels on which our own radios heard them. */
 export function fileMessages(store: Store, filings: readonly Filing[]): Statement[] {
   return filings.length === 0 ? [] : [bind(queries(store).file, { filings: JSON.stringify(filings) })]
 }

@@ -40,7 +40,7 @@ export type NodeRow = {
   /** `lastHeard`, by who heard it. */
   readonly lastHeardByRadio?: number | null
   readonly lastHeardByBroker?: number | null
-  /** The time in its telemetry, by its own clock. */
+  /** The time in its telemetry, by the node's own clock. */
   readonly telemetryTime?: number
   /** Announced but not accepted. */
   readonly refusedLongName?: string | null

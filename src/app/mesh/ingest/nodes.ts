@@ -16,7 +16,7 @@ import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../share
 
 const flag = (name: string) => sql`coalesce(${field(name)}, 0)`
 
-/** By column; the compiler asks for a line for each new one. */
+/** By column. The compiler requires a line for each new column. */
 const VALUES = {
   id: sql`null`,
   nodeNum: field('nodeNum'),
@@ -149,7 +149,10 @@ function channelOfMetrics(areTaken: string): string {
 
 const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
 
-/** How well a name is founded: said, heard by our own radio, signed. A key that our radio heard signed counts most. */
+/**
+ * How reliable a name is, in rising order: claimed, heard by our own radio, signed. A signed key that our radio heard
+ * counts most.
+ */
 const nameRank = (row: string) => `iif(${row}name_signed, 2, ${row}name_heard)`
 const keyRank = (row: string) => `(8 * ${row}key_confirmed + 2 * ${row}key_signed + ${row}key_heard)`
 
@@ -163,8 +166,8 @@ const ARE_NAMES_REFUSED = `(excluded.refused_public_key is not null or (refused_
   and coalesce(excluded.refused_long_name, excluded.refused_short_name) is not null))`
 
 /**
- * A node's identity stays until a later report of the node changes it, which is not worse founded. The first key stays
- * until a better founded one is announced. A replaced key, and what is not accepted, are recorded.
+ * A node's identity stays until a later report changes it that is at least as reliable. The first key stays until a
+ * more reliable one is announced. Replaced keys, and values that are not accepted, are recorded.
  */
 function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
   const isPlaceTaken = PLACE[areTimed]
@@ -225,7 +228,7 @@ const OLDER = `${places(PLACE.isNewer)},
 
 /**
  * A radio's memory of a node only replaces older data. A radio without a clock does not know when it heard the node.
- * Each radio decides its own name.
+ * Only the radio itself decides its own name.
  */
 const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
   ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`, 'isNewer')}`
@@ -256,7 +259,7 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
   ]
 }
 
-/** A node's identity. Without any name, role and licence are unknown too: on the wire they have no "absent". */
+/** A node's identity. Without any name, role and licence are unknown too: the protocol cannot mark them as absent. */
 export function userFields(user: NodeUser): Partial<NodeRow> {
   const { longName, shortName, publicKey, isLicensed, isNameAltered: nameAltered = false } = user
   const hwModel = user.hwModel === null ? null : enumNumber(HardwareModelSchema, user.hwModel)

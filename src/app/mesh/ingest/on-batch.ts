@@ -10,13 +10,13 @@ export type PlannedBatch = {
   readonly now: number
 }
 
-/** What a feature does with a batch. */
+/** What a feature adds to a batch. */
 export type TakingPart = {
-  /** Run after those of the batch, in the same atomic step. */
+  /** They run after the statements of the batch, in the same atomic step. */
   readonly statements: readonly Statement[]
-  /** Called when the step is stored; never rejects. Returns the users whose alerts changed. */
+  /** Called when the step is stored. Never rejects. Returns the users whose alerts changed. */
   stored(): Promise<readonly number[]>
 }
 
-/** Called before the atomic step of each batch, by which a feature that is built on the mesh takes part in it. */
+/** Called before the atomic step of each batch, so that a feature that builds on the mesh can add statements to it. */
 export type OnBatch = (store: Store, batch: PlannedBatch) => Promise<TakingPart>

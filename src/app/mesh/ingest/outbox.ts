@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .select({ n: sql<number>`count(*)` })
     .from(collectorOutbox)
     .prepare(),
-  // From the source with the packet that has waited longest, because each delivery has one source.
+  // Packets of the source whose packet has waited longest, because each delivery has one source.
   next: db
     .select()
     .from(collectorOutbox)
@@ -100,7 +100,7 @@ export function writeOutbox(store: Store, rows: readonly Omit<Waiting, 'id'>[]):
   return rows.length === 0 ? [] : [queries(store).add(rows)]
 }
 
-/** Queues something that was not heard by a radio. */
+/** Queues an event that no radio heard. */
 export async function addToOutbox(
   store: Store,
   { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },
@@ -142,7 +142,7 @@ export async function trimOutbox(store: Store, excess: number): Promise<number> 
  */
 export async function expireOutbox(store: Store, before: number, pause: Pause): Promise<number> {
   const { trim } = queries(store)
-  // Usually the oldest one stays, and so do all others.
+  // Usually the oldest one is not expired, and so no other is.
   const { length: first } = await trim.all({ limit: 1, before })
   if (first === 0 || !(await pause())) return first
   return first + (await inSlices((limit) => trim.all({ limit, before }), { full: SLICE_ROWS, pause })).rows

@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../../../shared/time.ts'
 import type { Trust } from '../../../shared/mesh/packets.ts'
 
-/** How long a packet is recognised, and how many packets. */
+/** How long packets are recognised, and how many of them. */
 export const WINDOW_MS = 6 * HOUR_MS
 export const WINDOW_SIZE = 50_000
 
@@ -21,17 +21,17 @@ export type Arrival = {
 
 /**
  * `first`: the packet is new; `copy`: nothing new; `shorter`: a copy with fewer hops; `surer`: a copy whose sender is
- * more certain; `heard`: the first copy that one of our own radios heard; `repeated`: it was sent again long after it
- * was recognised by its signature.
+ * more certain; `heard`: the first copy that one of our own radios heard; `repeated`: a signed packet that was sent
+ * again long after it was first stored.
  */
 type Sighting = 'first' | 'copy' | 'shorter' | 'surer' | 'heard' | 'repeated'
 
-/** Packets of one batch. They count for others only after `commit`. */
+/** Packets of one batch. Other batches see them only after `commit`. */
 export type Sightings = {
   see(arrival: Arrival): Sighting
   /** Whether a packet was seen, in this batch or before. */
   knows(from: number, id: number): boolean
-  /** From now on, arrivals of this packet are `repeated`, in this batch. */
+  /** From now on, arrivals of this packet in this batch are `repeated`. */
   mark(packet: { readonly from: number; readonly id: number }): void
   commit(): void
 }
@@ -88,7 +88,7 @@ function compare(
   return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
 }
 
-/** The time counts from the first arrival. */
+/** The six hours count from the first arrival. */
 function merge(
   known: Entry | undefined,
   { at, hopsAway, isReadable, trustLevel = 'plain', isHeard = false }: Arrival,

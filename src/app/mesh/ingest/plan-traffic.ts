@@ -97,7 +97,7 @@ function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighb
     .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, ...told }))
 }
 
-/** An expired one needs no position. */
+/** An expired waypoint needs no position. */
 function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel }: Told): WaypointRow[] {
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t

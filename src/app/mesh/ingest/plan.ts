@@ -52,7 +52,7 @@ export type Plan = {
   readonly filings: Filing[]
   readonly traffic: Traffic
   readonly news: News[]
-  /** Messages that are shown, although somebody else may have sent them: nothing acts upon them. */
+  /** Messages that are shown although somebody else may have sent them. Nothing else acts upon them. */
   readonly doubted: News[]
   /** Packets that were known already. */
   readonly duplicates: Packet[]
@@ -210,7 +210,7 @@ function addNode(
   const user = judgement.keepsUser ? null : node.user
   const fix = judgement.keepsPosition ? null : node.fix
   const metrics = judgement.keepsMetrics ? [] : node.metrics
-  // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
+  // A radio's clock may run some minutes ahead of ours, but nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
   // A radio's memory does not include the channels.
   const ofRadio = isOwn ? null : UNKNOWN_CHANNEL
@@ -224,7 +224,7 @@ function addNode(
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
     viaMqtt,
     channel,
-    // Only the favourites of a connected radio count; otherwise a delivery could make any node a favourite.
+    // Only favourites of a connected radio count. Otherwise a delivery could make any node a favourite.
     ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
@@ -257,7 +257,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
   if (verdict === 'spoofed') {
     addTraffic(plan.traffic, arrival, 'spoofed')
-    // It is shown as what it is, because the node may really have a new key. Nothing else acts upon it.
+    // The message is shown with its doubt, because the node may really have a new key. Nothing else acts upon it.
     if (judgement.keyDoubt !== null) {
       addMessage(plan, arrival)
       addReception(plan.traffic, arrival)
@@ -267,7 +267,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   }
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
   const { isHeard, isStale } = judgement
-  // The sender's key opened it: as certain as a signature.
+  // The sender's key decrypted it, which is as certain as a signature.
   const isSealed = packet.pkiEncrypted && isReadable && judgement.keyDoubt === null
   const trustLevel = isSealed && trust === 'plain' ? 'signed' : trust
   const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, trustLevel, isHeard }
@@ -281,7 +281,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const isNew = sighting === 'first' || sighting === 'surer'
   if (isNew) addTraffic(plan.traffic, arrival, trust)
   else if (sighting === 'heard') addReports(plan.traffic, arrival)
-  // Reports by others about a stored text of ours change nothing.
+  // Other nodes' reports about a stored text of ours change nothing.
   if (verdict === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
   const proven = foundation(judgement, receivedAt, { user: null })
   const isTaken = verdict === 'taken' && (isNew || sighting === 'heard')
@@ -315,14 +315,14 @@ function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
   if (lifts !== null) plan.lifted.push({ nodeNum, claim: lifts })
 }
 
-/** What was announced and is not accepted. */
+/** Announced values that are not accepted. */
 function refusedFields({ refusedKey, refusedNames }: Judgement): Partial<NodeRow> {
   if (refusedKey === null && refusedNames === null) return {}
   const { longName = null, shortName = null } = refusedNames ?? {}
   return { refusedPublicKey: refusedKey, refusedLongName: longName, refusedShortName: shortName }
 }
 
-/** Which fields of a row were signed or heard by our own radio, and what is refused. */
+/** Which fields of a row were signed or heard by our own radio, and which values are refused. */
 function foundation(
   judgement: Judgement,
   signedAt: number,
@@ -356,7 +356,7 @@ function foundation(
   }
 }
 
-/** What was sent to one node, or may not be passed on, tells the public nothing about its sender. */
+/** Packets that were sent to one node, or that may not be passed on, tell the public nothing about their sender. */
 function addHearing(plan: Plan, { packet, receivedAt, isReplayed, isOwn }: Arrival): void {
   const channel = channelOnAir(packet)
   const heardAt = whenLastHeard(packet, { receivedAt, isReplayed })
@@ -365,7 +365,7 @@ function addHearing(plan: Plan, { packet, receivedAt, isReplayed, isOwn }: Arriv
   plan.hearings.push({ nodeNum, channel, heardAt, hopsAway, viaMqtt })
 }
 
-/** By the clock of the radio, but not after the receipt; null: a radio remembers it, but not when it was. */
+/** By the radio's clock, but not after receipt. Null: the radio remembers the packet but not its time. */
 function whenLastHeard(
   { rxTime }: Packet,
   { receivedAt, isReplayed }: Pick<Arrival, 'receivedAt' | 'isReplayed'>,
@@ -384,7 +384,7 @@ function describeArrival({
 }: Arrival): Partial<NodeRow> {
   const { hopsAway, viaMqtt, snr, rssi } = packet
   const lastHeard = whenLastHeard(packet, { receivedAt, isReplayed })
-  // A publisher can write anything into a packet, and a broker may retain it, so it proves at most the day of its
+  // A publisher can write any time into a packet, and a broker may retain it, so it is evidence for at most the day of
   // receipt.
   const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
   const evidence = {
@@ -425,7 +425,10 @@ function channelOfContent({ packet, isOwn }: Arrival): number | null {
   return isOwn && (channel < FIRST_DIRECT || packet.to === packet.from) ? null : channel
 }
 
-/** Nothing was measured after a gateway published it, whatever its time says: the next packet is newer. */
+/**
+ * Nothing was measured after a gateway published it, whatever its time says. Otherwise the next packet would look
+ * older.
+ */
 function noLater(time: number | null, { receivedAt, gateway }: Arrival): number | null {
   return time === null || gateway === null ? time : Math.min(time, receivedAt)
 }
@@ -434,7 +437,7 @@ function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<Node
   const { source, packet, receivedAt, isReplayed, judgement } = arrival
   const channel = channelOfContent(arrival)
   const { from: nodeNum, payload, rxTime } = packet
-  // Remembered data without a time has no place in a history.
+  // Remembered data without a time cannot be placed in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
   switch (payload.kind) {
     case 'nodeinfo':
@@ -454,7 +457,7 @@ function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<Node
       return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, channel, judgement })
     case 'telemetry': {
       const t = payload.time ?? receiptTime
-      // What a broker told before is in the history, at another time if its sender has no clock.
+      // Data from an earlier copy by a broker is already in the history, under another time if its sender has no clock.
       if (t !== null && (isNew || payload.time !== null))
         plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
       const told = payload.time === null ? {} : { telemetryTime: noLater(payload.time, arrival) ?? payload.time }
@@ -506,7 +509,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
   const { from: fromNodeNum, channel, replyId, viaMqtt, pkiEncrypted, isWithheld: withheld } = packet
   plan.messages.push({
     source: source.name,
-    // Without an ID, copies can't be recognised, and the packet can't be mistaken for another one.
+    // Without an ID, copies cannot be recognised; the negative value cannot match another packet's ID.
     packetId: said.packetId === 0 ? -receivedAt : said.packetId,
     fromNodeNum,
     toNodeNum: said.to,
@@ -528,7 +531,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
   })
 }
 
-/** Our own radios know the channel of a text better than a broker that was faster. */
+/** Our own radios know the channel of a text better than a broker that delivered it first. */
 function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): void {
   const { from, id, channel, payload, pkiEncrypted } = packet
   if (!isOwnKind(source.kind) || judgement.isOwn || isReplayed) return

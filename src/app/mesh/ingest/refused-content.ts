@@ -2,7 +2,7 @@ import { failedQuery } from '../../base/query-error.ts'
 
 const REFUSED = /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** The content itself cannot be read. Repeating it would fail each time. */
+/** The content itself cannot be read. Retrying would always fail. */
 class UnreadableContent extends Error {
   override name = 'UnreadableContent'
 }
@@ -17,8 +17,8 @@ export function readContent<T>(read: () => T): T {
 }
 
 /**
- * Whether the content itself was refused, by the parser or by the database. Such an item would fail forever and block
- * all that follow. A closed or unreachable database does not count, whichever kind of error it throws.
+ * Whether the parser or the database refused the content itself. Such an item would fail forever and block all later
+ * ones. A closed or unreachable database does not count, whichever error it throws.
  */
 export function isRefusedContent(error: unknown): boolean {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {

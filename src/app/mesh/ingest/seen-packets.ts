@@ -22,7 +22,7 @@ const ARRIVAL = {
   at: sql<number>`p.t`,
   hopsAway: sql<number | null>`p.hops_away`,
   isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
-  // What the key of its sender opened is as certain as what it signed.
+  // A packet that its sender's key decrypted is as certain as a signed one.
   trustLevel: sql<Trust>`coalesce(p.trust_level, iif(p.pki_encrypted and p.port is not null, 'signed', 'plain'))`,
   isHeard: sql<number>`not p.via_mqtt and p.gateway is null and p.source_id in (select id from sources
     where kind in (${literals(OWN_KINDS)}) or (local_node_num is not null and ${IS_CLAIMED}
@@ -75,7 +75,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Which packets of a batch are in the packet log already, the oldest first. `radios` as for `createIngest`. */
+/** Packets of a batch that are already in the packet log, oldest first. `radios` as for `createIngest`. */
 export async function readSeenPackets(
   store: Store,
   batch: readonly Heard[],
@@ -93,8 +93,8 @@ export async function readSeenPackets(
 type Signed = { readonly from: number; readonly id: number; readonly at: number }
 
 /**
- * Which signed packets were logged long before they arrive again: anybody can send a signed packet again, and it is as
- * valid as the first time. The first time its key may have been unknown.
+ * Signed packets that were logged long before: anybody can replay a signed packet, and its signature is still valid.
+ * When it first arrived, its key may have been unknown.
  */
 export async function readRepeated(
   store: Store,
@@ -105,8 +105,7 @@ export async function readRepeated(
 }
 
 /**
- * Packets in the log since then, in milliseconds: at most the latest 50,000, the oldest first. `radios` as for
- * `createIngest`.
+ * Logged packets since a time in milliseconds: at most the latest 50,000, oldest first. `radios` as for `createIngest`.
  */
 export async function readRecentPackets(
   store: Store,

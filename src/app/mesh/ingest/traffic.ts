@@ -9,7 +9,7 @@ import { type Difference, DIFFERENCES, type TrustLevel, UNREADABLE, type Trust }
 /** Further receptions of a message are not stored. */
 const MOST_RECEPTIONS = 100
 
-/** One reception of a message, and what the copy says. `gateway` 0: the radio of the source itself. */
+/** One reception of a message, with the text of that copy. `gateway` 0: the radio of the source itself. */
 export type ReceptionRow = {
   readonly text: string
   readonly to: number
@@ -158,14 +158,14 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
   where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
 
-// The limit applies to gateways only: they can be made up, our radios cannot.
+// The limit applies to gateways only, because gateways can be made up; our radios cannot.
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
   or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MOST_RECEPTIONS))})`
 
 /** A sender beyond the limit of new nodes per hour gets no row and no place on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
 
-// Our radios hear the outcome of their own requests, whereas anybody can make one up on a broker.
+// Our radios receive the answers to their own requests. On a broker, anybody can make up an answer.
 const OF_ANSWER = sql`${OF_SOURCE} and (s.local_node_num is not null or not ${isLocalNode(field('fromNodeNum'))})`
 
 const queries = prepareOnce((db) => ({
@@ -188,7 +188,7 @@ const queries = prepareOnce((db) => ({
   routes: prepareJsonInsert(db, traceroutes, {
     values: ROUTE_VALUES,
     from: OF_ANSWER,
-    // A node answers once, so a different later answer, or one in another node's name, is forged.
+    // A node answers once, so a different later answer, or an answer in another node's name, is forged.
     onConflict: sql`on conflict (from_node_num, request_id) do update set
       route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null,
       channel = excluded.channel

@@ -57,7 +57,7 @@ const queries = prepareOnce((db) => ({
 /** Adds the changes of the nodes, and the messages in the form of the API, to the events of stored packets. */
 export async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
-  // Recorded in any case: after such an event pages load the whole node.
+  // The state is recorded in any case, because pages load the whole node after such an event.
   const read = await readChanges(store, nums)
   const changes = nums.length > MOST_NODES ? new Map<number, Told>() : read
   const detailed: NewEvent[] = []
@@ -87,12 +87,14 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
 
 type Sent = { readonly nodeNum: number; readonly packetId: number }
 
-/** The state of one of our messages or traceroutes may have changed; for a message, with the new state. */
+/**
+ * An event that the state of one of our messages or traceroutes may have changed. For a message it has the new state.
+ */
 export async function readDelivery(store: Store, key: Sent): Promise<NewEvent> {
   return deliveryOf(store, key, await readMessage(store, key))
 }
 
-/** The same for one that was just sent, with the message itself. */
+/** The same for a message or traceroute that was just sent, with the message itself. */
 export async function readSent(store: Store, key: Sent): Promise<NewEvent> {
   const message = await readMessage(store, key)
   const event = await deliveryOf(store, key, message)
@@ -131,19 +133,19 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
   )
 }
 
-/** What an event says about the changes of a node, and on which channels they came. */
+/** The changes of a node for an event, and the channels on which they came. */
 type Told = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
 
 type Known = { readonly node: Node; readonly channels: NodeChannels }
 
-/** Nodes as last reported, by number; the least recently reported one is the first. */
+/** Nodes as last reported, by number, the least recently reported first. */
 const toldNodes = new WeakMap<Db, Map<number, Known>>()
 
 const begun = new WeakMap<Db, Promise<void>>()
 
 /**
- * Notes the state of the nodes before the first reader of events loads them: from then on events contain only what has
- * changed, even of nodes that this process has not reported yet.
+ * Notes the state of the nodes before the first reader of events loads them. From then on events contain only changes,
+ * even for nodes that this process has not reported yet.
  */
 export function beginTelling(store: Store): Promise<void> {
   const known = begun.get(store.db)
@@ -184,8 +186,8 @@ async function readChanges(store: Store, nums: readonly number[]): Promise<Reado
 }
 
 /**
- * The changes of a node since this process last reported it, or noted it at first; everything if it did neither. A reader who loaded the node in
- * between also has the right state afterwards: the values are complete.
+ * The changes of a node since this process last reported or first noted it; the whole node if it did neither. Each
+ * changed value is complete, so a reader who loaded the node in between also ends up with the right state.
  */
 function noteChanges(store: Store, row: NodeRow): Told {
   const node = publicNode(row)

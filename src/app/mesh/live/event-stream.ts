@@ -40,7 +40,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
     const [before, seen] = [rights, view]
     rights = rightsOf(viewer)
     view = viewKey(viewer.view)
-    // The page may contain more or less than it may show now.
+    // The page may contain more or less than the viewer may see now.
     return `${rights === before ? '' : ACCESS}${view === seen ? '' : `${RESET}\n`}`
   }
   const take = (viewer: Viewer): Chunk => {
@@ -65,7 +65,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
         const before = first + noteRights(viewer)
         const chunk = take(viewer)
-        // With the number of the last event, even if that was not for this viewer, because the stream resumes there.
+        // Contains the number of the last event, even if it was not for this viewer, because the stream resumes there.
         const after = isKeepAliveDue ? `: keep-alive\n${id()}\n` : ''
         first = ''
         isKeepAliveDue = false
@@ -126,7 +126,7 @@ function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewe
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...named, ...contentsSeen(event, view) })}\n\n`
 }
 
-/** The position of an id; null for one that is no longer kept, is of another process, or is invalid. */
+/** The position of an id. Null if the event is no longer kept, or if the id is from another process or invalid. */
 function placeOf(events: Events, lastEventId: string): number | null {
   const [epoch, digits = ''] = lastEventId.split('-')
   const place = /^\d{1,15}$/.test(digits) ? Number(digits) : null

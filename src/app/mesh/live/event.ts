@@ -21,7 +21,7 @@ export interface Events {
 
 /** A packet by which a node was heard. */
 export type HeardBy = {
-  /** As `canReadChannel` takes it; null: one of our radios told it of itself. */
+  /** As for `canReadChannel`; null: one of our radios reported it about itself. */
   readonly channel: number | null
   readonly heardAt: number
   readonly hopsAway: number | null
@@ -33,7 +33,7 @@ export type HeardBy = {
 export type NewEvent = {
   readonly kind: EventKind
   readonly data: Readonly<Record<string, unknown>>
-  /** Optional details: what they say about the node is in the list as well. */
+  /** Optional details. Whatever they say about the node is also in the list. */
   readonly contents?: Readonly<Record<string, unknown>>
   /** For a message: where it was sent. This decides who receives the event. */
   readonly place?: Place

@@ -4,9 +4,9 @@ import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 import type { LiveEvent } from './event.ts'
 
-// Which live events somebody gets, and which parts of them.
+// Which live events a viewer gets, and which parts of them.
 
-/** Whether somebody may get the event. `userId`: null for anonymous callers. */
+/** Whether a viewer may get the event. `userId`: null for anonymous callers. */
 export function mayGet(
   { permissions, view, userId }: Pick<Viewer, 'permissions' | 'view'> & { readonly userId: number | null },
   event: LiveEvent,
@@ -17,7 +17,7 @@ export function mayGet(
   return event.place === undefined || canReadMessage(view, event.place)
 }
 
-/** The contents without changes on channels outside the view: for that view, nothing has changed there. */
+/** The contents without changes on channels outside the view, because for that view nothing has changed there. */
 export function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
   const changes = contents?.['changes']
   if (channels === undefined || typeof changes !== 'object' || changes === null || seesEverything(view)) {
@@ -25,7 +25,7 @@ export function contentsSeen({ contents, channels }: LiveEvent, view: View): Liv
   }
   const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))
   if (unseen.length === 0) return contents
-  // The event has the whole node: without some of its fields it is of no use, so pages load the node.
+  // The event has the whole node. With fields missing it would be useless, so pages load the node instead.
   if ('nodeNum' in changes) return undefined
   return { changes: Object.fromEntries(Object.entries(changes).filter(([name]) => !unseen.includes(name))) }
 }

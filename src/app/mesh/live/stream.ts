@@ -2,9 +2,9 @@ import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import type { Events } from './event.ts'
 
-/** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
+/** Proxies close connections that are silent for much longer. The viewer is also looked up again at this interval. */
 const KEEP_ALIVE_MS = 15_000
-/** Beats for which a reader may read nothing. */
+/** Keep-alives during which a reader may read nothing. */
 const MAX_STALLED_KEEP_ALIVES = 2
 
 /** Throws `unsupported_on_this_runtime`. */
@@ -20,18 +20,21 @@ export const STREAM_HEADERS = {
 }
 
 export const RESET = 'event: reset\ndata: {}\n'
-/** How a stream begins: with how long a browser waits before it connects again. `isWhole`: no event is missing. */
+/** The beginning of a stream. It says how long a browser waits before it reconnects. `isWhole`: no event is missing. */
 export const opening = (isWhole: boolean) => `${isWhole ? ': open\n' : RESET}retry: 3000\n`
 
 export type Reader = {
   /** The next chunk, as soon as there is one; null at the end. */
   next(): Promise<Uint8Array | null>
-  /** Something is due, at least a comment. */
+  /** Makes something due, at least a comment. */
   keepAlive(): void
   end(): void
 }
 
-/** The body of a stream: what `reader` has, as fast as the client reads it. A client that reads nothing is dropped. */
+/**
+ * The body of a stream: the chunks of `reader`, as fast as the client reads them. A client that reads nothing is
+ * dropped.
+ */
 export function streamOf(
   events: Pick<Events, 'after'>,
   reader: Reader,

@@ -38,7 +38,7 @@ export const mapSchema = z
 type Source = Exclude<MapTilesSetting, { kind: 'configured' }>
 type Given = Pick<Ports, 'config' | 'mapArchive'>
 
-/** The tiles that the setting chooses, or those of the variables. */
+/** The tiles from the setting, or else from the environment variables. */
 function sourceOf({ config, mapArchive }: Given, setting: MapTilesSetting): Source {
   if (setting.kind !== 'configured') return setting
   const { MAP_TILE_URL: url, MAP_TILE_MAX_ZOOM: maxZoom, MAP_TILE_ATTRIBUTION: by } = config
@@ -63,8 +63,8 @@ export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
 }
 
 /**
- * The hosts from which pages may load images of tiles. If the database does not answer, those of the variables, because
- * pages load nevertheless.
+ * The hosts from which pages may load tile images. If the database does not answer, those from the environment
+ * variables, because pages still load.
  */
 export async function tileOrigins(ports: Given & Pick<Ports, 'store'>): Promise<readonly string[]> {
   const setting = await readSettings(ports.store).then(
@@ -77,7 +77,7 @@ export async function tileOrigins(ports: Given & Pick<Ports, 'store'>): Promise<
   return [...new Set(urls.flatMap((url) => tileOrigin(url) ?? []))]
 }
 
-/** The map file, to be closed. Throws `not_found`, `map_unavailable`. */
+/** The map file. The caller closes it. Throws `not_found`, `map_unavailable`. */
 export async function openArchive({ mapArchive }: Ctx): Promise<OpenMapArchive> {
   if (mapArchive === null) throw new AppError('not_found')
   return mapArchive.open()

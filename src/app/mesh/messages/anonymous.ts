@@ -9,7 +9,7 @@ import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
 import { messageForAnonymous } from '../../accounts/access/anonymous-rows.ts'
 
-/** There are no earlier pages and no search: each costs time that is reserved for users with an account. */
+/** There are no earlier pages and no search, because both cost time that is reserved for users with an account. */
 const MAX_SHOWN = 500
 const USUALLY = 100
 

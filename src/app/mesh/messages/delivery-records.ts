@@ -89,8 +89,8 @@ export async function recordDelivery(store: Store, key: PacketKey, event: Delive
 }
 
 /**
- * After a start: packets that waited in an earlier process were not sent; the outcome of those that a radio had is
- * unknown.
+ * Called after a start. Packets that waited in an earlier process were not sent; the outcome of those that a radio
+ * already had is unknown.
  */
 export async function loseUnfinished(store: Store): Promise<void> {
   const { loseMessages, loseTraceroutes } = queries(store)

@@ -2,9 +2,12 @@ import type { DeliveryState } from '../../../shared/mesh/delivery-states.ts'
 
 /** An event that changes the delivery state of one of our packets. */
 export type DeliveryEvent =
-  /** Passed to the radio; recorded just before, so that a kill in between never looks as if it had not been sent. */
+  /**
+   * Passed to the radio. Recorded just before, so that a process killed in between never makes a sent packet look
+   * unsent.
+   */
   | { readonly type: 'written' }
-  /** The radio could not take it after all, and it goes on waiting. */
+  /** The radio could not take it after all, so it waits again. */
   | { readonly type: 'kept' }
   /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
@@ -14,7 +17,7 @@ export type DeliveryEvent =
   | { readonly type: 'notice'; readonly message: string }
   /** It was never passed to the radio. */
   | { readonly type: 'not-sent' }
-  /** This packet was not sent either, as its rule has been changed. */
+  /** It was never passed to the radio either, because its rule was changed. */
   | { readonly type: 'withdrawn' }
   /** Nothing was heard for too long, or the link broke: the result stays unknown. */
   | { readonly type: 'lost' }
@@ -40,8 +43,9 @@ const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered
 >
 
 /**
- * The state of a packet after an event. Better news replaces worse, so a late acknowledgement lifts a failure. Only a
- * refusal by the destination itself outweighs a repetition. Only the two ends know the outcome.
+ * The state of a packet after an event. A better outcome replaces a worse one, so a late acknowledgement undoes a
+ * failure. Only a refusal by the destination itself outweighs an overheard repetition. Only the two ends know the
+ * outcome.
  */
 export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   if (event.type === 'routing' && event.from !== current.from && event.from !== current.to) return current
@@ -52,7 +56,7 @@ export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   return RANKS[next.state] > RANKS[current.state] ? next : current
 }
 
-/** Texts with which firmware (PhoneAPI.cpp, Router.cpp) drops a packet, and the error that stands for them. */
+/** Notices with which firmware (PhoneAPI.cpp, Router.cpp) drops a packet, and the corresponding error. */
 const REFUSALS = [
   { words: /once every \d+ seconds/i, error: 'RATE_LIMIT_EXCEEDED' },
   { words: /duty cycle limit/i, error: 'DUTY_CYCLE_LIMIT' },
@@ -70,7 +74,7 @@ function outcomeOf(event: Exclude<DeliveryEvent, { type: 'kept' }>, to: number):
       return { state: 'sent', error: null }
     case 'routing':
       if (event.error !== 'NONE') return { state: 'failed', error: event.error }
-      // From our own radio it only means that a repetition was heard.
+      // An acknowledgement from our own radio only means that it heard a repetition.
       return { state: event.from === to ? 'delivered' : 'relayed', error: null }
     case 'refused':
       return { state: 'failed', error: event.error }

@@ -33,13 +33,12 @@ export type MessageSearch = {
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
-  /** The view, if it includes only some messages. */
+  /** The view, if it does not include all messages. */
   readonly visible?: View | undefined
 }
 
 /**
- * Up to this number, messages since a time are read and then sorted; more are found faster by going back from the
- * newest.
+ * Up to this number, messages since a time are read and then sorted. For more, walking back from the newest is faster.
  */
 const FEW = 5000
 /** Messages that one request reads if no index finds a text: half a second on a Raspberry Pi. */
@@ -49,8 +48,8 @@ const MOST_READ = 250_000
 const IS_DIRECT = sql.raw('to_node_num <> 4294967295')
 
 /**
- * Ids of matching messages, newest first, at most `limit`, and the id below which to continue: null at the end. If no
- * index finds the text there may be fewer, or none, and more later.
+ * Ids of matching messages, newest first, at most `limit`, and the id below which to continue; null at the end. If no
+ * index finds the text, a page may have fewer or none although more follow.
  */
 export async function findMessages(
   store: Store,
@@ -81,7 +80,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
     return all(await byChannels(store, visible, whole, limit))
   }
   const plain = (range: Range, count: number) => byId(store, by, range, count)
-  // Messages of one sender or of an old time may be far back.
+  // Messages of one sender, or of a time long ago, may be far back.
   const most = by.from === undefined && by.until === undefined ? undefined : MOST_READ
   if (by.q === undefined) return { ...(await walkBack({ store, ...whole, limit, most, read: plain })), from }
   const match = matching(by.q)
@@ -169,7 +168,7 @@ const CONDITIONS = {
 } as const satisfies Partial<Record<keyof By, SQL>>
 const FILTERS = namesOf(CONDITIONS)
 
-/** A shape is the set of filters. */
+/** A shape is a set of filters. */
 const walks = prepareShapes((db, shape) => {
   const asked = shape.split(' ')
   return db

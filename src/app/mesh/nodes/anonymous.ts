@@ -51,7 +51,7 @@ export async function listNodesShown(ctx: Pick<Ctx, 'store' | 'now'>, view: Publ
   return shown
 }
 
-/** Nodes with these numbers as the list shows them, by number; the first of very many. */
+/** Nodes with these numbers as the list shows them, by number. If there are too many, only the first. */
 export async function readNodesShown(
   { store }: Pick<Ctx, 'store'>,
   shown: PublicView,

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { revisions } from '../../../db/schema.ts'
 import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
 
-// Clients poll the same few lists: this many bodies are kept for one state of a table.
+// The number of bodies kept for one state of a table, because clients poll the same few lists.
 const KEPT_BODIES = 4
 
 const queries = prepareOnce((db) => ({
@@ -13,7 +13,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Changes with every change of the table. Costs no query while the database has not changed. */
+/** A number that changes with every change of the table. Costs no query while the database has not changed. */
 export const readRevision: (store: Store, table: 'nodes' | 'messages') => number | Promise<number> = rememberUnchanged(
   2,
   async (store, table) => {
@@ -25,7 +25,7 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
 
 /**
  * Builds one body for each state of a table, even if many clients ask for it. `make` may return a body newer than the
- * revision under which it is kept, never an older one. `places`: the number of kept bodies.
+ * revision under which it is stored, never an older one. `places`: the number of bodies kept.
  */
 export function keepBodies<T>(places = KEPT_BODIES) {
   const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()
@@ -36,7 +36,7 @@ export function keepBodies<T>(places = KEPT_BODIES) {
     const known = made.get(key)
     if (known !== undefined) return known
     const fresh = await make()
-    // Others may have asked meanwhile. All of them use the first body that was ready.
+    // Others may have asked meanwhile. All use the first body that is ready.
     const earlier = made.get(key)
     if (earlier !== undefined) return earlier
     if (made.size < places) made.set(key, fresh)

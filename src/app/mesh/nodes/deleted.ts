@@ -15,7 +15,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The `words` that come only from a radio's memory, and whose node somebody has deleted since. */
+/** The `words` that come only from a radio's memory and whose node was deleted since. */
 export async function listDeleted<Word extends LastWord>(store: Store, words: readonly Word[]): Promise<Word[]> {
   if (words.length === 0) return []
   const keys = JSON.stringify([...new Set(words.map(({ nodeNum }) => nodeNum))])

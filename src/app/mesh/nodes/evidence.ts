@@ -1,8 +1,8 @@
 import { DAY_MS } from '../../../shared/time.ts'
 
 /**
- * Evidence that a node exists: the number of days on which it was heard, by the clock of this service. Numbers can be
- * made up within seconds; days cannot.
+ * Evidence that a node exists: the number of days on which it was heard, by the clock of this service. Node numbers can
+ * be made up in seconds; days cannot.
  */
 export type Evidence = {
   readonly daysHeard: number | null
@@ -12,7 +12,7 @@ export type Evidence = {
   readonly lastHeard: number | null
 }
 
-/** Claims by a collector, a radio's memory or an older database count for at most this many days. */
+/** The most days that claims by a collector, a radio's memory or an older database count for. */
 const MOST_CLAIMED = 7
 /** A node that was silent for more days counts half. */
 const SILENT_DAYS = 60
@@ -22,12 +22,12 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** The days on which a node was heard, as far as they are known. */
+/** The known number of days on which a node was heard. */
 export function countDays(node: Evidence): number {
   return node.daysHeard ?? claimedDays(node)
 }
 
-/** The order in which nodes are kept that were heard in the same way: more days first. `today` as in `dayOf`. */
+/** The rank of a node among those that were heard in the same way: more days rank higher. `today` as in `dayOf`. */
 export function weigh(node: Evidence, today: number): number {
   const days = countDays(node)
   const lastDay = node.lastHeardDay ?? dayOf(node.lastHeard ?? node.firstHeard)

@@ -37,13 +37,13 @@ export type NodeQuery = {
   readonly activeWithin?: number | undefined
   /** Whether a signature of the node was verified. */
   readonly signed?: boolean | undefined
-  /** The cursor of the previous page: returns the nodes that it left out. Only without filters. */
+  /** The cursor of the previous page. The result has the nodes that page left out. Only without filters. */
   readonly cursor?: NodeCursor | undefined
 }
 
 /** Where a list of nodes was cut. */
 export type NodeCursor = {
-  /** The last node of the first page, at the `revision` of the nodes. */
+  /** The last node of the first page, and the `revision` of the nodes at that time. */
   readonly lastHeard: number | null
   readonly nodeNum: number
   readonly revision: number
@@ -74,19 +74,19 @@ function formatNodeCursor({ lastHeard, nodeNum, revision, after }: NodeCursor): 
   return [lastHeard ?? '', nodeNum, revision, after].join('.')
 }
 
-/** What entity tags are derived with. */
+/** What entity tags are derived from. */
 type Tagging = { readonly config: Pick<Config, 'SESSION_SECRET'> }
 
 export type NodeList = {
   readonly body: Body
-  /** Of all nodes, on this page or not; null for a list with filters. */
+  /** The number of all nodes, on this page or not; null for a list with filters. */
   readonly total: number | null
   /** Sealed: the revision in it counts the changes of all nodes, those included that the viewer may not see. */
   readonly next: Promise<string> | null
 }
 
 const plainLists = keepBodies<NodeList>()
-/** For viewers who do not see everything, so that their lists do not displace those of others. */
+/** A cache of its own for viewers who do not see everything, so that their lists do not displace those of others. */
 const narrowLists = keepBodies<NodeList>(NARROW_LISTS)
 
 /** Newest heard first; later pages are sorted by node number. */
@@ -129,8 +129,8 @@ function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: Node
 }
 
 /**
- * What the first page left out, and what changed since. A node that was heard meanwhile would otherwise be on neither
- * page.
+ * The nodes that the first page left out, and those that changed since. Otherwise a node that was heard meanwhile would
+ * be on neither page.
  */
 function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision, after }: NodeCursor) {
   const heardAt = lastHeard ?? -Infinity
@@ -143,7 +143,10 @@ function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision,
     .toSorted((a, b) => a.nodeNum - b.nodeNum)
 }
 
-/** Nodes become inactive with time alone. Then the number of active nodes changes, so the tag includes it. */
+/**
+ * Nodes become inactive as time passes, without a change of the table. The tag therefore includes the number of active
+ * nodes.
+ */
 async function filterNodes(
   { store, config, viewer: { view }, now }: Reader & Pick<Ctx, 'now'> & Tagging,
   query: NodeQuery,
@@ -169,7 +172,9 @@ async function filterNodes(
   return bodyOf(`[${found.join(',')}]`, stateTag(config, `nodes ${revision} ${asked} ${found.length}${tag}`))
 }
 
-/** Out of the nodes that are kept as JSON, because serialising thousands at once would stop everybody else. */
+/**
+ * Picks from the nodes that are cached as JSON, because serialising thousands at once would stop all other requests.
+ */
 async function pickSerialised(
   store: Store,
   view: View,
@@ -184,7 +189,7 @@ async function pickSerialised(
     .map(({ json }) => json)
 }
 
-/** On D1, which charges for each row that it reads: only the rows that were asked for. */
+/** For D1, which charges for each row read: reads only the requested rows. */
 async function readSerialised(
   store: Store,
   view: View,

@@ -10,7 +10,7 @@ const SLICE_ROWS = 500
 
 const value: (name: string) => Placeholder = sql.placeholder
 
-/** From one node's rows to another's: those before `before`, in milliseconds. */
+/** Moves the rows of one node from before `before`, in milliseconds, to another. */
 export type Move = { readonly from: number; readonly to: number; readonly before: number }
 
 // Summaries first: an hour that both nodes have is recalculated from its measurements, and its day from the hours.

@@ -264,7 +264,7 @@ function publicStatus({ status: text, statusTime: time }: NodeRow): Node['status
   return text === null || text === '' ? null : { text, time }
 }
 
-/** Null: it has reported none. */
+/** Null if it has reported none. */
 export function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
   const { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime: time } = row
   const metrics = { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds }
@@ -335,9 +335,9 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
 }
 
 /**
- * Settles a conflict about who a node is: what is known stays, or the refused key and names replace it. Either way the
- * warnings end, and nothing that is heard later replaces the key. Throws `node_not_found`, and `invalid_request` if
- * nothing was refused, or the node is one of our radios; `node_changed` if something else was refused since.
+ * Settles a conflict about a node's identity: the known key and names stay, or the refused ones replace them. Either
+ * way the warnings end, and nothing heard later replaces the key. Throws `node_not_found`; `invalid_request` if nothing
+ * was refused, or if the node is one of our radios; `node_changed` if something else was refused since.
  */
 export async function settleNode(
   ctx: Ctx,
@@ -400,7 +400,7 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
     before: { ...shown, ...refused },
     after: { ...identity, keyMismatch: false, spoofSuspected: false },
   }
-  // What was announced meanwhile needs a new decision.
+  // Anything announced meanwhile needs a new decision.
   const isAsSeen = (['publicKey', 'refusedPublicKey', 'refusedLongName', 'refusedShortName'] as const).map(
     (key) => sql`${nodes[key]} is ${before[key]}`,
   )
@@ -415,8 +415,9 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
 }
 
 /**
- * Deletes a node with its track and its telemetry, and from the memory of our radios. If it is heard again, it starts
- * without them, but hidden if it was. Its rows are unreachable from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ * Deletes a node, its track and its telemetry, also from the memory of our radios. If it is heard again, it starts
+ * without them; if it was hidden, it stays hidden. Its remaining rows are unreachable, and `sweepForgotten` deletes
+ * them. Throws `node_not_found`.
  */
 export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)
@@ -445,8 +446,8 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
 }
 
 /**
- * Base64 of the public keys that a node may have: the one in force, and those that another one replaced or that were
- * refused, in this order. What is encrypted with one of them shows which.
+ * The public keys that a node may have, in base64: the current one, then replaced ones, then refused ones. Decryption
+ * shows which of them was used.
  */
 export async function readPublicKeys(store: Store, nodeNum: number): Promise<readonly string[]> {
   const row = await readNodeRow(store, nodeNum)

@@ -12,7 +12,7 @@ import { type Share, wholeSlices } from '../../base/slice-share.ts'
 const SILENCE_MS = HOUR_MS
 /** A number that was known for longer than this belongs to another node. */
 const NEW_MS = 7 * DAY_MS
-/** The maximum in one run. */
+/** The maximum number of moves in one run. */
 const MOST = 20
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
@@ -22,7 +22,7 @@ type Renumbering = { readonly id: number; readonly from: number; readonly to: nu
 const value = sql.placeholder
 
 const nodeOf = (name: string) => sql`(select id from nodes where node_num = ${value(name)})`
-/** The row of the node with this number. */
+/** A column of the node with this number. */
 const toldOf = (name: string, column: string) =>
   sql`(select ${sql.raw(column)} from nodes where node_num = ${value(name)})`
 
@@ -33,7 +33,7 @@ const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('f
   and not exists (select 1 from positions x where x.node_id = a.id))
   and exists (select 1 from nodes b where b.node_num = ${value('to')})`
 
-/** Everybody knows the key of a node, so a broker alone cannot move what our own radio heard. */
+/** A node's key is public, so data from a broker alone cannot move a node that our own radio heard. */
 const KEY_RANK = sql.raw('2 * n.key_signed + n.key_heard')
 
 const IS_FIRST_DAY = sql`x.t >= ${value('since')} and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}`
@@ -81,7 +81,7 @@ const WHAT_IS_KNOWN = {
 }
 
 const queries = prepareOnce((db) => ({
-  // Keys that several nodes share come from a copied firmware image or are weak, so they do not identify a node.
+  // Keys that several nodes share do not identify a node: they are weak, or come from a copied firmware image.
   pairs: db
     .select({
       from: sql<number>`p.a`,
@@ -111,7 +111,7 @@ const queries = prepareOnce((db) => ({
         (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
     )
     .prepare(),
-  /** Moves whose old number exists: not everything is moved yet, or a radio remembered it, or it is heard again. */
+  /** Moves whose old number still exists: some rows are not moved yet, a radio remembered it, or it is heard again. */
   open: db
     .select({
       id: renumberings.id,
@@ -163,7 +163,7 @@ const queries = prepareOnce((db) => ({
     .set({ notes: '', isFavorite: false, isIgnored: false, firstHeard: sql`${value('since')}` })
     .where(sql`node_num = ${value('to')} and ${IS_IN_FORCE}`)
     .prepare(),
-  // The first hour and day of the new number were summed over both.
+  // The first hour and day of the new number were summed over both numbers.
   sumUpOwn: db
     .insert(telemetryDirty)
     .select(
@@ -174,7 +174,7 @@ const queries = prepareOnce((db) => ({
         where true on conflict do nothing`,
     )
     .prepare(),
-  // Numbers before the old one belong to it as well.
+  // The numbers before the old one go back to it as well.
   giveBackNumbers: db
     .update(renumberings)
     .set({ toNodeNum: sql`${value('from')}` })

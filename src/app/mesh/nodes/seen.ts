@@ -16,7 +16,7 @@ import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, re
 import { listSuspicions } from './suspicions.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 
-// Nodes in the view of somebody who may not read every channel.
+// Nodes as seen by a viewer who may not read every channel.
 
 const queries = prepareOnce((db) => {
   const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
@@ -62,7 +62,7 @@ export function channelsOf(row: NodeRow): NodeChannels {
   }
 }
 
-/** Whether the view has all of these channels. */
+/** Whether the view includes all of these channels. */
 export function seesWhole(view: View, channels: NodeChannels): boolean {
   return Object.values(channels).every((each) => canReadChannel(view, each))
 }
@@ -83,7 +83,7 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
   if (lacking.length === 0) return shown.map(publicNode)
   const values = { ids: JSON.stringify(lacking.map(({ id }) => id)), ...visibleValues(view) }
   const { positions, metrics, statuses, hearings } = queries(store)
-  // The latest is the last one.
+  // The last row of a node is its latest, and wins in the map.
   const places = new Map((await positions.all(values)).map((place) => [place.nodeId, place]))
   const measured = new Map((await metrics.all(values)).map((each) => [each.nodeId, each]))
   const said = new Map((await statuses.all(values)).map((each) => [each.nodeId, each]))
@@ -102,7 +102,7 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
   })
 }
 
-/** When and how the public may know that a node was heard. `hearings`: by channel, the latest last. */
+/** When and how a node was heard, as far as the public may know. `hearings`: by channel, the latest last. */
 function heardInPublic(hearings: readonly (typeof channelHearings.$inferSelect)[]): Partial<NodeRow> {
   const { lastHeard = null, hopsAway = null, viaMqtt = false, channel = null } = hearings.at(-1) ?? {}
   const firstHeard = Math.min(...hearings.map((each) => each.firstHeard), lastHeard ?? 0)
@@ -130,7 +130,7 @@ function earlierStatus(said: typeof channelStatuses.$inferSelect | undefined): P
   return { status: said?.status ?? null, statusTime: said?.t ?? null }
 }
 
-/** Also finds it by an earlier number. Throws `node_not_found`, also for a node that the view hides. */
+/** Also finds a node by an earlier number. Throws `node_not_found`, also for a node that the view hides. */
 async function findByAnyNum(store: Store, view: View, nodeNum: number): Promise<NodeRow> {
   const row = await readNodeRow(store, nodeNum)
   const present = row === null ? await readPresentNum(store, nodeNum) : null

@@ -10,7 +10,7 @@ import { seesNodes, type View, viewKey } from '../../accounts/access/visible.ts'
 
 /** A node as the API returns it. */
 export type SerialisedNode = {
-  /** Of its row. */
+  /** The id of its row. */
   readonly id: number
   readonly nodeNum: number
   readonly lastHeard: number | null
@@ -26,9 +26,9 @@ export type SerialisedNodes = {
   readonly list: readonly SerialisedNode[]
 }
 
-/** At most this many nodes are serialised before other work gets its turn. */
+/** The maximum number of nodes serialised before other work gets its turn. */
 const SLICE = 500
-/** Of the first slice: its rows may be on the disk, and the code has hardly run. */
+/** The first slice is smaller: its rows may have to be read from disk, and its code is not compiled yet. */
 const FIRST_SLICE = 50
 /** How long a slice should hold the event loop, in milliseconds. */
 const AIM_MS = 6
@@ -54,7 +54,7 @@ const kept = new WeakMap<Db, SerialisedNodes>()
  * table, if it was just read.
  */
 export async function serialiseNodes(store: Store, seen?: number): Promise<SerialisedNodes> {
-  // Before the rows are read: the cached rows may be newer than their revision, never older.
+  // Read before the rows: cached rows may be newer than their revision, never older.
   const revision = seen ?? (await readRevision(store, 'nodes'))
   const known = kept.get(store.db)
   if (known !== undefined && known.revision >= revision) return known
@@ -70,7 +70,7 @@ export async function serialiseNodes(store: Store, seen?: number): Promise<Seria
   return next
 }
 
-/** Null if some were deleted since, because no row shows which. */
+/** Null if nodes were deleted since, because no row shows which. */
 async function addChanged(store: Store, known: SerialisedNodes): Promise<readonly SerialisedNode[] | null> {
   const { nodes: found, count } = await readChanged(store, known.revision)
   const changed = new Map(found.map((node) => [node.nodeNum, node]))
@@ -80,7 +80,7 @@ async function addChanged(store: Store, known: SerialisedNodes): Promise<readonl
 
 async function readChanged(store: Store, since: number) {
   const { changed, count } = queries(store)
-  // Where a query is a round trip, it loads everything; elsewhere nobody waits for long.
+  // If each query is a network round trip, one loads everything. Otherwise slices keep other work from waiting.
   let limit = store.batch === undefined ? FIRST_SLICE : -1
   const all: SerialisedNode[] = []
   for (let after = 0; ;) {
@@ -106,7 +106,9 @@ function byLastHeard(a: SerialisedNode, b: SerialisedNode): number {
 /** The number of partial views whose nodes are kept. */
 const KEPT_VIEWS = 8
 
-/** What a view shows of the nodes, and for each node that it shows partly, the node from which that was made. */
+/**
+ * The nodes as a view shows them. For each node that it shows partly, also the complete node from which it was made.
+ */
 type Seen = SerialisedNodes & {
   readonly of: SerialisedNodes
   readonly narrowed: ReadonlyMap<SerialisedNode, SerialisedNode>

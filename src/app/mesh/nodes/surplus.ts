@@ -11,10 +11,13 @@ import { countDays, dayOf, type Evidence, weigh } from './evidence.ts'
  * not count.
  */
 export const MOST_NODES = 20_000
-/** Nodes heard on fewer days are newcomers. Of the room that our radios leave, they have at least this part. */
+/**
+ * Nodes heard on fewer days are newcomers. They have at least this part of the room that nodes heard by our radios
+ * leave.
+ */
 const KNOWN_DAYS = 3
 const NEWCOMERS_SHARE = 1 / 10
-/** Nodes weighed in one look-up at most. */
+/** The maximum number of nodes compared in one look-up. */
 const LOOK_UP_NODES = 5000
 /** Nodes deleted in one transaction at most. */
 const SLICE_NODES = 200
@@ -87,13 +90,13 @@ export async function forgetSurplusNodes(
   return forgotten
 }
 
-/** Which of some nodes are deleted, so many of them. */
+/** Chooses `count` of the nodes to delete. */
 type Choose = (nodes: readonly Candidate[], count: number) => readonly Candidate[]
 
 /**
- * Nodes that one of our radios hears stay before all others: days at a broker take only patience. Of the rest, those
- * heard on few days compete among themselves for a part of the room; among the others, those heard on the fewest days
- * go first. Sources share the room, so that none displaces the nodes of another.
+ * Nodes that one of our radios hears are kept before all others, because at a broker anybody can collect days by
+ * waiting. Of the rest, those heard on few days compete among themselves for a part of the room; of the others, those
+ * heard on the fewest days are deleted first. Sources share the room, so that none displaces the nodes of another.
  */
 function chooseSurplus(candidates: readonly Candidate[], most: number, now: number): Surplus[] {
   const today = dayOf(now)
@@ -105,7 +108,7 @@ function chooseSurplus(candidates: readonly Candidate[], most: number, now: numb
   const known = reported.filter((node) => countDays(node) >= KNOWN_DAYS)
   const kept = Math.max(Math.floor(room * NEWCOMERS_SHARE), room - known.length)
   const keptNewcomers = Math.min(newcomers.length, kept)
-  // Half of their room is for those heard latest: otherwise strangers of two days keep all others out.
+  // Half of their room is for those heard latest. Otherwise made-up nodes of two days keep all newer ones out.
   const firm = Math.floor(keptNewcomers / 2)
   const contested = bySource(lightestFirst)(newcomers, newcomers.length - firm)
   return [
@@ -115,7 +118,7 @@ function chooseSurplus(candidates: readonly Candidate[], most: number, now: numb
   ]
 }
 
-/** Those of the lowest rank first. */
+/** Chooses those of the lowest rank first. */
 const byRank =
   (rankOf: (node: Candidate) => number, choose: Choose): Choose =>
   (nodes, count) => {
@@ -128,7 +131,7 @@ const byRank =
     return chosen
   }
 
-/** Those of the sources with the most nodes first. */
+/** Chooses those of the sources with the most nodes first. */
 const bySource =
   (choose: Choose): Choose =>
   (nodes, count) => {

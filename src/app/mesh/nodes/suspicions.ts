@@ -7,7 +7,9 @@ import { MOST_SUSPICIONS } from '../../../shared/limits.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import type { Pause } from '../../base/slices.ts'
 
-/** A packet that seems to come from somebody else than its sender. `gateway` 0: the radio of the source itself. */
+/**
+ * A packet that somebody other than its stated sender seems to have sent. `gateway` 0: the radio of the source itself.
+ */
 export type SuspicionRow = {
   readonly nodeNum: number
   readonly source: string
@@ -109,7 +111,7 @@ export function writeSuspicions(store: Store, rows: readonly SuspicionRow[]): St
   return rows.length === 0 ? [] : [queries(store).note(rows)]
 }
 
-/** Statements that lift suspicions, except those with a further cause. */
+/** Statements that end suspicions, except those with a further cause. */
 export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[]): Statement[] {
   if (lifted.length === 0) return []
   const values = { lifted: JSON.stringify(lifted) }
@@ -117,8 +119,8 @@ export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[])
 }
 
 /**
- * Ends suspicions that were not repeated for three days: nobody is marked for ever. Marks of earlier versions have no
- * suspicions, and end at once. Returns the number of suspicions.
+ * Ends suspicions that were not repeated for three days, so that no node stays marked for ever. Marks of earlier
+ * versions have no suspicions and end at once. Returns the number of suspicions.
  */
 export async function fadeSuspicions(store: Store, now: number, pause: Pause): Promise<number> {
   const { fade, clear } = queries(store)

@@ -14,21 +14,25 @@ import type { ChannelInfo } from '../../../meshtastic/config/channel-info.ts'
 import { IS_CLAIMED, type Source } from './source-table.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
-/** Messages from a broker that arrived before it was known that a radio has their channel. */
+/** Messages from a broker that arrived before a radio reported their channel. */
 export type Refiling = { readonly source: string; readonly from: number; readonly to: number }
 
 /**
- * Gives each channel one number across all sources. A channel of our radios has its slot in the first radio that has
- * it. All others, and those whose slot holds another channel in an earlier radio, have the number from `numberChannel`.
+ * Gives each channel one number across all sources. A channel of our radios has its channel index in the first radio
+ * that has it. All other channels get the number from `numberChannel`, and so do those whose index is another channel
+ * in an earlier radio.
  */
 export type ChannelTable = {
   /** Adds what a source reports. */
   tell(channel: KnownChannel): void
-  /** The service's number for a source's channel: a slot, or the result of `numberChannel` for a broker. */
+  /**
+   * The service's number for a source's channel. A radio passes the channel index, a broker the result of
+   * `numberChannel`.
+   */
   numberOf(source: string, told: number): number
   /**
-   * The radio's slot for the channel of this number; null: it does not have the channel.
-   * Decision: docs/decisions/short-decisions.md#a-text-goes-to-the-channel-not-to-its-index
+   * The radio's index for the channel with this number; null: it does not have the channel. Decision:
+   * docs/decisions/short-decisions.md#a-text-goes-to-the-channel-not-to-its-index
    */
   indexIn(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
@@ -38,7 +42,10 @@ export type ChannelTable = {
   refilings(): Refiling[]
 }
 
-/** Read with each batch: the slots of our own radios first, so that nothing made up hides them. */
+/**
+ * The maximum read with each batch. The channels of our own radios come first, so that made-up ones cannot displace
+ * them.
+ */
 const MAX_CHANNELS = 4000
 
 const queries = prepareOnce((db) => ({
@@ -94,7 +101,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     const identity = at(source, index)?.identity ?? null
     if (isRadioIndex(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
     // The name of a broker's channel may be lost on the way, but its number identifies it nearly as well. If the name
-    // is known, a channel that was made up to have the number of ours is a different one.
+    // is known, it shows a made-up channel that has the number of one of ours.
     if (identity === null) return numbers().byNumber.get(index) ?? index
     return numbers().byIdentity.get(identity) ?? numberChannel(identity)
   }
@@ -142,7 +149,7 @@ export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo
   return { source, kind, index, name: told.name, role, identity, lastHeard: isRadioIndex(index) ? null : heardAt }
 }
 
-/** Earlier collectors deliver the hash itself, unless it could be a slot. */
+/** Earlier collectors deliver the hash itself, unless it could be a channel index. */
 function currentNumber(told: number): number {
   return isRadioIndex(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
 }
@@ -151,7 +158,7 @@ function isRadioIndex(index: number): boolean {
   return index < RADIO_CHANNELS
 }
 
-/** An empty name has a known meaning only in a slot. */
+/** An empty name has a meaning only for a radio's channel index. */
 function nameUnder(index: number, { name, identity }: KnownChannel): string {
   return isRadioIndex(index) || identity === null ? name : nameIn(identity)
 }
@@ -161,7 +168,7 @@ function isOn({ role }: KnownChannel): boolean {
 }
 
 type Numbers = {
-  /** In the order in which they get numbers. */
+  /** Radios in the order in which their channels get numbers. */
   readonly radios: readonly string[]
   readonly byIdentity: ReadonlyMap<string, number>
   /** By the number from `numberChannel`. */

@@ -11,7 +11,7 @@ import { HOUR_MS } from '../../../shared/time.ts'
 
 /** Among radios that heard a node at about the same time, the one with the fewest hops reaches it best. */
 const RECENT_MS = HOUR_MS
-/** Messages of a channel that are searched for the answered one. */
+/** The number of a channel's messages that are searched for the answered one. */
 const ANSWERED_MESSAGES = 20_000
 
 /** A radio that could send a packet. */
@@ -85,17 +85,14 @@ export function listSenders(radio: Ports['radio']): Sender[] {
     })
 }
 
-/** Those that can send, or else the first one, which gives the reason. */
+/** The radios that can send, or else the first one, which gives the reason. */
 export function ableSenders(radio: Ports['radio']): Sender[] {
   const senders = listSenders(radio)
   const able = senders.filter(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled)
   return able.length > 0 ? able : senders.slice(0, 1)
 }
 
-/**
- * As `Radio.reserve` chooses if no radio is named.
- * Decision: docs/decisions/which-radio-sends.md
- */
+/** The radio that `Radio.reserve` chooses if none is named. Decision: docs/decisions/which-radio-sends.md */
 export function findSender(radio: Ports['radio']): Sender | null {
   return ableSenders(radio)[0] ?? null
 }

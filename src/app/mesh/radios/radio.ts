@@ -57,7 +57,10 @@ export type Outgoing = {
   release(): void
 }
 
-/** The answer of the process that runs the radios; null if none accepted the request. Throws `radio_unavailable`. */
+/**
+ * Requests the answer of the process that runs the radios; null if no process accepted the request. Throws
+ * `radio_unavailable`.
+ */
 export type AskElsewhere = () => Promise<Response | null>
 
 /** The radio links of this process. */
@@ -77,7 +80,7 @@ export interface Radio {
    * possible here.
    */
   forgetNode?(nodeNum: number): void
-  /** For each radio that heard this node. */
+  /** One entry for each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]
   /**
    * Absent or null: this process has the radios. Otherwise the way to forward a request to the process that has them.

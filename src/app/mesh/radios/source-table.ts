@@ -20,7 +20,9 @@ export type SourceRow = Source & {
 /** A source that is in the database. */
 export type KnownSource = Source & { readonly localNodeNum: number | null }
 
-/** A node that our own radio did not hear for so long has moved out of its range: others may tell about it. */
+/**
+ * A node that our own radio has not heard for this long is out of its range, so reports of others about it count again.
+ */
 export const EARSHOT_MS = DAY_MS
 /** The maximum for one token: a site has a few radios and one or two brokers. */
 const MAX_TOKEN_SOURCES = 20
@@ -29,7 +31,7 @@ const MAX_TOKEN_RADIOS = 8
 /** The maximum for all tokens. */
 const MAX_CLAIMED_SOURCES = 200
 
-/** The claims of a collector's source end together with its token, and rest while that is held. */
+/** The claims of a collector's source end with its token, and are suspended while the token is held. */
 export const IS_CLAIMED = sql.raw(
   `(sources.kind <> 'ingest'
     or exists (select 1 from api_tokens t where t.id = sources.token_id and t.held_at is null))`,
@@ -60,7 +62,7 @@ export function isLocalNode(nodeNum: SQL): SQL {
   return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null and ${IS_CLAIMED}))`
 }
 
-/** Most of the room is for channels that were in use for the longest time; made-up ones only displace each other. */
+/** Most of the room is for the channels in use for the longest time, so that made-up ones only displace each other. */
 const LATEST_CHANNELS = MAX_HEARD_CHANNELS / 4
 const KEPT_CHANNELS = MAX_HEARD_CHANNELS - LATEST_CHANNELS
 const DAY = sql.raw(String(DAY_MS))
@@ -102,7 +104,7 @@ const queries = prepareOnce((db) => ({
   markLocal: db
     .update(nodes)
     .set({ isLocal: isLocalNode(sql`node_num`) })
-    // Those that are marked, and those to mark: `is_local <> …` alone would read every node.
+    // Selects both the marked nodes and those to mark: `is_local <> …` alone would read every node.
     .where(
       sql`id in (select id from nodes where is_local union all select id from nodes where ${isLocalNode(sql`node_num`)})
         and is_local <> ${isLocalNode(sql`node_num`)}`,
@@ -130,7 +132,7 @@ const queries = prepareOnce((db) => ({
     )
     .returning(KNOWN)
     .prepare(),
-  // Claims of tokens that can no longer deliver make room for those that can.
+  // Ends claims of tokens that can no longer deliver, to make room for those that can.
   endClaims: db
     .update(sources)
     .set({ localNodeNum: null })
@@ -183,7 +185,7 @@ export function writeSources(store: Store, rows: readonly SourceRow[]): Statemen
   return rows.length === 0 ? [] : [queries(store).sources(rows)]
 }
 
-/** Statements that store channels: all slots of each source, and the latest ones that it heard. */
+/** Statements that store channels: all channel indexes of each source, and the latest channels that it heard. */
 export function writeChannels(store: Store, rows: readonly KnownChannel[]): Statement[] {
   const { channels: write, trimChannels } = queries(store)
   const heard = [...new Set(rows.filter(({ lastHeard }) => lastHeard !== null).map(({ source }) => source))]
@@ -220,10 +222,10 @@ export async function claimSource(
 }
 
 /**
- * Whether a collector's source may call a node its own radio, and stores it if so. The first claim stays: false for
- * another number than before, for a node that is a radio of `radios` or of another token's source, for one that our own
- * radio heard within a day, and beyond the maximum for one token. `radios`: the names of our own radios, or null; `now`
- * in milliseconds.
+ * Returns whether a collector's source may claim a node as its own radio, and stores the claim if so. The first claim
+ * stays. False for a different number than before, for a node that is a radio of `radios` or of another token's source,
+ * for one that our own radio heard within a day, and beyond the maximum for one token. `radios`: the names of our own
+ * radios, or null; `now` in milliseconds.
  */
 export async function claimLocalNode(
   store: Store,

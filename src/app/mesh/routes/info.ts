@@ -108,7 +108,7 @@ export const infoRoutes = new Hono<AppEnv>().get(
   },
 )
 
-/** Without anything about the machine and the connections of the service. */
+/** The answer for anonymous callers has nothing about the machine and the connections of the service. */
 async function infoForAnonymous(): Promise<z.infer<typeof infoSchema>> {
   return { version: '', ...describeLinks([]), collector: null, sources: [] }
 }

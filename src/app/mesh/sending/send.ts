@@ -66,7 +66,7 @@ export const newMessageSchema = z
   })
 export type NewMessage = z.infer<typeof newMessageSchema>
 
-/** What sending needs from a request; without a viewer the service itself sends. */
+/** What sending needs from a request. Without a viewer, the service itself is the sender. */
 export type SendCtx = AuditContext & Pick<Ctx, 'radio' | 'events'>
 
 /** The rule on whose behalf the service sends. */
@@ -132,7 +132,7 @@ export async function sendMessage(
 }
 
 /**
- * Throws `forbidden` for what the sender's scope does not permit, and `invalid_request` for a channel that does not
+ * Throws `forbidden` for a destination outside the sender's scope, and `invalid_request` for a channel that does not
  * exist for the sender. The service itself may send everywhere.
  */
 function refuseUnwritable({ viewer }: SendCtx, { to, channel }: NewMessage): void {
@@ -152,7 +152,10 @@ async function findRadio(ctx: SendCtx, { radio, to, channel, replyId }: NewMessa
   return radio
 }
 
-/** Checked with a reserved place: from then on a change of the rule withdraws it. Throws `automation_changed`. */
+/**
+ * Checked after a place is reserved, because from then on a change of the rule withdraws the packet. Throws
+ * `automation_changed`.
+ */
 export async function refuseStale(automatic: Automatic | null): Promise<void> {
   if (automatic !== null && !(await automatic.isCurrent())) throw new AppError('automation_changed')
 }

@@ -8,10 +8,13 @@ import { listMetrics, type metricsSchema, readSeries, type Series } from './tele
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
 
-/** What nodes say on the air. The statistics of a radio go to its owner alone, and would show which nodes are ours. */
+/**
+ * The measurements that nodes send on the air. A radio reports its own statistics to its owner only, so they would show
+ * which nodes are ours.
+ */
 const SHOWN = /^(?:deviceMetrics|environmentMetrics|airQualityMetrics|powerMetrics)\./
 
-// Whole minutes, so that readers of the same chart share its body.
+// Whole minutes, so that readers of the same chart share one cached body.
 const minute = timeQuery.transform((ms) => ms - (ms % MINUTE_MS))
 
 export const telemetryAsked = z
@@ -39,6 +42,6 @@ export async function readTelemetryShown(
   }
   if (!SHOWN.test(metric)) throw new AppError('invalid_request', 'metric: not shown without an account')
   const { from, to } = rangeAsked(given, ctx.now())
-  // A minute that has begun counts whole.
+  // The last minute counts in full.
   return readSeries(reader, { nodeNum, metric, points, from, to: to + MINUTE_MS })
 }

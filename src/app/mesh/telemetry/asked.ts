@@ -18,7 +18,7 @@ export const telemetryFields = {
 
 type Given = { readonly from?: number | undefined; readonly to?: number | undefined }
 
-/** Whether a range does not end before it begins. */
+/** False if the range ends before it begins. */
 export function isRange({ from, to }: Given): boolean {
   return from === undefined || to === undefined || from <= to
 }

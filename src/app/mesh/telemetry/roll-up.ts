@@ -15,7 +15,8 @@ type Hour = { readonly nodeId: number; readonly metric: number; readonly t: numb
 const keys = sql`with k as materialized (select value ->> 'nodeId' as node_id, value ->> 'metric' as metric,
   value ->> 't' as t from json_each(${sql.placeholder('keys')}))`
 
-// An hour's summary stays: a late measurement does not replace it once the other measurements of the hour are deleted.
+// Keeps the summary with more measurements: once an hour's measurements are deleted, a late one does not replace its
+// summary.
 const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
   n = excluded.n, min = excluded.min, max = excluded.max, sum = excluded.sum, last = excluded.last,
   channel = excluded.channel

@@ -12,7 +12,9 @@ import { ofVisibleNodes, onVisibleChannel, seesEverything, visibleValues } from 
 import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
-/** A range up to this long is read by measurement; up to the other limit by hour; beyond that by day. */
+/**
+ * Ranges up to this long are read from single measurements; up to the other limit from hours; longer ones from days.
+ */
 const RAW_RANGE_MS = 2 * DAY_MS
 const HOURLY_RANGE_MS = 60 * DAY_MS
 
@@ -146,7 +148,7 @@ const queries = prepareOnce((db) => ({
   raw: readRaw(db),
   hour: readRollUp(db, telemetryHourly),
   day: readRollUp(db, telemetryDaily),
-  // Hours that are not summarised yet are summarised here.
+  // Summarises hours that have no summary yet.
   fresh: readFresh(db),
 }))
 
@@ -163,7 +165,7 @@ const seenQueries = prepareOnce((db) => ({
     )
     .orderBy(metrics.name)
     .prepare(),
-  // From the daily rows. For a metric on none of the channels, all of them are read.
+  // Reads the daily rows. For a metric on none of the channels, it reads all of them.
   all: db
     .select({ metric: metrics.name })
     .from(metrics)
@@ -203,8 +205,9 @@ export async function listMetrics(
 }
 
 /**
- * A metric of a node over time. The length of the range decides which table is read; where its rows are deleted already,
- * their summaries are. The whole range is read; too many points are averaged evenly. Throws `node_not_found`.
+ * A metric of a node over time. The length of the range decides which table is read. If its rows are already deleted,
+ * their summaries are read instead. The whole range is read; too many points are averaged evenly. Throws
+ * `node_not_found`.
  */
 export async function readSeries(
   { store, viewer: { view } }: Reader,
@@ -253,7 +256,7 @@ type Asked = Record<string, string | number> & { readonly from: number; readonly
 type Times = readonly { readonly t: number }[]
 type Rows = { readonly all: (values: Asked) => Times | PromiseLike<Times> }
 
-/** False if the range begins with summaries whose rows below are deleted; `first`: the first row of the range. */
+/** False if the range begins with summaries whose source rows are deleted. `first`: the first row of the range. */
 async function isComplete(
   { rows, summaries, spanMs }: { readonly rows: Rows; readonly summaries: Rows; readonly spanMs: number },
   range: Asked,

@@ -22,7 +22,7 @@ export const traceroutesForm = {
   usual: MAX_ROUTES,
 }
 
-/** The latest traceroutes that were answered, newest first. */
+/** The latest answered traceroutes, newest first. */
 export async function listTraceroutesShown(
   ctx: Ctx,
   view: PublicView,

@@ -171,7 +171,7 @@ const payloadSchema = z.looseObject({ kind: z.string() })
 /** The repeated text of a channel. */
 const replaySchema = z.object({ storeForward: z.object({ replay: z.object({ isDirect: z.literal(false) }) }) })
 
-/** What a radio may report about itself, whichever channel it uses. */
+/** Payloads that a radio may report about itself, whichever channel it uses. */
 const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport', 'status'])
 
 function showPayload(

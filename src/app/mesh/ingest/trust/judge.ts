@@ -21,21 +21,21 @@ import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
 import type { KeyDoubt, Suspicion, Trust } from '../../../../shared/mesh/packets.ts'
 
-/** Who reports something, and how far it is believed. */
+/** How far a report is trusted, and what it may change. */
 export type Judgement = {
   readonly trust: Trust
   /**
    * `taken`: accepted; `set-aside`: does not change the node's data; `spoofed`: sent by somebody else in the node's
-   * name, and stored in the packet log only.
+   * name, so only stored in the packet log.
    */
   readonly verdict: 'taken' | 'set-aside' | 'spoofed'
-  /** Our own radio heard it off the air. Nothing that a broker delivers outranks it without proof. */
+  /** Our own radio heard it off the air. Unproven data from a broker never outranks it. */
   readonly isHeard: boolean
-  /** By its own time it is older than what its sender sent since: it changes nothing about the node. */
+  /** By its own time it is older than later packets of its sender. It changes nothing about the node. */
   readonly isStale: boolean
   /** Why the node is suspected; null: it is not. */
   readonly suspicion: { readonly claim: string; readonly reason: Suspicion } | null
-  /** A suspicion that this lifts. */
+  /** The suspicion that this report ends. */
   readonly lifts: string | null
   /** Whether names, key and position are left out, because the known ones were signed. */
   readonly keepsUser: boolean
@@ -78,22 +78,25 @@ export const TAKEN: Judgement = {
 }
 const OWN: Judgement = { ...TAKEN, trust: 'own', isOwn: true, isHeard: true }
 
-/** A packet of LoRa without its header. A message is signed if it fits together with its signature. */
+/** The size of a LoRa packet without its header. A message is signed if it fits together with its signature. */
 const MAX_DATA_BYTES = 255 - 16
 /** The signature as a field of `Data`. */
 const SIGNATURE_FIELD_BYTES = SIGNATURE_BYTES + 2
-/** Firmware 2.8 changes the content of these before it hands them to a client or, unencrypted, to a broker. */
+/** Firmware 2.8 changes the content of these before it passes them to a client or, unencrypted, to a broker. */
 const ALTERED_PORTS: ReadonlySet<number> = new Set([
   PortNum.NODEINFO_APP,
   PortNum.POSITION_APP,
   PortNum.NEIGHBORINFO_APP,
   PortNum.TRACEROUTE_APP,
 ])
-/** Packets are recognised for some hours; what is older than its sender's newest by more is late, or sent again. */
+/**
+ * A packet that is older than its sender's newest one by more than this is late or replayed. Copies are only recognised
+ * for some hours.
+ */
 const STALE_MS = HOUR_MS
-/** Kilometres an hour. A node that moves faster is in two places. */
+/** In km/h. A node that seems to move faster is used by two senders. */
 const FASTEST = 300
-/** One of our radios that reported within this time reports everything that it sends. */
+/** A radio of ours that reported within this time reports everything that it sends. */
 const LIVE_MS = 5 * MINUTE_MS
 /** The number of a node's latest packets that are searched for signed ones over the same link. */
 const LOOK_BACK = 200
@@ -202,13 +205,13 @@ type Question = {
   readonly isItself: boolean
   /** One of our radios. */
   readonly isOwn: boolean
-  /** Only a collector calls it its radio: what our own radio hears of it counts more. */
+  /** Only a collector claims it as its radio: what our own radio hears from it counts more. */
   readonly isOnlyDelivered: boolean
   /** The radio in question has reported recently. */
   readonly isLive: boolean
   /** Our own radio heard it off the air. */
   readonly isHeard: boolean
-  /** It was delivered long after it was heard: it may differ from what is known by now. */
+  /** It was delivered long after it was heard, so newer data may be known by now. */
   readonly isLate: boolean
 } & (
   | {
@@ -217,14 +220,14 @@ type Question = {
       readonly isReplayed: boolean
       readonly gateway: number | null
       readonly way: string
-      /** The source can know with which key it was encrypted, if it was encrypted for one node. */
+      /** If it was encrypted for one node, the source can tell which key was used. */
       readonly isOpenable: boolean
     }
   | { readonly kind: 'node'; readonly node: NodeFacts }
 )
 
 /**
- * How far each event of a batch is believed, in the order of the batch. `sightings` knows the earlier packets; `now` in
+ * How far each event of a batch is trusted, in the order of the batch. `sightings` has the earlier packets; `now` in
  * milliseconds. `radios` as for `createIngest`.
  * Decision: docs/decisions/who-really-said-it.md
  */
@@ -248,7 +251,7 @@ export async function judgeBatch(
   const sent = await readSent(store, questions)
   const signedWays = await readSignedWays(store, questions, known)
   const checker = signatureChecker(store)
-  // A packet's proof counts for later packets of the same node; nodes are independent of each other.
+  // A packet's proof also counts for later packets of the same node. Nodes are independent of each other.
   await Promise.all(
     [...byNode].map(async ([nodeNum, asked]) => {
       const context: JudgeContext = {
@@ -348,14 +351,14 @@ async function readCollectedRadios(store: Store, batch: readonly Heard[]): Promi
   return new Set(rows.map(({ to, source }) => `${to} ${source}`))
 }
 
-/** A gateway heard it before. */
+/** A gateway heard it some time ago. */
 function isPast({ rxTime }: Packet, receivedAt: number): boolean {
   return rxTime !== null && receivedAt - rxTime > MINUTE_MS
 }
 
 /**
- * Where this service has no radio of its own, those of its collectors are its ears. `hasRadios` false: own radios in the
- * database are from a service elsewhere, of which this is a copy.
+ * If this service has no radios, those of its collectors count as its own. `hasRadios` false: own radios in the
+ * database were copied from another service.
  */
 function isOnlyEar(name: string, sources: ReadonlyMap<string, KnownSource>, hasRadios: boolean): boolean {
   const isRadio = (sources.get(name)?.localNodeNum ?? null) !== null
@@ -371,7 +374,7 @@ async function readKnown(store: Store, nums: readonly number[]): Promise<Map<num
   return new Map(rows.map((row) => [row.nodeNum, row]))
 }
 
-/** Stored texts that occur in reports of others about one of our radios. */
+/** Stored texts that other nodes report as sent by one of our radios. */
 async function readSent(store: Store, questions: readonly (Question | null)[]): Promise<Map<string, string>> {
   const keys = questions.flatMap((question) =>
     question?.kind === 'packet' && question.isOwn && !question.isItself
@@ -439,7 +442,7 @@ async function judge(question: Question, context: JudgeContext): Promise<Judgeme
   return isStale(question, context.known) ? { ...judgement, isStale: true } : judgement
 }
 
-/** A node in earshot of our own radio is an ordinary node, even if a collector calls it its own. */
+/** A node within range of our own radio is an ordinary node, even if a collector claims it as its own. */
 function withinEarshot(question: Question, { known }: JudgeContext): Question {
   const { isOnlyDelivered, isHeard, receivedAt } = question
   const isNear = isHeard || (known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
@@ -451,7 +454,7 @@ function isByItself(question: Question): boolean {
   return question.isItself && !(question.kind === 'packet' && question.packet.viaMqtt && question.packet.rssi === null)
 }
 
-/** What our own radio hears now is on the air now, whatever its sender's clock says. */
+/** Packets that our own radio hears now are on the air now, whatever their sender's clock says. */
 function isStale({ packet: { payload }, isHeard }: Question & { kind: 'packet' }, known: Known | null): boolean {
   if (isHeard || known === null) return false
   if (payload.kind === 'position') return isBefore(payload.fix?.time ?? null, known.positionTime)
@@ -463,8 +466,8 @@ function isBefore(time: number | null, newest: number | null): boolean {
 }
 
 /**
- * One of our radios on its own connection. A radio does not hear itself: a packet that it heard in its own name is
- * forged.
+ * For one of our radios on its own connection. A radio does not hear itself, so a packet that it heard in its own name
+ * is forged.
  */
 function judgeItself(question: Question, { known }: JudgeContext): Judgement {
   const claim = known?.spoofClaim ?? null
@@ -487,7 +490,7 @@ function spoofed(packet: Packet, judgement: Judgement, reason: Suspicion): Judge
   return { ...judgement, trust: 'plain', verdict: 'spoofed', suspicion: { claim: claimOf(packet), reason } }
 }
 
-/** Reports of others about one of our radios, mostly its own broadcasts. */
+/** For reports of other nodes about one of our radios, mostly copies of its own broadcasts. */
 function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, context: JudgeContext, proof: Proof): Judgement {
   const { known, ownIds, sent, sightings } = context
   const signature = proof.signature
@@ -515,7 +518,10 @@ function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, context: Ju
   return { ...spoofed(packet, TAKEN, 'own'), signature, refusedKey }
 }
 
-/** Encryption for one node shows the sender, but only by the key that is in force, and only to who opened it. */
+/**
+ * A packet encrypted for one node proves its sender, but only if the sender's current key was used, and only to the
+ * radio that decrypted it.
+ */
 function doubtOfKey({ packet, isOpenable }: Question & { kind: 'packet' }, known: Known | null): KeyDoubt | null {
   const { pkiEncrypted, port, publicKey } = packet
   if (!pkiEncrypted || port === null) return null
@@ -524,8 +530,8 @@ function doubtOfKey({ packet, isOpenable }: Question & { kind: 'packet' }, known
 }
 
 /**
- * Anybody can announce a key in the name of a node, and write with it: the key is kept, so that what a node with a new
- * key writes can be read.
+ * Anybody can announce a key in the name of a node, and encrypt with it. Announced keys are kept so that messages of a
+ * node with a new key can be read.
  */
 function judgeOtherKey({ packet, isReplayed, isLate }: Question & { kind: 'packet' }): Judgement {
   const judgement = { ...spoofed(packet, TAKEN, 'sealed'), keyDoubt: 'other' } as const
@@ -542,7 +548,7 @@ function judgeForeign(question: Question & { kind: 'packet' }, context: JudgeCon
     return { ...spoofed(packet, TAKEN, 'signature'), signature, ...refused }
   }
   if (key !== null && refusable(key, known) !== null && !outranksKey({ isSigned: true, isHeard }, nodeNum, known)) {
-    // Two keys that belong to the number: one of them was searched for.
+    // If two keys fit the node number, somebody searched for one of them.
     const refused = {
       ...TAKEN,
       signature: 'unchecked',
@@ -565,7 +571,7 @@ function judgeForeign(question: Question & { kind: 'packet' }, context: JudgeCon
   return proof.isAltered === true ? { ...judgement, verdict: 'set-aside' } : judgement
 }
 
-/** A packet that nobody proved: it changes what is not known better. */
+/** For an unproven packet, which only changes data that is not better proven. */
 function judgeUnproven(
   question: Question & { kind: 'packet' },
   known: Known | null,
@@ -589,7 +595,7 @@ function judgeUnproven(
   if (judgement.keepsPosition && place !== null && !question.isLate && isAnotherPlace(place, question, known)) {
     return suspect(packet, judgement, 'position')
   }
-  // What our own radio hears lifts what was suspected only because a broker was faster.
+  // Data that our own radio hears ends a suspicion that exists only because a broker delivered the same data first.
   const isSettled = isHeard && !said.keepsUser && !judgement.keepsPosition && known !== null
   const claims = [claimOf(packet), `packet ${packet.id}`]
   const lifts = isSettled && known.spoofClaim !== null && claims.includes(known.spoofClaim) ? known.spoofClaim : null
@@ -600,7 +606,7 @@ function suspect(packet: Packet, judgement: Judgement, reason: Suspicion): Judge
   return { ...judgement, trust: 'plain', suspicion: { claim: claimOf(packet), reason } }
 }
 
-/** An entry of a radio's memory. Its memory of another of our radios may be older than that radio's own report. */
+/** For an entry of a radio's memory. Its memory of another of our radios may be older than that radio's own report. */
 function judgeRemembered(question: Question & { kind: 'node' }, { known }: JudgeContext): Judgement {
   const { source, nodeNum, node, isOwn, isHeard } = question
   if (isOwn) return { ...TAKEN, verdict: 'set-aside' }
@@ -614,7 +620,7 @@ function judgeRemembered(question: Question & { kind: 'node' }, { known }: Judge
     }
     return { ...TAKEN, keepsUser: true, keepsPosition: true, refusedKey: key, refusedNames: user }
   }
-  // A memory may be older than what is known: other names in it contradict nothing.
+  // A memory may be older than the known data, so different names in it are no contradiction.
   const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
   const { keepsUser, refusedKey, refusedNames } = said
   const isOtherKey = refusedKey !== null
@@ -638,10 +644,10 @@ function placeOf({ payload }: Packet): Pick<PositionFix, 'latitude' | 'longitude
   return latitude === null || longitude === null ? null : { latitude, longitude, precisionBits }
 }
 
-/** What is late is compared with what is known where it is stored: it is refused without a conflict. */
+/** Late data is compared with known data when it is stored. There it is dropped without a conflict. */
 const NOTHING_REFUSED = { keepsUser: false, refusedKey: null, refusedNames: null } as const
 
-/** How unproven names and an unproven key stand against those that are known. */
+/** Compares unproven names and an unproven key with the known ones. */
 function weighUser(
   user: (Names & Pick<NodeUser, 'publicKey'>) | null,
   { nodeNum, isHeard }: { readonly nodeNum: number; readonly isHeard: boolean },
@@ -663,9 +669,9 @@ function weighUser(
 type Grade = { readonly isSigned: boolean; readonly isHeard: boolean }
 
 /**
- * Whether another key replaces the known one. The first one stays, unless the other is better founded: heard by our own
- * radio, or proven by a signature. A known key that our radio heard and that belongs to the number is not outranked by
- * what a broker proves, because a key for a number can be searched for.
+ * Whether another key replaces the known one. The first key stays unless the other is more reliable: heard by our own
+ * radio, or proven by a signature. If our radio heard the known key and it fits the node number, proof from a broker
+ * does not outrank it, because a key that fits a number can be found by search.
  */
 function outranksKey({ isSigned, isHeard }: Grade, nodeNum: number, known: Known | null): boolean {
   if (known === null || known.publicKey === null) return true
@@ -683,14 +689,14 @@ function keeps(content: 'position' | 'status', { isHeard, receivedAt }: Question
   return known[`${content}Heard`] && !isHeard && (known.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
 }
 
-/** Whether device metrics that nobody proved are left out: as a position, for as long. */
+/** Whether unproven device metrics are left out: by the same rule as a position, for the same time. */
 function keepsMetrics({ isHeard, receivedAt }: Question, known: Known | null): boolean {
   if (known === null || !known.metricsHeard || isHeard) return false
   const { lastHeardByRadio, deviceMetricsTime } = known
   return Math.min(lastHeardByRadio ?? 0, deviceMetricsTime ?? 0) > receivedAt - EARSHOT_MS
 }
 
-/** Whether a node would have to be faster than any to be there by now. */
+/** Whether a node would have to move faster than `FASTEST` to be there by now. */
 function isAnotherPlace(
   place: Pick<PositionFix, 'latitude' | 'longitude' | 'precisionBits'>,
   { receivedAt }: Question,
@@ -723,21 +729,21 @@ function refusable(key: string | null, known: Known | null): string | null {
   return key !== null && known !== null && known.publicKey !== null && key !== known.publicKey ? key : null
 }
 
-/** A key that does not belong to the number, when the known one does; or one beside a key that has signed. */
+/** A key that does not fit the node number although the known one does, or that differs from a key that has signed. */
 function isForgedKey(key: string, nodeNum: number, known: Known | null): boolean {
   if (known === null || known.publicKey === null || key === known.publicKey) return false
   return known.keySigned || (fitsNodeNum(known.publicKey, nodeNum) && !fitsNodeNum(key, nodeNum))
 }
 
 /**
- * `key`: the one with which the packet was signed; null: nothing is proven. `isAltered`: a radio on its way may have
- * changed what the sender signed.
+ * `key`: the key that signed the packet; null: nothing is proven. `isAltered`: a radio on the way may have changed the
+ * signed content.
  */
 type Proof = {
   readonly signature: Judgement['signature']
   readonly key: string | null
   readonly isAltered?: boolean
-  /** It could not be verified now: it proves nothing, and contradicts nothing. */
+  /** The signature could not be verified now. It proves nothing and contradicts nothing. */
   readonly isUnverified?: boolean
 }
 
@@ -752,7 +758,7 @@ async function prove(
 ): Promise<Proof> {
   const { known, checker, now } = context
   const { port, signature } = packet
-  // No sender makes an incomplete signature, and firmware drops it.
+  // No sender makes an incomplete signature, and firmware drops such packets.
   if (signature !== null && signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null }
   const isVerified = isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn
   if (signature === null && !isVerified) return { signature: null, key: null }
@@ -768,7 +774,7 @@ async function prove(
   const result = await checker.check(packet, fitting, { source: source.name, now })
   if (typeof result === 'object') return { signature: 'valid', key: result.key }
   if (result === 'unchecked') return { ...unchecked, isUnverified: true }
-  // Only where the sender's key is certain, and the radio on the way changes nothing, a wrong signature is a forgery.
+  // A wrong signature is a forgery only if the sender's key is certain and no radio on the way changed the content.
   const isCertain = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
   const isKnown = isCertain && fitting.includes(known.publicKey ?? '')
   if (!isKnown) return unchecked

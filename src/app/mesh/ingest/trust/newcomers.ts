@@ -10,13 +10,13 @@ import { dayOf } from '../../nodes/evidence.ts'
 
 /** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */
 export const MOST_NEW_NODES = 6000
-/** The limit of all collectors together, which may have many sources. */
+/** The limit for all collectors together, because they may have many sources. */
 const MOST_DELIVERED = 20_000
 
-/** A gateway is known if it delivered on so many days, and within this time. */
+/** A gateway is known if it delivered on at least this many days, the last time within `FORGOTTEN_DAYS`. */
 const KNOWN_DAYS = 3
 const FORGOTTEN_DAYS = 30
-/** The room that the known gateways of a source share equally. The rest is for everybody, first come. */
+/** The part of the limit that the known gateways of a source share equally. The rest is first come, first served. */
 const RESERVED = MOST_NEW_NODES / 2
 /** Gateways remembered of each source. */
 const MOST_KNOWN_GATEWAYS = 400
@@ -83,7 +83,7 @@ const queries = prepareOnce((db) => ({
           last_day = excluded.last_day, taken = iif(hour = excluded.hour, taken, 0) + excluded.taken, hour = excluded.hour`,
     )
     .prepare(),
-  // Invented gateways of a day displace neither known ones nor those that came before them.
+  // Gateways made up today displace neither known ones nor those that came before them.
   forget: db
     .delete(gateways)
     .where(
@@ -116,10 +116,9 @@ export type Admission = {
 }
 
 /**
- * Leaves out nodes beyond the number that a source may add within an hour; our own radios always pass. Known gateways
- * of a broker have room of their own. Reports of a refused sender about itself are dropped, but its packets are stored.
- * `now` in milliseconds.
- * Decision: docs/decisions/made-up-nodes.md
+ * Leaves out nodes beyond the number that a source may add within an hour. Our own radios always pass. Known gateways
+ * of a broker have an allowance of their own. Reports of a refused sender about itself are dropped, but its packets are
+ * stored. `now` in milliseconds. Decision: docs/decisions/made-up-nodes.md
  */
 export async function admitNewcomers(
   store: Store,
@@ -174,7 +173,7 @@ function gatewayOf(event: Heard['event']): number | null {
   return event.type === 'packet' ? (event.gateway ?? null) : null
 }
 
-/** A gateway of a batch. `before`: what is stored of it. `taken`: new nodes of this batch within its own share. */
+/** A gateway of a batch. `before`: its stored row. `taken`: new nodes of this batch within its own share. */
 type Gateway = {
   readonly source: string
   readonly gateway: number
@@ -194,7 +193,7 @@ async function readGateways(store: Store, batch: readonly Heard[], hour: number)
   return new Map([...keys].map(([key, each]) => [key, { ...each, before: known.get(key) ?? null, taken: 0 }]))
 }
 
-/** Once a day for each gateway, and when it brought new nodes. */
+/** Writes each gateway once a day, and whenever it brought new nodes. */
 function noteGateways(
   store: Store,
   all: ReadonlyMap<string, Gateway>,

@@ -8,15 +8,15 @@ import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 /** The sources that speak for our own radios. */
 export type OwnRadios = {
   isOwn(nodeNum: number): boolean
-  /** Only collectors call the node their radio, beside radios of this process. */
+  /** This process has radios, and only collectors claim the node as their radio. */
   isOnlyDelivered(nodeNum: number): boolean
   /** Whether this source's report about the node comes from the node's own connection. */
   speaksFor(source: string, nodeNum: number): boolean
 }
 
 /**
- * Each source speaks for its own node. If this process has radios, a collector that claims one of their numbers is not
- * believed; `hasRadios` false: there are none, so every claim counts.
+ * Each source speaks for its own node. If this process has radios, a collector's claim to one of their numbers does not
+ * count. `hasRadios` false: there are none, so every claim counts.
  */
 export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): OwnRadios {
   const speakers = new Map<number, Source[]>()
@@ -49,8 +49,9 @@ type Told = {
 }
 
 /**
- * Whether a packet in the name of our radio, from elsewhere, contains something that the radio itself did not report:
- * its own broadcasts, which other radios hear and gateways publish, do not. Measurements cannot be compared: `null`.
+ * Whether a packet that arrived from elsewhere in our radio's name contradicts what the radio itself reported. Copies
+ * of its own broadcasts, which other radios hear and gateways publish, do not. `null` for measurements, which cannot be
+ * compared.
  */
 export function contradicts({ payload }: Packet, told: Told | null): boolean | null {
   switch (payload.kind) {

@@ -1,7 +1,7 @@
 import type { Disk } from '../../../base/disk.ts'
 import { AppError, DISK_FULL } from '../../../http/errors.ts'
 
-/** Keeps the last disk space for administrators by refusing packets first. Throws `database_unavailable`. */
+/** Refuses packets when disk space runs low, so that administrators keep the rest. Throws `database_unavailable`. */
 export function demandRoom(disk: Disk | null): void {
   if (disk?.isFull() === true) throw new AppError('database_unavailable', DISK_FULL)
 }

@@ -6,7 +6,10 @@ import { createVerifier } from '../../../../meshtastic/crypto/xeddsa.ts'
 /** Verifications for one source: burst, and rate per second after it. They cost a few percent of a processor. */
 const BURST = 500
 const PER_SECOND = 100
-/** Sources with a stored budget, and packets with a verified signature: most come again through other gateways. */
+/**
+ * The number of sources whose budget is cached, and of packets whose verified signature is cached: most packets arrive
+ * again through other gateways.
+ */
 const KEPT_BUDGETS = 500
 const KEPT_PACKETS = 5000
 

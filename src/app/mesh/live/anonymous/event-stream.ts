@@ -10,9 +10,12 @@ import { beginFeed, type Feed } from './feed.ts'
 
 /** Events within this time are sent together. */
 const TOGETHER_MS = 1000
-/** Readers that are woken before other work gets its turn. */
+/** Readers that are woken at a time, before other work gets its turn. */
 const SLICE = 50
-/** After this many a stream ends and frees its place: the connection of a client that vanished would stay for long. */
+/**
+ * A stream ends after this many keep-alives and frees its place. Otherwise the connection of a vanished client would
+ * stay open for a long time.
+ */
 const MOST_BEATS = 40
 const RETRY_AFTER_SECONDS = 60
 
@@ -74,7 +77,7 @@ function hubOf(events: Events): Hub {
 /** The id of no user. */
 const NOBODY = 0
 
-/** The present feed; null while public access is off. */
+/** The current feed; null while public access is off. */
 async function feedOf(hub: Hub, ctx: Ctx, events: Events): Promise<Feed | null> {
   const { feed } = hub
   if (feed !== null && (hub.isRunning ? !feed.hasEnded() : await feed.renew(ctx))) return feed
@@ -103,7 +106,7 @@ function refusal(whose: string): AppError {
   return new AppError('rate_limited', `Too many event streams ${whose}`, { retryAfter })
 }
 
-/** Sends events and wakes the readers, as long as there are any. */
+/** Sends events and wakes the readers, as long as there are readers. */
 function keepTelling(ctx: Pick<Ctx, 'store' | 'now' | 'log'>, events: Events, hub: Hub): void {
   hub.isRunning = true
   events.after(TOGETHER_MS, () => void tell(ctx, events, hub))

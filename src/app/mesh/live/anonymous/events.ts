@@ -11,18 +11,18 @@ import { changesForAnonymous, messageForAnonymous } from '../../../accounts/acce
 type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
 /**
- * An event as anonymous callers get it: for nodes and messages, also sent ones, the fields that the lists show; no
- * other kinds. Null: nothing that they may see has changed.
+ * An event as anonymous callers get it. They get events about nodes and messages, sent ones included, with the fields
+ * that the lists show, and no other kinds. Null: nothing that they may see has changed.
  */
 export function eventForAnonymous(event: LiveEvent, shown: PublicView, view: View, known: Known): Told | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view, known)
   if (event.kind === 'message') return messageEvent(event.data, event.data['message'])
-  // A message that was sent here is told as one that was heard: the list shows no difference either.
+  // A message sent from here looks like one that was heard: the list shows no difference either.
   return event.kind === 'delivery' && isMessage(event.sent) ? messageEvent({ ...event.sent }, event.sent) : null
 }
 
-/** Only what packets that the public may know of say about when and how the node was heard. */
+/** When and how the node was heard comes only from packets that the public may know about. */
 function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, lastHeard }: Known): Told | null {
   const { nodeNum, nodeId } = event.data
   const heardBy = event.heardBy?.filter(({ channel }) => canReadChannel(view, channel))
@@ -33,7 +33,7 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, las
   const { heardAt, signed } = heardBy === undefined ? { heardAt: null, signed: false } : summarise(heardBy)
   const changes = contentsSeen(event, view)?.['changes']
   const told = isChanges(changes) ? partOf(changes) : undefined
-  // Only something that users alone see has changed, such as notes.
+  // Only fields that anonymous callers do not see have changed, such as notes.
   if (told !== undefined && Object.keys(told).length === 0) return null
   return { kind: 'node', data: { nodeNum, nodeId, heardAt, signed, ...(told !== undefined && { changes: told }) } }
 
@@ -50,11 +50,11 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, las
 export type Known = {
   /** Those of `listWholeNodes`, as the list shows them. */
   readonly nodes: ReadonlyMap<number, Node>
-  /** When the feed last told of each node; kept from call to call. */
+  /** The time heard that the feed last reported for each node. It is kept between calls. */
   readonly lastHeard: Map<number, number>
 }
 
-/** The numbers of nodes that these events contain as a whole: some of that is not for the public. */
+/** The numbers of nodes that these events contain as a whole, with fields that are not for the public. */
 export function listWholeNodes(events: readonly LiveEvent[]): number[] {
   return events.flatMap(({ contents }) => {
     const changes = contents?.['changes']
@@ -62,7 +62,7 @@ export function listWholeNodes(events: readonly LiveEvent[]): number[] {
   })
 }
 
-/** These also tell of packets that the public may not know of. */
+/** Removes the fields that would reveal packets that the public may not know about. */
 function withoutHearing(changes: Partial<Node>): Partial<Node> {
   const { lastHeard: _last, firstHeard: _first, hopsAway: _hops, viaMqtt: _via, channel: _channel, ...others } = changes
   return others
@@ -80,12 +80,12 @@ function messageEvent(data: Told['data'], message: unknown): Told {
   return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForAnonymous(message) } : said }
 }
 
-// The service created them: an object is a part of a node as in the list.
+// Safe, because the service itself created the event: an object here is a part of a node as in the list.
 function isChanges(value: unknown): value is Partial<Node> {
   return typeof value === 'object' && value !== null
 }
 
-// The service created it: an object with an id is a message as in the list.
+// Safe, because the service itself created the event: an object with an id is a message as in the list.
 function isMessage(value: unknown): value is Message {
   return typeof value === 'object' && value !== null && 'id' in value
 }

@@ -56,7 +56,7 @@ function createFeed(given: {
   let last = 0
   let hasEnded = false
   const kept: { readonly seq: number; readonly text: string }[] = []
-  /** By the number after which they begin. */
+  /** The key is the number after which the bytes begin. */
   const bytes = new Map<number, Uint8Array>()
   const idOf = (seq: number) => `id: ${epoch}-${seq}\n`
   const tell = (lines: string) => {
@@ -75,7 +75,7 @@ function createFeed(given: {
     async renew(ctx) {
       const now = events.isClosed() || hasEnded ? null : await readPublicView(ctx)
       const view = now?.key === shown.key ? await readViewOf(ctx, now) : null
-      // A new node that was not heard in public yet has not been shown.
+      // A new node that the public has not heard yet was never shown.
       const isLess = view !== null && [...view.hidden].some((num) => !hidden.has(num) && !view.unheard.has(num))
       if (view === null || isLess) hasEnded = true
       if (view === null || hasEnded) return false
