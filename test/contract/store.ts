@@ -127,7 +127,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       const secondFactor = { isSetUp: false, resetAt: null }
       const credential = { kind: 'session', session } as const
       const viewer: Viewer = {
-        user: { ...row, emailVerified: false },
+        user: { ...row, emailVerified: false, oidcSubject: null },
         permissions,
         scope: WHOLE_SCOPE,
         view: WHOLE_VIEW,

@@ -172,10 +172,14 @@ export function moveToProvider(app: TestApp, ids: readonly number[]): void {
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
   const config = { ...app.ports.config, OIDC_PROVIDERS: parsed.config.OIDC_PROVIDERS }
   Object.assign(app.ports, { config, providers: createProviders({ ...app.ports, config }) })
-  const move = app.store.sqlite.prepare(
-    "update users set auth_provider = 'oidc', oidc_issuer = ?, oidc_subject = 'subject ' || id where id = ?",
+  const move = app.store.sqlite.prepare("update users set auth_provider = 'oidc', oidc_issuer = ? where id = ?")
+  const link = app.store.sqlite.prepare(
+    "insert into identities (user_id, issuer, subject, created_at) values (?, ?, 'subject ' || ?, 0)",
   )
-  for (const id of ids) move.run(issuer, id)
+  for (const id of ids) {
+    move.run(issuer, id)
+    link.run(id, issuer, id)
+  }
 }
 
 /** A service without a radio. */

@@ -42,6 +42,8 @@ export const ERRORS = {
   username_taken: [409, 'Username taken'],
   identity_taken: [409, 'Belongs to another account'],
   already_linked: [409, 'Already linked'],
+  too_many_links: [409, 'Too many linked providers'],
+  ruled_by_groups: [409, 'Groups at the provider decide about this account'],
   last_way_in: [409, 'No other way to sign in'],
   not_a_local_user: [409, 'Not a local user'],
   user_inactive: [409, 'User is inactive'],

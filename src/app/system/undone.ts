@@ -1,12 +1,13 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { alertDestinations, passkeys, recoveryCodes, totpFactors, users } from '../../db/schema.ts'
+import { alertDestinations, identities, passkeys, recoveryCodes, totpFactors, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import { forgetPreviousEmail } from '../accounts/users/verified-email.ts'
 import { dropIdleCodes } from '../accounts/factors/factors.ts'
 import type { Ctx } from '../base/context.ts'
 import { stillAdmin } from '../accounts/users/still-admin.ts'
+import { hasWayBesides, keepRealAdmin } from '../accounts/users/way-in.ts'
 import { nextEpoch } from '../accounts/users/users.ts'
 
 const totpSchema = z.object({ seed: z.string(), lastStep: z.int(), createdAt: z.int(), lastUsedAt: z.int().nullable() })
@@ -64,7 +65,7 @@ function stillThere(userId: number, undone: Undone): SQL {
         sql`code_hash in (select value from json_each(${JSON.stringify(undone.restoredAccess)}))`,
       )})`
     case 'cut_link':
-      return sql`exists (select 1 from ${users} where ${linked(userId, undone)})`
+      return sql`exists (select 1 from ${identities} where ${linked(userId, undone)})`
     case 'set_email':
       return sql`exists (select 1 from ${users} where ${eq(users.id, userId)} and ${users.email} is ${undone.from})`
     case 'end_destination':
@@ -77,7 +78,7 @@ function stillThere(userId: number, undone: Undone): SQL {
 const ownPasskey = (userId: number, credentialId: string) =>
   and(eq(passkeys.userId, userId), eq(passkeys.credentialId, credentialId))
 const linked = (userId: number, { issuer, subject }: { issuer: string; subject: string }) =>
-  and(eq(users.id, userId), eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
+  and(eq(identities.userId, userId), eq(identities.issuer, issuer), eq(identities.subject, subject))
 const liveDestination = (userId: number, { uid, how }: { uid: string; how: 'delete' | 'hold' }) =>
   and(
     eq(alertDestinations.ownerId, userId),
@@ -93,7 +94,10 @@ export async function isStillUndone({ db }: Store, userId: number, undone: Undon
 
 type Whose = { readonly userId: number; readonly username: string | null; readonly what: string | null }
 
-/** Repeats the change. The user's sessions end if it was about a way in, except when users repeat it for themselves. */
+/**
+ * Repeats the change. The user's sessions end if it was about a way in, except when users repeat it for themselves.
+ * Throws `last_admin`.
+ */
 export async function repeatUndone(ctx: Ctx, whose: Whose, undone: Undone): Promise<void> {
   const { userId } = whose
   const is = stillThere(userId, undone)
@@ -101,6 +105,7 @@ export async function repeatUndone(ctx: Ctx, whose: Whose, undone: Undone): Prom
   const endsSessions = isWayIn && ctx.viewer?.user.id !== userId
   await ctx.store.atomic([
     record(ctx, whose, undone, is),
+    ...(undone.repeat === 'cut_link' ? [keepRealAdmin(ctx, userId, hasWayBesides(ctx.config, undone.issuer))] : []),
     ...(endsSessions
       ? [
           ctx.store.db
@@ -186,7 +191,7 @@ function changes(ctx: Ctx, { userId }: Whose, undone: Undone, is: SQL): Statemen
         dropIdleCodes(ctx, userId),
       ]
     case 'cut_link':
-      return [db.update(users).set({ oidcIssuer: null, oidcSubject: null }).where(linked(userId, undone))]
+      return [db.delete(identities).where(linked(userId, undone))]
     case 'set_email':
       return [
         db

@@ -148,7 +148,7 @@ const PAGE = 500
 async function listAll(ctx: Ctx): Promise<string> {
   const all: User[] = []
   for (let total = 1; all.length < total;) {
-    const page = await listUsers(ctx.store, { limit: PAGE, offset: all.length })
+    const page = await listUsers(ctx, { limit: PAGE, offset: all.length })
     all.push(...page.users)
     total = page.users.length === 0 ? 0 : page.total
   }

@@ -31,6 +31,11 @@ export const errors = {
     'Not possible while you see the pages as somebody else: you cannot change anything, and private data of the user is not shown.',
   password_change_required: 'Choose your own password first.',
   username_taken: 'This username is taken. Choose another one.',
+  already_linked: 'You are linked to an account at this provider already.',
+  too_many_links: 'You have reached the limit of linked providers. Unlink one first.',
+  ruled_by_groups:
+    'Groups at your provider decide what you may do here, so no other one can be linked. An administrator can change that.',
+  last_way_in: 'This is the last way to sign in to this account.',
   not_a_local_user: 'This user signs in through your organisation and has no password here.',
   user_inactive: 'This user is deactivated. Reactivate them first.',
   too_many_tokens: 'You have reached the limit of tokens. Revoke one that you don’t use.',

@@ -78,6 +78,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'DELETE /api/users/:id/invitation': admin,
   'DELETE /api/users/:id/link': admin,
   'GET /api/users/:id/provider-role': admin,
+  'PUT /api/users/:id/provider-role': admin,
   'GET /api/users/:id': admin,
   'PUT /api/users/:id': admin,
   'DELETE /api/users/:id': admin,

@@ -251,7 +251,9 @@ export function describeAccounts(
           provider.user = { sub }
           provider.behave = kind === 'provider' ? {} : { claims: (claims) => ({ ...claims, amr: ['pwd'] }) }
           expect(await signInBy(browserOf(service), provider)).toBe('302 /')
-          const [row] = await service.sql(`select id, username from users where oidc_subject = '${sub}'`)
+          const [row] = await service.sql(
+            `select users.id, username from users join identities on user_id = users.id where subject = '${sub}'`,
+          )
           const { id, username } = Object(row)
           if (role === 'admin') {
             expect(await outcome(send(admin, 'PUT', `/api/users/${id}/admin`, { isAdmin: true }))).toBe('200')

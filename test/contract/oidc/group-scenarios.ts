@@ -50,7 +50,7 @@ export function describeGroups(runtime: string, open: OpenOidcService): void {
     const changes = async () => {
       const rows = await service.sql(
         `select action from audit_log where json_extract(details, '$.by') = 'groups at the provider'
-         and username = (select username from users where oidc_subject = '${sub}') order by id`,
+         and username = (select username from users join identities on user_id = users.id where subject = '${sub}') order by id`,
       )
       return rows.map(({ action }) => action)
     }
@@ -110,7 +110,7 @@ export function describeGroups(runtime: string, open: OpenOidcService): void {
 
     test('the last administrator stays one; with another one the role ends', async () => {
       expect(await enter({ roles: ['admins'] })).toEqual(ADMIN)
-      const others = "username <> (select username from users where oidc_subject = '%s')".replace('%s', sub)
+      const others = `id <> (select user_id from identities where subject = '${sub}')`
       await service.sql(`update users set is_active = 0 where is_admin = 1 and ${others} returning id`)
       expect(await enter({ roles: ['readers'] })).toEqual(ADMIN)
       expect(service.logged().join('\n')).toContain('The last administrator is in no group')

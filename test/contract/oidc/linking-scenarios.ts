@@ -274,7 +274,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       })
       expect(await send(newcomer, 'POST', '/api/auth/oidc/link', {})).toMatchObject({
         status: 409,
-        body: { code: 'not_a_local_user' },
+        body: { code: 'already_linked' },
       })
     })
 

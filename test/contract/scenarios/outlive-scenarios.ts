@@ -145,7 +145,8 @@ async function makeHolder(admin: Client): Promise<Holder> {
       rp_id, created_at) values (${id}, 'Key', 'credential-${id}', 'AA', 0, 0, 0, '[]', 'localhost', 1) returning id`,
   )
   await service.sql(
-    `update users set oidc_issuer = 'https://id.example.org', oidc_subject = 'holder ${id}' where id = ${id} returning id`,
+    `insert into identities (user_id, issuer, subject, created_at)
+      values (${id}, 'https://id.example.org', 'holder ${id}', 1) returning id`,
   )
   return { id, client, other, token: Object(made.body).token, guest }
 }

@@ -156,9 +156,8 @@ test('factors that were added after the backup, and used recovery codes, are nam
 
 test('cut links, e-mail addresses and destinations are named, and taken back; no invitation is restored', async () => {
   const uma = await app.user('uma')
-  app.store.sqlite
-    .exec(`update users set oidc_issuer = 'https://id.example.org', oidc_subject = 'thief', email = 'old@example.org'
-    where id = ${uma.id}`)
+  app.store.sqlite.exec(`update users set email = 'old@example.org' where id = ${uma.id};
+    insert into identities (user_id, issuer, subject, created_at) values (${uma.id}, 'https://id.example.org', 'thief', 1)`)
   const prepared = await body(admin.send('POST', '/api/users/prepared', { username: 'guest' }))
   const hook = (host: string) => ({ kind: 'webhook', name: host, settings: { url: `https://${host}/x?s3cret` } })
   for (const host of ['gone.example.org', 'held.example.org', 'moved.example.org', 'same.example.org']) {
@@ -185,9 +184,8 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   expect(log.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', null, 'uma'])
   expect(JSON.stringify([log, await restoredAccess()])).not.toContain('s3cret')
   expect(await reapplyAll()).toStrictEqual({ reapplied: [1, 2, 3, 4, 5], refused: [] })
-  expect(rows(`select oidc_subject, email from users where id = ${uma.id}`)).toStrictEqual([
-    { oidc_subject: null, email: 'new@example.org' },
-  ])
+  expect(rows(`select email from users where id = ${uma.id}`)).toStrictEqual([{ email: 'new@example.org' }])
+  expect(rows('select * from identities')).toStrictEqual([])
   expect(rows('select id, held_for from alert_destinations')).toStrictEqual([
     { id: 2, held_for: 'restore' },
     { id: 3, held_for: 'restore' },

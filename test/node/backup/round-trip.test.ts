@@ -292,7 +292,11 @@ test('the fixture of the first version restores into this one', async () => {
   expect(one('select battery_level, voltage from nodes where id = 7')).toStrictEqual([Infinity, -Infinity])
   expect(one('select count(*), sum(v) from telemetry')).toStrictEqual([50, expect.closeTo(2489.2857, 3)])
   expect(one('select text from messages where id = 1')).toStrictEqual(['Grüße 😀 from the hill'])
-  expect(one('select username, is_active, oidc_subject from users where id = 2')).toStrictEqual(['ola', 0, 'subject|1'])
+  expect(one('select username, is_active, oidc_issuer from users where id = 2')).toStrictEqual([
+    'ola',
+    0,
+    'https://id.example.org',
+  ])
   expect(one('select count(*) from user_permissions')).toStrictEqual([7])
   expect(one('select scopes from api_tokens')).toStrictEqual(['["backup"]'])
   store.close()

@@ -19,12 +19,11 @@ beforeAll(() => {
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'mesh-cli-'))
   const store = openDatabase(join(dir, 'mesh.db'))
-  store.sqlite
-    .prepare(
-      `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at) values
-        ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,
-    )
-    .run()
+  store.sqlite.exec(
+    `insert into users (username, auth_provider, oidc_issuer, created_at) values ('ola', 'oidc', 'https://id.example.org', 1);
+      insert into identities (user_id, issuer, subject, created_at)
+        select id, oidc_issuer, 'subject', 1 from users where username = 'ola'`,
+  )
   store.close()
 })
 

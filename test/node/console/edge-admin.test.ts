@@ -153,8 +153,9 @@ test('an unknown name becomes an administrator; repeating the same statements on
 
 test('an OpenID user gets no password', async () => {
   app.store.sqlite.exec(
-    `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at)
-      values ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,
+    `insert into users (username, auth_provider, oidc_issuer, created_at) values ('ola', 'oidc', 'https://id.example.org', 1);
+      insert into identities (user_id, issuer, subject, created_at)
+        select id, oidc_issuer, 'subject', 1 from users where username = 'ola'`,
   )
   expect(await auditedBy(app, async () => comeBack('ola'))).toStrictEqual(['admin_status_changed'])
   const columns = 'password_hash, must_change_password, is_admin, session_epoch'

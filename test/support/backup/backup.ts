@@ -142,7 +142,7 @@ export function contentOf(file: string): Record<string, unknown[]> {
     return Object.fromEntries(
       tables.map((name) => {
         const rows = store.sqlite.prepare(`select * from "${name}"`).raw().safeIntegers().all()
-        return [name, name === 'users' ? rows.map((row) => Object(row).toSpliced(11, 1)) : rows]
+        return [name, name === 'users' ? rows.map((row) => Object(row).toSpliced(10, 1)) : rows]
       }),
     )
   } finally {

@@ -15,6 +15,7 @@ import { hashToken } from '../sessions/session-token.ts'
 import type { StoredSession } from '../sessions/store.ts'
 import { findLive, findSession, findSessionWith, touchSession } from '../sessions/sessions.ts'
 import { cutoffsJson, isCutOff } from '../sessions/cutoffs.ts'
+import { subjectsJson } from '../users/identities.ts'
 import { isByProxy, isTrustedIssuer } from '../proxy-issuer.ts'
 import { destinationsToReview } from '../to-review.ts'
 import { heldScopes, withinScopes } from '../tokens/tokens.ts'
@@ -26,7 +27,7 @@ const TOKEN_TOUCH_MS = 5 * MINUTE_MS
 
 const account = {
   ...userColumns,
-  oidcIssuer: users.oidcIssuer,
+  subjects: subjectsJson,
   mustChangePassword: users.mustChangePassword,
   epoch: users.sessionEpoch,
   ...scopeColumns,
@@ -215,6 +216,7 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
 })
 
 const cutoffsSchema = z.record(z.string(), z.number())
+const subjectsSchema = z.record(z.string(), z.string())
 
 function accountOf(row: AccountRow) {
   return {
@@ -222,7 +224,8 @@ function accountOf(row: AccountRow) {
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
     scope: scopeOf(row),
     hidden: row.hidden,
-    oidcIssuer: row.oidcIssuer,
+    /** The user's subject at each linked issuer. */
+    subjects: subjectsSchema.parse(JSON.parse(row.subjects)),
     mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
     cutoffs: cutoffsSchema.parse(JSON.parse(row.cutoffs)),
@@ -248,20 +251,20 @@ function ifOpen(
   account: ReturnType<typeof accountOf>,
   session: StoredSession | null,
 ) {
-  const { authProvider, oidcSubject } = account.user
-  const isLocal = authProvider === 'local' && !ctx.config.DISABLE_LOCAL_AUTH
-  const isLinked = oidcSubject !== null && isTrustedIssuer(ctx, account.oidcIssuer)
+  const { subjects, user } = account
+  const isLocal = user.authProvider === 'local' && !ctx.config.DISABLE_LOCAL_AUTH
+  const isLinked = Object.keys(subjects).some((issuer) => isTrustedIssuer(ctx, issuer))
   if (session === null) return isLocal || isLinked ? account : null
   const began = session.oidcIssuer
   if (began === null) {
     // It began with the password alone, before the user had a second factor.
     if (account.secondFactor.isSetUp && session.factors !== 2) return null
-    return isLocal || (authProvider === 'oidc' && isLinked) ? account : null
+    return isLocal || (user.authProvider === 'oidc' && isLinked) ? account : null
   }
+  const subject = Object.hasOwn(subjects, began) && isTrustedIssuer(ctx, began) ? subjects[began] : undefined
   // The proxy must still name who it named then.
-  const isStill = !isByProxy(session) || ctx.namedByProxy === oidcSubject
-  const isOpen = isStill && !isCutOff(account.cutoffs, session)
-  return isLinked && began === account.oidcIssuer && isOpen ? account : null
+  const isStill = !isByProxy(session) || ctx.namedByProxy === subject
+  return subject !== undefined && isStill && !isCutOff(account.cutoffs, session) ? account : null
 }
 
 /** A user in whose name the service acts by itself, with the present permissions; null when they cannot sign in. */

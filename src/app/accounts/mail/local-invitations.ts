@@ -51,10 +51,10 @@ export async function addUser(
   return createOnce(ctx, keyed, {
     async create(remember) {
       const added = await (input.invite === true ? inviteNewUser : createUser)(ctx, input, { remember })
-      return { ...added, user: await getListedUser(ctx.store, added.user.id) }
+      return { ...added, user: await getListedUser(ctx, added.user.id) }
     },
     async repeat(id) {
-      const user = await getListedUser(ctx.store, id)
+      const user = await getListedUser(ctx, id)
       const open = await readInvitation(ctx, id)
       return { user, password: null, invitation: open === null ? null : withoutLink(open) }
     },

@@ -3,6 +3,7 @@ import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { OidcFailure } from './failure.ts'
 import { latestLogout, moveProviderSession } from './ending.ts'
+import { subjectAt } from '../users/identities.ts'
 import { startSession } from '../sessions/sessions.ts'
 import type { StoredSession } from '../sessions/store.ts'
 
@@ -27,10 +28,9 @@ export async function continueSession(
   const kept = { id: session.userId, epoch, createdAt, oidcIssuer, factors, factorAt, authenticatedAt }
   const tokenHash = await startSession(c, ctx, { ...kept, ...changes })
   if (oidcIssuer === null) return tokenHash
-  await moveProviderSession(ctx, session.tokenHash, tokenHash, { subject: user.oidcSubject ?? '', since }).catch(
-    (error: unknown) => {
-      throw error instanceof OidcFailure ? new AppError('unauthenticated') : error
-    },
-  )
+  const subject = (await subjectAt(ctx.store, user.id, oidcIssuer)) ?? ''
+  await moveProviderSession(ctx, session.tokenHash, tokenHash, { subject, since }).catch((error: unknown) => {
+    throw error instanceof OidcFailure ? new AppError('unauthenticated') : error
+  })
   return tokenHash
 }

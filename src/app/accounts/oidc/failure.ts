@@ -50,7 +50,9 @@ export const OIDC_FAILURES = {
 
   proof_of_another_user: 'oidc_failed',
   link_of_another_user: 'oidc_state_invalid',
-  already_linked: 'oidc_identity_taken',
+  already_linked: 'oidc_already_linked',
+  too_many_links: 'oidc_too_many_links',
+  ruled_by_groups: 'oidc_ruled_by_groups',
   identity_taken: 'oidc_identity_taken',
   invitation_invalid: 'oidc_invitation_invalid',
   invitation_ended: 'oidc_invitation_ended',

@@ -59,7 +59,7 @@ export type GroupVerdict =
 /** Decides by OIDC_ALLOWED_GROUPS and OIDC_GROUPS_MISSING. A claim that cannot be read never grants and never takes. */
 export async function judgeGroups(ctx: Ctx, settings: ProviderSettings, found: ProviderGroups): Promise<GroupVerdict> {
   const { allowedGroups: allowed, issuer, groupsClaim } = settings
-  if (allowed.length === 0 && !hasRoles(settings)) return { kind: 'keep', why: null }
+  if (!decidesByGroups(settings)) return { kind: 'keep', why: null }
   const refuse = (isCertain: boolean): GroupVerdict => {
     const details = typeof found === 'string' ? { groups: found } : {}
     return { kind: 'refuse', failure: new OidcFailure('group_missing', details), isCertain }
@@ -105,6 +105,11 @@ function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {
 /** Whether groups at this provider have any effect. */
 export function hasRoles({ adminGroups, groupPermissions }: ProviderSettings): boolean {
   return adminGroups.length > 0 || groupPermissions.length > 0
+}
+
+/** Whether groups at this provider decide who may sign in, or what users may do. */
+export function decidesByGroups(settings: ProviderSettings): boolean {
+  return settings.allowedGroups.length > 0 || hasRoles(settings)
 }
 
 type Account = { readonly id: number; readonly username: string; readonly isAdmin: boolean }

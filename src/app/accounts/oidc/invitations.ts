@@ -26,9 +26,10 @@ import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../
 import { DAY_MS } from '../../../shared/time.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { OidcFailure } from './failure.ts'
+import { addIdentity, countIdentities, ownerOf, providerIdOf } from '../users/identities.ts'
 import { endInvitationTo, mayMakerInvite } from '../users/invitation-ends.ts'
 import { isSubject } from './protocol/claims.ts'
-import { type Identity, providerIdOf } from './provider.ts'
+import type { Identity } from './provider.ts'
 import { findAccount } from './users.ts'
 
 const LIFETIME_DAYS = 7
@@ -95,11 +96,11 @@ export async function prepareUser(
   return createOnce(ctx, keyed, {
     async create(remember) {
       const { user, invitation } = await insertPrepared(ctx, input, site, remember)
-      return { user: await getListedUser(ctx.store, user.id), invitation }
+      return { user: await getListedUser(ctx, user.id), invitation }
     },
     async repeat(id) {
       const open = await readInvitation(ctx, id)
-      return { user: await getListedUser(ctx.store, id), invitation: open === null ? null : withoutLink(open) }
+      return { user: await getListedUser(ctx, id), invitation: open === null ? null : withoutLink(open) }
     },
   })
 }
@@ -119,19 +120,21 @@ async function insertPrepared(
   }
   const row = { username, email: input.email ?? null, displayName: input.displayName ?? null, isAdmin }
   const permissions = isAdmin ? ALL_PERMISSIONS : permissionsFrom((name) => given?.[name] ?? DEFAULT_PERMISSIONS[name])
-  const identity = { oidcIssuer: issuer, oidcSubject: subject }
   const id = userIdByName(username)
   const made = subject === null ? newInvitation(ctx, input.expiresInDays, site) : null
   await store
     .atomic([
       store.db.insert(users).values({
         ...row,
-        ...identity,
+        oidcIssuer: issuer,
         authProvider: 'oidc',
         createdAt: ctx.now(),
         createdBy: ctx.viewer.user.id,
         ...(scope === undefined || isAdmin ? NEW_SCOPE_ROW : scopeRow(scope)),
       }),
+      ...(issuer === null || subject === null
+        ? []
+        : [addIdentity(store, isNamed(username), { issuer, subject }, ctx.now())]),
       writePermissions(store, isNamed(username), permissions, { at: ctx.now(), by: ctx.viewer.user.id }),
       audit(ctx, 'user_created', {
         ...row,
@@ -165,7 +168,7 @@ function issuerOf({ providers }: Ctx, id: string | undefined): string | null {
 
 function isIdentityTaken(error: unknown): boolean {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
-    if (/UNIQUE.*users\.oidc_issuer/.test(e.message)) return true
+    if (/UNIQUE.*identities\.issuer/.test(e.message)) return true
   }
   return false
 }
@@ -288,28 +291,29 @@ export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Id
     and "invitations"."user_id" = "users"."id")`
   const free = and(
     open,
-    isNull(users.oidcSubject),
+    sql`${countIdentities} = 0`,
     eq(users.authProvider, 'oidc'),
     eq(users.isActive, true),
     or(isNull(users.oidcIssuer), eq(users.oidcIssuer, issuer)),
   )
-  const mine = and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
-  const one = (column: typeof users.id | typeof users.username) => sql`(select ${column} from ${users} where ${mine})`
+  const taker = ownerOf(identity)
   const refusal = await store
     .atomic([
-      store.db.update(users).set({ oidcIssuer: issuer, oidcSubject: subject }).where(free),
+      addIdentity(store, free, identity, ctx.now()),
       audit(
         ctx,
         'account_linked',
-        { by: 'invitation', userId: one(users.id), issuer, subject, providerId: providerIdOf(ctx, issuer) },
+        { by: 'invitation', userId: taker, issuer, subject, providerId: providerIdOf(ctx, issuer) },
         {
-          actor: { id: one(users.id), username: null },
+          actor: { id: taker, username: null },
           onlyIfChanged: true,
         },
       ),
       store.db
-        .delete(invitations)
-        .where(and(eq(invitations.tokenHash, tokenHash), sql`"invitations"."user_id" = ${one(users.id)}`)),
+        .update(users)
+        .set({ oidcIssuer: issuer })
+        .where(and(eq(users.id, taker), open)),
+      store.db.delete(invitations).where(and(eq(invitations.tokenHash, tokenHash), eq(invitations.userId, taker))),
     ])
     .then(
       () => null,

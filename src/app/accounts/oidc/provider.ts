@@ -50,11 +50,6 @@ export interface Provider {
   checkLogout(token: string): Promise<EndedSession>
 }
 
-/** The name of an issuer in the configuration; null: it is not configured. */
-export function providerIdOf(ctx: { readonly providers: readonly Provider[] }, issuer: string | null): string | null {
-  return ctx.providers.find((provider) => provider.issuer === issuer)?.settings.id ?? null
-}
-
 /** Display data of a user from the provider; never a permission. */
 export type Profile = {
   /** A valid username, which may be taken or reserved. */

@@ -1,17 +1,19 @@
 import type { Identity } from './provider.ts'
 import { NEW_SCOPE_ROW } from '../users/scope.ts'
 import { and, eq, inArray, not, sql } from 'drizzle-orm'
-import { users } from '../../../db/schema.ts'
+import { identities, users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { audit, SYSTEM } from '../../audit/audit.ts'
 import type { User } from '../users/user.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ctx } from '../../base/context.ts'
 import { writePermissions } from '../users/permissions.ts'
+import { isNamed, userIdByName } from '../users/users.ts'
 import { hasRealAdmin, isRealAdmin } from '../users/way-in.ts'
 import { browserDetails } from '../browser.ts'
 import { type GroupVerdict, roleStatements, sentStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
+import { addIdentity, isIdentity } from '../users/identities.ts'
 import { suffixed } from './protocol/profile.ts'
 import { releaseTokens } from '../tokens/hold.ts'
 import { randomId } from '../sessions/session-token.ts'
@@ -26,6 +28,8 @@ type Account = {
   readonly isActive: boolean
   readonly isAdmin: boolean
   readonly authProvider: User['authProvider']
+  /** Issuer of the provider whose groups and profile rule; null: none. */
+  readonly ruler: string | null
   readonly epoch: number
 }
 
@@ -44,11 +48,14 @@ export async function signInIdentity(
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
-  // A linked local account has its own profile.
-  const { displayName, email } = account.authProvider === 'oidc' ? identity.profile : { displayName: null, email: null }
+  // Another provider that is linked says who signs in, and nothing else: whoever links one must not gain anything.
+  const rules = account.ruler === identity.issuer
+  // A local account has its own profile.
+  const isProfileTheirs = rules && account.authProvider === 'oidc'
+  const { displayName, email } = isProfileTheirs ? identity.profile : { displayName: null, email: null }
   const isLocal = account.authProvider === 'local'
   const isNewBrowser = isLocal && !knownUsers.includes(id)
-  const roles = await roleStatements(ctx, settings, account, verdict)
+  const roles = rules ? await roleStatements(ctx, settings, account, verdict) : []
   const signedInAt = ctx.now()
   await ctx.store.atomic([
     ctx.store.db
@@ -89,7 +96,7 @@ export function signInWay({ id }: ProviderSettings): SignInWay {
 /** The account of a provider's user, active or not; null: none. */
 export async function findAccount(
   store: Store,
-  { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,
+  identity: Pick<Identity, 'issuer' | 'subject'>,
 ): Promise<Account | null> {
   const account = await store.db
     .select({
@@ -98,10 +105,12 @@ export async function findAccount(
       isActive: users.isActive,
       isAdmin: users.isAdmin,
       authProvider: users.authProvider,
+      ruler: users.oidcIssuer,
       epoch: users.sessionEpoch,
     })
-    .from(users)
-    .where(and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject)))
+    .from(identities)
+    .innerJoin(users, eq(users.id, identities.userId))
+    .where(isIdentity(identity))
     .get()
   return account ?? null
 }
@@ -159,9 +168,9 @@ async function insertAccount(
   identity: Identity,
   username: string,
 ): Promise<void> {
-  const { issuer, subject, profile } = identity
-  const whom = and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
-  const id = sql`(select ${users.id} from ${users} where ${whom})`
+  const { issuer, profile } = identity
+  const whom = isNamed(username)
+  const id = userIdByName(username)
   await ctx.store.atomic([
     ctx.store.db.insert(users).values({
       username,
@@ -169,10 +178,10 @@ async function insertAccount(
       displayName: profile.displayName,
       authProvider: 'oidc',
       oidcIssuer: issuer,
-      oidcSubject: subject,
       createdAt: ctx.now(),
       ...NEW_SCOPE_ROW,
     }),
+    addIdentity(ctx.store, whom, identity, ctx.now()),
     writePermissions(ctx.store, whom, DEFAULT_PERMISSIONS, { at: ctx.now(), by: null }),
     audit(ctx, 'oidc_user_created', { ...signInWay(settings), username, userId: id }, { actor: { id, username } }),
   ])

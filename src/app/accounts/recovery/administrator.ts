@@ -40,7 +40,7 @@ export function statementsForRecovery(
   const who = { userId, username }
   return [
     db.insert(users).select(
-      sql`select null, ${username}, null, null, 'local', null, null, ${passwordHash}, 1, 1, 1, 0, ${NOW}, null, null, null, 0, 0
+      sql`select null, ${username}, null, null, 'local', null, ${passwordHash}, 1, 1, 1, 0, ${NOW}, null, null, null, 0, 0
         where not exists (select 1 from ${users} where lower(${users.username}) = lower(${username}))`,
     ),
     audit(ctx, 'user_created', { ...who, email: null, displayName: null, isAdmin: true }, { onlyIf: isUser(isNew) }),

@@ -10,8 +10,8 @@ import { idParam, validate } from '../../http/validate.ts'
 import { listedUserSchema } from '../users/user.ts'
 import { inviteAgain, isInvitable } from '../mail/local-invitations.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
-import { unlinkUser } from '../oidc/links.ts'
-import { providerRoleSchema, readProviderRole } from '../oidc/provider-role.ts'
+import { linkQuery, unlinkUser } from '../oidc/links.ts'
+import { providerRoleSchema, readProviderRole, rulerBody, rulerSchema, setRuler } from '../oidc/provider-role.ts'
 import {
   type Invitation,
   invitationBody,
@@ -25,6 +25,8 @@ import {
 const openInvitation = z
   .object({ createdAt: timeField, expiresAt: timeField, sentTo: z.string().nullable() })
   .nullable()
+
+const providerRoleAnswer = z.object({ role: providerRoleSchema.nullable(), groupsOf: rulerSchema })
 
 /** The public address of this service. */
 function siteOf(c: Context<SignedIn>): string {
@@ -125,25 +127,39 @@ export const invitationRoutes = new Hono<AppEnv>()
     '/:id/provider-role',
     requireAdmin,
     answers(
-      'The role and permissions that groups at the OpenID provider gave a user; the next sign-in sets them again. Null: none',
-      { 200: z.object({ role: providerRoleSchema.nullable() }) },
+      'The role and permissions that groups at the OpenID provider gave a user; the next sign-in there sets them again. Null: none',
+      { 200: providerRoleAnswer },
       ['user_not_found'],
     ),
     validate('param', idParam),
-    async (c) => c.json({ role: await readProviderRole(c.var.ctx, c.req.valid('param').id) }),
+    async (c) => c.json(await readProviderRole(c.var.ctx, c.req.valid('param').id)),
+  )
+  .put(
+    '/:id/provider-role',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Decide whose groups have an effect on a user: one linked provider, or none. Without this it is the provider at which the account was made; linking another one gives it no say',
+      { 200: providerRoleAnswer },
+      ['user_not_found', 'not_found', 'oidc_disabled'],
+    ),
+    validate('param', idParam),
+    validate('json', rulerBody),
+    async (c) => c.json(await setRuler(c.var.ctx, c.req.valid('param').id, c.req.valid('json').provider)),
   )
   .delete(
     '/:id/link',
     requireAdmin,
     requireFreshProof,
     answers(
-      'Unlink a local user from an account at an OpenID provider, for example if somebody else linked it. Sessions that began there end',
+      'Unlink a user from an account at an OpenID provider, for example if somebody else linked it. Sessions that began there end. The last way to sign in stays',
       { 204: null },
-      ['user_not_found', 'not_found', 'not_a_local_user', 'last_way_in'],
+      ['user_not_found', 'not_found', 'last_way_in'],
     ),
     validate('param', idParam),
+    validate('query', linkQuery),
     async (c) => {
-      await unlinkUser(c.var.ctx, c.req.valid('param').id)
+      await unlinkUser(c.var.ctx, c.req.valid('param').id, c.req.valid('query'))
       return c.body(null, 204)
     },
   )

@@ -10,7 +10,7 @@ import { validate } from '../../http/validate.ts'
 import { requireFactorProof, requireFreshProof } from '../fresh-proof.ts'
 import { endByProvider } from '../oidc/ending.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from '../oidc/sign-in.ts'
-import { linkSchema, readLink, refuseSecondLink, unlink } from '../oidc/links.ts'
+import { linkQuery, linkSchema, readLinks, refuseLink, unlink } from '../oidc/links.ts'
 import { registrationOf, registrationSchema } from '../oidc/registration.ts'
 import { sitePath } from '../oidc/return-to.ts'
 
@@ -99,26 +99,32 @@ export const oidcRoutes = new Hono<AppEnv>()
   .get(
     '/link',
     requireSession,
-    answers('The account at an OpenID provider that is linked to yours; null: none', {
-      200: z.object({ link: linkSchema.nullable() }),
+    answers('The accounts at OpenID providers that are linked to yours', {
+      200: z.object({
+        link: linkSchema.nullable().describe('The first of `links`; null: none'),
+        links: z.array(linkSchema).describe('First the one of the provider that your account is of'),
+      }),
     }),
-    async (c) => c.json({ link: await readLink(c.var.ctx) }),
+    async (c) => {
+      const links = await readLinks(c.var.ctx, c.var.ctx.viewer.user.id)
+      return c.json({ link: links[0] ?? null, links })
+    },
   )
   .post(
     '/link',
     requireSession,
     requireFactorProof,
     answers(
-      'Start linking your account to one at an OpenID provider. Open the location in this browser and sign in there',
+      'Start linking your account to one at an OpenID provider: one account at each, at most eight. Open the location in this browser and sign in there',
       { 200: z.object({ location: z.string() }) },
-      ['oidc_disabled', 'not_a_local_user', 'already_linked'],
+      ['oidc_disabled', 'already_linked', 'too_many_links', 'ruled_by_groups'],
     ),
     validate('json', linkBody),
     async (c) => {
       const { ctx } = c.var
-      refuseSecondLink(ctx)
       const returnTo = `${basePath(ctx.config)}/account?linked=1`
       const provider = chosenProvider(ctx, c.req.valid('json').provider, 'as-usual')
+      await refuseLink(ctx, provider)
       const begun = await beginSignIn(c, ctx, provider, { returnTo, how: 'as-usual', link: ctx.viewer.user.id })
       return c.json({ location: begun.ok ? begun.location : failureAt(ctx, begun) })
     },
@@ -127,12 +133,14 @@ export const oidcRoutes = new Hono<AppEnv>()
     '/link',
     requireSession,
     requireFreshProof,
-    answers('Unlink your account from the one at the OpenID provider. Sessions that began there end', { 204: null }, [
-      'not_found',
-      'last_way_in',
-    ]),
+    answers(
+      'Unlink your account from one at an OpenID provider. Sessions that began there end. The last way to sign in stays',
+      { 204: null },
+      ['not_found', 'last_way_in'],
+    ),
+    validate('query', linkQuery),
     async (c) => {
-      await unlink(c.var.ctx)
+      await unlink(c.var.ctx, c.req.valid('query'))
       return c.body(null, 204)
     },
   )

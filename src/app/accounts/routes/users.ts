@@ -75,7 +75,7 @@ export const userRoutes = new Hono<AppEnv>()
         offset: integerQuery(0, 1_000_000).default(0).describe('Number of entries to skip'),
       }),
     ),
-    async (c) => c.json(await listUsers(c.var.ctx.store, c.req.valid('query'))),
+    async (c) => c.json(await listUsers(c.var.ctx, c.req.valid('query'))),
   )
   .post(
     '/',
@@ -116,7 +116,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireAdmin,
     answers('One user', { 200: userAnswer }, ['user_not_found']),
     validate('param', idParam),
-    async (c) => c.json({ user: await getListedUser(c.var.ctx.store, c.req.valid('param').id) }),
+    async (c) => c.json({ user: await getListedUser(c.var.ctx, c.req.valid('param').id) }),
   )
   .put(
     '/:id',
@@ -132,7 +132,7 @@ export const userRoutes = new Hono<AppEnv>()
       const { user, ...beside } = c.req.valid('json')
       const { id } = c.req.valid('param')
       await changeUser(c.var.ctx, id, user ?? beside)
-      return c.json({ user: await getListedUser(c.var.ctx.store, id) })
+      return c.json({ user: await getListedUser(c.var.ctx, id) })
     },
   )
   .delete(
@@ -163,7 +163,7 @@ export const userRoutes = new Hono<AppEnv>()
     async (c) => {
       const { id } = c.req.valid('param')
       await setAdmin(c.var.ctx, id, c.req.valid('json').isAdmin)
-      return c.json({ user: await getListedUser(c.var.ctx.store, id) })
+      return c.json({ user: await getListedUser(c.var.ctx, id) })
     },
   )
   .post(

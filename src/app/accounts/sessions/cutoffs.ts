@@ -1,15 +1,15 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { providerCutoffs } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
 import type { StoredSession } from './store.ts'
 
 /** Ends the sessions of a user that began at an issuer, also in a store that is not the database. */
-export function cutOff({ store, now }: Ctx, userId: number, issuer: string): Statement {
+export function cutOff({ store, now }: Ctx, userId: number, issuer: string, onlyIf: SQL = sql`true`): Statement {
   const endedAt = now()
   return store.db
     .insert(providerCutoffs)
-    .values({ userId, issuer, endedAt })
+    .select(sql`select ${userId}, ${issuer}, ${endedAt} where ${onlyIf}`)
     .onConflictDoUpdate({ target: [providerCutoffs.userId, providerCutoffs.issuer], set: { endedAt } })
 }
 

@@ -24,7 +24,7 @@ export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   const passwordHash = await hashNewPassword(ports, config.ADMIN_PASSWORD ?? random ?? '', username).catch(explain)
   const ctx: AuditContext = { store, viewer: null, ip: null, requestId: null, now: () => ports.now() }
   const id = userIdByName(username)
-  const values = sql`select null, ${username}, null, null, 'local', null, null, ${passwordHash}, ${random === null ? 0 : 1},
+  const values = sql`select null, ${username}, null, null, 'local', null, ${passwordHash}, ${random === null ? 0 : 1},
     1, 1, 0, ${ports.now()}, null, null, null, 0, 0 where not exists (select 1 from ${users})`
   await store.atomic([
     store.db.insert(users).select(values),

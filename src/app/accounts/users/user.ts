@@ -2,6 +2,19 @@ import * as z from 'zod'
 import { AUTH_PROVIDERS } from '../../../shared/access/auth-providers.ts'
 import { timeField } from '../../http/fields.ts'
 
+/** An account at a provider that signs a user in. */
+export const identitySchema = z
+  .object({
+    provider: z
+      .string()
+      .nullable()
+      .describe('Name as in GET /api/auth/status; null: no longer configured, or an authenticating proxy'),
+    issuer: z.string(),
+    subject: z.string().describe('`sub` at the provider'),
+    linkedAt: timeField,
+  })
+  .meta({ id: 'LinkedProvider', description: 'An account at an OpenID provider that signs a user in' })
+
 export const userSchema = z
   .object({
     id: z.int(),
@@ -14,7 +27,10 @@ export const userSchema = z
       ),
     displayName: z.string().nullable(),
     authProvider: z.enum(AUTH_PROVIDERS),
-    oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
+    oidcSubject: z
+      .string()
+      .nullable()
+      .describe('`sub` at the OpenID provider that the account is of, or else at the one linked first; null: none'),
     isAdmin: z.boolean(),
     isActive: z.boolean(),
     createdAt: timeField,
@@ -30,7 +46,10 @@ export type User = z.infer<typeof userSchema>
 
 /** A user as administrators see it. */
 export const listedUserSchema = userSchema
-  .extend({ secondFactor: z.array(z.enum(['totp', 'passkey'])).describe('The second factors that are set up') })
+  .extend({
+    secondFactor: z.array(z.enum(['totp', 'passkey'])).describe('The second factors that are set up'),
+    links: z.array(identitySchema).describe('The accounts at OpenID providers that sign this user in'),
+  })
   .meta({ id: 'ListedUser' })
 
 export type ListedUser = z.infer<typeof listedUserSchema>

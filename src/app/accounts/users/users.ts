@@ -1,4 +1,4 @@
-import { type ListedUser, listedUserSchema, type User, userSchema } from './user.ts'
+import { identitySchema, type ListedUser, listedUserSchema, type User, userSchema } from './user.ts'
 import { and, asc, count, eq, isNotNull, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../../db/contains.ts'
@@ -8,6 +8,7 @@ import { prepareShapes, type Statement, type Store } from '../../../db/store.ts'
 import { holdDestinations } from './hold-destinations.ts'
 import { type Actor, audit, SYSTEM } from '../../audit/audit.ts'
 import { forgetPreviousEmail, isEmailVerified } from './verified-email.ts'
+import { firstSubject, identitiesJson, providerIdOf } from './identities.ts'
 import { endInvitationsBy, endInvitationTo } from './invitation-ends.ts'
 import { forgiveAttempts } from '../passwords/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../passwords/passwords.ts'
@@ -31,7 +32,7 @@ export const userColumns = {
   emailVerified: isEmailVerified.mapWith(Boolean),
   displayName: users.displayName,
   authProvider: users.authProvider,
-  oidcSubject: users.oidcSubject,
+  oidcSubject: firstSubject,
   isAdmin: users.isAdmin,
   isActive: users.isActive,
   createdAt: users.createdAt,
@@ -120,6 +121,7 @@ export const userChangesSchema = z.strictObject({
   isActive: z.boolean().optional().describe('true reactivates, false deactivates'),
   ...z.object(readOnly).partial().shape,
   secondFactor: listedUserSchema.shape.secondFactor.optional(),
+  links: listedUserSchema.shape.links.max(100).optional(),
 })
 
 /** The id of a user inserted earlier in the same atomic step. */
@@ -136,18 +138,25 @@ const listedColumns = {
   ...userColumns,
   hasTotp: sql<number>`exists (select 1 from "totp_factors" where "totp_factors"."user_id" = "users"."id")`,
   hasPasskey: sql<number>`exists (select 1 from "passkeys" where "passkeys"."user_id" = "users"."id")`,
+  linked: identitiesJson,
 }
 
-function asListed({ hasTotp, hasPasskey, ...user }: User & { hasTotp: number; hasPasskey: number }): ListedUser {
+type ListedRow = User & { readonly hasTotp: number; readonly hasPasskey: number; readonly linked: string }
+type ListCtx = Pick<Ctx, 'store' | 'providers'>
+
+const linkedSchema = z.array(identitySchema.omit({ provider: true }))
+
+function asListed(ctx: ListCtx, { hasTotp, hasPasskey, linked, ...user }: ListedRow): ListedUser {
   const secondFactor = [...(hasTotp === 1 ? ['totp' as const] : []), ...(hasPasskey === 1 ? ['passkey' as const] : [])]
-  return { ...user, secondFactor }
+  const links = linkedSchema.parse(JSON.parse(linked))
+  return { ...user, secondFactor, links: links.map((link) => ({ provider: providerIdOf(ctx, link.issuer), ...link })) }
 }
 
-/** As `getUser`, with the second factors. Throws `user_not_found`. */
-export async function getListedUser(store: Store, id: number): Promise<ListedUser> {
-  const user = await store.db.select(listedColumns).from(users).where(eq(users.id, id)).get()
+/** As `getUser`, with the second factors and links. Throws `user_not_found`. */
+export async function getListedUser(ctx: ListCtx, id: number): Promise<ListedUser> {
+  const user = await ctx.store.db.select(listedColumns).from(users).where(eq(users.id, id)).get()
   if (user === undefined) throw new AppError('user_not_found')
-  return asListed(user)
+  return asListed(ctx, user)
 }
 
 /** Throws `user_not_found`. */
@@ -181,12 +190,12 @@ const lists = prepareShapes((db, shape) => {
 
 /** Users sorted by name. `q` matches a part of username, display name or e-mail. */
 export async function listUsers(
-  store: Store,
+  ctx: ListCtx,
   page: { q?: string | undefined; limit: number; offset: number },
 ): Promise<{ users: ListedUser[]; total: number }> {
-  const list = lists(store, page.q === undefined ? 'all' : 'found')
+  const list = lists(ctx.store, page.q === undefined ? 'all' : 'found')
   const total = await list.total.get(page)
-  return { users: (await list.page.all(page)).map(asListed), total: total?.n ?? 0 }
+  return { users: (await list.page.all(page)).map((row) => asListed(ctx, row)), total: total?.n ?? 0 }
 }
 
 /**
@@ -258,7 +267,7 @@ const CHANGEABLE = ['username', 'email', 'displayName', 'isActive'] as const
 export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof userChangesSchema>): Promise<User> {
   const before = await getUser(ctx.store, id)
   refuseReadOnly(before, changes)
-  if (changes.secondFactor !== undefined) await refuseFactors(ctx, id, changes.secondFactor)
+  await refuseWays(ctx, id, changes)
   const after = {
     username: changes.username ?? before.username,
     email: changes.email === undefined ? before.email : changes.email,
@@ -310,11 +319,26 @@ function refuseReadOnly(before: User, changes: z.infer<typeof userChangesSchema>
   throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
-async function refuseFactors({ store }: Ctx, id: number, given: ListedUser['secondFactor']): Promise<void> {
-  const { secondFactor } = await getListedUser(store, id)
-  if (secondFactor.length === given.length && secondFactor.every((factor) => given.includes(factor))) return
-  const message = 'changed by the user, or removed by POST /api/users/:id/reset-second-factor'
-  throw new AppError('invalid_request', `secondFactor: ${message}`, { issues: [{ path: 'secondFactor', message }] })
+/** How a user signs in may be repeated, but is not changed here. */
+async function refuseWays(ctx: Ctx, id: number, given: z.infer<typeof userChangesSchema>): Promise<void> {
+  const { secondFactor, links } = given
+  if (secondFactor === undefined && links === undefined) return
+  const held = await getListedUser(ctx, id)
+  if (secondFactor !== undefined && !isSameSet(secondFactor, held.secondFactor)) {
+    throw notHere('secondFactor', 'changed by the user, or removed by POST /api/users/:id/reset-second-factor')
+  }
+  const keys = (all: ListedUser['links']) => all.map(({ issuer, subject }) => JSON.stringify([issuer, subject]))
+  if (links !== undefined && !isSameSet(keys(links), keys(held.links))) {
+    throw notHere('links', 'changed by the user, or removed by DELETE /api/users/:id/link')
+  }
+}
+
+function isSameSet(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((one) => others.includes(one))
+}
+
+function notHere(path: string, message: string): AppError {
+  return new AppError('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
 }
 
 const WHY_FIXED: Partial<Record<keyof User, string>> = {

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNotNull, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
 import { alias, type AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
-import { users } from '../../../db/schema.ts'
+import { identities, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import { proxyIssuer } from '../proxy-issuer.ts'
 import type { Config } from '../../config/config.ts'
@@ -9,17 +9,7 @@ import type { Ports } from '../../base/context.ts'
 // Who can sign in with the present configuration: conditions on `users`, or on another name of that table.
 
 type Table = Readonly<
-  Record<
-    | 'authProvider'
-    | 'passwordHash'
-    | 'oidcIssuer'
-    | 'oidcSubject'
-    | 'isActive'
-    | 'isAdmin'
-    | 'lastLoginAt'
-    | 'createdBy',
-    AnySQLiteColumn
-  >
+  Record<'id' | 'authProvider' | 'passwordHash' | 'isActive' | 'isAdmin' | 'lastLoginAt' | 'createdBy', AnySQLiteColumn>
 >
 
 const NEVER = sql`false`
@@ -30,12 +20,19 @@ export function hasLocalWay({ DISABLE_LOCAL_AUTH }: Config, table: Table = users
   return and(eq(table.authProvider, 'local'), isNotNull(table.passwordHash)) ?? NEVER
 }
 
-/** At a configured provider, or by the proxy. */
-export function hasProviderWay(config: Config, table: Table = users): SQL {
+/** At a configured provider, or by the proxy; not at the issuer `besides` if one is given. */
+export function hasProviderWay(config: Config, table: Table = users, besides: string | null = null): SQL {
   const proxy = proxyIssuer(config)
-  const issuers = [...config.OIDC_PROVIDERS.map(({ issuer }) => issuer), ...(proxy === null ? [] : [proxy])]
+  const all = [...config.OIDC_PROVIDERS.map(({ issuer }) => issuer), ...(proxy === null ? [] : [proxy])]
+  const issuers = all.filter((issuer) => issuer !== besides)
   if (issuers.length === 0) return NEVER
-  return and(isNotNull(table.oidcSubject), inArray(table.oidcIssuer, issuers)) ?? NEVER
+  const owned = and(eq(identities.userId, table.id), inArray(identities.issuer, issuers))
+  return sql`exists (select 1 from ${identities} where ${owned})`
+}
+
+/** In another way than at this issuer. */
+export function hasWayBesides(config: Config, issuer: string): SQL {
+  return or(hasLocalWay(config), hasProviderWay(config, users, issuer)) ?? NEVER
 }
 
 /**
@@ -61,11 +58,16 @@ export function hasRealAdmin(config: Config, besides: number | null = null): SQL
 
 /**
  * For the beginning of an atomic step that takes the role, the account or the way in of this user: rolls it back if no
- * other administrator could sign in afterwards. The step then throws `last_admin`.
+ * other administrator could sign in afterwards, unless the user still can because `unless`, a condition on `users`,
+ * holds. The step then throws `last_admin`.
  */
-export function keepRealAdmin({ store, config }: Pick<Ports, 'store' | 'config'>, id: number): Statement {
+export function keepRealAdmin(
+  { store, config }: Pick<Ports, 'store' | 'config'>,
+  id: number,
+  unless: SQL = NEVER,
+): Statement {
   // Only triggers can raise an error, so an invalid JSON path is used: it appears in SQLite's message.
-  const path = sql`case when ${hasRealAdmin(config, id)} then '$' else 'last_admin' end`
+  const path = sql`case when ${or(unless, hasRealAdmin(config, id))} then '$' else 'last_admin' end`
   return store.db
     .update(users)
     .set({ isAdmin: sql`${users.isAdmin}` })

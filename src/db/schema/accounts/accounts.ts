@@ -13,8 +13,11 @@ export const users = sqliteTable(
     email: text('email'),
     displayName: text('display_name'),
     authProvider: text('auth_provider', { enum: AUTH_PROVIDERS }).notNull(),
+    /**
+     * The provider whose groups rule the account, and the only one whose user may take over a prepared account; null:
+     * no groups rule, any may take it over. Who may sign in is in `identities`.
+     */
     oidcIssuer: text('oidc_issuer'),
-    oidcSubject: text('oidc_subject'),
     passwordHash: text('password_hash'),
     mustChangePassword: flag('must_change_password').notNull().default(false),
     isAdmin: flag('is_admin').notNull().default(false),
@@ -32,10 +35,7 @@ export const users = sqliteTable(
     directRead: flag('direct_read').notNull().default(false),
     directWrite: flag('direct_write').notNull().default(false),
   },
-  (t) => [
-    uniqueIndex('users_username').on(sql`lower(${t.username})`),
-    uniqueIndex('users_oidc').on(t.oidcIssuer, t.oidcSubject),
-  ],
+  (t) => [uniqueIndex('users_username').on(sql`lower(${t.username})`)],
 )
 
 export const userPermissions = sqliteTable(

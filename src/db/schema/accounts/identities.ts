@@ -1,9 +1,32 @@
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
 import { flag } from '../flag.ts'
 import { INVITATION_ENDS } from '../../../shared/access/invitation-ends.ts'
 
 // What OpenID providers report about users.
+
+/**
+ * The accounts at providers that sign a user in; a proxy that names users counts as a provider. At most eight for each
+ * user, and one at each issuer.
+ */
+export const identities = sqliteTable(
+  'identities',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    userId: integer('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    issuer: text('issuer').notNull(),
+    /** `sub` at the provider. */
+    subject: text('subject').notNull(),
+    /** When the user was linked to it. */
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('identities_subject').on(t.issuer, t.subject),
+    uniqueIndex('identities_user').on(t.userId, t.issuer),
+  ],
+)
 
 /** A single-use link by which somebody takes over a prepared account. */
 export const invitations = sqliteTable('invitations', {

@@ -49,8 +49,6 @@ const accountSchema = z.object({
   directWrite: z.int(),
   email: z.string().nullable(),
   authProvider: z.string(),
-  oidcIssuer: z.string().nullable(),
-  oidcSubject: z.string().nullable(),
 })
 type Account = z.infer<typeof accountSchema>
 
@@ -154,8 +152,8 @@ function readState(database: Database.Database, now: number): State {
   const accounts = database
     .prepare(
       `select ${scope}, id, username, created_at as createdAt, password_hash as passwordHash, must_change_password as mustChange,
-        is_admin as isAdmin, is_active as isActive, email, auth_provider as authProvider, oidc_issuer as oidcIssuer,
-        oidc_subject as oidcSubject, (select json_group_object(resource, can_read + 2 * can_write)
+        is_admin as isAdmin, is_active as isActive, email, auth_provider as authProvider,
+        (select json_group_object(resource, can_read + 2 * can_write)
           from user_permissions where user_id = users.id) as packed from users order by id`,
     )
     .all()

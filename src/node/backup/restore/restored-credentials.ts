@@ -40,7 +40,12 @@ const SCHEMAS = {
   }),
 } as const
 
-type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof SCHEMAS)[T]>[] }
+const identitySchema = z.object({ ...whose, issuer: z.string(), subject: z.string() })
+type IdentityRow = z.output<typeof identitySchema>
+
+type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof SCHEMAS)[T]>[] } & {
+  readonly identities: readonly IdentityRow[]
+}
 
 /** The ways in and out of users in a database; of an earlier version, those that it knows. */
 export function readWays(database: Database.Database): Tables {
@@ -49,7 +54,19 @@ export function readWays(database: Database.Database): Tables {
     totp_factors: readAll(database, 'totp_factors', SCHEMAS.totp_factors),
     recovery_codes: readAll(database, 'recovery_codes', SCHEMAS.recovery_codes),
     alert_destinations: readAll(database, 'alert_destinations', SCHEMAS.alert_destinations),
+    identities: readIdentities(database),
   }
+}
+
+/** Earlier versions have one identity for each user, in columns of `users`. */
+function readIdentities(database: Database.Database): IdentityRow[] {
+  const columns = database.prepare("select count(*) from pragma_table_info('users') where name like 'oidc_%'").pluck()
+  if (columns.get() !== 2) return readAll(database, 'identities', identitySchema)
+  const rows = database.prepare(
+    `select id as user_id, oidc_issuer as issuer, oidc_subject as subject from users
+      where oidc_issuer is not null and oidc_subject is not null`,
+  )
+  return z.array(identitySchema).parse(rows.all())
 }
 
 function readAll<S extends z.ZodType>(database: Database.Database, table: string, schema: S): z.output<S>[] {
@@ -62,8 +79,6 @@ function readAll<S extends z.ZodType>(database: Database.Database, table: string
 export type WayColumns = {
   readonly email: string | null
   readonly authProvider: string
-  readonly oidcIssuer: string | null
-  readonly oidcSubject: string | null
 }
 
 /** One way that the restore gave back, or protection that it took away. */
@@ -90,7 +105,7 @@ export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<T
     ...lostPasskeys(keys, codes),
     ...lostApps(apps, codes),
     ...lostCodes(own(after.recovery_codes), codes),
-    ...lostLink(users),
+    ...lostLinks(own(after.identities), own(before.identities)),
     ...lostEmail(users),
     ...lostDestinations(
       after.alert_destinations.filter(({ owner_id: owner }) => owner === userId),
@@ -180,13 +195,17 @@ function lostCodes(after: Tables['recovery_codes'], codes: Codes): LostWay[] {
   ]
 }
 
-function lostLink({ after, before }: Both<WayColumns>): LostWay[] {
-  const { oidcIssuer: issuer, oidcSubject: subject } = after
-  if (after.authProvider !== 'local' || issuer === null || subject === null) return []
-  if (before.oidcIssuer === issuer && before.oidcSubject === subject) return []
-  return [
-    { action: 'account_unlinked', what: issuer, undone: { repeat: 'cut_link', issuer, subject }, isToldBy: () => true },
-  ]
+function lostLinks(after: readonly IdentityRow[], before: readonly IdentityRow[]): LostWay[] {
+  const isKept = (row: IdentityRow) =>
+    before.some(({ issuer, subject }) => issuer === row.issuer && subject === row.subject)
+  return after
+    .filter((row) => !isKept(row))
+    .map(({ issuer, subject }): LostWay => ({
+      action: 'account_unlinked',
+      what: issuer,
+      undone: { repeat: 'cut_link', issuer, subject },
+      isToldBy: ({ issuer: told }) => told === undefined || told === issuer,
+    }))
 }
 
 // The address of a user of a provider is set again at each sign-in.

@@ -14,7 +14,7 @@ import { accountTexts } from '../../strings/people/account.ts'
 import { theme, THEMES } from '../../theme.ts'
 import { OwnEmail } from './email.tsx'
 import { Factors } from './factors.tsx'
-import { LinkedAccount } from './link.tsx'
+import { LinkedAccounts } from './link.tsx'
 import { SignIns } from './sign-ins.tsx'
 import { Tokens } from './tokens.tsx'
 
@@ -76,13 +76,13 @@ export function AccountPage() {
             <Card title={accountTexts.passwordTitle}>
               <p class="faint">{t.password.oidc}</p>
             </Card>
-            {hasProviders && <LinkedAccount />}
+            {hasProviders && <LinkedAccounts />}
           </div>
         )}
       </div>
       {isLocal && <OwnEmail user={me} key={me.email ?? ''} />}
       {isLocal && <Factors />}
-      {isLocal && hasProviders && <LinkedAccount />}
+      {isLocal && hasProviders && <LinkedAccounts />}
       <Sessions />
       <SignIns />
       <Tokens />

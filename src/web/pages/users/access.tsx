@@ -38,24 +38,12 @@ export function UserAccess({ user, onChanged }: { user: Listed; onChanged(): Pro
       say(userTexts.factorsReset)
     },
   }
-  const unlink: Step = {
-    name: userTexts.unlink,
-    help: userTexts.unlinkHelp,
-    sure: userTexts.unlinkSure(name),
-    isDangerous: true,
-    act: async () => {
-      await send(api.users[':id'].link.$delete({ param }))
-      say(userTexts.unlinked)
-    },
-  }
-  const isLinked = user.authProvider === 'local' && user.oidcSubject !== null
   const canReset = user.authProvider === 'local' && user.isActive && !isSelf && !status.value?.localAuthDisabled
   const steps = isSelf
     ? []
     : [
         ...(canReset ? [reset] : []),
         ...(canReset && user.secondFactor.length > 0 ? [resetFactors] : []),
-        ...(isLinked ? [unlink] : []),
         ...roleSteps(user, name),
         activeStep(user, name),
       ]

@@ -21,6 +21,7 @@ import { userTexts } from '../../strings/people/users.ts'
 import { FromProvider } from './from-provider.tsx'
 import { UserAccess } from './access.tsx'
 import { InvitationCard } from './invitation.tsx'
+import { LinkedToUser } from './linked.tsx'
 import { UserCredentials } from './credentials.tsx'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
@@ -52,6 +53,7 @@ export function UserPage({ id }: { id: string }) {
         <div class="cards">
           <div class="stack">
             <Profile user={found.user} onSaved={reload} />
+            <LinkedToUser user={found.user} onChanged={reload} />
             <FromProvider user={found.user} />
             <UserAccess user={found.user} onChanged={reload} />
             {isOpenAccount(found.user) && <InvitationCard user={found.user} />}
@@ -149,7 +151,6 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           autocomplete="off"
         />
         {!isLocal && <p class="faint">{userTexts.oidcProfile}</p>}
-        {user.oidcSubject !== null && <p class="faint">{userTexts.knownAs(user.oidcSubject)}</p>}
         <Failure error={error.value} />
         <Actions>
           <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />

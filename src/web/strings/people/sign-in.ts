@@ -27,6 +27,10 @@ export const signIn = {
     oidc_state_invalid: 'This sign-in took too long or was started in another window. Please start again.',
     oidc_not_allowed: 'Your organisation did not put you in a group that may sign in here. Ask an administrator.',
     oidc_identity_taken: 'This account of your organisation already signs in to another account here.',
+    oidc_already_linked: 'You are linked to another account at this provider already. Unlink that one first.',
+    oidc_too_many_links: 'You have reached the limit of linked providers. Unlink one first.',
+    oidc_ruled_by_groups:
+      'Groups at your provider decide what you may do here, so no other one can be linked. An administrator can change that.',
     oidc_invitation_invalid:
       'This link has expired, or somebody has used it already. Ask an administrator for another one.',
     oidc_invitation_ended:

@@ -113,8 +113,8 @@ describe('login', () => {
     await admin.send('DELETE', `/api/users/${gone.id}`)
     app.store.sqlite
       .prepare(
-        `insert into users (username, auth_provider, oidc_issuer, oidc_subject, password_hash, created_at)
-          select 'outside', 'oidc', 'https://id.example.org', 'x', password_hash, 1 from users where id = 1`,
+        `insert into users (username, auth_provider, oidc_issuer, password_hash, created_at)
+          select 'outside', 'oidc', 'https://id.example.org', password_hash, 1 from users where id = 1`,
       )
       .run()
     const before = auditRows(app).length

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { NO_PERMISSIONS, PRESETS } from '../../../../src/shared/access/resources.ts'
-import { outcomeOf } from '../../../support/answers.ts'
-import { createTestApp, type TestApp, USER_PASSWORD } from '../../../support/app.ts'
+import { auditedBy, outcomeOf } from '../../../support/answers.ts'
+import { auditRows, createTestApp, type TestApp, USER_PASSWORD } from '../../../support/app.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
 import { createBrowser, signInBy } from '../../../support/web/browser.ts'
 
@@ -65,7 +65,7 @@ test('is empty for a user without groups, and not found for an unknown user', as
   expect(await outcomeOf(admin.send('GET', '/api/users/999/provider-role'))).toBe('404 user_not_found')
 })
 
-test('after a change of provider, the groups at the new one set the permissions of the linked account', async () => {
+test('groups rule a linked local account only after an administrator said so, at each provider anew', async () => {
   const old = provider
   app = await createTestApp({ env: oidcEnv(old, GROUPS) })
   const anna = await app.user('anna')
@@ -84,6 +84,16 @@ test('after a change of provider, the groups at the new one set the permissions 
     return browser
   }
   const first = await link(app, old, ['readers'])
+  expect(await roleOf(anna.id)).toBeNull()
+  const rule = async (provider: string | null) =>
+    outcomeOf((await app.admin()).send('PUT', `/api/users/${anna.id}/provider-role`, { provider }))
+  expect(await auditedBy(app, async () => rule('default'))).toStrictEqual(['login_success', 'user_updated'])
+  expect(auditRows(app).at(-1)?.details).toMatchObject({
+    userId: anna.id,
+    before: { groupsOf: null },
+    after: { groupsOf: old.issuer },
+  })
+  expect(await signInBy(first, old)).toBe('302 /')
   expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: true })
   const { store } = app
   provider = await startProvider()
@@ -101,7 +111,18 @@ test('after a change of provider, the groups at the new one set the permissions 
   expect(await enter(['readers'])).not.toBe(anna.id)
   const admin = await app.admin()
   expect(await outcomeOf(admin.send('DELETE', `/api/users/${anna.id}/link`))).toBe('204')
-  await link(app, provider, ['readers'])
+  expect(await rule('default')).toBe('404 not_found')
+  const second = await link(app, provider, ['readers'])
+  expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: false })
+  expect(await rule('default')).toBe('200')
+  expect(await rule('nobody')).toBe('404 oidc_disabled')
+  expect(await signInBy(second, provider)).toBe('302 /')
   expect(await roleOf(anna.id)).toMatchObject({ issuer: provider.issuer, permissions: PRESETS.operator })
+  // From then on they are what an administrator sets.
+  expect(await rule(null)).toBe('200')
+  expect(await roleOf(anna.id)).toMatchObject({ isInForce: false })
+  provider.user = { ...provider.user, groups: [] }
+  expect(await signInBy(second, provider)).toBe('302 /')
+  expect(await roleOf(anna.id)).toMatchObject({ permissions: PRESETS.operator })
   await old.close()
 })

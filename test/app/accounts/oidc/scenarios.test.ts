@@ -7,6 +7,7 @@ import { describeMixUp } from '../../../contract/oidc/mix-up-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
 import type { OpenOidcService } from '../../../contract/oidc/service.ts'
+import { describeSeveralLinks } from '../../../contract/oidc/several-links-scenarios.ts'
 import { createTestApp } from '../../../support/app.ts'
 
 const open: OpenOidcService = async (env) => {
@@ -27,6 +28,7 @@ describeOidc('Node', open)
 describeProviders('Node', open)
 describeMixUp('Node', open)
 describeLinking('Node', open)
+describeSeveralLinks('Node', open)
 describeEnding('Node', open)
 describeAccounts('Node', open)
 describeGroups('Node', open)

@@ -105,17 +105,20 @@ test('users are never linked by name or e-mail, and subjects are compared exactl
     username: 'system-2',
   })
   const locals = app.store.sqlite
-    .prepare("select username, oidc_subject from users where auth_provider = 'local'")
+    .prepare(
+      "select username, (select count(*) from identities where user_id = users.id) as links from users where auth_provider = 'local'",
+    )
     .all()
   expect(locals).toEqual([
-    { username: 'admin', oidc_subject: null },
-    { username: 'anna', oidc_subject: null },
+    { username: 'admin', links: 0 },
+    { username: 'anna', links: 0 },
   ])
 })
 
 test('the same subject at another issuer is another user', async () => {
   const first = await signIn(provider.user)
-  app.store.sqlite.exec("update users set oidc_issuer = 'https://former.example' where auth_provider = 'oidc'")
+  app.store.sqlite.exec(`update users set oidc_issuer = 'https://former.example' where auth_provider = 'oidc';
+    update identities set issuer = 'https://former.example'`)
   expect(await signIn(provider.user)).toMatchObject({ username: 'anna-2' })
   expect(users()[0]).toMatchObject({
     id: first['id'],
@@ -221,7 +224,7 @@ test('sessions and tokens stop working when the sign-in method of their user is 
 
 test('while local accounts are disabled nobody can unlink their only way to sign in', async () => {
   app.store.sqlite
-    .prepare("update users set oidc_issuer = ?, oidc_subject = 'boss' where username = 'admin'")
+    .prepare("insert into identities (user_id, issuer, subject, created_at) values (1, ?, 'boss', 1)")
     .run(provider.issuer)
   const admin = Number(Object(app.store.sqlite.prepare("select id from users where username = 'admin'").get()).id)
   await reopen({ DISABLE_LOCAL_AUTH: 'true' })

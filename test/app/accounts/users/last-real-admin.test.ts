@@ -45,20 +45,19 @@ describe.each([
     "auth_provider = 'oidc', oidc_issuer = 'ISSUER', last_login_at = null",
     OIDC,
   ],
-  [
-    'an account whose provider is no longer configured',
-    "auth_provider = 'oidc', oidc_issuer = 'ISSUER', oidc_subject = 's'",
-    {},
-  ],
+  ['an account whose provider is no longer configured', "auth_provider = 'oidc', oidc_issuer = 'ISSUER'", {}, true],
   ['a local account without a password', 'password_hash = null', {}],
   ['a local account that somebody made and nobody used', 'last_login_at = null, created_by = 1', {}],
-])('%s', (_name, set, env: Record<string, string>) => {
+])('%s', (_name, set, env: Record<string, string>, isLinked = false) => {
   test('is not another administrator: the real one stays', async () => {
     const second = await secondAdmin()
     const rows = auditRows(app).length
     // The second one acts, so that nobody changes themselves, and cannot sign in from the next moment on.
     configure(env)
     sql(`update users set ${set.replace('ISSUER', ISSUER)} where id = ${second.id}`)
+    if (isLinked) {
+      sql(`insert into identities (user_id, issuer, subject, created_at) values (${second.id}, '${ISSUER}', 's', 1)`)
+    }
     sql(`insert into users (username, auth_provider, password_hash, is_admin, created_at, created_by, direct_read, direct_write)
       select 'third', 'local', 'x', 1, 0, 1, 0, 0`)
     const third = Number(Object(app.store.sqlite.prepare("select id from users where username = 'third'").get()).id)

@@ -44,6 +44,7 @@ describe('creating a user', () => {
         lastLoginAt: null,
         createdBy: 1,
         secondFactor: [],
+        links: [],
       },
       secretShown: false,
     })
@@ -83,7 +84,7 @@ describe('creating a user', () => {
     expect(await outcomeOf(client.send('GET', '/api/nodes'))).toBe('403 password_change_required')
     expect(JSON.stringify([auditRows(app), app.logged])).not.toContain(password)
     expect(await json(admin.send('GET', `/api/users/${user.id}`))).toStrictEqual({
-      user: { ...user, lastLoginAt: START, secondFactor: [] },
+      user: { ...user, lastLoginAt: START, secondFactor: [], links: [] },
     })
   })
 
