@@ -284,9 +284,17 @@ export function nameOfId(nodeId: string): string {
  * another node may have the same, so its id tells them apart.
  */
 export function nodeName(node: Node): string {
-  const name = legible(node.longName)
-  if (name === null) return `${t.nodes.unnamed} ${node.nodeId}`
-  return node.nameAltered ? `${name} (${node.nodeId})` : name
+  return isAltered(node) ? `${longNameOf(node)} (${node.nodeId})` : longNameOf(node)
+}
+
+/** The same without the id, where that is shown beside it. */
+export function longNameOf(node: Node): string {
+  return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
+}
+
+/** Whether the name alone may be that of another node, too. */
+export function isAltered({ nameAltered, longName }: Node): boolean {
+  return nameAltered && legible(longName) !== null
 }
 
 /** Whether a search for `wanted`, in lower case, finds the node: by its names, its !hex id, its number or its status. */

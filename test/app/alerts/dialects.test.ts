@@ -9,6 +9,7 @@ import type { Sending } from '../../../src/app/base/outgoing/request.ts'
 import { toSlack } from '../../../src/app/alerts/destinations/senders/slack.ts'
 import { toTelegram } from '../../../src/app/alerts/destinations/senders/telegram.ts'
 import { cleanText } from '../../../src/app/alerts/names.ts'
+import { shownName } from '../../../src/app/alerts/node-names.ts'
 import { tellAlerts, type AlertNotification } from '../../../src/app/alerts/notification.ts'
 
 // What these services accept comes from their documentation, which each sender names; no service is called.
@@ -167,6 +168,12 @@ test('a text of the mesh within a sentence has nothing hidden, keeps its emoji, 
   expect(cleanText('👨\u200d👩\u200d👧', 3)).toBe('👨…')
   const one = message(['עיר'])
   expect(shownBy('ntfy', one).text).toContain('\u2068עיר\u2069 was not heard')
+})
+
+test('a node whose name was altered is named with its id', () => {
+  const named = { nodeNum: 7, longName: 'Hill' }
+  expect(shownName({ ...named, nameAltered: true })).toBe('Hill (!00000007)')
+  expect(shownName({ ...named, nameAltered: false })).toBe('Hill')
 })
 
 test('an address in a name stays readable', () => {

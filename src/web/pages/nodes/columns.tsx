@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { Value } from '../../csv.ts'
 import { firmwareName, humanize, modelName, plain } from '../../format.ts'
 import { measure } from '../../measure.ts'
-import { isActive, type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
+import { isActive, isAltered, longNameOf, type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { preference, readList } from '../../state/preferences.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -259,8 +259,9 @@ function NameCell({ node }: { node: Node }) {
         {shortNameOf(node)}
       </span>
       <a class="row-link" href={href(`/nodes/${node.nodeId}`)}>
-        {nodeName(node)}
+        {longNameOf(node)}
       </a>
+      {isAltered(node) && <span class="mono faint">{node.nodeId}</span>}
       {node.nameAltered && <Mark icon="warning" words={t.nodes.altered} />}
       {node.isFavorite && <Icon name="star" filled />}
       {node.signed && <Mark icon="shield" words={t.nodes.signed} tone="good" />}
