@@ -55,12 +55,20 @@ const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
   'key_heard',
   'name_heard',
   'position_heard',
+  'metrics_heard',
   'key_confirmed',
   'last_heard_by_radio',
   'last_heard_by_broker',
   'telemetry_time',
   'refused_long_name',
   'refused_short_name',
+  // The status, and whether names were altered: status.test.ts.
+  'name_altered',
+  'status',
+  'status_time',
+  'status_channel',
+  'status_signed',
+  'status_heard',
   // Counts changes for the cached list: list.test.ts.
   'revision',
 ])
