@@ -7,14 +7,14 @@ import { median, report } from '../table.ts'
 
 /** Rounds of one comparison: at least, and at most if their ratios differ. */
 const ROUNDS = 5
-const MOST_ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 30)
+const MAX_ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 30)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 0.5)
 /** The standard error of a ratio that is exact enough. */
 const EXACT = 0.02
 const PEOPLE = 8
 /** Requests after which the code of a route no longer becomes faster. */
 const WARM = 5000
-const MOST_WARM_ROUNDS = 10
+const MAX_WARM_ROUNDS = 10
 /** The service does the work of the limit and more: if it is surely faster, the limit is not a limit. */
 const HONEST = 1.05
 
@@ -38,7 +38,7 @@ type Side = { readonly server: Running } & Asking
 /** By requests, not by time: a limit that has answered few yet runs slower code than a service that has answered many. */
 async function warmUp({ server, ...asking }: Side, requests = WARM): Promise<void> {
   let answered = 0
-  for (let round = 0; round < MOST_WARM_ROUNDS && answered < requests; round++) {
+  for (let round = 0; round < MAX_WARM_ROUNDS && answered < requests; round++) {
     answered += (await measure(server, asking)).answers
   }
 }
@@ -51,7 +51,7 @@ async function compare(work: string, target: number | null, limit: Side, own: Si
   await warmUp(own)
   const rounds: Round[] = []
   const ratios = () => rounds.map((round) => round.limit.cpuUs / round.own.cpuUs)
-  while (rounds.length < ROUNDS || (rounds.length < MOST_ROUNDS && errorOf(ratios()) > EXACT)) {
+  while (rounds.length < ROUNDS || (rounds.length < MAX_ROUNDS && errorOf(ratios()) > EXACT)) {
     const first = rounds.length % 2 === 0 ? await measure(limit.server, limit) : null
     const measured = await measure(own.server, own)
     rounds.push({ limit: first ?? (await measure(limit.server, limit)), own: measured })

@@ -4,7 +4,7 @@ import { BCRYPT_COST } from '../app/accounts/passwords/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
 /** With this many waiting, the answer is 429: each blocks the thread for half a second. */
-const MOST_WAITING = 16
+const MAX_WAITING = 16
 
 /**
  * The runtime drops a request whose client has disconnected, in the middle of an `await`; its place becomes free after
@@ -22,7 +22,7 @@ export function scriptPasswordHasher(now: () => number): PasswordHasher {
   const inTurn = async <T>(turn: keyof typeof all, job: () => T): Promise<T> => {
     const waiting = all[turn]
     for (const [place, since] of waiting) if (now() - since > GONE_AFTER_MS) waiting.delete(place)
-    if (waiting.size >= MOST_WAITING) {
+    if (waiting.size >= MAX_WAITING) {
       throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
     }
     const place = Symbol('place')

@@ -1,5 +1,5 @@
 /** Sixteen times what any request may have. */
-const MOST_BYTES = 16 * 1024 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
 
 /**
  * Discards what is left of a request's body. workerd closes the connection once more than 64 KiB are unread
@@ -7,10 +7,10 @@ const MOST_BYTES = 16 * 1024 * 1024
  * answer. A body of more than 16 MiB stays unread, and one without a length is read as far as that.
  */
 export async function discardBody({ headers, body }: Request): Promise<void> {
-  if (body === null || body.locked || Number(headers.get('content-length') ?? 0) > MOST_BYTES) return
+  if (body === null || body.locked || Number(headers.get('content-length') ?? 0) > MAX_BYTES) return
   const reader = body.getReader()
   try {
-    for (let size = 0; size <= MOST_BYTES;) {
+    for (let size = 0; size <= MAX_BYTES;) {
       const { done, value } = await reader.read()
       if (done) return
       size += value.length

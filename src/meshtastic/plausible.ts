@@ -7,20 +7,20 @@ import type { Metric } from './payload/telemetry.ts'
 import { removeHidden } from '../shared/hidden-characters.ts'
 
 /** Lengths in characters. The protocol allows as many bytes. */
-const MOST_LONG_NAME = 39
-const MOST_SHORT_NAME = 4
-export const MOST_CHANNEL_NAME = 11
-const MOST_WAYPOINT_NAME = 29
+const MAX_LONG_NAME = 39
+const MAX_SHORT_NAME = 4
+export const MAX_CHANNEL_NAME = 11
+const MAX_WAYPOINT_NAME = 29
 /** The protocol has room for 18; forks use more. */
-const MOST_VERSION = 40
+const MAX_VERSION = 40
 /** The protocol has room for 79; forks use more, at most what fits into a packet. */
-const MOST_STATUS = 233
+const MAX_STATUS = 233
 
 /** The protocol has three bits. */
-const MOST_HOPS = 7
-const MOST_PRECISION_BITS = 32
+const MAX_HOPS = 7
+const MAX_PRECISION_BITS = 32
 /** dB: one byte in quarters. */
-const MOST_SNR = 32
+const MAX_SNR = 32
 
 type Range = readonly [least: number, most: number]
 
@@ -73,7 +73,7 @@ export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; r
     }
     case 'channel': {
       const { channel } = fact
-      if (isName(channel.name, MOST_CHANNEL_NAME)) return { fact, refused }
+      if (isName(channel.name, MAX_CHANNEL_NAME)) return { fact, refused }
       const isRadioIndex = channel.index < RADIO_CHANNELS
       return {
         fact: isRadioIndex ? { ...fact, channel: { ...channel, name: '' } } : { type: 'other', variant: 'channel' },
@@ -96,9 +96,9 @@ type Refuse = (field: string) => void
 
 function checkPacket(packet: Packet, refuse: Refuse): Packet {
   const { snr, rssi, hopStart, hopLimit, isEmoji, payload } = packet
-  const areHops = hopStart <= MOST_HOPS && hopLimit <= MOST_HOPS
-  if (hopStart > MOST_HOPS) refuse('hopStart')
-  if (hopLimit > MOST_HOPS) refuse('hopLimit')
+  const areHops = hopStart <= MAX_HOPS && hopLimit <= MAX_HOPS
+  if (hopStart > MAX_HOPS) refuse('hopStart')
+  if (hopLimit > MAX_HOPS) refuse('hopLimit')
   // A reaction is shown beside other people's messages.
   const isReaction = isEmoji && payload.kind === 'text'
   const isBadReaction = isReaction && UNPRINTABLE.test(payload.text)
@@ -106,11 +106,11 @@ function checkPacket(packet: Packet, refuse: Refuse): Packet {
   return {
     ...packet,
     channel: checkChannel(packet.channel, refuse),
-    snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
+    snr: within('snr', snr, [-MAX_SNR, MAX_SNR], refuse),
     rssi: within('rssi', rssi, RSSI, refuse),
     ...(areHops ? {} : { hopsAway: null }),
-    ...(hopStart > MOST_HOPS ? { hopStart: 0 } : {}),
-    ...(hopLimit > MOST_HOPS ? { hopLimit: 0 } : {}),
+    ...(hopStart > MAX_HOPS ? { hopStart: 0 } : {}),
+    ...(hopLimit > MAX_HOPS ? { hopLimit: 0 } : {}),
     ...(isBadReaction ? { isEmoji: false } : {}),
     payload: checkPayload(payload, refuse),
   }
@@ -124,8 +124,8 @@ function checkNode(node: NodeFacts, refuse: Refuse): NodeFacts {
     user: user === null ? null : { ...user, ...checkNames(user, refuse) },
     fix: fix === null ? null : checkFix(fix, refuse),
     metrics: checkMetrics(metrics, refuse),
-    snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
-    hopsAway: within('hopsAway', hopsAway, [0, MOST_HOPS], refuse),
+    snr: within('snr', snr, [-MAX_SNR, MAX_SNR], refuse),
+    hopsAway: within('hopsAway', hopsAway, [0, MAX_HOPS], refuse),
   }
 }
 
@@ -147,13 +147,11 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
       return { ...payload, metrics: checkMetrics(payload.metrics, refuse) }
     case 'traceroute': {
       const { snrTowards, snrBack } = payload.route
-      const check = (snrs: typeof snrTowards) => snrs.map((snr) => within('snr', snr, [-MOST_SNR, MOST_SNR], refuse))
+      const check = (snrs: typeof snrTowards) => snrs.map((snr) => within('snr', snr, [-MAX_SNR, MAX_SNR], refuse))
       return { ...payload, route: { ...payload.route, snrTowards: check(snrTowards), snrBack: check(snrBack) } }
     }
     case 'neighborinfo': {
-      const neighbors = payload.neighbors.filter(
-        ({ snr }) => within('snr', snr, [-MOST_SNR, MOST_SNR], refuse) !== null,
-      )
+      const neighbors = payload.neighbors.filter(({ snr }) => within('snr', snr, [-MAX_SNR, MAX_SNR], refuse) !== null)
       return { ...payload, neighbors }
     }
     case 'status':
@@ -190,22 +188,22 @@ function checkNames({ longName, shortName }: Names, refuse: Refuse): Names {
     return clean
   }
   return {
-    longName: check('longName', longName, MOST_LONG_NAME),
-    shortName: check('shortName', shortName, MOST_SHORT_NAME),
+    longName: check('longName', longName, MAX_LONG_NAME),
+    shortName: check('shortName', shortName, MAX_SHORT_NAME),
     ...(isNameAltered ? { isNameAltered } : {}),
   }
 }
 
 /** One line: null if no radio can send it. */
 function checkStatus(status: string | null, refuse: Refuse): string | null {
-  if (status === null || isName(status, MOST_STATUS)) return status
+  if (status === null || isName(status, MAX_STATUS)) return status
   refuse('status')
   const clean = removeHidden(status).trim()
-  return hasRoom(clean, MOST_STATUS) ? clean : null
+  return hasRoom(clean, MAX_STATUS) ? clean : null
 }
 
 function checkVersion({ firmwareVersion }: { firmwareVersion: string | null }, refuse: Refuse): string | null {
-  if (firmwareVersion === null || isName(firmwareVersion, MOST_VERSION)) return firmwareVersion
+  if (firmwareVersion === null || isName(firmwareVersion, MAX_VERSION)) return firmwareVersion
   refuse('firmwareVersion')
   return null
 }
@@ -219,15 +217,15 @@ function checkFix(fix: PositionFix, refuse: Refuse): PositionFix {
 }
 
 function checkCell({ precisionBits }: { readonly precisionBits: number | null }, refuse: Refuse) {
-  return { precisionBits: within('precisionBits', precisionBits, [0, MOST_PRECISION_BITS], refuse) }
+  return { precisionBits: within('precisionBits', precisionBits, [0, MAX_PRECISION_BITS], refuse) }
 }
 
 /** Volts. Where no battery is connected, the converter measures a little less than nothing. */
-const LEAST_VOLTAGE = -0.05
+const MIN_VOLTAGE = -0.05
 
 function checkMetrics(metrics: readonly Metric[], refuse: Refuse): readonly Metric[] {
   const levelled = metrics.map(([name, value]): Metric => {
-    const isNothing = name.endsWith('.voltage') && value < 0 && value >= LEAST_VOLTAGE
+    const isNothing = name.endsWith('.voltage') && value < 0 && value >= MIN_VOLTAGE
     return isNothing ? [name, 0] : [name, value]
   })
   return levelled.filter(([name, value]) => {
@@ -239,7 +237,7 @@ function checkMetrics(metrics: readonly Metric[], refuse: Refuse): readonly Metr
 
 function checkWaypoint(waypoint: Waypoint, refuse: Refuse): Waypoint {
   const { name, description, icon } = waypoint
-  const isNamed = isName(name, MOST_WAYPOINT_NAME)
+  const isNamed = isName(name, MAX_WAYPOINT_NAME)
   if (!isNamed) refuse('waypointName')
   const isDescribed = !UNPRINTABLE_BUT_LINES.test(description)
   if (!isDescribed) refuse('waypointDescription')

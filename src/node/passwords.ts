@@ -8,14 +8,14 @@ import { AppError } from '../app/http/errors.ts'
 const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
 /** With this many waiting, the answer is 429. Each waits a quarter of a second for the one before it. */
-const MOST_WAITING = 32
+const MAX_WAITING = 32
 
 /**
  * bcrypt in the native thread pool, a few at a time. Throws `rate_limited` when too many are waiting.
  * Decision: docs/decisions/bcrypt-on-node.md
  */
 export function nativePasswordHasher(): PasswordHasher {
-  const gate = createGate(AT_ONCE, MOST_WAITING)
+  const gate = createGate(AT_ONCE, MAX_WAITING)
   return {
     mayWait: true,
     hash: (password) => gate(() => hash(password, BCRYPT_COST), 'known'),

@@ -51,4 +51,4 @@ export const MAX_PUBLIC_STREAMS = 1000
 export const MAX_PUBLIC_STREAMS_OF_ADDRESS = 10
 
 /** Gateways listed for one suspected node: further ones can be made up. */
-export const MOST_SUSPICIONS = 20
+export const MAX_SUSPICIONS = 20

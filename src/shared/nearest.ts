@@ -13,11 +13,11 @@ export function editDistance(a: string, b: string): number {
 }
 
 /** Longer texts are nobody's mistyped name. */
-const MOST_CHARACTERS = 100
+const MAX_CHARACTERS = 100
 
 /** The names that are most like a text without regard to case, the nearest first, each at most `within` edits away. */
 export function nearestNames(text: string, names: readonly string[], within: number): string[] {
-  if (text.length > MOST_CHARACTERS) return []
+  if (text.length > MAX_CHARACTERS) return []
   const wanted = text.toLowerCase()
   return names
     .map((name) => ({ name, distance: editDistance(wanted, name.toLowerCase()) }))

@@ -58,7 +58,7 @@ export function entryOf(): string {
 /** The state in which a page was left: its scroll position, and its list. */
 type Left = { readonly page: number; readonly list: number }
 const left = new Map<string, Left>()
-const MOST_LEFT = 50
+const MAX_LEFT = 50
 /** Set while a page is restored; its lists then show what they showed. */
 export const isReturning = signal(false)
 let entry = ''
@@ -75,7 +75,7 @@ function leaveEntry(): void {
   left.delete(entry)
   left.set(entry, { page: pageTop(), list: document.querySelector('.virtual')?.scrollTop ?? 0 })
   const [oldest] = left.keys()
-  if (left.size > MOST_LEFT && oldest !== undefined) left.delete(oldest)
+  if (left.size > MAX_LEFT && oldest !== undefined) left.delete(oldest)
 }
 
 /** A list that takes longer to load stays at its beginning. */

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
 import { createLog } from '../../src/app/base/log.ts'
-import { forgetSurplusNodes, MOST_NODES } from '../../src/app/mesh/nodes/surplus.ts'
+import { forgetSurplusNodes, MAX_NODES } from '../../src/app/mesh/nodes/surplus.ts'
 import { enforceRowQuotas } from '../../src/app/upkeep/row-quotas.ts'
 import { keepUp } from '../../src/app/upkeep/upkeep.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
@@ -172,7 +172,7 @@ test('300 nodes heard for a week survive 1,000,000 invented ones in a day', asyn
     )
   figure('nodes and messages in the end', `${countOf(store, 'nodes')}, ${countOf(store, 'messages')}`)
   expect(after).toStrictEqual(before)
-  expect(countOf(store, 'nodes')).toBeLessThanOrEqual(MOST_NODES)
+  expect(countOf(store, 'nodes')).toBeLessThanOrEqual(MAX_NODES)
   for (const [table, rows] of Object.entries(most))
     expect([table, countOf(store, table) <= rows]).toStrictEqual([table, true])
   store.close()
@@ -274,7 +274,7 @@ test('a service answers and keeps real data while a broker floods it', async () 
   const { protocol, host } = new URL(flooder.url)
   await liveForAWeek(createIngest(store, { radios: [] }), { kind: 'mqtt', name: `${protocol}//${host}` }, began)
   // A previous flood has filled the table of nodes.
-  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${MOST_NODES})
+  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${MAX_NODES})
     insert into nodes (node_num, first_heard, last_heard, days_heard, last_heard_day, source_id)
     select n, ${began}, ${began}, 1, ${Math.floor(began / DAY)}, 1 from i`)
   const before = readReal(store, began)

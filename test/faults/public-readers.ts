@@ -23,7 +23,7 @@ const GREEDY = [
 ]
 const TICK_MS = 5
 /** Requests that are overdue because this machine was busy are skipped: real readers would not come all at once. */
-const MOST_IN_TICK = 12
+const MAX_IN_TICK = 12
 
 setPriority(19)
 
@@ -68,7 +68,7 @@ function poll(): () => void {
   let asked = 0
   const timer = setInterval(() => {
     if (isGreedy) {
-      for (let n = 0; n < MOST_IN_TICK && open < 100; n++) {
+      for (let n = 0; n < MAX_IN_TICK && open < 100; n++) {
         const reader = readers[asked % readers.length]
         asked += 1
         if (reader !== undefined) ask(reader, GREEDY[asked % GREEDY.length]?.(asked) ?? '')
@@ -78,7 +78,7 @@ function poll(): () => void {
     const elapsed = performance.now() - began
     for (const [index, [path, everyMs]] of POLLED.entries()) {
       const due = Math.floor((elapsed / everyMs) * readers.length)
-      for (let n = Math.max(sent[index] ?? 0, due - MOST_IN_TICK); n < due; n++) {
+      for (let n = Math.max(sent[index] ?? 0, due - MAX_IN_TICK); n < due; n++) {
         const reader = readers[n % readers.length]
         if (reader !== undefined) ask(reader, path)
       }

@@ -27,12 +27,12 @@ export type AlertNotification = {
   /** A path of this site. */
   readonly path: string
   readonly rule: { readonly id: number; readonly name: string; readonly kind: AlertKind } | null
-  /** At most `MOST_LISTED`. */
+  /** At most `MAX_LISTED`. */
   readonly alerts: readonly NotifiedAlert[]
   readonly total: number
 }
 
-export const MOST_LISTED = 50
+export const MAX_LISTED = 50
 const LINES = 15
 
 type About = Pick<AlertNotification, 'uid' | 'notification' | 'at'> & { readonly publicUrl: string | null }
@@ -62,7 +62,7 @@ export function tellAlerts(
     url: publicUrl === null ? null : publicUrl + path,
     path,
     rule,
-    alerts: alerts.slice(0, MOST_LISTED),
+    alerts: alerts.slice(0, MAX_LISTED),
     total,
   }
 }

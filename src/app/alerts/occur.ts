@@ -9,7 +9,7 @@ import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
 /** A rule and a node that fire more often in an hour are muted. */
-export const MOST_IN_AN_HOUR = 6
+export const MAX_PER_HOUR = 6
 
 /** A finding of a rule. Times in milliseconds. */
 export type Occurrence = {
@@ -199,10 +199,10 @@ export async function readHolds(store: Store, ruleIds: readonly number[], now: n
   return (ruleId: number, subject: string): { isHeld: boolean; isQuiet: boolean } => {
     const key = `${ruleId} ${subject}`
     const { n, held } = counts.get(key) ?? { n: 0, held: 0 }
-    const isHeld = n >= MOST_IN_AN_HOUR
+    const isHeld = n >= MAX_PER_HOUR
     counts.set(key, { n: n + 1, held: held + Number(isHeld) })
     return { isHeld, isQuiet: isHeld && held > 0 }
   }
 }
 
-export const HELD_WORDS = ` (more than ${MOST_IN_AN_HOUR} times in an hour: muted until it fires less often)`
+export const HELD_WORDS = ` (more than ${MAX_PER_HOUR} times in an hour: muted until it fires less often)`

@@ -9,7 +9,7 @@ import type { AlertRule } from './rules/rule.ts'
 import { demandSight } from './rules/rules.ts'
 
 const DAYS = 7
-const MOST_SHOWN = 200
+const MAX_SHOWN = 200
 
 const fireSchema = z.object({
   at: timeField,
@@ -23,7 +23,7 @@ export const previewSchema = z
   .object({
     from: timeField,
     to: timeField,
-    fires: z.array(fireSchema).max(MOST_SHOWN).describe('Newest first'),
+    fires: z.array(fireSchema).max(MAX_SHOWN).describe('Newest first'),
     total: z.int().describe('How often it would have fired'),
     messages: z.int().describe('Number of messages, not counting those that report the end'),
     note: z.string().nullable().describe('Limits of the stored history'),
@@ -40,7 +40,7 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
   return {
     from,
     to,
-    fires: sorted.slice(0, MOST_SHOWN).map(({ at, resolvedAt, nodeNum, what }) => {
+    fires: sorted.slice(0, MAX_SHOWN).map(({ at, resolvedAt, nodeNum, what }) => {
       return { at, resolvedAt, nodeNum, nodeId: nodeNum === null ? null : formatNodeId(nodeNum), what }
     }),
     total: fires.length,

@@ -278,14 +278,14 @@ async function readAnchors(store: Store, only: { ruleIds: string; nums: string }
 }
 
 const strong = new Set<string>()
-const MOST_STRONG = 20_000
+const MAX_STRONG = 20_000
 
 async function findWeakKeys(known: readonly WorldNode[]): Promise<Set<string>> {
   const weak = new Set<string>()
   for (const { publicKey } of known) {
     if (publicKey === null || strong.has(publicKey)) continue
     if (await isWeakKey(publicKey)) weak.add(publicKey)
-    else if (strong.size < MOST_STRONG) strong.add(publicKey)
+    else if (strong.size < MAX_STRONG) strong.add(publicKey)
   }
   return weak
 }

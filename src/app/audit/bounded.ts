@@ -1,23 +1,23 @@
 /** Characters of one value in the details of an entry. */
-const MOST_VALUE = 500
+const MAX_VALUE = 500
 /** Bytes of the details of an entry, as JSON in UTF-8. */
-const MOST_DETAILS = 8192
+const MAX_DETAILS = 8192
 
 /**
- * Characters of the largest values, if all values of `MOST_VALUE` are too large together. The first number with which
+ * Characters of the largest values, if all values of `MAX_VALUE` are too large together. The first number with which
  * they fit is used.
  */
-const FEWER = [MOST_VALUE, 50, 0]
+const FEWER = [MAX_VALUE, 50, 0]
 
 type Json = Record<string, unknown>
 
 /**
- * Details as JSON of at most `MOST_DETAILS` bytes, because the log keeps them forever. A text that is too long ends
+ * Details as JSON of at most `MAX_DETAILS` bytes, because the log keeps them forever. A text that is too long ends
  * with `… (cut, N characters)`, where N is its original length. If that is not enough, the largest fields become the
  * beginning of their JSON, cut in the same way.
  */
 export function boundedJson(details: Json): string {
-  const shown = mapFields(details, (value) => mapTexts(value, (text) => cut(text, MOST_VALUE)))
+  const shown = mapFields(details, (value) => mapTexts(value, (text) => cut(text, MAX_VALUE)))
   return JSON.stringify(FEWER.reduce((shorter, most) => shorten(details, shorter, most), shown))
 }
 
@@ -27,14 +27,14 @@ export function boundedJson(details: Json): string {
  */
 function shorten(details: Json, shown: Json, most: number): Json {
   let size = bytesOf(shown)
-  if (size <= MOST_DETAILS) return shown
+  if (size <= MAX_DETAILS) return shown
   const fields = Object.entries(shown).flatMap(([name, value]) =>
     isRecord(value) ? Object.keys(value).map((inner) => [name, inner]) : [[name]],
   )
   const sized = fields.map((path) => ({ path, bytes: bytesOf(read(shown, path)) }))
   let shorter = shown
   for (const { path, bytes } of sized.toSorted((a, b) => b.bytes - a.bytes)) {
-    if (size <= MOST_DETAILS) break
+    if (size <= MAX_DETAILS) break
     const value = read(details, path)
     const short = cut(typeof value === 'string' ? value : JSON.stringify(value), most)
     if (bytesOf(short) >= bytes) continue

@@ -20,7 +20,7 @@ export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'u
 
 /** The problems already logged for each database, so that each is logged once. */
 const told = new WeakMap<Db, Set<string>>()
-const MOST_TOLD = 1000
+const MAX_TOLD = 1000
 
 /** The rule of a row. If it cannot be read, null and a line in the log. */
 export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row: Row): Automation | null {
@@ -30,7 +30,7 @@ export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row
   const known = told.get(store.db) ?? new Set()
   told.set(store.db, known)
   const version = `${id} ${revision}`
-  if (!known.has(version) && known.size < MOST_TOLD) {
+  if (!known.has(version) && known.size < MAX_TOLD) {
     known.add(version)
     log.error('An automation cannot be read and does not run', { automation: id, name })
   }

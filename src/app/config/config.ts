@@ -536,12 +536,12 @@ function asParsed(data: unknown): Parsed {
 }
 
 /** Characters of a value in an error. */
-const MOST_SHOWN = 100
+const MAX_SHOWN = 100
 
 function problemLine(name: string, found: string | undefined, variable: Variable | undefined): string {
-  const isCut = (found?.length ?? 0) > MOST_SHOWN
+  const isCut = (found?.length ?? 0) > MAX_SHOWN
   const cut = isCut
-    ? `${JSON.stringify(found?.slice(0, MOST_SHOWN))}… (${found?.length} characters)`
+    ? `${JSON.stringify(found?.slice(0, MAX_SHOWN))}… (${found?.length} characters)`
     : JSON.stringify(found)
   const shown = variable?.secret ? '(not shown)' : cut
   return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
@@ -705,7 +705,7 @@ function contradictionsOfProviders(given: Given, named: readonly string[]): stri
     const other = issuers.get(issuer)
     if (other !== undefined) {
       problems.push(
-        `${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer.slice(0, MOST_SHOWN))}, expected another one than ${other}`,
+        `${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer.slice(0, MAX_SHOWN))}, expected another one than ${other}`,
       )
     }
     issuers.set(issuer, nameOf('OIDC_ISSUER'))

@@ -6,8 +6,8 @@ const OURS =
 const OF_A_PROVIDER = /^OIDC_([A-Z0-9]+)_[A-Z_]+$/
 /** A variable of another program is rarely so much like one of ours. */
 const TYPING_ERRORS = 2
-const LEAST_LENGTH = 8
-const MOST_NAMED = 50
+const MIN_LENGTH = 8
+const MAX_NAMED = 50
 
 /** A variable that has no effect, and the one that may be meant. Its value is nobody's business. */
 export type UnknownVariable = { readonly name: string; readonly hint: string | null }
@@ -20,7 +20,7 @@ export function findUnknown(env: Readonly<Record<string, unknown>>, known: reado
   return unknown
     .flatMap((name) => {
       const isOurs = OURS.test(name)
-      const isLong = name.length >= LEAST_LENGTH
+      const isLong = name.length >= MIN_LENGTH
       const longer = isOurs
         ? known.find((each) => `${each}_`.startsWith(`${name}_`) || `${name}_`.startsWith(`${each}_`))
         : undefined
@@ -31,7 +31,7 @@ export function findUnknown(env: Readonly<Record<string, unknown>>, known: reado
       if (!isOurs && nearest === undefined) return []
       return { name: name.slice(0, 100), hint: hintFor(name, names, nearest) }
     })
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
 }
 
 function hintFor(name: string, known: ReadonlySet<string>, nearest: string | undefined): string | null {

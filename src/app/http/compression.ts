@@ -13,7 +13,7 @@ export interface Compressor {
 }
 
 /** A smaller answer fits into one packet anyway. */
-const LEAST_BYTES = 1400
+const MIN_BYTES = 1400
 
 /** The bytes of an answer for many readers, compressed once per encoding, and its entity tag. */
 export type Body = {
@@ -81,7 +81,7 @@ export async function answerBody(
 function chooseEncoding(c: Context, { encodings }: Compressor, { bytes, packed }: Body): Encoding | null {
   if (
     packed === null ||
-    bytes.length < LEAST_BYTES ||
+    bytes.length < MIN_BYTES ||
     (c.req.header('sec-fetch-site') ?? 'same-origin') !== 'same-origin'
   )
     return null

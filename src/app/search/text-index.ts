@@ -83,7 +83,7 @@ const MERGED = {
 
 /** Rows that the index returns in one query: at first, and later. */
 const FIRST_IDS = 250
-const MOST_IDS = 4000
+const MAX_IDS = 4000
 
 type MatchWalk<Row> = Range & {
   /** Enough rows. */
@@ -113,7 +113,7 @@ export async function walkMatches<Row>(
     end = Math.max(from, before - FIRST_IDS)
     found.push(...(await read({ from: end, before }, limit)))
   }
-  for (let most = FIRST_IDS; found.length < limit; most = Math.min(MOST_IDS, most * 2)) {
+  for (let most = FIRST_IDS; found.length < limit; most = Math.min(MAX_IDS, most * 2)) {
     const ids = (
       await db.all<{ id: number }>(sql`select rowid as id from ${index}
         where ${index} match ${match} and rowid < ${end} and rowid >= ${from} order by rowid desc limit ${most}`)

@@ -13,7 +13,7 @@ const AIM_MS = 6
  */
 const leastIds = ({ batch }: Pick<Store, 'batch'>) => (batch === undefined ? 500 : 10_000)
 /** The next query covers at most this many times as many ids: its rows may be on the disk, those before in memory. */
-const MOST_GROWTH = 2
+const MAX_GROWTH = 2
 
 type Walk<Row> = Range & {
   readonly store: Pick<Store, 'batch'>
@@ -47,7 +47,7 @@ export async function walkBack<Row>({
     const begin = Math.max(lowest, end - ids)
     const begun = performance.now()
     found.push(...(await read({ from: begin, before: end }, limit - found.length)))
-    const tookMs = Math.max(performance.now() - begun, AIM_MS / MOST_GROWTH)
+    const tookMs = Math.max(performance.now() - begun, AIM_MS / MAX_GROWTH)
     ids = Math.max(least, Math.floor((ids * AIM_MS) / tookMs))
     end = begin
     if (end > lowest && found.length < limit) await nextTurn()

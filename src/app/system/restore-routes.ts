@@ -13,12 +13,12 @@ import {
   restoredAccessSchema,
 } from './restored-access.ts'
 
-const MOST_AT_ONCE = 1000
+const MAX_AT_ONCE = 1000
 
 const idsSchema = z
   .array(z.int().min(1))
   .min(1)
-  .max(MOST_AT_ONCE)
+  .max(MAX_AT_ONCE)
   .refine((ids) => new Set(ids).size === ids.length, 'each id once')
 
 export const restoreRoutes = new Hono<AppEnv>()

@@ -23,7 +23,7 @@ import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 
 /** The maximum number of rows of a table, regardless of their age. */
-export const MOST_ROWS = {
+export const MAX_ROWS = {
   packets: 500_000,
   messages: 10_000_000,
   receptions: 10_000_000,
@@ -35,7 +35,7 @@ export const MOST_ROWS = {
   neighbors: MAX_NEIGHBORS,
   waypoints: MAX_WAYPOINTS,
 } as const satisfies Record<string, number>
-type Table = keyof typeof MOST_ROWS
+type Table = keyof typeof MAX_ROWS
 
 /** Owners read in one look-up at most. */
 const LOOK_UP_OWNERS = 10_000
@@ -103,10 +103,10 @@ const TABLES: Record<Table, Rows> = {
   neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
   waypoints: { ...OF_SENDER, rows: waypoints },
 }
-const NAMES = Object.keys(MOST_ROWS).filter(isTable)
+const NAMES = Object.keys(MAX_ROWS).filter(isTable)
 
 function isTable(name: string): name is Table {
-  return Object.hasOwn(MOST_ROWS, name)
+  return Object.hasOwn(MAX_ROWS, name)
 }
 
 function prepareTable(db: Db, table: Table) {
@@ -196,14 +196,14 @@ type Run = {
 export async function enforceRowQuotas(
   store: Store,
   pause: () => Promise<boolean>,
-  { now, share = wholeSlices, most = MOST_ROWS }: { now: number; share?: Share; most?: Partial<Record<Table, number>> },
+  { now, share = wholeSlices, most = MAX_ROWS }: { now: number; share?: Share; most?: Partial<Record<Table, number>> },
 ): Promise<Partial<Record<Table, number>>> {
   const deleted: Partial<Record<Table, number>> = {}
   let goesOn = true
   const watched = async () => (goesOn = goesOn && (await pause()))
   const run = { store, pause: watched, share, now }
   for (const [table, prepared] of queries(store).tables) {
-    const bound = most[table] ?? MOST_ROWS[table]
+    const bound = most[table] ?? MAX_ROWS[table]
     const shares = goesOn ? await measure(run, prepared, bound) : null
     if (shares === null) continue
     deleted[table] = await trim(run, prepared, shares)

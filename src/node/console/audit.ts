@@ -94,7 +94,7 @@ async function verifyFile(ctx: Ctx, file: string): Promise<number> {
 }
 
 /** Lines that do not fit are all named; of those that fit, the last ones of the file. */
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 /** Compares lines that AUDIT_ANCHOR_URL has received with the log, which must be intact up to them. */
 async function verifyAnchors({ store }: Ctx, given: string): Promise<number> {
@@ -116,7 +116,7 @@ async function verifyAnchors({ store }: Ctx, given: string): Promise<number> {
     } else {
       fits++
       fitting.push(`Fits: entry ${id} of hash ${hash}`)
-      if (fitting.length > MOST_NAMED) fitting.shift()
+      if (fitting.length > MAX_NAMED) fitting.shift()
     }
   }
   print(...fitting, `Anchors: ${fits} fit, ${misfits} do not fit, ${trimmed} are of trimmed entries`)

@@ -6,7 +6,7 @@ import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
 import type { Link } from './link.ts'
 
 /** A radio rewrites its memory for each deletion; the remaining nodes are deleted at the next connection. */
-const MOST_AT_ONCE = 20
+const MAX_AT_ONCE = 20
 
 /** Deletes nodes from a radio's memory: when they are deleted here, and when a radio that still has them connects. */
 export type Forgetting = {
@@ -39,7 +39,7 @@ export function createForgetting(options: {
       told = new Map()
       options.later(async () => {
         const deleted = await listDeleted(store, words)
-        for (const { nodeNum } of deleted.slice(0, MOST_AT_ONCE)) forget(nodeNum)
+        for (const { nodeNum } of deleted.slice(0, MAX_AT_ONCE)) forget(nodeNum)
       })
     },
   }

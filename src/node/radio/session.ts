@@ -91,7 +91,7 @@ export function openSession(options: SessionOptions): Session {
     if (phase === 'ended') return
     if (message.payloadVariant.case === 'rebooted') enter('handshake')
     else if (phase === 'handshake' && handshake.advance(message)) enter('connected')
-    else if (phase === 'connected' && lockdown.isLocked() !== isLocked && readings < MOST_READINGS) enter('handshake')
+    else if (phase === 'connected' && lockdown.isLocked() !== isLocked && readings < MAX_READINGS) enter('handshake')
   }
   const connection = options.connect({
     onOpen() {
@@ -136,6 +136,6 @@ function toChannelEvent(value: Channel, identity: string | null, receivedAt: num
 }
 
 /** A radio that is locked or unlocked is read again, this often on one connection. */
-const MOST_READINGS = 20
+const MAX_READINGS = 20
 
 const NOTHING = new Uint8Array(0)

@@ -47,7 +47,7 @@ export function startUpkeep(ports: Watched): Upkeep {
 }
 
 /** A job is held for this long at most: a backup may hang, and old data must go. */
-const MOST_HELD_MS = HOUR_MS
+const MAX_HELD_MS = HOUR_MS
 
 type Job = {
   readonly name: string
@@ -71,7 +71,7 @@ export function startJob(ports: Needs, { name, job, everyMs, isHeld = () => fals
   let isStopping = false
   let running = Promise.resolve()
   const runOnce = async () => {
-    const mustRest = () => heldMs < MOST_HELD_MS && isHeld()
+    const mustRest = () => heldMs < MAX_HELD_MS && isHeld()
     let hasRested = mustRest()
     const goesOn = () => {
       hasRested ||= mustRest()

@@ -3,8 +3,8 @@ export const PUBLIC_RESOURCES = ['dashboard', 'nodes', 'messages', 'info'] as co
 export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
 
 /** Bits of a coordinate; a position of 10 bits lies somewhere in a cell of 47 km, one of 32 bits is exact. */
-export const LEAST_PRECISION_BITS = 10
-export const MOST_PRECISION_BITS = 32
+export const MIN_PRECISION_BITS = 10
+export const MAX_PRECISION_BITS = 32
 
 /** Anonymous callers never change anything. */
 type Shown = { readonly read: boolean; readonly write: false }
@@ -39,7 +39,7 @@ export function showsMore(a: PublicAccess, b: PublicAccess): boolean {
   return (
     PUBLIC_RESOURCES.some((name) => a.permissions[name].read && !b.permissions[name].read) ||
     a.channels.some((channel) => !b.channels.includes(channel)) ||
-    (a.positionPrecisionBits ?? MOST_PRECISION_BITS) > (b.positionPrecisionBits ?? MOST_PRECISION_BITS) ||
+    (a.positionPrecisionBits ?? MAX_PRECISION_BITS) > (b.positionPrecisionBits ?? MAX_PRECISION_BITS) ||
     (a.hideSilentAfterDays ?? Infinity) > (b.hideSilentAfterDays ?? Infinity)
   )
 }

@@ -1,13 +1,13 @@
 import { t } from '../strings.ts'
 
-const MOST = 99
+const MAX_SHOWN = 99
 
 /** The number of new ones; nothing if there are none. */
 export function Unread({ count, what = t.messages.unread }: { count: number; what?: string }) {
   if (count === 0) return null
   return (
     <b class="unread">
-      {count > MOST ? `${MOST}+` : count}
+      {count > MAX_SHOWN ? `${MAX_SHOWN}+` : count}
       <span class="sr-only"> {what}</span>
     </b>
   )

@@ -12,7 +12,7 @@ import { Dialog } from '../parts/dialog.tsx'
 
 type Found = { readonly name: string; readonly kind: string; run(): void }
 
-const MOST_SHOWN = 12
+const MAX_SHOWN = 12
 
 /** Finds pages, nodes and actions by part of their names. */
 export function Finder({ onClose }: { onClose(): void }) {
@@ -81,12 +81,12 @@ function find(wanted: string, nodes: readonly Node[]): readonly Found[] {
   )
   const near = [...pages, { name: t.nav.account, kind: t.finder.page, run: () => navigate('/account') }, ...actions()]
   const named = near.filter(({ name }) => name.toLowerCase().includes(wanted))
-  const heard = nodes.slice(0, MOST_SHOWN).map((node) => ({
+  const heard = nodes.slice(0, MAX_SHOWN).map((node) => ({
     name: nodeName(node),
     kind: t.finder.node,
     run: () => navigate(`/nodes/${node.nodeId}`),
   }))
-  return [...named, ...heard].slice(0, MOST_SHOWN)
+  return [...named, ...heard].slice(0, MAX_SHOWN)
 }
 
 function actions(): readonly Found[] {

@@ -11,7 +11,7 @@ const failed = new Set<number>()
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** The maximum number of nodes in one request. */
-const MOST = 100
+const MAX_AT_ONCE = 100
 /** Nodes that a page draws within this time are requested together. */
 const PAUSE_MS = 30
 
@@ -65,8 +65,8 @@ async function load(): Promise<void> {
     for (const nodeNum of wanted) asked.delete(nodeNum)
     return
   }
-  for (let at = 0; at < wanted.length; at += MOST) {
-    const part = wanted.slice(at, at + MOST)
+  for (let at = 0; at < wanted.length; at += MAX_AT_ONCE) {
+    const part = wanted.slice(at, at + MAX_AT_ONCE)
     try {
       const found = await askAs<Node[]>(api.nodes.$get({ query: { ids: part.join(',') } }))
       if (found.length > 0) few.value = new Map([...few.peek(), ...found.map((node) => [node.nodeNum, node] as const)])

@@ -5,7 +5,7 @@ import { MAX_SEARCH } from '../../shared/limits.ts'
 import { isCalled, isListHere, type Node, nodeName, nodes, useNames } from './mesh.ts'
 
 /** If more nodes match, the service returns those heard latest. */
-export const MOST_FOUND = 50
+export const MAX_FOUND = 50
 /** A search begins after this pause in typing. */
 const PAUSE_MS = 200
 
@@ -40,7 +40,7 @@ export function useFoundNodes(wanted: string | null): readonly Node[] | null {
 }
 
 async function ask(wanted: string): Promise<readonly Node[]> {
-  const limit = String(MOST_FOUND)
+  const limit = String(MAX_FOUND)
   const isNumber = /^[1-9]\d{5,9}$/.test(wanted) && Number(wanted) < 2 ** 32 - 1
   const asked = [
     api.nodes.$get({ query: { limit, ...(wanted !== '' && { q: wanted.slice(0, MAX_SEARCH) }) } }),

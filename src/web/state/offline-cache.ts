@@ -14,7 +14,7 @@ const DATABASE = 'kept'
 const STORE = 'answers'
 const VERSION = import.meta.env.VERSION
 /** If more answers are stored, the oldest are deleted. */
-const MOST = 40
+const MAX_ENTRIES = 40
 /** The maximum length of one answer, in characters of JSON. */
 const LARGEST = 4_000_000
 const OLDEST_MS = 30 * DAY_MS
@@ -107,7 +107,7 @@ function write(): void {
 
 async function dropOldest(): Promise<void> {
   const keys = (await inStore('readonly', (store) => store.index('at').getAllKeys())) ?? []
-  for (const key of keys.slice(0, Math.max(0, keys.length - MOST))) {
+  for (const key of keys.slice(0, Math.max(0, keys.length - MAX_ENTRIES))) {
     void inStore('readwrite', (store) => store.delete(key))
   }
 }

@@ -120,7 +120,7 @@ export type Steady<T> = Arranged<T> & {
 type Shown<T> = { readonly rows: readonly T[]; readonly order: string }
 /** By the entry of the history and the name of the list: what it showed last. */
 const lists = new Map<string, Shown<unknown>>()
-const MOST_LISTS = 20
+const MAX_LISTS = 20
 
 /** Drops the lists of another user. */
 export function forgetLists(): void {
@@ -133,7 +133,7 @@ function recall<T>(entry: string, name: string): Shown<T> | null {
   // The latest are at the end; older ones are removed one by one.
   if (found !== undefined) lists.delete(key)
   const [oldest] = lists.keys()
-  if (lists.size >= MOST_LISTS && oldest !== undefined) lists.delete(oldest)
+  if (lists.size >= MAX_LISTS && oldest !== undefined) lists.delete(oldest)
   // Lists of the same name have rows of the same type.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return isReturning.peek() && found !== undefined ? (found as Shown<T>) : null

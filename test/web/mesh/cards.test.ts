@@ -6,7 +6,7 @@ const ADMIN_PASSWORD = 'three radios on one hill'
 const WIDTHS = [900, 1360, 1920, 3000]
 const PAGES = ['/', '/nodes/!a0cb0001', '/nodes/!a0cb0102', '/settings', '/account', '/users/1']
 /** The share of a group of cards that may be empty. */
-const MOST_VOID = 0.2
+const MAX_VOID = 0.2
 
 /**
  * The empty share of each group of cards: what no card covers, counting the gaps around a card as its own, and what a
@@ -50,5 +50,5 @@ test.each(WIDTHS)('cards fill a window of %i px without voids', async (width) =>
     await page.locator('.progress p').waitFor({ state: 'detached' })
     found.push([path, z.array(z.number()).parse(await page.evaluate(VOIDS))])
   }
-  expect(found.filter(([, voids]) => voids.some((each) => each > MOST_VOID))).toEqual([])
+  expect(found.filter(([, voids]) => voids.some((each) => each > MAX_VOID))).toEqual([])
 })

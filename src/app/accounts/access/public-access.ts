@@ -5,8 +5,8 @@ import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../db
 import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import {
   DEFAULT_PUBLIC_ACCESS,
-  LEAST_PRECISION_BITS,
-  MOST_PRECISION_BITS,
+  MIN_PRECISION_BITS,
+  MAX_PRECISION_BITS,
   type PublicAccess,
 } from '../../../shared/access/public-access.ts'
 import { MAX_SCOPE_CHANNELS } from '../../../shared/access/scope.ts'
@@ -32,8 +32,8 @@ export const publicAccessSchema = z
       .describe('Channels whose messages, positions and measurements are shown. Direct messages never are'),
     positionPrecisionBits: z
       .int()
-      .min(LEAST_PRECISION_BITS)
-      .max(MOST_PRECISION_BITS)
+      .min(MIN_PRECISION_BITS)
+      .max(MAX_PRECISION_BITS)
       .nullable()
       .describe('Positions are rounded to this many bits; null: they are shown as sent'),
     hideSilentAfterDays: z

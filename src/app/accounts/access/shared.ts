@@ -43,13 +43,13 @@ const MAKING = {
   newcomers: { burstMs: 250, msPerSecond: 25 },
 }
 /** However fast it was: looking up, hashing and keeping it take time, too. */
-const LEAST_MAKING_MS = 0.5
+const MIN_MAKING_MS = 0.5
 /** Where the clock stands still while code runs (the edge), the bytes of a body stand for the time: measured on Node. */
 const MADE_BYTES_PER_MS = 25_000
 
 /** Bytes of the cached bodies. */
-const MOST_KEPT = 32 * 1024 * 1024
-const MOST_BODIES = 500
+const MAX_KEPT = 32 * 1024 * 1024
+const MAX_BODIES = 500
 
 /** Caches keep answers to requests with credentials apart from anonymous ones. */
 const VARY = 'Cookie, Authorization, '
@@ -292,7 +292,7 @@ async function keepBody(
 async function makeCharged(ctx: Ctx, route: string, make: () => Promise<Whole>): Promise<Whole> {
   const { making, usualMs } = budgetsOf(ctx)
   const who = callerOf(ctx)
-  const usual = usualMs.get(route) ?? LEAST_MAKING_MS
+  const usual = usualMs.get(route) ?? MIN_MAKING_MS
   refuseLater(making.take(who, usual, ctx.now()))
   const begun = performance.now()
   let bytes = 0
@@ -303,7 +303,7 @@ async function makeCharged(ctx: Ctx, route: string, make: () => Promise<Whole>):
   } finally {
     // Where a query is a round trip, most of the time was spent waiting, and the clock shows nothing else.
     const tookMs = ctx.store.batch === undefined ? performance.now() - begun : bytes / MADE_BYTES_PER_MS
-    const cost = Math.max(LEAST_MAKING_MS, tookMs)
+    const cost = Math.max(MIN_MAKING_MS, tookMs)
     making.settle(who, cost - usual, ctx.now())
     usualMs.set(route, (usual + cost) / 2)
   }
@@ -319,7 +319,7 @@ function dropOldest(bodies: Map<string, Kept>): void {
   let total = 0
   for (const { bytes } of bodies.values()) total += bytes
   for (const [key, { bytes, isPlain }] of bodies) {
-    if (total <= MOST_KEPT && bodies.size <= MOST_BODIES) return
+    if (total <= MAX_KEPT && bodies.size <= MAX_BODIES) return
     if (isPlain) continue
     bodies.delete(key)
     total -= bytes

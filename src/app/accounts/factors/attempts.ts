@@ -14,7 +14,7 @@ const LABEL = 'second-factor-attempt'
 const LIFETIME_MS = 5 * MINUTE_MS
 
 /** Wrong codes that end an attempt. */
-const MOST_WRONG = 5
+const MAX_WRONG = 5
 
 const contentSchema = z.strictObject({
   id: z.string(),
@@ -56,7 +56,7 @@ export async function findAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt |
  */
 export async function countCode({ sessions, now }: Ctx, attempt: FactorAttempt): Promise<void> {
   const { count } = await sessions.hit(`factor:attempt:${attempt.id}`, LIFETIME_MS, now())
-  if (count > MOST_WRONG) throw new AppError('attempt_ended')
+  if (count > MAX_WRONG) throw new AppError('attempt_ended')
 }
 
 /** Ends the attempt after a right code. Throws `attempt_ended` if it was already used. */

@@ -33,7 +33,7 @@ const LABEL = 'passkey-challenge'
 const LIFETIME_MS = 5 * MINUTE_MS
 
 /** The maximum number per user. */
-const MOST_PASSKEYS = 20
+const MAX_PASSKEYS = 20
 
 /** ES256, EdDSA and RS256: every authenticator supports one of them. */
 const ALGORITHMS = [-7, -8, -257]
@@ -94,7 +94,7 @@ const challengeSchema = z.strictObject({
 export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Options> {
   const { user } = ctx.viewer
   const party = demandParty(c, ctx)
-  if ((await countPasskeys(ctx, user.id)) >= MOST_PASSKEYS) throw new AppError('too_many_passkeys')
+  if ((await countPasskeys(ctx, user.id)) >= MAX_PASSKEYS) throw new AppError('too_many_passkeys')
   const own = await ownPasskeys(ctx, user.id, party)
   const options = await generateRegistrationOptions({
     rpName: RP_NAME,
@@ -136,7 +136,7 @@ export async function addPasskey(
   const { db } = ctx.store
   const use = randomToken()
   const adding = await beginAdding(ctx)
-  const hasRoom = sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, user.id)}) < ${MOST_PASSKEYS}`
+  const hasRoom = sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, user.id)}) < ${MAX_PASSKEYS}`
   const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${toBase64url(made.publicKey)},
     ${made.counter}, ${credentialDeviceType === 'multiDevice' ? 1 : 0}, ${credentialBackedUp ? 1 : 0},
     ${JSON.stringify(response.response.transports ?? [])}, ${party.id}, ${use}, ${ctx.now()}, null
@@ -154,7 +154,7 @@ export async function addPasskey(
   // This passkey is already registered, or the session ended meanwhile. Another request may have used or removed it at
   // once: the codes that came with it are shown all the same.
   if (stored?.n !== 1 && shown === null) {
-    const isFull = (await countPasskeys(ctx, user.id)) >= MOST_PASSKEYS
+    const isFull = (await countPasskeys(ctx, user.id)) >= MAX_PASSKEYS
     throw new AppError(isFull ? 'too_many_passkeys' : 'passkey_refused')
   }
   await adding.finish(c)

@@ -12,7 +12,7 @@ import { hashToken, randomToken } from '../sessions/session-token.ts'
  * Letters of each kind to one user within a day: strangers can cause those of sign-ins and resets. Sign-ins have their
  * own share, so that many of them hide no change.
  */
-export const MOST_A_DAY: Readonly<Record<LetterKind, number>> = {
+export const MAX_PER_DAY: Readonly<Record<LetterKind, number>> = {
   reset: 10,
   verify: 5,
   invitation: 5,
@@ -77,7 +77,7 @@ export function queueLetter({ store, now }: Pick<Ports, 'store' | 'now'>, letter
   const mine = sql`(select count(*) from account_letters where user_id = ${userId} and kind = ${kind} and ${recent})`
   // Anybody can enter any address: its reader gets no more of them from several users together.
   const theirs = sql`(select count(*) from account_letters where lower(email) = lower(${email}) and kind = 'verify' and ${recent})`
-  const most = MOST_A_DAY[kind]
+  const most = MAX_PER_DAY[kind]
   const json = sql`json_set(${JSON.stringify(details)}, '$.isLast', json(iif(${mine} = ${most - 1}, 'true', 'false')))`
   return store.db.insert(accountLetters).select(
     sql`select null, ${uid}, ${userId}, ${kind}, ${email}, ${json}, ${sealed}, ${at}, ${at}, 0, null, null

@@ -26,7 +26,7 @@ import {
 } from '../oidc/invitations.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import { demandAccountMail } from './account-mail.ts'
-import { MOST_A_DAY, newLink, queueLetter, recently } from './letters.ts'
+import { MAX_PER_DAY, newLink, queueLetter, recently } from './letters.ts'
 import { LINKS, takeFor } from './password-reset.ts'
 import { verifyEmail } from '../users/verified-email.ts'
 
@@ -117,7 +117,7 @@ async function inviteByMail(ctx: SignedInCtx, id: number, remember: Remember): P
   if (email === null) throw new AppError('email_required')
   const mine = sql`select count(*) as n from account_letters where user_id = ${id} and kind = 'invitation' and ${recently(ctx.now())}`
   const today = await ctx.store.db.get<{ n: number }>(mine)
-  if ((today?.n ?? 0) >= MOST_A_DAY.invitation) {
+  if ((today?.n ?? 0) >= MAX_PER_DAY.invitation) {
     throw new AppError('rate_limited', 'This user got too many invitations; try again tomorrow', { retryAfter: 86_400 })
   }
   const letter = await invitationLetter(ctx, email)

@@ -23,13 +23,13 @@ const REQUESTS: BucketSize = { most: 10, everyMs: 6 * 60_000 }
 /** Redeemed or tried links of one address. */
 export const LINKS: BucketSize = { most: 30, everyMs: 20_000 }
 /** Requests that wait to be looked up. */
-const MOST_WAITING = 1000
+const MAX_WAITING = 1000
 /** Requests that are looked up at a time. */
 const AT_ONCE = 50
 /** Users of one address who each get a letter. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 /** Letters that browsers without an earlier sign-in can cause in an hour: others must get one then, too. */
-const MOST_OF_ANONYMOUS = 3
+const MAX_OF_ANONYMOUS = 3
 
 /** Limits the address of a request; without one, as through a Unix socket, nothing. Throws `rate_limited`. */
 export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise<void> {
@@ -55,7 +55,7 @@ export async function requestReset(ctx: Ctx, name: string, knownTo: readonly num
     [
       store.db.insert(resetRequests).select(
         sql`select null, ${name}, ${JSON.stringify(knownTo)}, ${ip}, ${browser}, ${requestId}, ${ctx.now()}
-          where (select count(*) from ${resetRequests}) < ${MOST_WAITING}`,
+          where (select count(*) from ${resetRequests}) < ${MAX_WAITING}`,
       ),
     ],
     'lazily',
@@ -80,7 +80,7 @@ const queries = prepareOnce((db) => ({
       ),
     )
     .orderBy(asc(users.id))
-    .limit(MOST_NAMED)
+    .limit(MAX_NAMED)
     .prepare(),
 }))
 
@@ -114,7 +114,7 @@ async function writeReset(
   const link = await newLink(needs)
   const { store, now } = needs
   const fromAnonymous = sql`(select count(*) from account_letters where user_id = ${userId} and kind = 'reset'
-    and ${recently(now(), HOUR_MS)}) < ${MOST_OF_ANONYMOUS}`
+    and ${recently(now(), HOUR_MS)}) < ${MAX_OF_ANONYMOUS}`
   const onlyIf = request.knownTo.includes(userId) ? undefined : fromAnonymous
   const details = { username, at, ip, browser }
   const { uid, sealed } = link

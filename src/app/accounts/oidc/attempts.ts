@@ -15,8 +15,8 @@ const LIFETIME_MS = 10 * MINUTE_MS
 /**
  * Unfinished sign-ins of one browser: beyond these limits the oldest are dropped. A server accepts 16 KB of headers.
  */
-const MOST_IN_BROWSER = 10
-const MOST_BYTES_IN_BROWSER = 6000
+const MAX_IN_BROWSER = 10
+const MAX_BYTES_IN_BROWSER = 6000
 
 /** A sign-in in progress: what is sent to the provider and must come back. */
 export type Attempt = AttemptSecrets & {
@@ -80,11 +80,11 @@ export async function handOutAttempt(
 /** The attempts in a browser that must be dropped to make room for one of `bytes` more. */
 function surplus(cookies: Readonly<Record<string, string>>, prefix: string, bytes: number): string[] {
   const waiting = Object.entries(cookies).filter(([name]) => name.startsWith(prefix))
-  let left = MOST_BYTES_IN_BROWSER - bytes
+  let left = MAX_BYTES_IN_BROWSER - bytes
   // A browser sends its oldest cookie first: RFC 6265, section 5.4.
   const kept = waiting.toReversed().findIndex(([, value], i) => {
     left -= value.length
-    return i === MOST_IN_BROWSER - 1 || left < 0
+    return i === MAX_IN_BROWSER - 1 || left < 0
   })
   return kept === -1 ? [] : waiting.slice(0, waiting.length - kept).map(([name]) => name)
 }

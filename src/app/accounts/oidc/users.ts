@@ -20,7 +20,7 @@ import { randomId } from '../sessions/session-token.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS } from '../../../shared/access/resources.ts'
 
 /** Attempts to find a free name; an attempt fails if somebody else takes the name first. */
-const MOST_ROUNDS = 30
+const MAX_ROUNDS = 30
 
 type Account = {
   readonly id: number
@@ -130,7 +130,7 @@ async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Ide
     const account = await findAccount(ctx.store, identity)
     if (account !== null) return account
     // Not created, and not by anybody else: either the name was taken meanwhile, or the database failed.
-    const mayRetry = round < MOST_ROUNDS && (await isTaken(ctx.store, username))
+    const mayRetry = round < MAX_ROUNDS && (await isTaken(ctx.store, username))
     if (!mayRetry) throw refusal?.error ?? new Error('the user that was just created is gone')
   }
 }

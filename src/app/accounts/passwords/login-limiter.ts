@@ -7,7 +7,7 @@ import { AppError } from '../../http/errors.ts'
 import { addressKey } from '../../http/limits/address-key.ts'
 
 /** Logins of one account or address that may wait for earlier ones. */
-const MOST_WAITING = 64
+const MAX_WAITING = 64
 
 /** Simultaneous password checks for one account or address in this process. */
 type Checks = { running: number; readonly waiting: (() => void)[] }
@@ -291,7 +291,7 @@ async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> |
 }
 
 async function ended({ waiting }: Checks): Promise<void> {
-  if (waiting.length >= MOST_WAITING) {
+  if (waiting.length >= MAX_WAITING) {
     throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
   }
   await new Promise<void>((resolve) => waiting.push(resolve))

@@ -35,7 +35,7 @@ function warnOfNoAdmin({ config, log }: Ports): void {
 /** For example after a restore on another machine: users then need their recovery codes, or somebody at the console. */
 async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
   const { userId, seed } = totpFactors
-  const rows = await ports.store.db.select({ userId, seed }).from(totpFactors).limit(MOST_LOOKED_AT).all()
+  const rows = await ports.store.db.select({ userId, seed }).from(totpFactors).limit(MAX_LOOKED_AT).all()
   const unreadable = await Promise.all(rows.map(async (row) => !(await isSeedReadable(ports, row.userId, row.seed))))
   const users = unreadable.filter(Boolean).length
   if (users === 0) return
@@ -46,7 +46,7 @@ async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
 }
 
 /** Each decryption derives a key, so a start does not check thousands. */
-const MOST_LOOKED_AT = 20
+const MAX_LOOKED_AT = 20
 
 async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
   if (config.DISABLE_LOCAL_AUTH) return 'DISABLE_LOCAL_AUTH is true'

@@ -15,7 +15,7 @@ const LABEL = 'known-browser'
 const LIFETIME_S = 180 * 86_400
 
 /** The latest accounts for which one browser is known. */
-const MOST_USERS = 10
+const MAX_USERS = 10
 
 const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int()), expiresAt: z.int() })
 type Content = z.infer<typeof contentSchema>
@@ -52,7 +52,7 @@ export async function rememberBrowser(c: Context, ctx: Ctx, userId: number): Pro
   const before = await presented(c, ctx)
   const content: Content = {
     nonce: before?.nonce ?? randomToken(),
-    userIds: [userId, ...(before?.userIds ?? []).filter((id) => id !== userId)].slice(0, MOST_USERS),
+    userIds: [userId, ...(before?.userIds ?? []).filter((id) => id !== userId)].slice(0, MAX_USERS),
     expiresAt: ctx.now() + LIFETIME_S * 1000,
   }
   const secure = isSecure(c, ctx)

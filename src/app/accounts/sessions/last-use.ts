@@ -1,7 +1,7 @@
 import type { SessionStore, StoredSession } from './store.ts'
 
 /** The latest known times of use; beyond this number, those not read for longest are dropped. */
-const MOST_KNOWN = 10_000
+const MAX_KNOWN = 10_000
 
 const knownUses = new WeakMap<SessionStore, Map<string, number>>()
 
@@ -13,7 +13,7 @@ export function noteUse(sessions: SessionStore, tokenHash: string, at: number): 
   known.delete(tokenHash)
   known.set(tokenHash, at)
   const [first] = known.keys()
-  if (known.size > MOST_KNOWN && first !== undefined) known.delete(first)
+  if (known.size > MAX_KNOWN && first !== undefined) known.delete(first)
 }
 
 /** When this process last saw a session used; null when the store knows better. */

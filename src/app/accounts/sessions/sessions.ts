@@ -25,7 +25,7 @@ const TOUCH_INTERVAL_MS = 5 * MINUTE_MS
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 
 /** Of one user. Another sign-in ends the least recently used one. */
-const MOST_SESSIONS = 100
+const MAX_SESSIONS = 100
 
 export const sessionSchema = z
   .object({
@@ -103,7 +103,7 @@ async function endSurplus(
   const { sessions, log } = ctx
   // By name, not by age: others may have been seen in the same millisecond, or by a clock that was ahead.
   const others = liveOf(ctx, all).filter(({ tokenHash }) => tokenHash !== newest)
-  const surplus = others.slice(MOST_SESSIONS - 1)
+  const surplus = others.slice(MAX_SESSIONS - 1)
   for (const { tokenHash } of surplus) await sessions.remove(tokenHash)
   if (surplus.length > 0) log.info('Sessions ended: the user has too many', { userId, sessions: surplus.length })
 }

@@ -25,7 +25,7 @@ const PREFIX = 'mm_'
  * Of one user, including expired ones.
  * Decision: docs/decisions/short-decisions.md#a-user-has-at-most-50-tokens-and-100-sessions
  */
-const MOST_TOKENS = 50
+const MAX_TOKENS = 50
 
 /** For a token without a given expiry; *never* must be explicit. */
 const DEFAULT_EXPIRY_DAYS = 90
@@ -137,7 +137,7 @@ async function insertToken(
   // A simultaneous deactivation or new password wins: it has deleted the tokens, and none may be added after it.
   const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
-    ${expiresAt}, null, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
+    ${expiresAt}, null, null from ${users} where ${and(unchanged, lt(owned, MAX_TOKENS))}`
   await ctx.store.atomic([
     ctx.store.db.insert(apiTokens).select(values),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
@@ -151,8 +151,8 @@ async function insertToken(
 /** Why the viewer got no token: the account was deactivated meanwhile, or it has the maximum number. */
 async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
   const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
-  if (owned < MOST_TOKENS) return new AppError('unauthenticated')
-  return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that you do not use`)
+  if (owned < MAX_TOKENS) return new AppError('unauthenticated')
+  return new AppError('too_many_tokens', `At most ${MAX_TOKENS} tokens; revoke one that you do not use`)
 }
 
 /** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */

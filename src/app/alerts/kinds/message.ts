@@ -123,9 +123,9 @@ async function findMessages(store: Store, rules: readonly Watching<MessageRule>[
 /** Texts that are read before other work gets its turn. */
 const SLICE = 500
 /** Longer lists help nobody, and cost memory. */
-const MOST_FOUND = 2000
+const MAX_FOUND = 2000
 /** Texts that one preview reads. */
-const MOST_READ = 200_000
+const MAX_READ = 200_000
 
 /** Filters while it reads, newest first. */
 async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): Promise<Past> {
@@ -144,12 +144,12 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
       if (!isWanted(rule, text, own) || !maySee(owner, 'message', contentsOf(text))) continue
       const what = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
       fires.push({ at, resolvedAt: null, nodeNum: fromNodeNum, what })
-      if (fires.length >= MOST_FOUND) return { fires, note: `Only the latest ${MOST_FOUND} are counted.` }
+      if (fires.length >= MAX_FOUND) return { fires, note: `Only the latest ${MAX_FOUND} are counted.` }
     }
     read += rows.length
     const last = rows.at(-1)
     if (last === undefined || rows.length < SLICE || last.timestamp < from) return { fires, note: null }
-    if (read >= MOST_READ) return { fires, note: `Only the latest ${MOST_READ} messages were read.` }
+    if (read >= MAX_READ) return { fires, note: `Only the latest ${MAX_READ} messages were read.` }
     before = last.id
     await nextTurn()
   }

@@ -16,7 +16,7 @@ import { pauseAfter } from '../../base/outgoing/pauses.ts'
 /** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
 /** Messages in an hour to one destination; further ones are counted in a summary. */
-export const MOST_IN_AN_HOUR = 30
+export const MAX_PER_HOUR = 30
 /** Destinations served at the same time. */
 const AT_ONCE = 8
 /** An interrupted attempt is repeated after this time. */
@@ -254,7 +254,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
       n: 0,
       first: null,
     }
-    if (n >= MOST_IN_AN_HOUR) {
+    if (n >= MAX_PER_HOUR) {
       return store.atomic([
         bind(prepared.merge, { id: destinationId, now: at }),
         bind(prepared.summarise, { id: destinationId, now: at, due: (first ?? at) + HOUR_MS }),

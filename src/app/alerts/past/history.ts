@@ -9,7 +9,7 @@ import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before other work gets its turn. */
 const SLICE = 5000
-const MOST_POINTS = 20_000
+const MAX_POINTS = 20_000
 
 /** Stored receptions of nodes since a time, oldest first; `radios`: those off the air only. */
 export async function readHeard(
@@ -45,7 +45,7 @@ export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: nu
     .from(telemetry)
     .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
     .orderBy(asc(telemetry.t))
-    .limit(MOST_POINTS)
+    .limit(MAX_POINTS)
     .all()
   return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
 }
@@ -58,7 +58,7 @@ export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: numb
     .from(positions)
     .where(and(eq(positions.nodeId, nodeId), gte(t, since)))
     .orderBy(asc(t))
-    .limit(MOST_POINTS)
+    .limit(MAX_POINTS)
     .all()
   return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
 }

@@ -13,7 +13,7 @@ import type { AnchorTarget } from '../../config/anchor-target.ts'
 /** Entries and anchors in one delivery. */
 const BATCH = 100
 /** Anchors that wait for a target: a year of days. */
-const MOST_PENDING = 366
+const MAX_PENDING = 366
 /** An interrupted delivery is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
 const RETRY = { firstMs: 10 * SECOND_MS, mostMs: 15 * MINUTE_MS }
@@ -102,9 +102,9 @@ function withAnchorOfDay(
   const day = new Date(at).toISOString().slice(0, 10)
   if (day === state.day) return state
   const pending = [...state.pending, { time: at, id: chain.sealedId, hash: chain.sealedHash }]
-  if (pending.length > MOST_PENDING)
+  if (pending.length > MAX_PENDING)
     log.error('The oldest anchor of the audit log was given up', { entry: pending[0]?.id ?? null })
-  return { ...state, day, pending: pending.slice(-MOST_PENDING) }
+  return { ...state, day, pending: pending.slice(-MAX_PENDING) }
 }
 
 async function nextItems({ store }: Needs, { pending, last }: AnchorState, chain: Chain): Promise<AnchorItem[]> {

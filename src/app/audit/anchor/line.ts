@@ -10,7 +10,7 @@ export type AnchorItem =
   | { readonly kind: 'entry'; readonly row: AuditRow }
 
 /** Characters of an entry. The details of a longer one are left out; its hash still covers them. */
-export const MOST_OF_ENTRY = 8000
+export const MAX_OF_ENTRY = 8000
 
 const LINE = /\bmesh-audit-anchor \S+Z (\d{1,15}) ([0-9a-f]{64})\b/
 
@@ -21,7 +21,7 @@ export function textOf(item: AnchorItem): string {
     return `mesh-audit-anchor ${new Date(time).toISOString()} ${id} ${hash}`
   }
   const whole = ascii(jsonLine(item.row).trimEnd())
-  if (whole.length <= MOST_OF_ENTRY) return whole
+  if (whole.length <= MAX_OF_ENTRY) return whole
   const { id, timestamp, userId, action, resource, previousHash, hash } = item.row
   return JSON.stringify({ id, timestamp, userId, action, resource, details: null, previousHash, hash })
 }

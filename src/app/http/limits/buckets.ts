@@ -10,7 +10,7 @@ export interface Buckets {
 }
 
 /** Beyond this number of keys, the least recently used one is dropped. */
-const MOST_KEYS = 20_000
+const MAX_KEYS = 20_000
 
 /** Buckets of one process. */
 export function memoryBuckets(): Buckets {
@@ -21,7 +21,7 @@ export function memoryBuckets(): Buckets {
     fullAt.delete(key)
     fullAt.set(key, at)
     const [first] = fullAt.keys()
-    if (fullAt.size > MOST_KEYS && first !== undefined) fullAt.delete(first)
+    if (fullAt.size > MAX_KEYS && first !== undefined) fullAt.delete(first)
   }
   return {
     take: async (key, { most, everyMs }, now) => {

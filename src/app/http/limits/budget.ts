@@ -10,7 +10,7 @@ export type Budget = {
 }
 
 /** Beyond this number of callers, the one that used nothing for longest is forgotten. */
-const MOST_CALLERS = 20_000
+const MAX_CALLERS = 20_000
 /** Who has used less than this share of their own store is a newcomer. */
 const NEWCOMER_SHARE = 1 / 8
 
@@ -33,7 +33,7 @@ export function createBudget(sizes: {
     used.delete(who)
     used.set(who, level)
     const [first] = used.keys()
-    if (used.size > MOST_CALLERS && first !== undefined) used.delete(first)
+    if (used.size > MAX_CALLERS && first !== undefined) used.delete(first)
     drain(level, each, now)
     return level
   }

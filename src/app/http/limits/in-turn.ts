@@ -6,8 +6,8 @@ import { nextTurn } from '../../base/next-turn.ts'
 
 /** Of one user and kind. */
 const AT_ONCE = 2
-const MOST_WAITING = 32
-const MOST_WAIT_MS = 30_000
+const MAX_WAITING = 32
+const MAX_WAIT_MS = 30_000
 
 /**
  * A place without activity for this long is free again: its reader stopped reading, or the runtime dropped the request,
@@ -62,7 +62,7 @@ async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Plac
     places.add(place)
     return place
   }
-  if (waiting.length >= MOST_WAITING) throw tooMany()
+  if (waiting.length >= MAX_WAITING) throw tooMany()
   const place = await new Promise<Place>((resolve, reject) => {
     const turn = (given: Place) => {
       clearTimeout(timer)
@@ -71,7 +71,7 @@ async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Plac
     const timer = setTimeout(() => {
       waiting.splice(waiting.indexOf(turn), 1)
       reject(tooMany())
-    }, MOST_WAIT_MS)
+    }, MAX_WAIT_MS)
     waiting.push(turn)
   })
   // Others first: a client with many requests only delays itself.

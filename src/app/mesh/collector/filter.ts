@@ -26,7 +26,7 @@ const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
 const SAMPLED: ReadonlySet<Payload['kind']> = new Set<Payload['kind']>(['position', 'telemetry', 'nodeinfo'])
 
 /** The maximum number of remembered pairs of sender and kind. For a forgotten pair, another packet passes. */
-const MOST_REMEMBERED = 100_000
+const MAX_REMEMBERED = 100_000
 
 type Selection = {
   /** In the order of the batch. */
@@ -83,7 +83,7 @@ export function createCollectorFilter({
           passedAt.set(key, at)
         }
         for (const key of passedAt.keys()) {
-          if (passedAt.size <= MOST_REMEMBERED) break
+          if (passedAt.size <= MAX_REMEMBERED) break
           passedAt.delete(key)
         }
       },

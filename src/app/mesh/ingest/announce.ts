@@ -42,7 +42,7 @@ function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): voi
       portName === 'ROUTING_APP' ||
       port === null ||
       known.has(port) ||
-      known.size >= MOST_NAMED
+      known.size >= MAX_NAMED
     )
       continue
     known.add(port)
@@ -51,4 +51,4 @@ function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): voi
 }
 
 /** The protocol has 512 ports; higher numbers are made up. */
-const MOST_NAMED = 512
+const MAX_NAMED = 512

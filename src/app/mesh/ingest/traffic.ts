@@ -7,7 +7,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../../db/store
 import { type Difference, DIFFERENCES, type TrustLevel, UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
 
 /** Further receptions of a message are not stored. */
-const MOST_RECEPTIONS = 100
+const MAX_RECEPTIONS = 100
 
 /** One reception of a message, with the text of that copy. `gateway` 0: the radio of the source itself. */
 export type ReceptionRow = {
@@ -160,7 +160,7 @@ const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
 
 // The limit applies to gateways only, because gateways can be made up; our radios cannot.
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
-  or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MOST_RECEPTIONS))})`
+  or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MAX_RECEPTIONS))})`
 
 /** A sender beyond the limit of new nodes per hour gets no row and no place on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`

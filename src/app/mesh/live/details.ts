@@ -16,11 +16,11 @@ import { deliveryEvent } from './events.ts'
 // Events carry enough data for pages to update their lists without a request.
 
 /** When more nodes change at once, pages reload the list, which costs less than a flood of events to every reader. */
-const MOST_NODES = 50
+const MAX_NODES = 50
 /** Nodes read at a time. */
 const ROWS = 250
 /** The number of nodes whose last reported state is stored. */
-const MOST_KNOWN = 5000
+const MAX_KNOWN = 5000
 
 const queries = prepareOnce((db) => ({
   nodes: db
@@ -59,7 +59,7 @@ export async function addDetails(store: Store, events: readonly NewEvent[]): Pro
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
   // The state is recorded in any case, because pages load the whole node after such an event.
   const read = await readChanges(store, nums)
-  const changes = nums.length > MOST_NODES ? new Map<number, Told>() : read
+  const changes = nums.length > MAX_NODES ? new Map<number, Told>() : read
   const detailed: NewEvent[] = []
   for (const event of events) {
     const found = event.kind === 'node' ? changes.get(Number(event.data['nodeNum'])) : undefined
@@ -159,11 +159,11 @@ export function beginTelling(store: Store): Promise<void> {
 async function noteAll(store: Store): Promise<void> {
   const told = toldOf(store)
   let after = 0
-  while (told.size < MOST_KNOWN) {
+  while (told.size < MAX_KNOWN) {
     const rows = await queries(store).page.all({ after })
     for (const row of rows) {
       // What was reported meanwhile is newer.
-      if (told.size < MOST_KNOWN && !told.has(row.nodeNum)) {
+      if (told.size < MAX_KNOWN && !told.has(row.nodeNum)) {
         told.set(row.nodeNum, { node: publicNode(row), channels: channelsOf(row) })
       }
     }
@@ -196,7 +196,7 @@ function noteChanges(store: Store, row: NodeRow): Told {
   const before = told.get(node.nodeNum)
   told.delete(node.nodeNum)
   told.set(node.nodeNum, { node, channels })
-  const [oldest] = told.size > MOST_KNOWN ? told.keys() : []
+  const [oldest] = told.size > MAX_KNOWN ? told.keys() : []
   if (oldest !== undefined) told.delete(oldest)
   if (before === undefined) return { contents: { changes: node }, channels }
   // The same value on another channel is new to viewers who may read only that channel.

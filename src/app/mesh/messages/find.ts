@@ -42,7 +42,7 @@ export type MessageSearch = {
  */
 const FEW = 5000
 /** Messages that one request reads if no index finds a text: half a second on a Raspberry Pi. */
-const MOST_READ = 250_000
+const MAX_READ = 250_000
 
 /** In the wording of the indexes of direct messages. */
 const IS_DIRECT = sql.raw('to_node_num <> 4294967295')
@@ -81,7 +81,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   }
   const plain = (range: Range, count: number) => byId(store, by, range, count)
   // Messages of one sender, or of a time long ago, may be far back.
-  const most = by.from === undefined && by.until === undefined ? undefined : MOST_READ
+  const most = by.from === undefined && by.until === undefined ? undefined : MAX_READ
   if (by.q === undefined) return { ...(await walkBack({ store, ...whole, limit, most, read: plain })), from }
   const match = matching(by.q)
   const indexedFrom =
@@ -90,7 +90,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const range = { from: indexedFrom, before, limit, keep, read: plain }
   const found = match === null ? [] : await walkMatches(store, 'messages', match, range)
   if (found.length >= limit) return { found, seenFrom: indexedFrom, from }
-  const rest = { store, from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
+  const rest = { store, from, before: indexedFrom, limit: limit - found.length, most: MAX_READ, read: plain }
   const older = await walkBack(rest)
   return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
 }

@@ -13,7 +13,7 @@ export type Evidence = {
 }
 
 /** The most days that claims by a collector, a radio's memory or an older database count for. */
-const MOST_CLAIMED = 7
+const MAX_CLAIMED = 7
 /** A node that was silent for more days counts half. */
 const SILENT_DAYS = 60
 
@@ -35,14 +35,14 @@ export function weigh(node: Evidence, today: number): number {
 }
 
 function claimedDays({ firstHeard, lastHeard }: Evidence): number {
-  return Math.min(MOST_CLAIMED, dayOf(lastHeard ?? firstHeard) - dayOf(firstHeard) + 1)
+  return Math.min(MAX_CLAIMED, dayOf(lastHeard ?? firstHeard) - dayOf(firstHeard) + 1)
 }
 
 const day = (column: string) => `(${column} / ${DAY_MS})`
 const LAST = 'coalesce(last_heard, first_heard)'
 
 /** SQL: the days of a row of `nodes`, as in `weigh`. */
-export const DAYS_HEARD = `coalesce(days_heard, min(${MOST_CLAIMED}, ${day(LAST)} - ${day('first_heard')} + 1))`
+export const DAYS_HEARD = `coalesce(days_heard, min(${MAX_CLAIMED}, ${day(LAST)} - ${day('first_heard')} + 1))`
 
 const KNOWN_DAY = `coalesce(last_heard_day, iif(days_heard is null, ${day(LAST)}, -1))`
 
@@ -58,4 +58,4 @@ export const HEARD_EVIDENCE = evidence(
 )
 
 /** SQL of an upsert: a source reports that it heard a node at this time. */
-export const CLAIMED_EVIDENCE = evidence(`excluded.last_heard_day > ${KNOWN_DAY} and ${DAYS_HEARD} < ${MOST_CLAIMED}`)
+export const CLAIMED_EVIDENCE = evidence(`excluded.last_heard_day > ${KNOWN_DAY} and ${DAYS_HEARD} < ${MAX_CLAIMED}`)

@@ -13,7 +13,7 @@ import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { SUSPICIONS } from '../../../shared/mesh/packets.ts'
 import { namesOf as namesOfFields } from '../../../shared/names.ts'
-import { MAX_NOTES, MOST_SUSPICIONS } from '../../../shared/limits.ts'
+import { MAX_NOTES, MAX_SUSPICIONS } from '../../../shared/limits.ts'
 
 /** Characters of a key or name. */
 const MAX_REFUSED = 100
@@ -141,7 +141,7 @@ export const nodeDetailSchema = nodeSchema
           lastAt: timeField,
         }),
       )
-      .max(MOST_SUSPICIONS)
+      .max(MAX_SUSPICIONS)
       .describe('Why spoofSuspected, by who delivered the packets, latest first'),
     weakKey: z
       .boolean()

@@ -13,7 +13,7 @@ const SILENCE_MS = HOUR_MS
 /** A number that was known for longer than this belongs to another node. */
 const NEW_MS = 7 * DAY_MS
 /** The maximum number of moves in one run. */
-const MOST = 20
+const MAX_LOOKED_AT = 20
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
 /** A node that has had another number since `since`, in milliseconds. */
@@ -129,7 +129,7 @@ const queries = prepareOnce((db) => ({
       ),
     )
     .orderBy(sql`5`, renumberings.id)
-    .limit(MOST)
+    .limit(MAX_LOOKED_AT)
     .prepare(),
   inherit: db
     .update(nodes)
@@ -227,7 +227,7 @@ export async function followRenumbered(
   const prepared = queries(store)
   const found = await prepared.pairs.all({ newSince: now() - NEW_MS, silentSince: now() - SILENCE_MS })
   // A number that was derived from the key stays the same as long as the key does.
-  const able = found.filter(({ publicKey, from }) => !fitsNodeNum(publicKey, from)).slice(0, MOST)
+  const able = found.filter(({ publicKey, from }) => !fitsNodeNum(publicKey, from)).slice(0, MAX_LOOKED_AT)
   for (const { publicKey: _, ...pair } of able) {
     await store.atomic([bind(prepared.begin, { ...pair, now: now() })])
     const { from, to } = pair

@@ -10,7 +10,7 @@ import { countDays, dayOf, type Evidence, weigh } from './evidence.ts'
  * The maximum number of nodes, because anybody can make up numbers, also on the air. Nodes that somebody has marked do
  * not count.
  */
-export const MOST_NODES = 20_000
+export const MAX_NODES = 20_000
 /**
  * Nodes heard on fewer days are newcomers. They have at least this part of the room that nodes heard by our radios
  * leave.
@@ -70,7 +70,7 @@ type Candidate = Surplus & Evidence & { readonly sourceId: number | null }
 export async function forgetSurplusNodes(
   store: Store,
   pause: () => Promise<boolean>,
-  { now, share = wholeSlices, most = MOST_NODES }: { now: number; share?: Share; most?: number },
+  { now, share = wholeSlices, most = MAX_NODES }: { now: number; share?: Share; most?: number },
 ): Promise<number> {
   if (((await queries(store).count.get())?.n ?? 0) <= most) return 0
   const candidates: Candidate[] = []

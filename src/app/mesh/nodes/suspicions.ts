@@ -3,7 +3,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { nodes, sources, suspicions } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import type { Suspicion } from '../../../shared/mesh/packets.ts'
-import { MOST_SUSPICIONS } from '../../../shared/limits.ts'
+import { MAX_SUSPICIONS } from '../../../shared/limits.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import type { Pause } from '../../base/slices.ts'
 
@@ -42,7 +42,7 @@ const queries = prepareOnce((db) => ({
       lastAt: field('t'),
     },
     from: sql`cross join sources s on s.name = ${field('source')} cross join nodes n on n.node_num = ${field('nodeNum')}
-      and ((select count(*) from suspicions x where x.node_num = n.node_num) < ${sql.raw(String(MOST_SUSPICIONS))}
+      and ((select count(*) from suspicions x where x.node_num = n.node_num) < ${sql.raw(String(MAX_SUSPICIONS))}
         or exists (select 1 from suspicions x where x.node_num = n.node_num and x.source_id = s.id
           and x.gateway = ${field('gateway')} and x.reason = ${field('reason')}))`,
     onConflict: sql`on conflict do update set count = count + 1, claim = excluded.claim,
@@ -61,7 +61,7 @@ const queries = prepareOnce((db) => ({
     .innerJoin(sources, eq(sources.id, suspicions.sourceId))
     .where(eq(suspicions.nodeNum, value('nodeNum')))
     .orderBy(desc(suspicions.lastAt))
-    .limit(MOST_SUSPICIONS)
+    .limit(MAX_SUSPICIONS)
     .prepare(),
   lift: db
     .update(nodes)

@@ -2,7 +2,7 @@ import { desc, eq, max } from 'drizzle-orm'
 import { apiTokens, packets, sources, users } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
-export const MOST_SOURCES = 50
+export const MAX_SOURCES = 50
 /** The number of packets that are searched for each source's latest one: pages poll, and D1 charges each row. */
 export const LATEST_PACKETS = 1000
 
@@ -29,7 +29,7 @@ const queries = prepareOnce((db) => {
       .leftJoin(apiTokens, eq(apiTokens.id, sources.tokenId))
       .leftJoin(users, eq(users.id, apiTokens.userId))
       .orderBy(desc(sources.id))
-      .limit(MOST_SOURCES)
+      .limit(MAX_SOURCES)
       .prepare(),
     receipts: db
       .select({ sourceId: latest.sourceId, at: max(latest.t) })

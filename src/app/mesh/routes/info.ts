@@ -7,7 +7,7 @@ import { requirePermission } from '../../accounts/access/require.ts'
 import { type AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
 import { shared } from '../../accounts/access/shared.ts'
-import { LATEST_PACKETS, listSources, MOST_SOURCES } from '../radios/sources.ts'
+import { LATEST_PACKETS, listSources, MAX_SOURCES } from '../radios/sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { nodeNumField, timeField } from '../../http/fields.ts'
 
@@ -79,7 +79,7 @@ const infoSchema = z
     queue: queueSchema.nullable(),
     links: z.array(linkSchema),
     collector: collectorSchema.nullable(),
-    sources: z.array(sourceSchema).describe(`The ${MOST_SOURCES} latest sources`),
+    sources: z.array(sourceSchema).describe(`The ${MAX_SOURCES} latest sources`),
     clock: z
       .object({ state: z.enum(CLOCK_STATES), confirmed: timeField })
       .optional()

@@ -292,12 +292,12 @@ async function readDays(
 
 const KNOWN = [...knownMetrics(), 'paxcounter.wifi', 'paxcounter.ble', 'paxcounter.uptimeSeconds']
 const TYPING_ERRORS = 6
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 /** Throws `invalid_request` for a name that no node can measure, with similar ones. */
 function refuseUnknown(metric: string): void {
   if (KNOWN.includes(metric.replace(/\d+$/, '')) || KNOWN.includes(metric)) return
-  const near = nearestNames(metric, KNOWN, TYPING_ERRORS).slice(0, MOST_NAMED)
+  const near = nearestNames(metric, KNOWN, TYPING_ERRORS).slice(0, MAX_NAMED)
   const message = `no such metric${near.length === 0 ? '; GET /api/telemetry lists those stored' : `; did you mean ${near.join(', ')}?`}`
   throw new AppError('invalid_request', `metric: ${message}`, { issues: [{ path: 'metric', message }] })
 }

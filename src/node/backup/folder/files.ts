@@ -37,7 +37,7 @@ export interface Files {
 }
 
 /** Bytes of a file that wait for the disk at most. With gigabytes, commits of the database would wait for all of them. */
-const MOST_UNFLUSHED = 8 * 2 ** 20
+const MAX_UNFLUSHED = 8 * 2 ** 20
 /** By descriptor of an open file. */
 const unflushed = new Map<number, number>()
 
@@ -50,7 +50,7 @@ export const diskFiles: Files = {
   write: (fd, bytes) => {
     for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
     const waiting = (unflushed.get(fd) ?? 0) + bytes.length
-    const isMuch = waiting >= MOST_UNFLUSHED
+    const isMuch = waiting >= MAX_UNFLUSHED
     if (isMuch) fdatasyncSync(fd)
     unflushed.set(fd, isMuch ? 0 : waiting)
   },

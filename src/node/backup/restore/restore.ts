@@ -164,11 +164,11 @@ type RestoredAccessReport = {
   readonly outcomes: readonly string[] | null
 }
 
-const MOST_NAMED = 200
+const MAX_NAMED = 200
 
 /** Names all users who have more permissions than before the restore. */
 function logRestoredAccess(log: Log, { restoredAccess, outcomes }: RestoredAccessReport): void {
-  restoredAccess.slice(0, MOST_NAMED).forEach((one, i) => {
+  restoredAccess.slice(0, MAX_NAMED).forEach((one, i) => {
     const at = one.at === null ? null : new Date(one.at).toISOString()
     const outcome = outcomes === null ? {} : { outcome: outcomes[i] }
     log.warn('The restore undid this change, made after the backup', {
@@ -178,8 +178,8 @@ function logRestoredAccess(log: Log, { restoredAccess, outcomes }: RestoredAcces
       ...outcome,
     })
   })
-  if (restoredAccess.length > MOST_NAMED)
-    log.warn('The restore undid more changes of this kind', { more: restoredAccess.length - MOST_NAMED })
+  if (restoredAccess.length > MAX_NAMED)
+    log.warn('The restore undid more changes of this kind', { more: restoredAccess.length - MAX_NAMED })
 }
 
 /**
@@ -287,8 +287,8 @@ async function finishBuilt(
     rows: totalRows(manifest),
     signature,
     carriedAuditEntries: carried,
-    ...(restoredAccess.length > 0 && { restoredAccess: restoredAccess.slice(0, MOST_NAMED).map(nameRestoredAccess) }),
-    ...(restoredAccess.length > MOST_NAMED && { restoredAccessMore: restoredAccess.length - MOST_NAMED }),
+    ...(restoredAccess.length > 0 && { restoredAccess: restoredAccess.slice(0, MAX_NAMED).map(nameRestoredAccess) }),
+    ...(restoredAccess.length > MAX_NAMED && { restoredAccessMore: restoredAccess.length - MAX_NAMED }),
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }

@@ -12,7 +12,7 @@ import {
   openEnvelope,
   parseMqttTopic,
 } from '../../../meshtastic/link/mqtt-envelope.ts'
-import { isName, MOST_CHANNEL_NAME } from '../../../meshtastic/plausible.ts'
+import { isName, MAX_CHANNEL_NAME } from '../../../meshtastic/plausible.ts'
 import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { ReceivedEvent } from '../session.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
@@ -58,7 +58,7 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
     const now = clock.now()
     const isInChannel = packet.payloadVariant.case === 'decoded' && !packet.pkiEncrypted && topic.kind === 'packet'
     const { channelName } = envelope
-    const isNamed = isName(channelName, MOST_CHANNEL_NAME)
+    const isNamed = isName(channelName, MAX_CHANNEL_NAME)
     const isNews = isInChannel && isNamed && isToTell(packet.channel, channelName, now)
     return [
       ...(isNews ? [nameChannel(packet.channel, channelName, now)] : []),

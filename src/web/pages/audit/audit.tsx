@@ -5,7 +5,7 @@ import { useAction } from '../../state/load.ts'
 import { Field, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogTable, More } from '../../parts/list/log-table.tsx'
-import { MOST_AT_ONCE } from '../../parts/list/whole-list.tsx'
+import { MAX_AT_ONCE } from '../../parts/list/whole-list.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -96,7 +96,7 @@ export function AuditPage() {
         isBusy={busy.value}
         onMore={(cursor) => void run(() => load(cursor))}
         loadNext={async () => {
-          await load(next.peek(), MOST_AT_ONCE)
+          await load(next.peek(), MAX_AT_ONCE)
           return next.peek() !== null
         }}
       />

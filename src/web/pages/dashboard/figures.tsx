@@ -73,11 +73,11 @@ export function NodeFigures({ messages }: { messages: number | null }) {
 }
 
 /** More names than this would not help at a glance. */
-const MOST_NAMED = 4
+const MAX_NAMED = 4
 
 function nameSome(all: readonly Node[]): string {
   // Each name is isolated, because one written from right to left must not affect the others.
-  const named = all.slice(0, MOST_NAMED).map((node) => `\u2068${shortNameOf(node)}\u2069`)
+  const named = all.slice(0, MAX_NAMED).map((node) => `\u2068${shortNameOf(node)}\u2069`)
   return t.dashboard.andMore(named.join(', '), all.length - named.length)
 }
 

@@ -15,7 +15,7 @@ import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 const POLL_MS = 60_000
-const MOST_TRACES = '100'
+const MAX_TRACES = '100'
 const TRACE_ID = /^[1-9]\d{0,15}$/
 
 export const TRACK_DAYS = ['1', '7', '30', '90'] as const
@@ -118,11 +118,10 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   const traced = useLoad(
     async () => {
       if (!wantsTraces) return []
-      if (traceId === null)
-        return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
+      if (traceId === null) return latestOfEach(await readTraces({ limit: MAX_TRACES, ...(node !== null && { node }) }))
       const id = Number(traceId)
       // People without an account get no earlier pages.
-      const before = isAnonymous.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
+      const before = isAnonymous.value ? { limit: MAX_TRACES } : { limit: '1', before: String(id + 1) }
       return TRACE_ID.test(traceId) && Number.isSafeInteger(id + 1)
         ? (await readTraces(before)).filter((trace) => trace.id === id)
         : []

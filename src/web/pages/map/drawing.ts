@@ -13,7 +13,7 @@ import type { Waypoint } from './waypoint.ts'
 import { type Traceroute, waysOf } from '../../parts/mesh/traceroute.ts'
 
 /** More signals at once would hide the nodes. */
-const MOST_NUMBERS = 12
+const MAX_NUMBERS = 12
 
 export type MapContent = {
   readonly shown: readonly Node[]
@@ -68,7 +68,7 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
   }, [map.value, nodes, minute, chosenNum, kept, onRoute, dots, precision, clusters, labels])
   useEffect(() => {
     const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
-    const areLinksNumbered = chosenNum !== null || links.length <= MOST_NUMBERS
+    const areLinksNumbered = chosenNum !== null || links.length <= MAX_NUMBERS
     map.value?.showLines({ links, areLinksNumbered, ways, track, isRoute: route !== null })
   }, [map.value, links, traces, track, route, limits, chosenNum])
   useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])

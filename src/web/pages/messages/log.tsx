@@ -103,7 +103,7 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }
   // On a wall, where nobody scrolls, those are shown that fit whole, from the latest upwards.
-  const drawn = isWall.value ? texts.slice(-MOST_ON_WALL) : texts
+  const drawn = isWall.value ? texts.slice(-MAX_ON_WALL) : texts
   const rows = drawn.map((message, index) => (
     <Row
       key={message.id}
@@ -123,7 +123,7 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
   return <ol>{isWall.value ? rows.toReversed() : rows}</ol>
 }
 
-const MOST_ON_WALL = 20
+const MAX_ON_WALL = 20
 
 /** A button to the latest text, for users who read further up. */
 function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {
@@ -264,7 +264,7 @@ function reactionsOf(messages: readonly Message[]): ReadonlyMap<number, Message[
   return found
 }
 
-const MOST_ANNOUNCED = 3
+const MAX_ANNOUNCED = 3
 
 /** Announces new messages only, neither earlier ones nor those loaded from further up. */
 function Announcer({ texts, isOn }: { texts: readonly Message[]; isOn: boolean }) {
@@ -275,7 +275,7 @@ function Announcer({ texts, isOn }: { texts: readonly Message[]; isOn: boolean }
     const fresh = texts.filter(({ id, direction }) => direction === 'in' && id > heard.current)
     if (heard.current > 0 && isOn && fresh.length > 0) {
       said.value = fresh
-        .slice(-MOST_ANNOUNCED)
+        .slice(-MAX_ANNOUNCED)
         .map(({ fromNodeNum, fromNodeId, text }) => `${nameOf(fromNodeNum, fromNodeId)}: ${text}`)
         .join('. ')
     }

@@ -20,7 +20,7 @@ const HEIGHT = 240
 /** A gap of this many usual intervals between two points is drawn as a gap. */
 const GAP_STEPS = 2.5
 /** Reports close together are often late by more than their usual interval: shorter holes are not gaps. */
-const LEAST_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
+const MIN_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
 
 /** A line with a band from least to greatest where several measurements are in one point. */
 export function createChart(box: HTMLElement): Chart {
@@ -83,7 +83,7 @@ function dataOf({ series, resolution, unit }: Series): uPlot.AlignedData {
 function gapLimit(times: readonly number[], resolution: Series['resolution']): number {
   const steps = times.slice(1).map((time, index) => time - (times[index] ?? time))
   const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? DAY_MS
-  return Math.max(LEAST_GAP_MS[resolution], usual * GAP_STEPS)
+  return Math.max(MIN_GAP_MS[resolution], usual * GAP_STEPS)
 }
 
 function optionsOf(found: Series, name: string, rangeMs: number, width: number): uPlot.Options {

@@ -10,7 +10,7 @@ import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../../parts/list/log-table.tsx'
-import { MOST_AT_ONCE } from '../../parts/list/whole-list.tsx'
+import { MAX_AT_ONCE } from '../../parts/list/whole-list.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
@@ -152,7 +152,7 @@ function usePackets({ port, from }: Filter) {
     error: action.error.value ?? newest.error.value,
     more: (before: number) => void action.run(() => loadOlder(before, PAGE_SIZE)),
     loadNext: async () => {
-      await loadOlder(next.peek(), MOST_AT_ONCE)
+      await loadOlder(next.peek(), MAX_AT_ONCE)
       return next.peek() !== null
     },
     reload: newest.reload,

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import { MOST_FOUND, useFoundNodes } from '../../state/find-nodes.ts'
+import { MAX_FOUND, useFoundNodes } from '../../state/find-nodes.ts'
 import { type Node, nameOfId, nodeName } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 
 /** At most this many matches are shown; typing narrows them. */
-const MOST_SHOWN = 8
+const MAX_SHOWN = 8
 
 type Props = {
   label: string
@@ -30,7 +30,7 @@ export function NodePicker({ label, value, none, error = null, autofocus = false
   const found = useFoundNodes(wanted)?.filter((node) => isOffered?.(node) ?? true) ?? null
   const options = [
     ...(wanted === '' && none !== undefined ? [{ nodeId: '', name: none }] : []),
-    ...(found ?? []).slice(0, MOST_SHOWN).map((node) => ({ nodeId: node.nodeId, name: nodeName(node) })),
+    ...(found ?? []).slice(0, MAX_SHOWN).map((node) => ({ nodeId: node.nodeId, name: nodeName(node) })),
   ]
   const isOpen = wanted !== null
   const choose = (option: { readonly nodeId: string } | undefined) => {
@@ -103,5 +103,5 @@ export function NodePicker({ label, value, none, error = null, autofocus = false
 
 function say(count: number): string {
   if (count === 0) return t.nodes.none
-  return count >= MOST_FOUND ? t.nodes.manyMatches(MOST_SHOWN) : t.nodes.matches(count, MOST_SHOWN)
+  return count >= MAX_FOUND ? t.nodes.manyMatches(MAX_SHOWN) : t.nodes.matches(count, MAX_SHOWN)
 }

@@ -4,9 +4,9 @@ import { t } from '../../strings.ts'
 import { Failure } from '../notice.tsx'
 
 /** The rows to ask for at once when all are wanted. */
-export const MOST_AT_ONCE = 500
-/** Pages of `MOST_AT_ONCE` rows on paper; more are for an export. */
-const MOST_PAGES = 20
+export const MAX_AT_ONCE = 500
+/** Pages of `MAX_AT_ONCE` rows on paper; more are for an export. */
+const MAX_PAGES = 20
 
 /**
  * Prints a list of which only the first rows are loaded: loads the others first, also for Ctrl+P. `loadNext` loads the
@@ -18,7 +18,7 @@ export function PrintAll({ loadNext }: { loadNext(): Promise<boolean> }) {
   latest.current = loadNext
   const printAll = async () => {
     const isLoaded = await run(async () => {
-      for (let page = 0; page < MOST_PAGES && (await latest.current()); page++);
+      for (let page = 0; page < MAX_PAGES && (await latest.current()); page++);
     })
     // The rows must be rendered first.
     if (isLoaded) requestAnimationFrame(() => requestAnimationFrame(() => print()))

@@ -48,11 +48,11 @@ export function remPx(rem: number): number {
 }
 
 /** The largest text size at a desk, in pixels. */
-const MOST_AT_DESK_PX = 19
+const MAX_AT_DESK_PX = 19
 
 /** How many times as large as at a desk everything on the map is: on a wall as its text, at least 1. */
 export function enlargement(): number {
-  return Math.max(1, remPx(1) / MOST_AT_DESK_PX)
+  return Math.max(1, remPx(1) / MAX_AT_DESK_PX)
 }
 
 /** The width of a text on the map in pixels, without drawing it. `family` is a design token. */

@@ -4,7 +4,7 @@ import { type LiveEvent, watchLive } from '../live.ts'
 import { legible } from '../mesh.ts'
 
 /** Names that are remembered; beyond, the earliest are loaded again where they are shown. */
-const MOST_NAMES = 1000
+const MAX_NAMES = 1000
 
 // From the first page of messages on.
 watchLive(['node', 'message'], noteSender)
@@ -21,7 +21,7 @@ function noteSender(event: LiveEvent): void {
   if (kind === 'message') {
     const name = typeof data['senderName'] === 'string' ? legible(data['senderName']) : null
     if (name === null || known.get(nodeNum) === name) return
-    const kept = known.size < MOST_NAMES ? known : [...known].slice(MOST_NAMES / 2)
+    const kept = known.size < MAX_NAMES ? known : [...known].slice(MAX_NAMES / 2)
     senderNames.value = new Map(kept).set(nodeNum, name)
   } else if (known.has(nodeNum) && mayBeRenamed(data)) {
     const others = new Map(known)

@@ -1,6 +1,6 @@
 import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MOST_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
+import { MAX_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
 import { forgetSurplusNodes } from '../../../../src/app/mesh/nodes/surplus.ts'
 import { START } from '../../../support/app.ts'
@@ -170,21 +170,21 @@ describe('beyond the limit of nodes', () => {
 })
 
 describe('new nodes of a source', () => {
-  it(`are limited to ${MOST_NEW_NODES} in an hour for each source`, async () => {
+  it(`are limited to ${MAX_NEW_NODES} in an hour for each source`, async () => {
     await hear([1], START, BROKER)
-    const excess = numbers(10_000, MOST_NEW_NODES + 500)
+    const excess = numbers(10_000, MAX_NEW_NODES + 500)
     await hear(excess, START, BROKER)
-    expect(countOf('true')).toBe(MOST_NEW_NODES)
+    expect(countOf('true')).toBe(MAX_NEW_NODES)
     await store(mesh.ingest, [packet(user({ id: 'x', longName: 'Known' }), { from: 1 })], { source: BROKER })
     expect(await mesh.node(1)).toMatchObject({ longName: 'Known' })
     await hear([2], START, OTHER_BROKER)
     expect(countOf('node_num < 3')).toBe(2)
     // Their messages are stored anyway.
-    expect(mesh.count('messages')).toBe(MOST_NEW_NODES + 502)
+    expect(mesh.count('messages')).toBe(MAX_NEW_NODES + 502)
     const metrics = await (await mesh.app.admin()).send('GET', '/api/metrics')
     expect(await metrics.text()).toContain('mesh_new_nodes_refused_total{source="broker"} 501')
     await hear(excess.slice(-300), START + HOUR, BROKER)
-    expect(countOf('true')).toBe(MOST_NEW_NODES + 301)
+    expect(countOf('true')).toBe(MAX_NEW_NODES + 301)
   })
 
   describe('through the gateways of a broker', () => {
@@ -201,7 +201,7 @@ describe('new nodes of a source', () => {
       }
     }
     const FLOOD_AT = START + 2 * DAY + HOUR
-    const CROWD = numbers(100_000, MOST_NEW_NODES + 1000)
+    const CROWD = numbers(100_000, MAX_NEW_NODES + 1000)
     beforeEach(async () => {
       for (const day of [0, 1, 2]) await hearThrough([HOME, YARD], [1, 2], START + day * DAY)
     })
@@ -211,7 +211,7 @@ describe('new nodes of a source', () => {
       await hearThrough([HOME], numbers(10, 100), FLOOD_AT + 1)
       await hearThrough([YARD], numbers(200, 100), FLOOD_AT + 2)
       expect(countOf('node_num between 10 and 299')).toBe(200)
-      expect(countOf('true')).toBe(2 + MOST_NEW_NODES / 2 + 200)
+      expect(countOf('true')).toBe(2 + MAX_NEW_NODES / 2 + 200)
       await hearThrough([0xc0], CROWD.toReversed(), FLOOD_AT + 2 * HOUR)
       await hearThrough([HOME], numbers(300, 100), FLOOD_AT + 2 * HOUR)
       expect(countOf('node_num between 300 and 399')).toBe(100)
@@ -221,13 +221,13 @@ describe('new nodes of a source', () => {
       await hearThrough([HOME], CROWD, FLOOD_AT)
       await hearThrough([YARD], numbers(10, 100), FLOOD_AT)
       expect(countOf('node_num between 10 and 109')).toBe(100)
-      expect(countOf('node_num >= 100000')).toBe((MOST_NEW_NODES * 3) / 4)
+      expect(countOf('node_num >= 100000')).toBe((MAX_NEW_NODES * 3) / 4)
     })
 
     it('leave the room whole as long as no gateway is known', async () => {
       mesh.app.store.sqlite.exec('delete from gateways')
       await hearThrough([0xc0, 0xc1], CROWD, FLOOD_AT)
-      expect(countOf('node_num >= 100000')).toBe(MOST_NEW_NODES)
+      expect(countOf('node_num >= 100000')).toBe(MAX_NEW_NODES)
     })
 
     it('displace no known gateway from the memory of them, and it stays small', async () => {
@@ -240,7 +240,7 @@ describe('new nodes of a source', () => {
   })
 
   it('never displace the radio itself', async () => {
-    await hear(numbers(10_000, MOST_NEW_NODES + 1), START, RADIO)
+    await hear(numbers(10_000, MAX_NEW_NODES + 1), START, RADIO)
     await store(mesh.ingest, [myInfo])
     await store(mesh.ingest, [nodeInfo({ num: myInfo.case === 'myInfo' ? Number(myInfo.value.myNodeNum) : 0 })])
     expect(countOf('is_local')).toBe(1)

@@ -9,7 +9,7 @@ import { MINUTE_MS } from '../../../../shared/time.ts'
 
 const LIFETIME_MS = 10 * MINUTE_MS
 const TIMEOUT_MS = 8000
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 /**
  * The signature algorithms that are accepted, regardless of the header and the discovery document, and the hashes
@@ -55,7 +55,7 @@ const keySchema = z.discriminatedUnion('kty', [
 ])
 type Key = z.infer<typeof keySchema>
 
-const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
+const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
 
 export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
 

@@ -10,7 +10,7 @@ export const discordSettings = z.strictObject({
   ),
 })
 
-const MOST = 2000
+const MAX_LENGTH = 2000
 
 const escaped = (text: string) => text.replaceAll(/[\\*_~`|>#[\]()<]/gu, String.raw`\$&`)
 
@@ -21,7 +21,7 @@ export function toDiscord(
 ): Sending {
   const head = `**${escaped(withoutMentions(title))}**\n`
   const tail = link === null ? '' : `\n${link}`
-  const room = MOST - head.length - tail.length
+  const room = MAX_LENGTH - head.length - tail.length
   const content = head + escaped(bodyText({ text, url: null }, room, (part) => escaped(part).length)) + tail
   return json(url, { content, allowed_mentions: { parse: [] }, flags: 4 })
 }

@@ -13,7 +13,7 @@ export const matrixSettings = z.strictObject({
 })
 
 /** An event has at most 65,536 bytes, including signatures and JSON escapes. */
-const MOST = 16_000
+const MAX_LENGTH = 16_000
 
 /** spec.matrix.org, *Sending events to a room*: the transaction id makes a repeat the same message. */
 export function toMatrix(
@@ -21,7 +21,7 @@ export function toMatrix(
   message: AlertNotification,
 ): Sending {
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(room)}/send/m.room.message/${message.uid}`
-  const body = `${withoutMentions(message.title)}\n${bodyText(message, MOST, inUtf8)}`
+  const body = `${withoutMentions(message.title)}\n${bodyText(message, MAX_LENGTH, inUtf8)}`
   const sending = json(
     server + path,
     { msgtype: 'm.text', body, 'm.mentions': {} },

@@ -10,7 +10,7 @@ export const telegramSettings = z.strictObject({
 })
 
 /** Counted in UTF-16, as its entities are. */
-const MOST = 4096
+const MAX_LENGTH = 4096
 
 /** core.telegram.org/bots/api#sendmessage: at most 4096 characters; without a parse mode the text is plain. */
 export function toTelegram(
@@ -18,6 +18,6 @@ export function toTelegram(
   message: AlertNotification,
 ): Sending {
   const head = `${withoutMentions(message.title)}\n`
-  const text = head + bodyText(message, MOST - head.length, inUtf16)
+  const text = head + bodyText(message, MAX_LENGTH - head.length, inUtf16)
   return json(`${server}/bot${token}/sendMessage`, { chat_id: chat, text, link_preview_options: { is_disabled: true } })
 }

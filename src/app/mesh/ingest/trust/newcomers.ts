@@ -9,18 +9,18 @@ import type { Source } from '../../radios/source-table.ts'
 import { dayOf } from '../../nodes/evidence.ts'
 
 /** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */
-export const MOST_NEW_NODES = 6000
+export const MAX_NEW_NODES = 6000
 /** The limit for all collectors together, because they may have many sources. */
-const MOST_DELIVERED = 20_000
+const MAX_DELIVERED = 20_000
 
 /** A gateway is known if it delivered on at least this many days, the last time within `FORGOTTEN_DAYS`. */
 const KNOWN_DAYS = 3
 const FORGOTTEN_DAYS = 30
 /** The part of the limit that the known gateways of a source share equally. The rest is first come, first served. */
-const RESERVED = MOST_NEW_NODES / 2
+const RESERVED = MAX_NEW_NODES / 2
 /** Gateways remembered of each source. */
-const MOST_KNOWN_GATEWAYS = 400
-const MOST_NEW_GATEWAYS = 100
+const MAX_KNOWN_GATEWAYS = 400
+const MAX_NEW_GATEWAYS = 100
 
 /** Sources that have just reached their limit, once an hour each. */
 export type NewNodeExcess = { readonly source: string; readonly newNodes: number }
@@ -92,7 +92,7 @@ const queries = prepareOnce((db) => ({
         from (select g.id, g.source_id, g.days, g.last_day, ${IS_KNOWN} as is_known
           from json_each(${value('keys')}) k cross join sources s on s.name = k.value
           cross join gateways g on g.source_id = s.id))
-        where place > iif(is_known, ${sql.raw(String(MOST_KNOWN_GATEWAYS))}, ${sql.raw(String(MOST_NEW_GATEWAYS))}))`,
+        where place > iif(is_known, ${sql.raw(String(MAX_KNOWN_GATEWAYS))}, ${sql.raw(String(MAX_NEW_GATEWAYS))}))`,
     )
     .prepare(),
   refused: db
@@ -242,7 +242,7 @@ function createRooms(
   const excesses: NewNodeExcess[] = []
   let delivered = before
     .filter(({ kind }) => kind === 'ingest')
-    .reduce((sum, { asked }) => sum + Math.min(asked, MOST_NEW_NODES), 0)
+    .reduce((sum, { asked }) => sum + Math.min(asked, MAX_NEW_NODES), 0)
   const takeOwnShare = (source: string, gateway: number | null): boolean => {
     const way = gateway === null ? undefined : met.get(`${gateway} ${source}`)
     if (way === undefined || way.before === null) return false
@@ -259,14 +259,14 @@ function createRooms(
       counts.set(source, count)
       count.asked++
       const isDelivered = kinds.get(source) === 'ingest'
-      const isFull = isDelivered && delivered >= MOST_DELIVERED
-      const open = MOST_NEW_NODES - ((known.get(source) ?? 0) > 0 ? RESERVED : 0)
+      const isFull = isDelivered && delivered >= MAX_DELIVERED
+      const open = MAX_NEW_NODES - ((known.get(source) ?? 0) > 0 ? RESERVED : 0)
       const isOfShare = !isFull && takeOwnShare(source, gateway)
       const place = isOfShare ? 0 : (opened.get(source) ?? 0) + ++count.opened
       const isTaken = isOfShare || (place <= open && !isFull)
       if (isTaken && isDelivered) delivered++
       if (!isTaken) count.refused++
-      if (place === open + 1 || (isTaken && isDelivered && delivered === MOST_DELIVERED)) {
+      if (place === open + 1 || (isTaken && isDelivered && delivered === MAX_DELIVERED)) {
         excesses.push({ source, newNodes: (asked.get(source) ?? 0) + count.asked })
       }
       return isTaken

@@ -8,7 +8,7 @@ import { readNodesShown } from '../../nodes/anonymous.ts'
 import { readViewOf } from '../../../accounts/access/anonymous-reader.ts'
 
 /** Events sent at once. If there are more, pages reload the lists, which costs less than sending all to everybody. */
-const MOST_AT_ONCE = 100
+const MAX_AT_ONCE = 100
 /** Events kept for readers that were briefly disconnected. */
 const KEPT = 500
 
@@ -87,7 +87,7 @@ function createFeed(given: {
       ;({ hidden, unheard } = view)
       const nodes = await readNodesShown(ctx, shown, { view, nums: listWholeNodes(found ?? []) })
       const told = found?.flatMap((event) => eventForAnonymous(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
-      if (found === null || isGone || isMore || told.length > MOST_AT_ONCE) tell(RESET)
+      if (found === null || isGone || isMore || told.length > MAX_AT_ONCE) tell(RESET)
       else for (const { kind, data } of told) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
       return true
     },

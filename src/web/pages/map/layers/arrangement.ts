@@ -8,7 +8,7 @@ import { type Dots, RELAYS } from './nodes.ts'
 import type { Waypoints } from './waypoints.ts'
 
 /** If more nodes are visible, only marked nodes are named. */
-const MOST_NAMED = 300
+const MAX_NAMED = 300
 
 type Parts = {
   readonly dots: Dots
@@ -43,7 +43,7 @@ export function createArrangement(map: LeafletMap, parts: Parts): () => void {
 
 /** The nodes whose short names are shown, the most important first. */
 function toName(dots: readonly Named[], now: number): readonly Named[] {
-  const isFew = dots.length <= MOST_NAMED
+  const isFew = dots.length <= MAX_NAMED
   const last = ({ isDimmed }: Named) => Number(isDimmed)
   return dots
     .filter(({ node }) => node.shortName !== null && (isFew || isMarked(node)))

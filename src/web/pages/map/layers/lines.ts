@@ -47,9 +47,9 @@ export type Lines = {
 /** How far a line bends to its right, as a share of its length, so that both directions lie side by side. */
 const BEND = 0.12
 /** More dots than these would hide the track. */
-const MOST_DOTS = 300
+const MAX_DOTS = 300
 /** More signals than these would hide the nodes. */
-const MOST_SIGNALS = 60
+const MAX_SIGNALS = 60
 const SPOT_PX = 8
 const DIMMED = 0.25
 
@@ -82,7 +82,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
   }
   const label = () => {
     const { links, ways } = strokes()
-    const numbered = [...ways, ...(shown.areLinksNumbered ? links : [])].slice(0, MOST_SIGNALS)
+    const numbered = [...ways, ...(shown.areLinksNumbered ? links : [])].slice(0, MAX_SIGNALS)
     const key = JSON.stringify(numbered)
     if (key === signalsKey) return
     signalsKey = key
@@ -110,7 +110,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
     spotAt(at) {
       const { x, y } = map.containerPointToLayerPoint(at).add(map.getPixelOrigin())
       const scale = map.getZoomScale(map.getZoom(), 0)
-      if (track.length > MOST_DOTS) return null
+      if (track.length > MAX_DOTS) return null
       return track.findLast(({ world }) => Math.hypot(world.x * scale - x, world.y * scale - y) <= SPOT_PX) ?? null
     },
     placeSignals(occupied) {
@@ -259,7 +259,7 @@ function drawTrack(frame: Frame, track: readonly { readonly world: Place }[], co
   pen.fillStyle = colours('--accent')
   pen.strokeStyle = colours('--surface')
   pen.lineWidth = 1
-  for (const { world } of track.length > MOST_DOTS ? [] : track) {
+  for (const { world } of track.length > MAX_DOTS ? [] : track) {
     pen.beginPath()
     pen.arc(frame.x(world), frame.y(world), 3.5, 0, 2 * Math.PI)
     pen.fill()

@@ -19,7 +19,7 @@ type Side = (typeof SIDES)[number]
 const SHORT_REM = 0.75
 const CHOSEN_REM = 0.875
 /** The maximum width of a name in `.map-name.chosen`. */
-const MOST_CHOSEN_REM = 16
+const MAX_CHOSEN_REM = 16
 /** From the middle of a dot to its name. */
 const AWAY_PX = 11
 const CHOSEN_AWAY_PX = 15
@@ -74,7 +74,7 @@ function shortBox({ x, y }: Point, text: string, side: Side): Box {
 }
 
 function chosenBox({ x, y }: Point, text: string): Box {
-  const width = Math.min(remPx(MOST_CHOSEN_REM), textWidth(text, '--font', remPx(CHOSEN_REM)) + remPx(1.125))
+  const width = Math.min(remPx(MAX_CHOSEN_REM), textWidth(text, '--font', remPx(CHOSEN_REM)) + remPx(1.125))
   const height = remPx(1.6875)
   return { x: x - width / 2, y: y - CHOSEN_AWAY_PX - height, width, height }
 }

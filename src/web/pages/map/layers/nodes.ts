@@ -66,7 +66,7 @@ const SIZES = [
   [250, 0.7],
 ] as const
 /** Fewer nodes than these form no clusters. */
-const LEAST_FOR_CLUSTERS = 100
+const MIN_FOR_CLUSTERS = 100
 /** From this zoom level on, nodes stand alone. */
 export const CLUSTERS_END_ZOOM = 17
 /** Roles that relay packets of others, and are drawn larger. */
@@ -199,7 +199,7 @@ function spotOf(node: Node, before: Spot | undefined, map: LeafletMap): [number,
 
 /** In drawing order: clusters, then the latest heard above the others, and the chosen one above all. */
 function groupSpots(spots: readonly Spot[], shown: ShownNodes, map: LeafletMap, zoom: number, times: number): Unit[] {
-  const mayJoin = shown.look.clusters && spots.length >= LEAST_FOR_CLUSTERS && zoom < CLUSTERS_END_ZOOM
+  const mayJoin = shown.look.clusters && spots.length >= MIN_FOR_CLUSTERS && zoom < CLUSTERS_END_ZOOM
   const joins = (node: Node) =>
     mayJoin && !node.isLocal && !node.isFavorite && node.nodeNum !== shown.chosen && !shown.kept.has(node.nodeNum)
   // By number: who is heard last must not change the clusters.

@@ -9,7 +9,7 @@ export type TileReports = {
 }
 
 /** Failures in a row after which no more tiles are requested. */
-const MOST_FAILURES = 4
+const MAX_FAILURES = 4
 
 /** Puts tiles under the nodes; returns a function that removes them. */
 export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, reports: TileReports): () => void {
@@ -65,6 +65,6 @@ function watch(layer: GridLayer, fail: () => void): void {
   layer.on('tileload', () => (failures = 0))
   layer.on('tileerror', () => {
     failures += 1
-    if (failures >= MOST_FAILURES) fail()
+    if (failures >= MAX_FAILURES) fail()
   })
 }
