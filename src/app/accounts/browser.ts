@@ -1,4 +1,4 @@
-/** In the order in which they must be searched: Edge also calls itself Chrome, and Chrome also calls itself Safari. */
+/** Searched in this order: Edge also calls itself Chrome, and Chrome also calls itself Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['EdgA', 'Edge'],
@@ -24,8 +24,8 @@ const SYSTEMS = [
 ] as const
 
 /**
- * The browser and the system in a User-Agent header, without their versions, such as `Firefox on Linux`. Null if it
- * names no browser, as with programs.
+ * The browser and system in a User-Agent header, without versions, such as `Firefox on Linux`. Null if it names no
+ * browser, as for scripts.
  */
 export function browserOf(userAgent: string | undefined): string | null {
   if (userAgent === undefined) return null

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Ports } from '../base/context.ts'
 
-/** The issuer of users that a proxy names: no provider has it. Null without PROXY_AUTH_HEADER. */
+/** The issuer of users that a proxy names. No provider has it. Null without PROXY_AUTH_HEADER. */
 export function proxyIssuer({ PROXY_AUTH_HEADER }: Pick<Config, 'PROXY_AUTH_HEADER'>): string | null {
   return PROXY_AUTH_HEADER === null ? null : PROXY
 }

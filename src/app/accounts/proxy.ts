@@ -39,7 +39,7 @@ export const proxyRoutes = new Hono<AppEnv>().get(
   async (c) => c.redirect(await signInByProxy(c, c.var.ctx)),
 )
 
-/** Where the browser goes from there. Throws `proxy_auth_disabled`, also where no proxy names anybody. */
+/** Returns the path to which the browser is redirected. Throws `proxy_auth_disabled`, also if no proxy names a user. */
 async function signInByProxy(c: Context<AppEnv>, ctx: Ctx): Promise<string> {
   const issuer = proxyIssuer(ctx.config)
   const subject = ctx.namedByProxy ?? null

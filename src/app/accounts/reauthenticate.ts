@@ -26,8 +26,8 @@ export const proofSchema = z.union([
 type Way = Exclude<ProofWay, 'oidc'>
 
 /**
- * Proves again who the viewer is, and returns how. A user whom a provider signed in proves only a second factor of this
- * service here. Both outcomes are recorded. Throws `wrong_password`, `wrong_code`, `passkey_refused`,
+ * Proves the viewer's identity again, and returns the method. A user of a provider can prove only a second factor of
+ * this service here. Both outcomes are recorded. Throws `wrong_password`, `wrong_code`, `passkey_refused`,
  * `not_a_local_user`, `local_auth_disabled`, `rate_limited`.
  */
 export async function reauthenticate(c: Context, ctx: SignedInCtx, input: z.infer<typeof proofSchema>): Promise<Way> {
@@ -72,7 +72,8 @@ async function proveFactor(
     if ('recoveryCode' in input) return proveByRecovery(ctx, id, input.recoveryCode)
     return (await proveByPasskey(c, ctx, 'again', id, input.passkey))?.proof ?? null
   }
-  // Counted apart from passwords: whoever knows the password must not clear the count of wrong codes with it.
+  // Counted separately from passwords: somebody who knows the password must not be able to clear the count of wrong
+  // codes with it.
   return [way, await attemptProof(ctx, id, async () => orNull(isClaimed(ctx, session, await prove())))]
 }
 

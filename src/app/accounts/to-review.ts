@@ -22,8 +22,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * How many destinations of alerts wait until the viewer has looked at them: those that are held, and those that are new
- * or have a new address. The session that made one knows about it. A token reviews none.
+ * The number of alert destinations that the viewer has to review: those that are held, and those that are new or have a
+ * new address. The session that created one need not review it. Tokens review none.
  */
 export async function countToReview({ store, viewer, toReview }: Ctx): Promise<number> {
   if (viewer?.credential.kind !== 'session') return 0

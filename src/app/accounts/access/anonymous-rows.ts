@@ -7,7 +7,10 @@ import type { PublicView } from './public-view.ts'
 
 // The part of a row for anonymous callers: each field is listed here, or it is not shown.
 
-/** What is never shown of a node: notes, marks and firmware, its signal at our radios, and which nodes are our own. */
+/**
+ * Fields of a node that are never shown: notes, marks and firmware, its signal at our radios, and whether it is our
+ * own.
+ */
 const WITHHELD = {
   firmwareVersion: null,
   publicKey: null,
@@ -72,7 +75,7 @@ const SHOWN = [
   'signed',
 ] as const satisfies readonly (keyof Node)[]
 
-/** The same for changes of a node. Changes that contain the whole node still do. */
+/** The same for changes of a node. If they contain the whole node, so does the result. */
 export function changesForAnonymous(changes: Partial<Node>, view: PublicView): Partial<Node> {
   const { nodeNum, position } = changes
   return {
@@ -96,7 +99,7 @@ export function waypointForAnonymous(waypoint: Waypoint, { precisionBits: bits }
   return { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, latitude, longitude, expiresAt, lockedTo }
 }
 
-/** A traceroute that does not tell whether it was requested here. Its id reveals nothing about hidden ones. */
+/** A traceroute that does not show whether it was requested here. Its id reveals nothing about hidden ones. */
 export function tracerouteForAnonymous(traceroute: Traceroute): Traceroute {
   const { requestId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, route, snrTowards, routeBack, snrBack } = traceroute
   const timestamp = traceroute.answeredAt ?? traceroute.timestamp
@@ -154,7 +157,7 @@ export function messageForAnonymous(message: Message): Message {
 
 const IDS_PER_MS = 4096
 
-/** Ids of the database count hidden rows too: this one is derived from visible data. In the order of time. */
+/** An id in the order of time, derived from visible data only. Ids of the database would also count hidden rows. */
 function publicId(timestamp: number, text: string): number {
   let hash = 0x811c9dc5
   for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193)

@@ -11,7 +11,7 @@ type Place = {
 
 /**
  * A position rounded to this many bits: the middle of its cell, as the firmware rounds it, without its altitude. It is
- * rounded whatever precision it claims. `bits` null or 32: the position itself.
+ * always rounded, whatever precision it claims. `bits` null or 32: the position itself.
  */
 export function blur<P extends Place>(place: P, bits: number | null): P {
   if (bits === null || bits >= BITS) return place
@@ -24,7 +24,7 @@ export function blur<P extends Place>(place: P, bits: number | null): P {
   }
 }
 
-/** At the edge of the world the middle of a cell may lie beyond it. */
+/** The middle of a cell at the limits of latitude and longitude may lie beyond them. */
 function middleOf(degrees: number, bits: number, most: number): number {
   const cell = 2 ** (BITS - bits)
   const middle = Math.floor(Math.round(degrees * UNITS) / cell) * cell + cell / 2

@@ -48,17 +48,17 @@ export const publicAccessSchema = z
 /** Missing fields stay as they are. */
 export const publicAccessChangesSchema = publicAccessSchema.partial()
 
-/** For how long caches in front of the service keep what anonymous callers see. */
+/** How long caches in front of the service keep answers for anonymous callers. */
 export const FRESH_SECONDS = 5
 
-/** Of `settings`. */
+/** Key of the row in `settings`. */
 export const PUBLIC_ACCESS_KEY = 'publicAccess'
 
 const queries = prepareOnce((db) => ({
   get: db.select({ value: settings.value }).from(settings).where(eq(settings.key, PUBLIC_ACCESS_KEY)).prepare(),
 }))
 
-/** The present settings; unreadable ones count as off. */
+/** The current settings. Unreadable ones count as off. */
 export async function readPublicAccess(store: Store): Promise<PublicAccess> {
   return parsePublicAccess((await queries(store).get.get())?.value)
 }
@@ -78,11 +78,17 @@ const readEnabled: (store: Store, key: 'view') => PublicView | null | Promise<Pu
   },
 )
 
-/** How long the settings count where only a query could show that they changed, in milliseconds: as in caches. */
+/**
+ * How long the settings are used unchecked if only a query could show a change, in milliseconds: as long as caches keep
+ * answers.
+ */
 const LASTS_MS = FRESH_SECONDS * 1000
 const lately = new WeakMap<Db, { readonly at: number; readonly view: PublicView | null }>()
 
-/** The scope of anonymous callers now; null while public access is off. Another process on D1 may learn it 5 s later. */
+/**
+ * The current scope of anonymous callers; null while public access is off. On D1, another process may see a change 5 s
+ * later.
+ */
 export async function readPublicView({ store, now }: Pick<Ctx, 'store' | 'now'>): Promise<PublicView | null> {
   if (store.version() !== null) return readEnabled(store, 'view')
   const at = now()

@@ -10,7 +10,7 @@ export type PublicView = {
   readonly precisionBits: number | null
   /** Milliseconds; null: forever. */
   readonly hideSilentAfter: number | null
-  /** Views with the same key show the same. */
+  /** Views with the same key show the same data. */
   readonly key: string
 }
 

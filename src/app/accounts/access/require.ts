@@ -11,7 +11,7 @@ import { SAFE_METHODS } from '../../http/security.ts'
 import type { Action, Resource } from '../../../shared/access/resources.ts'
 import type { SpecialScope } from '../../../shared/access/token-scopes.ts'
 
-/** Identifies the client, once per request; refuses none. */
+/** Identifies the client, once per request. Refuses no client. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const ctx = c.get('ctx')
   const isNamed = (header: string) => c.req.header(header) !== undefined
@@ -26,7 +26,10 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   return next()
 }
 
-/** Waits for the body first: otherwise a client could send the rest after its session or permissions have ended. */
+/**
+ * Waits for the whole body before the access check. Otherwise a client could send the rest after its session or
+ * permissions have ended.
+ */
 async function bodyArrived({ req }: Context<AppEnv>): Promise<void> {
   if (SAFE_METHODS.has(req.method) || (req.header('content-length') ?? '0') === '0') return
   // A body that ends early is refused where it is read.
@@ -44,7 +47,7 @@ export function refuseClosedWay({ config }: Pick<Ctx, 'config'>): void {
   if (config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
 }
 
-/** Signed in, by session or token, with a password of one's own. */
+/** Signed in by session or token, with a password that is not temporary. */
 export const requireAuth = rule({ kind: 'signed-in', tokens: true, temporaryPassword: false })
 
 /**

@@ -14,7 +14,7 @@ import type { PublicAccess } from '../../../shared/access/public-access.ts'
 import { publicAccessSchema } from './public-access.ts'
 import { type PublicView, publicViewOf } from './public-view.ts'
 
-/** Header of a request with which an administrator sees what somebody else sees. */
+/** Request header with which an administrator sees what somebody else sees. */
 export const SEE_AS = 'x-see-as'
 
 const LABEL = 'see-as'
@@ -65,7 +65,7 @@ type Found = {
 }
 
 /**
- * Whose view the request gets: the one in X-See-As, for a reading request of an administrator's session. Throws
+ * The viewer whose view the request gets: the one in X-See-As, for a read request of an administrator's session. Throws
  * `see_as_refused` for any other request with that header.
  */
 export async function seeAs(c: Context, ctx: Ctx, found: Found): Promise<Found> {

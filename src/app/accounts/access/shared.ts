@@ -13,22 +13,22 @@ import { invalidRequest } from '../../http/validate.ts'
 import { FRESH_SECONDS, readPublicView } from './public-access.ts'
 import type { PublicView } from './public-view.ts'
 
-/** How long the service itself keeps a body if it cannot see changes of the data. */
+/** How long the service itself keeps a body if it cannot detect changes of the data. */
 const FRESH_MS = FRESH_SECONDS * 1000
 /** On a busy mesh, bodies are built for at most this share of the time. */
 const MAKING_SHARE = 1 / 20
 
-/** Answering from a kept body, about. */
+/** The approximate time to answer from a cached body. */
 const ANSWER_MS = 0.125
-/** What compresses and sends a large answer copies this many bytes in a millisecond, about. */
+/** Compressing and sending a large answer handles about this many bytes per millisecond. */
 const BYTES_PER_MS = 2_000_000
 /** A smaller answer costs no more than any other. */
 const SMALL_BYTES = 50_000
-/** A compressed answer, compared with the body. */
+/** The size of a compressed answer as a share of the body. */
 const PACKED_SHARE = 1 / 8
 
 /**
- * 10 answers a second from an address after a burst of 120, since a few people behind one may open the page at once;
+ * 10 answers a second to one address after a burst of 120, because a few people behind it may open the page at once;
  * 2,000 a second to all.
  */
 const ANSWERING = {
@@ -36,15 +36,20 @@ const ANSWERING = {
   all: { burstMs: 6000 * ANSWER_MS, msPerSecond: 2000 * ANSWER_MS },
   newcomers: { burstMs: 2000 * ANSWER_MS, msPerSecond: 200 * ANSWER_MS },
 }
-/** Bodies that are built for one caller: in the long run an eighth of a processor for all. */
+/**
+ * The time for building bodies that only one caller wants: in the long run an eighth of a processor for all callers.
+ */
 const MAKING = {
   each: { burstMs: 200, msPerSecond: 20 },
   all: { burstMs: 1000, msPerSecond: 100 },
   newcomers: { burstMs: 250, msPerSecond: 25 },
 }
-/** However fast it was: looking up, hashing and keeping it take time, too. */
+/** The minimum charge for a body: lookup, hashing and caching take time too. */
 const MIN_MAKING_MS = 0.5
-/** Where the clock stands still while code runs (the edge), the bytes of a body stand for the time: measured on Node. */
+/**
+ * On the edge the clock stands still while code runs, so the time is estimated from the size of a body. Measured on
+ * Node.
+ */
 const MADE_BYTES_PER_MS = 25_000
 
 /** Bytes of the cached bodies. */
@@ -73,12 +78,12 @@ export function shared<S extends z.ZodType>(
   })
 }
 
-/** The text around the rows of an answer, and the `limit` of a request without one. */
+/** The text around the rows of an answer, and the default `limit`. */
 type ListForm = { readonly open: string; readonly close: string; readonly usual: number }
 
 /**
- * As `shared`, for a list whose `limit` says how many of its first rows are wanted: `make` returns as many as any request
- * may want, which are kept once and cut for each request.
+ * As `shared`, for a list whose `limit` selects its first rows. `make` returns as many as any request may want. They
+ * are cached once and cut for each request.
  */
 export function sharedList<S extends z.ZodType<{ readonly limit: number }>>(
   resource: PublicResource,
@@ -97,7 +102,7 @@ export function sharedList<S extends z.ZodType<{ readonly limit: number }>>(
 
 type Asked = {
   readonly route: string
-  /** Asks for what all callers ask for. */
+  /** The request is the one that all callers make. */
   readonly isPlain: boolean
 }
 
@@ -123,7 +128,7 @@ function answering<S extends z.ZodType>(
   return describe(handler, { shared: resource, revalidates: true, errors: ['rate_limited'] })
 }
 
-/** As `shared`, for a route without anything confidential: its own handler answers. `guard` is its rule. */
+/** As `shared`, for a route with nothing confidential: its own handler answers. `guard` is its rule. */
 export function sharedWhole(resource: PublicResource, guard: MiddlewareHandler): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
     if ((await anonymousView(c, resource)) === null) return guard(c, next)
@@ -138,7 +143,7 @@ async function answered(c: Context<AppEnv>, next: Next): Promise<void> {
   c.res.headers.append('Vary', 'Cookie, Authorization')
 }
 
-/** What an anonymous request may see; null: somebody is signed in, or nothing of this is shown. */
+/** What an anonymous request may see; null: somebody is signed in, or this resource is not public. */
 async function anonymousView(c: Context<AppEnv>, resource: PublicResource): Promise<PublicView | null> {
   const ctx = c.get('ctx')
   const view = await viewOfAnonymous(c, ctx)
@@ -146,7 +151,8 @@ async function anonymousView(c: Context<AppEnv>, resource: PublicResource): Prom
 }
 
 /**
- * What the client may see of the mesh without an account: an invalid cookie counts as none, an invalid token does not.
+ * What the client may see of the mesh without an account. An invalid cookie counts as none; an invalid token is
+ * refused.
  */
 export async function viewOfAnonymous(c: Context, ctx: Ctx): Promise<PublicView | null> {
   if (ctx.viewer !== null) return null
@@ -164,7 +170,7 @@ function sharedHeaders(c: Context<AppEnv>): Record<string, string> {
   }
 }
 
-/** Only in this process: an anonymous request neither waits for the database nor writes to it. */
+/** Budgets of this process only: an anonymous request neither waits for the database nor writes to it. */
 type Budgets = { readonly answering: Budget; readonly making: Budget; readonly usualMs: Map<string, number> }
 const budgets = new WeakMap<Ports['buckets'], Budgets>()
 
@@ -179,7 +185,7 @@ function budgetsOf({ buckets }: Ctx): Budgets {
 /** The networks of IPv6 count as one address each. */
 const callerOf = ({ ip }: Ctx) => (ip === null ? null : addressKey(ip))
 
-/** Counts an anonymous request, against its address and against all of them together. Throws `rate_limited`. */
+/** Counts an anonymous request against its address and against all addresses together. Throws `rate_limited`. */
 export function admitAnonymous(ctx: Ctx): void {
   if (ctx.preview !== undefined) return
   refuseLater(budgetsOf(ctx).answering.take(callerOf(ctx), ANSWER_MS, ctx.now()))
@@ -201,12 +207,12 @@ function refuseLater(waitMs: number): void {
   })
 }
 
-/** A body, where each row of a list ends in its bytes, and the cut that most callers want. */
+/** A body, the byte offset at which each row of a list ends, and the cut that most callers want. */
 type Whole = { readonly body: Body; readonly ends: readonly number[]; usual: Body | null }
 
 const wholeOf = (body: Body): Whole => ({ body, ends: [], usual: null })
 
-/** Rows that become JSON before other work gets its turn. */
+/** Rows that are serialised at a time, before other work gets its turn. */
 const SLICE = 500
 const utf8 = new TextEncoder()
 
@@ -232,7 +238,7 @@ function lengthOf(text: string): number {
   return read === text.length ? written : utf8.encode(text).length
 }
 
-/** The first rows. Only the usual cut is kept, and compressed: there may be thousands of others. */
+/** The first rows. Only the usual cut is cached and compressed, because there may be thousands of others. */
 async function cut(whole: Whole, limit: number, { close, usual }: ListForm): Promise<Body> {
   const { body, ends } = whole
   if (limit >= ends.length) return body
@@ -252,15 +258,15 @@ type Kept = {
   readonly version: number | null
   readonly at: number
   readonly whole: Promise<Whole>
-  /** The few that all callers ask for. Nobody pushes them out. */
+  /** One of the few bodies that all callers ask for. It is never evicted. */
   readonly isPlain: boolean
   bytes: number
-  /** How long it took to build; it is kept at least for a while, whatever changes. */
+  /** How long it took to build. The body is cached for at least a multiple of this time, whatever changes. */
   tookMs: number
 }
 const kept = new WeakMap<Db, Map<string, Kept>>()
 
-/** What is kept under a key, built once for all callers while the data is the same. */
+/** The cached body of a key, built once for all callers while the data is the same. */
 async function keepBody(
   ctx: Ctx,
   { key, route, isPlain }: Asked & { readonly key: string },
@@ -288,7 +294,10 @@ async function keepBody(
   return whole
 }
 
-/** What such a body usually takes is charged before, so that many at once do not pass together; the rest afterwards. */
+/**
+ * The usual time for such a body is charged before it is built, so that many simultaneous requests cannot all pass. The
+ * difference is charged afterwards.
+ */
 async function makeCharged(ctx: Ctx, route: string, make: () => Promise<Whole>): Promise<Whole> {
   const { making, usualMs } = budgetsOf(ctx)
   const who = callerOf(ctx)
@@ -301,7 +310,7 @@ async function makeCharged(ctx: Ctx, route: string, make: () => Promise<Whole>):
     bytes = whole.body.bytes.length
     return whole
   } finally {
-    // Where a query is a round trip, most of the time was spent waiting, and the clock shows nothing else.
+    // If each query is a network round trip, the elapsed time is mostly waiting and says nothing about processor time.
     const tookMs = ctx.store.batch === undefined ? performance.now() - begun : bytes / MADE_BYTES_PER_MS
     const cost = Math.max(MIN_MAKING_MS, tookMs)
     making.settle(who, cost - usual, ctx.now())

@@ -40,7 +40,7 @@ const account = {
   >`(select "reset_at" from "factor_resets" where "factor_resets"."user_id" = "users"."id")`,
 }
 
-// Permissions come as one packed sub-select: a join would repeat the user's row for each resource.
+// Permissions are read by one packed sub-select, because a join would repeat the user's row for each resource.
 const queries = prepareOnce((db) => ({
   byId: db
     .select(account)
@@ -88,8 +88,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Identifies the caller with the present permissions. An Authorization header decides alone: an invalid token never
- * falls back to a cookie.
+ * Identifies the caller with the current permissions. If there is an Authorization header, it alone decides: an invalid
+ * token never falls back to a cookie.
  */
 export async function resolveViewer(
   c: Context,
@@ -106,7 +106,7 @@ export async function resolveViewer(
   return { viewer: await sessionViewer(c, ctx) }
 }
 
-/** Where a query is a round trip, one brings session, account and the revision that lists need. */
+/** If each query is a network round trip, one query reads session, account and the revision that lists need. */
 async function distantViewer(c: Context, ctx: Ctx) {
   const { bySession } = queries(ctx.store)
   const found = await findSessionWith(c, ctx, async (tokenHash) => bySession.get({ tokenHash }))
@@ -147,7 +147,10 @@ async function tokenViewer(ctx: Ctx, authorization: string) {
   return { viewer: byToken(found, row) }
 }
 
-/** A caller whose use cannot be recorded is still admitted: on a full disk administrators free space. */
+/**
+ * A caller is admitted even if their last use cannot be recorded: administrators must be able to free space on a full
+ * disk.
+ */
 async function unlessUnwritable(noting: Promise<void>): Promise<void> {
   try {
     await noting
@@ -158,7 +161,7 @@ async function unlessUnwritable(noting: Promise<void>): Promise<void> {
 
 type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
 
-/** A token can do what its scopes say, and never more than its owner may do now. */
+/** A token can do what its scopes permit, but never more than its owner may do now. */
 function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
   const { user, permissions: held, scope, hidden, mustChangePassword, secondFactor } = account
   const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
@@ -175,7 +178,7 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
 }
 
 /**
- * The present state of an earlier viewer; null when the session or token has ended. Does not count as a use of either.
+ * The current state of an earlier viewer; null if the session or token has ended. Does not count as a use of either.
  */
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
   const found = await findAccount(ctx, user.id, credential.kind === 'session' ? credential.session : null)
@@ -234,8 +237,8 @@ function accountOf(row: AccountRow) {
 }
 
 /**
- * Also null for a user whose sign-in method is off: for a session the one by which it began; for a token all methods of
- * its owner. DISABLE_LOCAL_AUTH turns local sign-in off, and providers that are not configured are off too.
+ * Also null if the sign-in method is off: for a session the method by which it began, for a token all methods of its
+ * owner. DISABLE_LOCAL_AUTH turns local sign-in off, and providers that are not configured are off too.
  */
 async function findAccount(
   ctx: Pick<Ctx, 'store' | 'config' | 'providers'> & { readonly namedByProxy?: string | null },
@@ -257,17 +260,17 @@ function ifOpen(
   if (session === null) return isLocal || isLinked ? account : null
   const began = session.oidcIssuer
   if (began === null) {
-    // It began with the password alone, before the user had a second factor.
+    // The session began with the password alone, before the user had a second factor.
     if (account.secondFactor.isSetUp && session.factors !== 2) return null
     return isLocal || (user.authProvider === 'oidc' && isLinked) ? account : null
   }
   const subject = Object.hasOwn(subjects, began) && isTrustedIssuer(ctx, began) ? subjects[began] : undefined
-  // The proxy must still name who it named then.
+  // The proxy must still name the same user.
   const isStill = !isByProxy(session) || ctx.namedByProxy === subject
   return subject !== undefined && isStill && !isCutOff(account.cutoffs, session) ? account : null
 }
 
-/** A user in whose name the service acts by itself, with the present permissions; null when they cannot sign in. */
+/** A user on whose behalf the service acts by itself, with their current permissions; null if they cannot sign in. */
 export async function findOwner({ store, config, providers }: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
   const account = await findAccount({ store, config, providers }, id)
   if (account === null) return null
@@ -315,8 +318,8 @@ function signedInAs({ user, permissions, scope, mustChangePassword }: Account) {
 }
 
 /**
- * Runs the statements of a sign-in by password alone, in one journey with what its answer says. Null: nobody signed in,
- * as `user` was deactivated, got another password or a second factor meanwhile.
+ * Runs the statements of a sign-in by password alone, and reads its answer in the same round trip. Null: nobody is
+ * signed in, because `user` was deactivated, got another password or a second factor meanwhile.
  */
 export async function signInBy(
   ctx: Ctx,

@@ -14,29 +14,29 @@ import {
 import { FIRST_DIRECT, MIXED_WITH_DIRECT } from '../../../shared/mesh/channels.ts'
 import { NO_PERMISSIONS, type Permissions } from '../../../shared/access/resources.ts'
 
-// Which parts of a row a viewer sees: decided only here, for SQL and for live events.
+// Decides which parts of a row a viewer sees, for SQL and for live events. Nothing else decides this.
 
-/** What of the contents of the mesh a viewer sees. */
+/** The part of the mesh's contents that a viewer sees. */
 export type View = Sight & {
-  /** Numbers of the nodes that are hidden from this viewer, with those that they had before. */
+  /** Numbers of the nodes that are hidden from this viewer, including their earlier numbers. */
   readonly hidden: ReadonlySet<number>
 }
 
 const NOTHING_HIDDEN: ReadonlySet<number> = new Set()
 
-/** Everything: that of the service itself. */
+/** The view of the service itself: everything. */
 export const WHOLE_VIEW: View = { ...WHOLE_SCOPE, hidden: NOTHING_HIDDEN }
 
-/** Numbers of the nodes that fulfil a condition of `n`, with those that they had before. */
+/** Numbers of the nodes that fulfil a condition on `n`, including their earlier numbers. */
 const numsOf = (condition: SQL) => sql`select n.node_num as num from nodes n where ${condition}
   union select r.from_node_num from nodes n cross join renumberings r on r.to_node_num = n.node_num and r.undone_at is null
   where ${condition}`
 
-/** Sub-select in a query of viewers: a JSON array of all hidden nodes, deleted ones too, for `viewOf`. */
+/** Sub-select for a query of viewers: a JSON array of all hidden nodes, including deleted ones, for `viewOf`. */
 export const hiddenNodes = sql<string>`(select json_group_array(num) from (${numsOf(sql`n.is_hidden`)}
   union select node_num from deleted_nodes where is_hidden))`
 
-/** `hidden`: as `hiddenNodes` answers. Hidden nodes are there for those who may change nodes. */
+/** `hidden`: the result of `hiddenNodes`. Viewers who may change nodes also see hidden ones. */
 export function viewOf(scope: Sight, { nodes }: Permissions, hidden: string): View {
   if (nodes.write || hidden === '[]') return { ...scope, hidden: NOTHING_HIDDEN }
   const nums: unknown = JSON.parse(hidden)
@@ -44,8 +44,8 @@ export function viewOf(scope: Sight, { nodes }: Permissions, hidden: string): Vi
 }
 
 /**
- * When the node of this table or alias was last heard by a packet on one of these channels (a JSON array) that anonymous
- * callers may know of, in milliseconds; null: never. For our own radios, when they were last heard at all.
+ * When a packet that anonymous callers may know about was last received from the node of this table or alias on one of
+ * these channels (a JSON array), in milliseconds; null: never. For our own radios, when they were last heard at all.
  * Decision: docs/decisions/ok-to-mqtt.md
  */
 export function heardInPublic(node: 'n' | 'nodes', channels: Placeholder | string): SQL {
@@ -54,13 +54,13 @@ export function heardInPublic(node: 'n' | 'nodes', channels: Placeholder | strin
     where h.node_id = ${of('id')} and h.channel in (select value from json_each(${channels}))))`
 }
 
-/** Nodes that nobody sees who is not signed in. `heardAfter`: null for any time. */
+/** Nodes that are not shown to anonymous callers. `heardAfter`: null for any time. */
 const withdrawn = sql<string>`(select json_group_array(num) from (
   ${numsOf(sql`n.is_hidden or n.is_ignored or (${sql.placeholder('heardAfter')} is not null
     and ${heardInPublic('n', sql.placeholder('shown'))} <= ${sql.placeholder('heardAfter')})`)}
   union select node_num from deleted_nodes where is_hidden))`
 
-/** Nodes that were never heard by anything that is shown. */
+/** Nodes that were never heard by a packet that is shown. */
 const unheard = sql<string>`(select json_group_array(num) from (
   ${numsOf(sql`${heardInPublic('n', sql.placeholder('shown'))} is null`)}))`
 
@@ -75,17 +75,17 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** What somebody with this scope and these permissions sees. */
+/** What a user with this scope and these permissions sees. */
 export async function readView(store: Store, scope: Sight, permissions: Permissions): Promise<View> {
   return viewOf(scope, permissions, (await queries(store).hidden.get())?.hidden ?? '[]')
 }
 
-/** `unheard`: those of the hidden nodes that were never heard by anything that is shown. */
+/** `unheard`: the hidden nodes that were never heard by a packet that is shown. */
 export type SharedView = View & { readonly unheard: ReadonlySet<number> }
 
 /**
- * What anonymous callers see with this scope. Ignored nodes, those not heard after `heardAfter` (ms; null: at any time),
- * and those only heard by what they may not see, are as if they were hidden.
+ * What anonymous callers see with this scope. These nodes count as hidden: ignored ones, those not heard after
+ * `heardAfter` (ms; null: any time), and those heard only by packets that are not shown.
  */
 export async function readSharedView(store: Store, scope: Scope, heardAfter: number | null): Promise<SharedView> {
   const sight: Sight = { ...scope, isPublic: true }
@@ -101,12 +101,14 @@ export function seesEverything(view: View): boolean {
   return readsEverything(view)
 }
 
-/** Names all that a view lets read, for what one process keeps: never to be told. */
+/** Cache key with everything the view shows. Never send it to a client. */
 export function viewKey(view: View): string {
   return `${viewTag(view)} ${[...view.hidden].join()}`
 }
 
-/** The same in few letters, and without telling which nodes are hidden: with a revision, which changes with those. */
+/**
+ * A short form that does not reveal which nodes are hidden. Use it together with a revision, which changes with them.
+ */
 export function viewTag({ channels, direct, hidden, isPublic }: View): string {
   const read = channels === 'all' ? 'all' : channels.read.join('.')
   return `${read}${direct.read ? '-d' : ''}${isPublic === true ? '-p' : ''}${hidden.size === 0 ? '' : '-h'}`
@@ -115,7 +117,9 @@ export function viewTag({ channels, direct, hidden, isPublic }: View): string {
 /** Where a message was said: on a channel, or between two nodes. */
 export type Place = { readonly channel: number; readonly isDirect: boolean }
 
-/** On which channels came what is known of a node; null: there is nothing, or a radio of ours told it of itself. */
+/**
+ * The channels on which the data of a node arrived; null: there is none, or one of our radios reported it about itself.
+ */
 export type NodeChannels = {
   readonly position: number | null
   readonly deviceMetrics: number | null
@@ -161,7 +165,7 @@ export function isForOneNode({ to, pkiEncrypted, isOfChannel }: Omit<PacketPlace
   return pkiEncrypted || (to !== BROADCAST && !isOfChannel)
 }
 
-/** Whether what a decoded packet says may be read. `isOwn`: one of our radios reported it about itself. */
+/** Whether the content of a decoded packet may be read. `isOwn`: one of our radios reported it about itself. */
 export function canReadPacket(scope: Sight, { channel, ...packet }: PacketPlace, isOwn: boolean): boolean {
   if (isForOneNode(packet)) return scope.direct.read || (isOwn && packet.to === packet.from)
   return isOwn || canReadChannel(scope, channel)
@@ -172,7 +176,7 @@ export function seesNodes({ hidden }: View, nums: readonly (number | null)[]): b
   return hidden.size === 0 || nums.every((nodeNum) => nodeNum === null || !hidden.has(nodeNum))
 }
 
-/** The values that a condition compares with: of a view, or placeholders of a prepared select. */
+/** The values that a condition compares with: those of a view, or placeholders of a prepared select. */
 type Values = Readonly<Record<keyof ReturnType<typeof visibleValues>, Placeholder | string | number>>
 
 /** The values of a view for the conditions of a prepared select. */
@@ -195,7 +199,7 @@ const LATER: Values = {
   hiddenNodes: sql.placeholder('hiddenNodes'),
 }
 
-/** The condition of `messages` for a prepared select that is run with `visibleValues`. */
+/** The condition on `messages` for a prepared select that is run with `visibleValues`. */
 export const visibleMessages: SQL = messagesWith(LATER)
 
 /** The same with its values. */
@@ -212,8 +216,8 @@ function messagesWith(values: Values): SQL {
 }
 
 /**
- * The condition of a row that came on the channel in this column, for a prepared select that is run with `visibleValues`.
- * `null`: on none, a radio of ours told it of itself.
+ * The condition on a row whose data arrived on the channel in this column, for a prepared select that is run with
+ * `visibleValues`. `null`: no channel, because one of our radios reported it about itself.
  */
 export function onVisibleChannel(channel: Column | SQL): SQL {
   return onChannelWith(channel, LATER)
@@ -226,7 +230,7 @@ export function onChannelSeenBy(channel: Column | SQL, view: View): SQL {
 
 const DIRECT = sql.raw(String(FIRST_DIRECT))
 
-/** As `canReadChannel` decides. */
+/** The same rule as `canReadChannel`. */
 function onChannelWith(channel: Column | SQL, { seesAll, seesDirect, seenChannels, hiddenNodes: nums }: Values): SQL {
   return sql`case when ${channel} is null then 1
     when ${channel} >= ${DIRECT} then ${seesDirect} and ${channel} - ${DIRECT} not in (select value from json_each(${nums}))

@@ -11,18 +11,17 @@ import { isUnchanged } from './unchanged.ts'
 
 /** How adding a second factor affects the user's sessions. */
 export type Adding = {
-  /** True while the session is valid and its user has as many factors, none or some, as when this began. */
+  /** True while the session is valid and its user still has none, or still has some factors, as when this began. */
   readonly unchanged: SQL | undefined
-  /** For the end of the atomic step, where `isAdded` is true: the first factor ends all sessions. */
+  /** Statements for the end of the atomic step. If `isAdded` is true, the first factor ends all sessions. */
   readonly statements: (isAdded: SQL) => Statement[]
-  /** After the step: the session that added the first factor has proved it, and goes on under another token. */
+  /** Run after the step: the session that added the first factor has proved it, and continues under another token. */
   readonly finish: (c: Context) => Promise<void>
 }
 
 /**
- * Begins to add a second factor to the viewer's account. With the first one all other sessions of the user end, because
- * they needed the password alone.
- * Decision: docs/decisions/factors-protect-factors.md
+ * Begins to add a second factor to the viewer's account. Adding the first one ends all other sessions of the user,
+ * because they began with the password alone. Decision: docs/decisions/factors-protect-factors.md
  */
 export async function beginAdding(ctx: SignedInCtx): Promise<Adding> {
   const { user, credential } = ctx.viewer

@@ -26,7 +26,7 @@ const contentSchema = z.strictObject({
 /** A sign-in whose password was right and which waits for the second factor. */
 export type FactorAttempt = CheckedUser & { readonly id: string }
 
-/** Gives the attempt to the browser for five minutes, sealed in a cookie: nothing is stored. */
+/** Stores the attempt in the browser for five minutes, sealed in a cookie. The service stores nothing. */
 export async function handOutAttempt(c: Context, ctx: Ctx, user: CheckedUser): Promise<void> {
   const content: z.infer<typeof contentSchema> = {
     id: randomToken(),
@@ -46,7 +46,7 @@ export async function findAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt |
   if (text === null) return null
   const { expiresAt, ...attempt } = contentSchema.parse(JSON.parse(text))
   const left = expiresAt - ctx.now()
-  // Longer than possible: the clock was ahead when it began.
+  // A longer time is impossible unless the clock was ahead when the attempt began.
   return left > 0 && left <= LIFETIME_MS ? attempt : null
 }
 
@@ -59,7 +59,7 @@ export async function countCode({ sessions, now }: Ctx, attempt: FactorAttempt):
   if (count > MAX_WRONG) throw new AppError('attempt_ended')
 }
 
-/** Ends the attempt after a right code. Throws `attempt_ended` if it was already used. */
+/** Ends the attempt after a correct code. Throws `attempt_ended` if it was already used. */
 export async function endAttempt(c: Context, ctx: Ctx, attempt: FactorAttempt): Promise<void> {
   const { count } = await ctx.sessions.hit(`factor:used:${attempt.id}`, LIFETIME_MS, ctx.now())
   if (count > 1) throw new AppError('attempt_ended')

@@ -10,8 +10,8 @@ type FactorChange = Extract<
 >
 
 /**
- * The statements that follow each change of second factors and recovery codes in its atomic step, whoever makes it.
- * Without `onlyIf` they take effect if the previous statement changed a row.
+ * The statements that follow every change of second factors and recovery codes in its atomic step. Without `onlyIf`
+ * they take effect if the previous statement changed a row.
  */
 export function factorChanged(
   ctx: Parameters<typeof audit>[0],

@@ -85,7 +85,7 @@ export async function listSecondFactors(ctx: Ctx, userId: number, party: Party |
     [keys.some(({ isUsable }) => isUsable), 'passkey'],
     [recoveryCodesLeft > 0, 'recovery'],
   ]
-  // A user with an unreadable factor and no codes left must not sign in without one; the console helps.
+  // A user with an unreadable factor and no codes left must not sign in without one. The command line can reset it.
   const factors = offered.flatMap(([isOffered, factor]) => (isOffered ? [factor] : []))
   return factors.length === 0 ? ['recovery'] : factors
 }
@@ -109,8 +109,8 @@ export async function removeTotp(ctx: SignedInCtx): Promise<void> {
 }
 
 /**
- * Removes every second factor and recovery code of a user who lost them: sessions end, and the user is notified at the
- * next sign-in. Throws `user_not_found`, `self_change_forbidden`, `no_second_factor`.
+ * Removes every second factor and recovery code of a user who lost them. Their sessions end, and they are notified at
+ * the next sign-in. Throws `user_not_found`, `self_change_forbidden`, `no_second_factor`.
  */
 export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)

@@ -1,6 +1,6 @@
-// Decision: docs/decisions/passkeys-without-certificates.md
-// Replaces @peculiar/asn1-* in what is built (scripts/certificates.js). These packages read certificates, which come only with
-// attestations, and the service asks for none. Only the signature of an elliptic-curve key remains to be read.
+// Decision: docs/decisions/passkeys-without-certificates.md Replaces @peculiar/asn1-* in builds
+// (scripts/certificates.js). Those packages parse certificates, which come only with attestations, and the service
+// requests none. Only elliptic-curve signatures still need parsing.
 
 /** RFC 3279, section 2.2.3: a SEQUENCE of two INTEGERs of less than 128 bytes. Throws for anything else. */
 export const AsnParser = {
@@ -14,7 +14,7 @@ export const AsnParser = {
   },
 }
 
-/** The structure that the package asks the parser for; there is only this one. */
+/** The structure that the package passes to the parser; there is only this one. */
 export const ECDSASigValue = undefined
 
 function readInteger(bytes: readonly number[]): [Uint8Array, readonly number[]] {

@@ -80,7 +80,7 @@ export const newPasskeySchema = z.strictObject({
 export const optionsSchema = z.object({ options: z.looseObject({ challenge: z.string() }) })
 type Options = z.infer<typeof optionsSchema>['options']
 
-/** The purpose of a challenge: it is not valid for another one. */
+/** The purpose of a challenge, which is valid for no other purpose. */
 type Purpose = 'add' | 'enter' | 'second' | 'again'
 
 const challengeSchema = z.strictObject({
@@ -151,8 +151,8 @@ export async function addPasskey(
   ])
   const stored = await db.select({ n: count() }).from(passkeys).where(eq(passkeys.lastUse, use)).get()
   const shown = await codes.read()
-  // This passkey is already registered, or the session ended meanwhile. Another request may have used or removed it at
-  // once: the codes that came with it are shown all the same.
+  // This passkey is already registered, or the session ended meanwhile. If it was stored and another request then used
+  // or removed it, the codes that came with it are still shown.
   if (stored?.n !== 1 && shown === null) {
     const isFull = (await countPasskeys(ctx, user.id)) >= MAX_PASSKEYS
     throw new AppError(isFull ? 'too_many_passkeys' : 'passkey_refused')
@@ -178,7 +178,7 @@ export async function removePasskey(
 }
 
 /**
- * Options for using a passkey in the browser: of `userId`, or of any user if that is null. Throws
+ * Options for using a passkey of `userId` in the browser, or of any user if that is null. Throws
  * `passkeys_unavailable`.
  */
 export async function askForPasskey(
@@ -205,8 +205,8 @@ export type UsedPasskey = { readonly userId: number; readonly proof: Proof }
 
 /**
  * The user whose passkey signed the challenge that this browser was given for `purpose`; null for anything else. A
- * passkey whose counter did not increase was copied: it is refused, and the log says so. The audit log names sign-ins
- * refused to known passkeys; those of unknown ones would let anyone fill it.
+ * passkey whose counter did not increase was copied: it is refused and logged. The audit log records sign-ins refused
+ * to known passkeys only, because anybody could fill it with unknown ones.
  */
 export async function proveByPasskey(
   c: Context,
@@ -217,7 +217,8 @@ export async function proveByPasskey(
 ): Promise<UsedPasskey | null> {
   const party = demandParty(c, ctx)
   const row = await ctx.store.db.select().from(passkeys).where(eq(passkeys.credentialId, response.id)).get()
-  // Before the challenge is used up, which writes a row: nobody fills the database with passkeys of their own.
+  // Checked before the challenge is used up, which writes a row, so that nobody can fill the database with made-up
+  // passkeys.
   if (row === undefined) return null
   const challenge = await take(c, ctx, purpose, userId)
   const refuse = async (reason: 'wrong_passkey' | 'copied_passkey'): Promise<null> => {
@@ -225,7 +226,7 @@ export async function proveByPasskey(
     if (purpose === 'enter') await recordRefusedPasskey(ctx, row.userId, reason)
     return null
   }
-  // Anybody can send that: it is counted, but not recorded.
+  // Anybody can send this, so it is counted but not recorded.
   if (challenge === null) return null
   if ((userId !== null && row.userId !== userId) || !(await isOwnHandle(ctx, row.userId, response))) {
     return refuse('wrong_passkey')
@@ -238,10 +239,10 @@ export async function proveByPasskey(
     credential: {
       id: row.credentialId,
       publicKey: fromBase64url(row.publicKey),
-      // Compared below, where its meaning is known.
+      // The counter is compared below, where its meaning is known.
       counter: 0,
     },
-    // Only after a password is holding the passkey enough: otherwise it must have been unlocked.
+    // After a password, having the passkey is enough. Otherwise the user must have unlocked it.
     requireUserVerification: purpose !== 'second',
   }).catch(() => null)
   if (verified?.verified !== true) return refuse('wrong_passkey')
@@ -279,7 +280,7 @@ export async function recordRefusedPasskey(
   await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor })], 'lazily')
 }
 
-/** Whether the passkey calls its account as this service does; security keys of the second step say nothing. */
+/** Whether the passkey's user handle is that of the account. Security keys of the second step send none. */
 async function isOwnHandle(
   { store }: Ctx,
   userId: number,
@@ -290,12 +291,12 @@ async function isOwnHandle(
   return row?.handle === userHandle
 }
 
-/** In passkeys that were made before handles were random. */
+/** The handle in passkeys that were created before handles were random. */
 function oldHandle(userId: number): string {
   return toBase64url(new TextEncoder().encode(`mesh:${userId}`))
 }
 
-/** Those that work at this address: a browser refuses passkeys of other hosts. */
+/** The user's passkeys for this host: a browser refuses passkeys of other hosts. */
 async function ownPasskeys({ store }: Ctx, userId: number, { id }: Party) {
   const { credentialId, transports, rpId } = passkeys
   const own = and(eq(passkeys.userId, userId), eq(rpId, id))
@@ -306,7 +307,7 @@ async function countPasskeys({ store }: Ctx, userId: number): Promise<number> {
   return store.db.$count(passkeys, eq(passkeys.userId, userId))
 }
 
-/** What new passkeys of this user call the account. */
+/** The user handle for new passkeys of this user. */
 async function handleOf({ store }: Ctx, userId: number): Promise<string> {
   const { db } = store
   await db.insert(passkeyHandles).values({ userId, handle: randomToken() }).onConflictDoNothing().run()
@@ -338,7 +339,7 @@ function asAssertion(response: z.infer<typeof assertionSchema>): AuthenticationR
   return { id, rawId, type, clientExtensionResults: {}, response: { clientDataJSON, authenticatorData, signature } }
 }
 
-/** Gives a challenge to the browser, sealed in a cookie: nothing is stored. */
+/** Stores a challenge in the browser, sealed in a cookie. The service stores nothing. */
 async function handOut(
   c: Context,
   ctx: Ctx,
@@ -353,8 +354,8 @@ async function handOut(
 }
 
 /**
- * Whose passkey an answer claims to come from, if this browser was asked for any user's passkey; null: nobody's, or the
- * answer is worth nothing.
+ * The user whose passkey an answer claims to come from, if this browser was asked for any user's passkey; null: nobody,
+ * or the answer is invalid.
  */
 export async function claimedOwner(
   c: Context,
@@ -367,7 +368,7 @@ export async function claimedOwner(
   return (await ctx.store.db.select({ userId: passkeys.userId }).from(passkeys).where(own).get())?.userId ?? null
 }
 
-/** What the browser was asked for its passkey for; null: nothing. */
+/** The purpose for which the browser was asked for a passkey; null: none. */
 export async function askedPurpose(c: Context, ctx: Ctx): Promise<string | null> {
   return (await presented(c, ctx))?.purpose ?? null
 }
@@ -379,7 +380,7 @@ async function presented(c: Context, ctx: Ctx): Promise<z.infer<typeof challenge
 }
 
 /**
- * The challenge that this browser was given for this purpose; null without one. It is valid once, among all instances.
+ * The challenge that this browser was given for this purpose; null without one. It is valid once across all instances.
  */
 async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | null): Promise<string | null> {
   const content = await presented(c, ctx)

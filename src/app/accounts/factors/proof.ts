@@ -3,7 +3,7 @@ import type { Statement } from '../../../db/store.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 
 /**
- * Something valid that was shown once. `claim` uses it up in an atomic step, where `unchanged` must be true. Of two
+ * A valid proof that can be used once. `claim` uses it up in an atomic step, where `unchanged` must be true. Of two
  * simultaneous uses, `isClaimed` is true for the one that won.
  */
 export type Proof = {

@@ -81,7 +81,7 @@ export async function renewCodes(ctx: SignedInCtx, hasFactor: SQL): Promise<stri
   return codes
 }
 
-/** An unused code of the user; null if the text is not one. */
+/** The proof of an unused code of the user; null if the text is not such a code. */
 export async function proveByRecovery(ctx: Ctx, userId: number, code: string): Promise<Proof | null> {
   const good = and(
     eq(recoveryCodes.userId, userId),

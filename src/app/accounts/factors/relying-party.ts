@@ -6,8 +6,8 @@ import { AppError } from '../../http/errors.ts'
 export type Party = { readonly id: string; readonly origin: string }
 
 /**
- * Of PUBLIC_URL or the request's host; null where browsers allow no passkeys: over http except on localhost, and at an
- * IP address.
+ * The relying party from PUBLIC_URL or the request's host; null where browsers do not allow passkeys: over http except
+ * on localhost, and at an IP address.
  */
 export function relyingParty(c: Context, ctx: Ctx): Party | null {
   const url = ctx.config.PUBLIC_URL ?? ctx.origin(c)

@@ -22,8 +22,8 @@ export async function demandAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt
 }
 
 /**
- * Finishes a sign-in whose password was right with the second factor found by `prove`, and records the outcome. Returns
- * whom to start a session for. Throws `invalid_code`, `attempt_ended`, `rate_limited`.
+ * Completes a sign-in after a correct password with the second factor that `prove` finds, and records the outcome.
+ * Returns the user to start a session for. Throws `invalid_code`, `attempt_ended`, `rate_limited`.
  */
 export async function finishAttempt(
   c: Context,

@@ -15,7 +15,7 @@ import type { Proof } from './proof.ts'
 import { codesForFirstFactor } from './recovery-codes.ts'
 
 const ISSUER = 'Mesh Monitoring Service'
-/** RFC 4226, section 4: as long as the hash. */
+/** As long as the hash: RFC 4226, section 4. */
 const SEED_BYTES = 20
 const PERIOD_S = 30
 /** The number of steps by which the phone's clock may differ from ours, either way. */
@@ -33,7 +33,7 @@ const enrolmentSchema = z.strictObject({
   expiresAt: z.int(),
 })
 
-/** A new authenticator app: nothing is stored until a code of it is entered. */
+/** Data for a new authenticator app. Nothing is stored until the user enters one of its codes. */
 export async function beginTotp(ctx: SignedInCtx): Promise<{ secret: string; uri: string; enrolment: string }> {
   const { user } = ctx.viewer
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES))
@@ -57,8 +57,8 @@ function sessionEpoch({ viewer }: SignedInCtx): number {
 }
 
 /**
- * Stores the app from `beginTotp` in place of an earlier one, if the code is right. The first second factor comes with
- * recovery codes, shown once; null if there are some already. Throws `wrong_code`, `enrolment_ended`.
+ * Stores the app from `beginTotp` in place of an earlier one, if the code is correct. The first second factor comes
+ * with recovery codes, shown once; null if there are some already. Throws `wrong_code`, `enrolment_ended`.
  */
 export async function confirmTotp(
   c: Context,
@@ -76,7 +76,7 @@ export async function confirmTotp(
   const step = await findStep(fromHex(content.seed), input.code, now)
   if (step === null) throw new AppError('wrong_code')
   const sealed = await seal(ctx.config.SESSION_SECRET, seedLabel(user.id), content.seed)
-  // Works only once, like its code.
+  // An enrolment works only once, like its code.
   const { count } = await ctx.sessions.hit(`factor:enrolment:${hashToken(input.enrolment)}`, ENROLMENT_MS, now)
   if (count > 1) throw new AppError('enrolment_ended')
   const use = randomToken()
@@ -104,8 +104,8 @@ export async function confirmTotp(
     .where(eq(totpFactors.userId, user.id))
     .get()
   const shown = await codes.read()
-  // Another app may have replaced this one at the same instant: the codes that came with this one are valid, and nobody
-  // else is shown them.
+  // Another app may have replaced this one at the same moment. The codes that came with this one are still valid and
+  // shown to nobody else.
   if (after?.use !== use && shown === null) throw new AppError('enrolment_ended')
   await adding.finish(c)
   return shown
@@ -121,7 +121,7 @@ export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promi
   const seed = row === undefined ? null : await openSeed(ctx, userId, row.seed)
   const now = ctx.now()
   const step = seed === null ? null : await findStep(seed, code, now)
-  // Further ahead than possible: the clock was ahead then, and has been corrected.
+  // A later step is only possible if the clock was ahead then and has been corrected since.
   const latest = stepAt(now) + DRIFT_STEPS
   if (row === undefined || step === null || (row.lastStep >= step && row.lastStep <= latest)) return null
   const use = randomToken()
@@ -137,7 +137,7 @@ export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promi
   }
 }
 
-/** Whether a stored seed can be decrypted with the present secrets. */
+/** Whether a stored seed can be decrypted with the current secrets. */
 export async function isSeedReadable(ctx: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<boolean> {
   return (await openSeed(ctx, userId, sealed)) !== null
 }
@@ -156,11 +156,11 @@ function stepAt(now: number): number {
   return Math.floor(now / 1000 / PERIOD_S)
 }
 
-/** The time step of this code; null if none of the accepted ones has it. RFC 6238, 5.2 and 6. */
+/** The time step of this code; null if it belongs to none of the accepted steps. RFC 6238, 5.2 and 6. */
 async function findStep(seed: Uint8Array, code: string, now: number): Promise<number | null> {
   const today = stepAt(now)
   let found: number | null = null
-  // All of them, whichever matches: the time taken reveals nothing.
+  // Checks all steps, whichever matches, so that the time taken reveals nothing.
   for (let step = today - DRIFT_STEPS; step <= today + DRIFT_STEPS; step++) {
     const expected = await oneTimeCode(seed, step)
     if (isSameText(expected, code)) found = step

@@ -23,12 +23,12 @@ export type SignIn =
       readonly epoch: number
       readonly answer: z.infer<typeof signedInSchema>
     }
-  /** The password was right; one of these factors must follow. */
+  /** The password was correct; one of these factors must follow. */
   | { readonly kind: 'half'; readonly userId: number; readonly epoch: number; readonly factors: SecondFactor[] }
   | { readonly kind: 'refused' }
 
 const queries = prepareOnce((db) => ({
-  /** The active local user of this name. */
+  /** The active local user with this name. */
   localByName: db
     .select({
       id: users.id,
@@ -81,7 +81,7 @@ export async function signIn(
     ctx.store.db
       .update(users)
       .set({ lastLoginAt: signedInAt, ...(renewed !== null && { passwordHash: renewed }) })
-      // A second factor that was added during the check is asked for.
+      // If a second factor was added during the check, it is required.
       .where(and(unchanged, not(hasFactor(user.id)))),
     audit(
       ctx,
@@ -96,7 +96,7 @@ export async function signIn(
 
 type LocalUser = Awaited<ReturnType<ReturnType<typeof queries>['localByName']['all']>>[number]
 
-/** The user, if the password is theirs; null when it is not, or there is no user. Always costs one hash. */
+/** The user if the password is correct; null if it is not, or if there is no such user. Always computes one hash. */
 async function checkPassword(
   ctx: Ctx,
   user: LocalUser | undefined,
@@ -108,14 +108,14 @@ async function checkPassword(
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
-  // Decision: docs/decisions/refused-logins.md
-  // The entry does not wait for the disk if this service checked no password.
+  // Decision: docs/decisions/refused-logins.md If this service checked no password, the entry does not wait for the
+  // disk.
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')
   return { kind: 'refused' }
 }
 
-/** Once per window, so that refusals cannot fill the disk. */
+/** Records once per window, so that refusals cannot fill the disk. */
 async function recordRefusal(ctx: Ctx, username: string, limit: RefusedLimit): Promise<void> {
   ctx.log.warn('Sign-ins are refused: too many have failed', { requestId: ctx.requestId, limit, ip: ctx.ip })
   const details = { ...failedDetails(username), reason: 'rate_limited', limit }
@@ -137,9 +137,8 @@ function attemptedName(username: string): string {
 }
 
 /**
- * Changes the viewer's own password: all sessions end, API tokens as well if asked, and the caller's must continue at
- * `epoch`.
- * Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
+ * Changes the viewer's own password. All sessions end, and on request all API tokens. The caller must continue the
+ * viewer's session at `epoch`. Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
  */
 export async function changePassword(
   ctx: SignedInCtx,
@@ -166,7 +165,7 @@ export async function changePassword(
     throw new AppError('weak_password', undefined, { issues })
   }
   const passwordHash = await hashNewPassword(ctx, input.newPassword, username)
-  // A simultaneous reset wins. Then the hash is not this one, and neither is the new epoch.
+  // A simultaneous reset wins. Then neither the hash nor the epoch are those of this change.
   const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
   const owned = eq(apiTokens.userId, id)
   const revoked = { tokensRevoked: sql`(select count(*) from ${apiTokens} where ${owned})` }

@@ -4,8 +4,8 @@ import { AppError } from '../../http/errors.ts'
 type Needs = Pick<Ports, 'mail' | 'config'>
 
 /**
- * The address with which links in e-mails begin; null: this service sends no e-mails about accounts. Never taken from a
- * request: its Host header may come from somebody who wants the link.
+ * The address with which links in e-mails begin; null: this service sends no e-mails about accounts. It is never taken
+ * from a request, because an attacker who wants the link could set the Host header.
  */
 export function siteOfMail({ mail, config }: Needs): string | null {
   return mail === null || config.DISABLE_LOCAL_AUTH ? null : config.PUBLIC_URL

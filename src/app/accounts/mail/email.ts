@@ -15,8 +15,8 @@ import { takeFor, LINKS } from './password-reset.ts'
 import { forgetPreviousEmail, verifyEmail } from '../users/verified-email.ts'
 
 /**
- * Changes the viewer's own address, and sends a link to the new one; until it is followed the address is not verified.
- * The previous one gets a letter, if it was. Throws `not_a_local_user`, `account_mail_disabled`.
+ * Changes the viewer's own address, and sends a link to the new one, which is unverified until the link is used. If the
+ * previous address was verified, it gets a letter. Throws `not_a_local_user`, `account_mail_disabled`.
  */
 export async function changeOwnEmail(ctx: SignedInCtx, email: string | null): Promise<User> {
   demandAccountMail(ctx)
@@ -49,7 +49,10 @@ export async function changeUser(ctx: Ctx, id: number, changes: z.infer<typeof u
   if (after.email !== before.email) await offerLink(ctx, id)
 }
 
-/** Queues a letter with a link that verifies the user's address, unless there is none or it got too many. */
+/**
+ * Queues a letter with a link that verifies the user's address, unless the user has no address or it got too many
+ * letters.
+ */
 export async function offerLink(ctx: Ctx, userId: number): Promise<{ readonly uid: string } | null> {
   const { email, username, emailVerified, authProvider, isActive } = await getUser(ctx.store, userId)
   if (siteOfMail(ctx) === null || email === null || emailVerified || authProvider !== 'local' || !isActive) return null
@@ -85,7 +88,7 @@ export async function sendLinkAgain(ctx: SignedInCtx): Promise<void> {
   })
 }
 
-/** Marks an address as verified, by the link that was sent to it. Throws `link_invalid`, `rate_limited`. */
+/** Marks an address as verified by the link that was sent to it. Throws `link_invalid`, `rate_limited`. */
 export async function confirmEmail(ctx: Ctx, token: string): Promise<void> {
   await takeFor(ctx, 'links', LINKS)
   const link = await findLink(ctx, token, ['verify'])

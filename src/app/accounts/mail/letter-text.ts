@@ -19,7 +19,7 @@ export const CHANGES = {
   alert_destinations_held: 'The destinations of alerts are held until you have looked at them.',
 } as const
 
-/** The words of a letter. `site` is the address of this service, `link` the one in the letter; usernames are ASCII. */
+/** The text of a letter. `site` is the address of this service, `link` the link in the letter. Usernames are ASCII. */
 export function writeText(kind: LetterKind, details: LetterDetails, site: string, link: string | null): LetterText {
   const { username } = details
   const account = `your account ${username} at ${site}`

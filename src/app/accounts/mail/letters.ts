@@ -9,8 +9,8 @@ import { seal, unseal } from '../../base/sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 
 /**
- * Letters of each kind to one user within a day: strangers can cause those of sign-ins and resets. Sign-ins have their
- * own share, so that many of them hide no change.
+ * The maximum number of letters of each kind to one user within a day, because anybody can cause those about sign-ins
+ * and resets. Sign-ins have their own limit, so that many of them cannot suppress letters about changes.
  */
 export const MAX_PER_DAY: Readonly<Record<LetterKind, number>> = {
   reset: 10,
@@ -20,7 +20,7 @@ export const MAX_PER_DAY: Readonly<Record<LetterKind, number>> = {
   change: 30,
 }
 
-/** What a letter says; its words are chosen when it is sent. */
+/** The data of a letter. Its text is written when it is sent. */
 export const letterDetailsSchema = z.object({
   username: z.string(),
   /** When it happened, in ms. */
@@ -36,7 +36,7 @@ export const letterDetailsSchema = z.object({
 })
 export type LetterDetails = z.infer<typeof letterDetailsSchema>
 
-/** A link in a letter: only its hash is stored, and the token sealed while the letter waits. */
+/** A link in a letter. Only its hash is stored, and the sealed token while the letter waits. */
 export type NewLink = { readonly uid: string; readonly tokenHash: string; readonly sealed: string }
 
 export async function newLink({ config }: Pick<Ports, 'config'>): Promise<NewLink> {
@@ -69,13 +69,16 @@ export type NewLetter = {
   readonly onlyIf?: SQL | undefined
 }
 
-/** The statement that queues a letter, unless the user had too many of its kind; `isQueued` tells in the same step. */
+/**
+ * The statement that queues a letter, unless the user had too many of its kind. `isQueued` is true in the same step if
+ * it did.
+ */
 export function queueLetter({ store, now }: Pick<Ports, 'store' | 'now'>, letter: NewLetter): Statement {
   const { uid, userId, kind, email, details, sealed = null, onlyIf = sql`true` } = letter
   const at = now()
   const recent = recently(at)
   const mine = sql`(select count(*) from account_letters where user_id = ${userId} and kind = ${kind} and ${recent})`
-  // Anybody can enter any address: its reader gets no more of them from several users together.
+  // Anybody can enter any address, so the limit holds for an address too, however many users have it.
   const theirs = sql`(select count(*) from account_letters where lower(email) = lower(${email}) and kind = 'verify' and ${recent})`
   const most = MAX_PER_DAY[kind]
   const json = sql`json_set(${JSON.stringify(details)}, '$.isLast', json(iif(${mine} = ${most - 1}, 'true', 'false')))`
@@ -90,7 +93,7 @@ export function isQueued(uid: string): SQL {
   return sql`exists (select 1 from account_letters where uid = ${uid})`
 }
 
-/** A condition on letters: of the last day. Those of a clock that was ahead do not count. */
+/** A condition on letters: recorded within the last day. Those recorded by a clock that was ahead do not count. */
 export function recently(now: number, ms = DAY_MS): SQL {
   return sql`created_at > ${now - ms} and created_at <= ${now + 10 * MINUTE_MS}`
 }

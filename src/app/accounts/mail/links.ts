@@ -12,7 +12,10 @@ type Purpose = (typeof mailLinks.$inferSelect)['purpose']
 /** How long a link is valid. */
 export const LINK_MS: Readonly<Record<Purpose, number>> = { reset: HOUR_MS, verify: DAY_MS }
 
-/** What a link to a new password depends on, of the row of `users` in a query. Contains secrets: only its hash is kept. */
+/**
+ * The account state that a password link depends on, from the row of `users` in a query. Contains secrets: only its
+ * hash is stored.
+ */
 const accountState = sql<string>`json_array("users"."password_hash", "users"."session_epoch", "users"."email",
   "users"."is_active", "users"."auth_provider",
   (select "seed" from "totp_factors" where "totp_factors"."user_id" = "users"."id"),
@@ -24,7 +27,7 @@ const stateFor: Readonly<Record<Purpose, SQL<string>>> = {
   verify: sql<string>`json_array("users"."email", "users"."is_active", "users"."auth_provider")`,
 }
 
-/** The state of an account that a new link is bound to; null: no such user. */
+/** The account state that a new link is bound to; null: no such user. */
 export async function readState(
   { store }: Pick<Ports, 'store'>,
   userId: number,
@@ -52,16 +55,16 @@ export function insertLink(
   )
 }
 
-/** A link that still works, the user whom it is for, and the state of the account. */
+/** A valid link, its user, and the state of the account. */
 export type OpenLink = {
   readonly userId: number
   readonly username: string
   readonly email: string
   readonly purpose: Purpose
   readonly expiresAt: number
-  /** True while neither link nor account has changed: for statements. */
+  /** SQL condition: neither link nor account has changed. */
   readonly isOpen: SQL
-  /** A condition on the row of `users` alone. */
+  /** The part of it about the row of `users`. */
   readonly isUnchanged: SQL
 }
 
@@ -73,7 +76,7 @@ export async function findLink(
 ): Promise<OpenLink | null> {
   const at = now()
   const { tokenHash, expiresAt, purpose, createdAt } = mailLinks
-  // A link that lasts longer than any began while the clock was ahead.
+  // A link that is valid for longer than the maximum was created while the clock was ahead.
   const open = and(eq(tokenHash, hashToken(token)), gt(expiresAt, at), lte(createdAt, at + CLOCKS_DIFFER_MS))
   const row = await store.db
     .select({
@@ -109,7 +112,7 @@ export function dropLinks({ store }: Pick<Ports, 'store'>, userId: number, purpo
   return store.db.delete(mailLinks).where(and(eq(mailLinks.userId, userId), eq(mailLinks.purpose, purpose), onlyIf))
 }
 
-/** The statement that deletes links that have expired, or were made while the clock was ahead. */
+/** The statement that deletes links that have expired or were created while the clock was ahead. */
 export function sweepLinks({ store, now }: Pick<Ports, 'store' | 'now'>): Statement {
   return store.db.delete(mailLinks).where(sql`expires_at <= ${now()} or created_at > ${now() + CLOCKS_DIFFER_MS}`)
 }

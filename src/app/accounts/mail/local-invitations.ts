@@ -34,14 +34,14 @@ const LIFETIME_MS = 7 * DAY_MS
 
 type Added = {
   readonly user: ListedUser
-  /** The random one, in clear. */
+  /** The random password, in clear. */
   readonly password: string | null
   readonly invitation: Invitation | null
 }
 
 /**
- * Creates a local user, who is invited by e-mail if the input says so. A repeat with the same key gets the user and the
- * invitation that is open, but no password. Throws as `inviteNewUser` or `createUser`, `idempotency_key_reused`.
+ * Creates a local user, and invites them by e-mail if the input asks for it. A repeat with the same key gets the user
+ * and the open invitation, but no password. Throws as `inviteNewUser` or `createUser`, and `idempotency_key_reused`.
  */
 export async function addUser(
   ctx: SignedInCtx,
@@ -62,8 +62,8 @@ export async function addUser(
 }
 
 /**
- * Creates a local user without a password, and sends the link by which they choose one. Throws
- * `account_mail_disabled`, `email_required`, `invalid_request` if a password is given too, and as `createUser`.
+ * Creates a local user without a password, and sends a link for choosing one. Throws `account_mail_disabled`,
+ * `email_required`, `invalid_request` if a password is given too, and as `createUser`.
  */
 async function inviteNewUser(
   ctx: SignedInCtx,
@@ -152,7 +152,7 @@ type Invited = {
   readonly username: string
   readonly email: string
   readonly expiresAt: number
-  /** On the row of `users`: the invitation still stands. */
+  /** A condition on the row of `users`: the invitation is still valid. */
   readonly isOpen: SQL | undefined
 }
 
@@ -178,8 +178,8 @@ export async function findInvited(ctx: Ctx, token: string): Promise<Invited | nu
 }
 
 /**
- * Sets the first password by the link of an invitation, which also shows that the address is the user's. Of several at
- * one instant one succeeds. Throws `link_invalid`, `weak_password`, `rate_limited`.
+ * Sets the first password by the link of an invitation, which also proves that the address is the user's. Of several
+ * simultaneous calls, one succeeds. Throws `link_invalid`, `weak_password`, `rate_limited`.
  */
 export async function acceptByMail(ctx: Ctx, { token, password }: { token: string; password: string }): Promise<void> {
   await takeFor(ctx, 'links', LINKS)

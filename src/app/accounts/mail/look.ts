@@ -5,7 +5,7 @@ import { findInvited } from './local-invitations.ts'
 import { findLink } from './links.ts'
 import { LINKS, takeFor } from './password-reset.ts'
 
-/** What a link is for, for the page that it opens. Throws `link_invalid`, `rate_limited`. */
+/** The purpose of a link, for the page that it opens. Throws `link_invalid`, `rate_limited`. */
 export async function lookAtLink(
   ctx: Ctx,
   token: string,

@@ -96,7 +96,7 @@ function grouped(entries: readonly Entry[]): Told[] {
     if (typeof userId !== 'number') continue
     if (entry.action === 'login_success' && newBrowser !== true) continue
     if (entry.action === 'user_updated' && Object(after).email === undefined) continue
-    // A new name is no news, and neither is a deletion.
+    // Renaming or deleting a destination is not reported.
     if (entry.action === 'alert_destination_updated' && !isNewWay(before, after)) continue
     const key = `${userId} ${entry.requestId ?? entry.id} ${entry.action === 'login_success'}`
     const told = all.get(key) ?? { userId, entries: [] }

@@ -18,9 +18,9 @@ import { dropLinks, findLink, insertLink, readState } from './links.ts'
 import type { LetterNeeds } from './sending.ts'
 import { isEmailVerified } from '../users/verified-email.ts'
 
-/** Requests of one address, also for names that nobody has. */
+/** The limit for requests from one address, including those for unknown names. */
 const REQUESTS: BucketSize = { most: 10, everyMs: 6 * 60_000 }
-/** Redeemed or tried links of one address. */
+/** The limit for links used or tried from one address. */
 export const LINKS: BucketSize = { most: 30, everyMs: 20_000 }
 /** Requests that wait to be looked up. */
 const MAX_WAITING = 1000
@@ -28,10 +28,15 @@ const MAX_WAITING = 1000
 const AT_ONCE = 50
 /** Users of one address who each get a letter. */
 const MAX_NAMED = 5
-/** Letters that browsers without an earlier sign-in can cause in an hour: others must get one then, too. */
+/**
+ * The letters that browsers without an earlier sign-in can cause in an hour. Known browsers can still cause one then.
+ */
 const MAX_OF_ANONYMOUS = 3
 
-/** Limits the address of a request; without one, as through a Unix socket, nothing. Throws `rate_limited`. */
+/**
+ * Limits requests by address. A request without an address, as through a Unix socket, is not limited. Throws
+ * `rate_limited`.
+ */
 export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise<void> {
   if (ctx.ip === null) return
   const waitMs = await ctx.buckets.take(`mail:${name}:${addressKey(ctx.ip)}`, size, ctx.now())
@@ -41,10 +46,10 @@ export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise
 }
 
 /**
- * Notes that somebody forgot the password of this username or e-mail address. The same work for every name: who it is
- * is looked up later, by `lookUpRequests`, so that no answer and no time reveals who exists. Does not wait for the
- * disk. `knownTo` are the users who signed in before in this browser. Throws `account_mail_disabled`, `rate_limited`.
- * Decision: docs/decisions/forgotten-passwords.md
+ * Records that somebody forgot the password of this username or e-mail address. It does the same work for every name,
+ * and `lookUpRequests` finds the user later, so that neither answer nor timing reveals which users exist. Does not wait
+ * for the disk. `knownTo` are the users who signed in before in this browser. Throws `account_mail_disabled`,
+ * `rate_limited`. Decision: docs/decisions/forgotten-passwords.md
  */
 export async function requestReset(ctx: Ctx, name: string, knownTo: readonly number[]): Promise<void> {
   demandAccountMail(ctx)
@@ -64,7 +69,7 @@ export async function requestReset(ctx: Ctx, name: string, knownTo: readonly num
 
 const queries = prepareOnce((db) => ({
   waiting: db.select().from(resetRequests).orderBy(asc(resetRequests.id)).limit(AT_ONCE).prepare(),
-  // Never the typed address: letters go to the stored one, which its user has confirmed.
+  // Letters never go to the typed address, but to the stored one that the user has confirmed.
   named: db
     .select({ id: users.id, username: users.username, email: users.email })
     .from(users)
@@ -131,9 +136,9 @@ async function writeReset(
 }
 
 /**
- * Sets the password by a link: the link is used up, all sessions end, and API tokens and failed attempts are treated as
- * at a reset by an administrator. Second factors stay, and the next sign-in asks for them. Of several redemptions at
- * one instant one succeeds. Throws `link_invalid`, `weak_password`, `rate_limited`.
+ * Sets the password by a link. The link is used up, all sessions end, and API tokens and failed attempts are treated as
+ * in a reset by an administrator. Second factors stay, and the next sign-in asks for them. Of several simultaneous
+ * calls, one succeeds. Throws `link_invalid`, `weak_password`, `rate_limited`.
  */
 export async function resetByLink(ctx: Ctx, { token, password }: { token: string; password: string }): Promise<void> {
   await takeFor(ctx, 'links', LINKS)

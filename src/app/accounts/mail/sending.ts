@@ -11,11 +11,11 @@ import { letterDetailsSchema, openLink } from './letters.ts'
 import { writeText } from './letter-text.ts'
 import { LINK_MS, sweepLinks } from './links.ts'
 
-/** Sent at the same time. */
+/** Letters that are sent at the same time. */
 const AT_ONCE = 4
 /** An interrupted attempt is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
-/** Letters that ended are kept for this long: they count against the limits. */
+/** Sent and abandoned letters are kept for this long, because they count against the limits. */
 const KEPT_MS = 2 * DAY_MS
 /** After this time a letter is given up. */
 const GIVEN_UP_MS = {
@@ -42,7 +42,7 @@ const queries = prepareOnce((db) => ({
     .where(sql`id = ${value('id')} and ended_at is null and due_at <= ${value('now')}`)
     .returning({ id: accountLetters.id })
     .prepare(),
-  // A link that waits nowhere is only in the letter itself.
+  // Deletes the sealed token: from then on the link is only in the letter itself.
   end: db
     .update(accountLetters)
     .set({ endedAt: sql`${value('now')}`, result: sql`${value('result')}`, sealed: null })
@@ -53,7 +53,7 @@ const queries = prepareOnce((db) => ({
     .set({ dueAt: sql`${value('until')}`, result: sql`${value('result')}` })
     .where(sql`id = ${value('id')}`)
     .prepare(),
-  // Recorded by a clock that was ahead: its link is dead.
+  // Gives up letters recorded by a clock that was ahead, whose links are invalid.
   distrust: db
     .update(accountLetters)
     .set({ endedAt: sql`${value('now')}`, result: 'written while the clock was ahead', sealed: null })
@@ -70,7 +70,7 @@ const queries = prepareOnce((db) => ({
 
 export type LetterNeeds = Pick<Ports, 'store' | 'config' | 'mail' | 'now' | 'log' | 'clockWatch'>
 
-/** Deletes expired links and old letters, and gives up those of a clock that was ahead. Runs each minute. */
+/** Deletes expired links and old letters, and gives up letters recorded by a clock that was ahead. Runs each minute. */
 export async function tidyLetters(needs: LetterNeeds): Promise<void> {
   const { store, now } = needs
   if (!isClockTrusted(needs)) return
@@ -84,8 +84,8 @@ export async function tidyLetters(needs: LetterNeeds): Promise<void> {
 }
 
 /**
- * Sends what is due. Returns how many were tried, so that the caller continues. `mayWrite` is checked before each:
- * another process may have taken over.
+ * Sends the letters that are due. Returns how many were tried, so that the caller continues. `mayWrite` is checked
+ * before each, because another process may have taken over.
  */
 export async function sendLetters(needs: LetterNeeds, mayWrite: () => boolean = () => true): Promise<number> {
   const { store, now } = needs
@@ -131,6 +131,6 @@ async function sendLetter(needs: LetterNeeds, letter: Letter, site: string): Pro
 async function linkOf(needs: LetterNeeds, { uid, sealed }: Letter, site: string): Promise<string | null | false> {
   if (sealed === null) return null
   const token = await openLink(needs, uid, sealed)
-  // In the fragment: browsers send it to no server, so no log and no Referer has it.
+  // The token is in the fragment, which browsers send to no server, so no log and no Referer contains it.
   return token === null ? false : `${site}/link#${token}`
 }

@@ -59,9 +59,9 @@ export function newAttempt(): NewAttempt {
 }
 
 /**
- * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here, so endless
- * attempts cost the database nothing and displace nobody else's.
- * Decision: docs/decisions/short-decisions.md#a-pending-openid-connect-sign-in-is-stored-in-the-browser
+ * Stores an attempt in the browser for ten minutes, sealed in its own cookie. The service stores nothing, so endless
+ * attempts cost the database nothing and displace no other user's. Decision:
+ * docs/decisions/short-decisions.md#a-pending-openid-connect-sign-in-is-stored-in-the-browser
  */
 export async function handOutAttempt(
   c: Context,
@@ -77,7 +77,7 @@ export async function handOutAttempt(
   setCookie(c, `${prefix}${id}`, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
-/** The attempts in a browser that must be dropped to make room for one of `bytes` more. */
+/** The attempts in a browser that must be dropped to make room for `bytes` more. */
 function surplus(cookies: Readonly<Record<string, string>>, prefix: string, bytes: number): string[] {
   const waiting = Object.entries(cookies).filter(([name]) => name.startsWith(prefix))
   let left = MAX_BYTES_IN_BROWSER - bytes
@@ -90,8 +90,8 @@ function surplus(cookies: Readonly<Record<string, string>>, prefix: string, byte
 }
 
 /**
- * Takes the attempt on which a callback's `state` and the browser's cookie agree. Its state counts as used before this
- * returns, among all instances. Throws an `OidcFailure`.
+ * Returns the attempt on which a callback's `state` and the browser's cookie agree. Before it returns, the state is
+ * marked as used for all instances. Throws an `OidcFailure`.
  */
 export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefined): Promise<Attempt> {
   const id = /^([\w-]{16})\.[\w-]{43}$/.exec(state ?? '')?.[1]
@@ -106,9 +106,9 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   if (!isSameText(secrets.state, state)) throw new OidcFailure('state_invalid')
   deleteCookie(c, cookie, options)
   const now = ctx.now()
-  // Further in the future than possible: the clock was ahead when it began.
+  // An expiry further in the future is only possible if the clock was ahead when the attempt began.
   if (expiresAt <= now || expiresAt > now + LIFETIME_MS) throw new OidcFailure('attempt_expired')
-  // Kept for longer than the attempt itself would be valid.
+  // The count outlives the attempt itself.
   const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
   if (count > 1) throw new OidcFailure('attempt_used')
   return { ...secrets, ...purpose }

@@ -17,13 +17,13 @@ const MAX_HINT_LENGTH = 4000
 /** A logout token is valid for less than this. */
 const REPLAY_MS = 30 * MINUTE_MS
 
-/** The most that ending the sessions of a token takes. */
+/** The maximum time for ending the sessions of a token. */
 const ENDING_MS = MINUTE_MS
 
-/** Under which the ID token of a session is sealed. */
+/** The label under which the ID token of a session is sealed. */
 export const idTokenLabel = (tokenHash: string) => `id-token:${tokenHash}`
 
-/** Stores what ends a session on both sides: the provider's ID of it, and the ID token, sealed, as a hint. */
+/** Stores the data for ending a session on both sides: the provider's session ID, and the sealed ID token as a hint. */
 export async function noteProviderSession(
   ctx: Ctx,
   tokenHash: string,
@@ -43,8 +43,8 @@ export async function noteProviderSession(
 }
 
 /**
- * Moves what ends a session on both sides to the session that replaces it; `since` is the number of the latest logout
- * before that. Throws an `OidcFailure` if the provider has ended it.
+ * Moves the data for ending a session on both sides to the session that replaces it. `since` is the number of the
+ * latest logout before that. Throws an `OidcFailure` if the provider has ended it.
  */
 export async function moveProviderSession(
   ctx: Ctx,
@@ -75,8 +75,8 @@ export async function latestLogout({ store }: Ctx): Promise<number> {
 }
 
 /**
- * Ends the session that has just begun if the provider ended it in the meantime, after the logout number `since`. Store
- * the session's data before, so that later logouts find it. Throws an `OidcFailure`.
+ * Ends the session that has just begun if the provider ended it meanwhile, after the logout number `since`. Store the
+ * session's data before, so that later logouts find it. Throws an `OidcFailure`.
  */
 export async function refuseEndedSession(
   ctx: Ctx,
@@ -98,8 +98,8 @@ export async function refuseEndedSession(
 }
 
 /**
- * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, or if
- * the provider is unreachable. Deletes what was stored about the session.
+ * The URL at which the browser also signs out at the provider, for a session that began there; null without such a
+ * session, or if the provider is unreachable. Deletes the stored data of the session.
  */
 export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
   const credential = ctx.viewer?.credential
@@ -123,15 +123,15 @@ async function takeHint({ store, config, log }: Ctx, tokenHash: string): Promise
     await store.db.delete(providerSessions).where(mine).run()
     return row.sealed === null ? null : await unseal(config.SESSION_SECRET, idTokenLabel(tokenHash), row.sealed)
   } catch (error) {
-    // If the database is read-only, the user is signed out nevertheless.
+    // If the database is read-only, the user is still signed out.
     log.warn('The stored data of a session at the provider cannot be read', { error })
     return null
   }
 }
 
 /**
- * Ends the sessions that a logout token names, of one browser (`sid`) or of a user (`sub`). OpenID Connect Back-Channel
- * Logout 1.0, section 2.6. Throws `invalid_request` for any other token, `oidc_disabled`.
+ * Ends the sessions that a logout token names: of one browser (`sid`) or of a user (`sub`). OpenID Connect Back-Channel
+ * Logout 1.0, section 2.6. Throws `invalid_request` for any other token, and `oidc_disabled`.
  */
 export async function endByProvider(ctx: Ctx, token: string): Promise<void> {
   if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
@@ -142,14 +142,14 @@ export async function endByProvider(ctx: Ctx, token: string): Promise<void> {
     throw error instanceof OidcFailure ? refused() : error
   })
   const tokenHash = hashToken(`${provider.issuer} ${ended.id}`)
-  // Of several at one instant one ends the sessions. It holds the token only for as long as that takes.
+  // Of several simultaneous calls, one ends the sessions. It claims the token only for as long as that takes.
   const key = `oidc:logout:${tokenHash}`
   const { count } = await ctx.sessions.hit(key, ENDING_MS, ctx.now())
   if (count > 1 || (await isUsedUp(ctx, tokenHash))) throw refused()
   try {
     await endSessions(ctx, provider, { ...ended, tokenHash })
   } catch (error) {
-    // The provider may send it again, at once if the count can be taken back.
+    // The provider may send the token again: at once if the count can be taken back.
     await ctx.sessions.forgive(key, 'all').catch(() => null)
     throw error
   }
@@ -173,7 +173,7 @@ async function endSessions(
 ): Promise<void> {
   const { db } = ctx.store
   const { issuer } = provider
-  // Before looking for sessions, so that one which is stored later finds this.
+  // Stored before looking for sessions, so that a session stored later finds this logout.
   await db.insert(providerLogouts).values({ issuer, sid, subject, createdAt: ctx.now(), tokenHash: logout }).run()
   const isDone = db.update(providerLogouts).set({ isDone: true }).where(eq(providerLogouts.tokenHash, logout))
   const owner = subject === null ? null : await findAccount(ctx.store, { issuer, subject })
@@ -211,7 +211,7 @@ async function endSessions(
   await ctx.store.atomic([isDone, ...entries])
 }
 
-/** Deletes the data of sessions that have expired, and of logouts that no sign-in under way can have missed. */
+/** Deletes the data of expired sessions, and of logouts that no sign-in in progress can have missed. */
 export async function sweepProviderSessions({
   store,
   config,

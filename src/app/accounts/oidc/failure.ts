@@ -1,4 +1,4 @@
-/** Why a sign-in by OpenID Connect failed, and the little that the browser learns about it. */
+/** Why a sign-in by OpenID Connect failed, and the error code that the browser gets. */
 export const OIDC_FAILURES = {
   state_invalid: 'oidc_state_invalid',
   attempt_unknown: 'oidc_state_invalid',
@@ -64,7 +64,7 @@ export const OIDC_FAILURES = {
 
 export type OidcReason = keyof typeof OIDC_FAILURES
 
-/** Details for the log: numbers and words of closed lists, never text from outside. */
+/** Details for the log: numbers and words from fixed lists, never text from outside. */
 export type OidcDetails = Readonly<Record<string, string | number>>
 
 /** A user whom the provider identified, without an account here. */
@@ -75,7 +75,7 @@ export class OidcFailure extends Error {
   override name = 'OidcFailure'
   readonly reason: OidcReason
   readonly details: OidcDetails
-  /** The refused user, for the audit log only: an administrator may want to admit them. */
+  /** The refused user, only for the audit log, because an administrator may want to admit them. */
   readonly stranger: Stranger | null
 
   constructor(reason: OidcReason, details: OidcDetails = {}, stranger: Stranger | null = null) {

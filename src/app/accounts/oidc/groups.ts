@@ -39,7 +39,7 @@ function isOverage(claims: Claims, path: string): boolean {
   return name === 'groups' && (claims['hasgroups'] === true || claims['hasgroups'] === 'true')
 }
 
-/** Whether something else than an object stands on the way. */
+/** Whether something other than an object is on the path. */
 function isBlocked(claims: Claims, path: string): boolean {
   return path.split('.').some((_, i, names) => {
     const on = i === 0 ? null : (claimAt(claims, names.slice(0, i).join('.')) ?? null)
@@ -47,16 +47,16 @@ function isBlocked(claims: Claims, path: string): boolean {
   })
 }
 
-/** What the groups of a sign-in mean. */
+/** The effect of the groups of a sign-in. */
 export type GroupVerdict =
-  /** The user is in these; `why` they are none although the provider names none. */
+  /** The user is in these groups; `why`: the reason they count as none although the provider sent no list. */
   | { readonly kind: 'apply'; readonly groups: readonly string[]; readonly why: 'missing' | null }
-  /** They change nothing: unreadable, or without effect here (null). */
+  /** The groups change nothing, because they are unreadable or have no effect here (null). */
   | { readonly kind: 'keep'; readonly why: Extract<ProviderGroups, string> | null }
-  /** `isCertain`: the user is in none of the allowed groups; otherwise nobody knows. */
+  /** `isCertain`: the user is in none of the allowed groups; otherwise that is unknown. */
   | { readonly kind: 'refuse'; readonly failure: OidcFailure; readonly isCertain: boolean }
 
-/** Decides by OIDC_ALLOWED_GROUPS and OIDC_GROUPS_MISSING. A claim that cannot be read never grants and never takes. */
+/** Decides by OIDC_ALLOWED_GROUPS and OIDC_GROUPS_MISSING. An unreadable claim never grants or removes anything. */
 export async function judgeGroups(ctx: Ctx, settings: ProviderSettings, found: ProviderGroups): Promise<GroupVerdict> {
   const { allowedGroups: allowed, issuer, groupsClaim } = settings
   if (!decidesByGroups(settings)) return { kind: 'keep', why: null }
@@ -80,14 +80,14 @@ async function hasSent({ store }: Ctx, issuer: string, path: string | null): Pro
   return (await store.db.select({ at: providerClaims.seenAt }).from(providerClaims).where(sent).get()) !== undefined
 }
 
-/** Notes that the provider sends the claim. */
+/** Statements that record that the provider sends the claim. */
 export function sentStatements({ store, now }: Ctx, settings: ProviderSettings, found: ProviderGroups): Statement[] {
   const { issuer, groupsClaim: path } = settings
   if (path === null || typeof found === 'string') return []
   return [store.db.insert(providerClaims).values({ issuer, path, seenAt: now() }).onConflictDoNothing()]
 }
 
-/** The role and permissions that the groups give a user; null: they say nothing about it. */
+/** The role and permissions that the groups give a user; null: the groups do not decide it. */
 type Role = { readonly isAdmin: boolean | null; readonly permissions: Permissions | null }
 
 function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {

@@ -84,8 +84,8 @@ export const invitationSchema = z
 export type Invitation = z.infer<typeof invitationSchema>
 
 /**
- * Creates an account for a user of a provider who has never signed in: for this subject, or for the first user of the
- * link. `site` is the address of this service, with which the link begins. A repeat with the same key gets the user
+ * Creates an account for a provider's user who has never signed in: for this subject, or for whoever uses the link
+ * first. `site` is the address of this service, with which the link begins. A repeat with the same key gets the user
  * without the link. Throws `oidc_disabled`, `username_taken`, `identity_taken`, `idempotency_key_reused`.
  */
 export async function prepareUser(
@@ -184,7 +184,7 @@ function newInvitation(ctx: SignedInCtx, expiresInDays: number, site: string): N
   }
 }
 
-/** It replaces an earlier one of the same user. */
+/** Replaces an earlier invitation of the same user. */
 export function insertInvitation(
   { store, viewer, now }: SignedInCtx,
   userId: ReturnType<typeof userIdByName> | number,
@@ -238,8 +238,8 @@ export async function inviteUser(
 }
 
 /**
- * A link that is valid for longer than any began while the clock was ahead: it has expired too. Whoever made it must
- * still be an administrator, however that ended.
+ * A link that is valid for longer than the maximum was created while the clock was ahead, and counts as expired. Its
+ * maker must still be an administrator.
  */
 export function isOpen({ now }: Ctx): SQL | undefined {
   const { expiresAt } = invitations
@@ -263,7 +263,7 @@ export function withoutLink({ sentTo, expiresAt }: Omit<Invitation, 'url'>): Inv
   return { url: null, sentTo, expiresAt }
 }
 
-/** What identifies an invitation among those of one user: its time, as each replaces the one before. */
+/** Identifies an invitation among those of one user by its time, because each replaces the one before. */
 export function invitationMade(id: number): SQL {
   return sql`(select ${invitations.createdAt} from ${invitations} where ${eq(invitations.userId, id)})`
 }
@@ -278,8 +278,8 @@ export async function withdrawInvitation(ctx: SignedInCtx, id: number): Promise<
 }
 
 /**
- * Gives the account of an unused link to a user identified by a provider; of several at one instant one gets it. Throws
- * an `OidcFailure`, also for an identity that already has an account.
+ * Gives the account of an unused link to a user identified by a provider. Of several simultaneous calls, one gets it.
+ * Throws an `OidcFailure`, also for an identity that already has an account.
  */
 export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Identity): Promise<void> {
   const { store } = ctx
@@ -325,7 +325,7 @@ export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Id
   throw await refusalOf(ctx, tokenHash)
 }
 
-/** Says of a link that was ended what ended it; who presents it has held it. */
+/** The reason why a link was ended. Only somebody who has the link can learn it. */
 async function refusalOf({ store }: Ctx, tokenHash: string): Promise<OidcFailure> {
   const row = await store.db
     .select({ userId: invitations.userId, endedFor: invitations.endedFor, mayInvite: sql<number>`${mayMakerInvite}` })

@@ -19,7 +19,7 @@ import { readUserInfo } from './protocol/userinfo.ts'
 /** The type in the header of a logout token: section 2.4. */
 const LOGOUT_TYPE = 'LOGOUT+JWT'
 
-/** A sign-out does not wait longer for a provider. */
+/** The maximum time that a sign-out waits for a provider. */
 const LOGOUT_TIMEOUT_MS = 3000
 
 /** The time for all requests of one callback to the provider. The rest of its 25 s is for the service itself. */
@@ -63,8 +63,8 @@ function createProvider(
     settings,
     authorizationUrl: async (secrets, how) => {
       const url = authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets)
-      // OpenID Connect Core 1.0, 3.1.2.1: with max_age the provider must return the time of authentication in
-      // auth_time.
+      // With max_age the provider must return the time of authentication in auth_time: OpenID Connect Core 1.0,
+      // 3.1.2.1.
       if (how === 'anew') {
         url.searchParams.set('prompt', 'login')
         url.searchParams.set('max_age', '0')

@@ -8,8 +8,8 @@ export type AttemptSecrets = {
 }
 
 /**
- * The groups of a user at the provider, or why they are unknown: the claim is missing, no list of names, too long for
- * the token (`overage`), or it may be in UserInfo, which could not be read (`unavailable`).
+ * The groups of a user at the provider, or why they are unknown: the claim is missing, not a list of names, or too long
+ * for the token (`overage`), or it may be in UserInfo, which could not be read (`unavailable`).
  */
 export type ProviderGroups = readonly string[] | 'missing' | 'malformed' | 'overage' | 'unavailable'
 
@@ -28,7 +28,7 @@ export type Identity = {
   readonly idToken: string
 }
 
-/** What has ended at the provider: a session, or all of a user; at least one of the two is set. */
+/** What has ended at the provider: one session, or all of a user. At least one of the two is set. */
 export type EndedSession = {
   /** ID of the message, unique at the provider. */
   readonly id: string
@@ -40,11 +40,11 @@ export type EndedSession = {
 export interface Provider {
   readonly issuer: string
   readonly settings: ProviderSettings
-  /** Where the browser goes to sign in. `anew`: asks even users who are already signed in there. */
+  /** The URL at which the browser signs in. `anew`: asks even users who are already signed in there. */
   authorizationUrl(secrets: AttemptSecrets, how: 'as-usual' | 'anew'): Promise<string>
   /** Redeems the code of a callback and checks the whole result. */
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
-  /** Where the browser goes to sign out there as well; null if the provider has no such page. */
+  /** The URL at which the browser signs out there as well; null if the provider has no such page. */
   logoutUrl(idToken: string | null): Promise<string | null>
   /** Checks a token by which the provider reports that something has ended there. */
   checkLogout(token: string): Promise<EndedSession>

@@ -17,7 +17,7 @@ export function sitePath(wanted: string | undefined): string | null {
   }
   const { pathname, search, hash } = new URL(wanted, 'http://site.invalid')
   const path = `${pathname}${search}${hash}`
-  // By encoding, each character may have become nine, and a cookie has 4 KB.
+  // Encoding may have turned each character into nine, and a cookie has 4 KB.
   return path.length > MAX_LENGTH ? null : path
 }
 

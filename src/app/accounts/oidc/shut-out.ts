@@ -10,7 +10,7 @@ import { cutOff } from '../sessions/cutoffs.ts'
 import type { Identity } from './provider.ts'
 import { findAccount } from './users.ts'
 
-/** What ends with a refusal by groups, and the sessions to remove from their store afterwards. */
+/** The statements for a refusal by groups, and the sessions to remove from their store afterwards. */
 type ShutOut = { readonly statements: readonly Statement[]; readonly sessions: readonly StoredSession[] }
 
 /** Ends the user's sessions of the provider that refuses them, and holds their tokens until a sign-in succeeds. */

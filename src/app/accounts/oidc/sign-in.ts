@@ -59,12 +59,12 @@ export async function beginSignIn(
   }
 }
 
-/** Where the user sees a failure: a user who links an account is already signed in. */
+/** The page that shows a failure. A user who links an account is already signed in. */
 function pageOf(link: number | null): '/login' | '/account' {
   return link === null ? '/login' : '/account'
 }
 
-/** What a provider sent here with the browser. */
+/** What the provider sent back through the browser. */
 type Arrival = {
   /** The provider that the path names; null: the path without a name. */
   readonly at: string | null
@@ -72,8 +72,8 @@ type Arrival = {
 }
 
 /**
- * Finishes a sign-in with the parameters of the provider's redirect: starts the session, or links the viewer's account,
- * or records why not.
+ * Completes a sign-in with the parameters of the provider's redirect: starts the session, links the viewer's account,
+ * or records the failure.
  */
 export async function finishSignIn(c: Context, ctx: Ctx, { at, query }: Arrival): Promise<OidcOutcome> {
   let page: '/login' | '/account' = '/login'
@@ -121,8 +121,9 @@ export async function finishSignIn(c: Context, ctx: Ctx, { at, query }: Arrival)
 }
 
 /**
- * One provider can send the browser on to another one, with the state of its own attempt; many providers do not say in
- * the answer who they are. So the address where it arrives decides, before any provider gets the code (RFC 9700, 4.4).
+ * A malicious provider can redirect the browser to another one with the state of its own attempt, and many providers do
+ * not name themselves in the answer. So the address at which the answer arrives decides, before any provider gets the
+ * code (RFC 9700, 4.4).
  */
 function refuseMixUp({ providers }: Ctx, provider: Provider, at: string | null): void {
   const isItsOwn = at === null ? provider === providers[0] : at === provider.settings.id
@@ -132,19 +133,19 @@ function refuseMixUp({ providers }: Ctx, provider: Provider, at: string | null):
 /** The allowed difference between the clocks of provider and service. */
 const LEEWAY_MS = 60_000
 
-/** A user who removes `prompt=login` from the provider's address has proved nothing. */
+/** A user who removed `prompt=login` from the provider's URL has proved nothing. */
 function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null): void {
   if (askedSince === null) return
   if (authenticatedAt === null || authenticatedAt < askedSince - LEEWAY_MS) throw new OidcFailure('claim_auth_time')
 }
 
-/** The user in the middle of a task does not become somebody else by proving who they are. */
+/** Proving one's identity in the middle of a task must not switch to another user. */
 async function refuseOtherProver(ctx: Ctx, { again }: Attempt, identity: Identity): Promise<void> {
   if (again === null) return
   if ((await findAccount(ctx.store, identity))?.id !== again) throw new OidcFailure('proof_of_another_user')
 }
 
-// The service never signs in silently, so a user without consent was asked and refused.
+// The service never signs in silently, so if consent is missing, the user was asked and refused.
 const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
 
 /** The code is sent only to the provider of the attempt, whichever provider the browser comes from. */
@@ -171,7 +172,7 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
   'parameter_repeated',
 ])
 
-/** Failures recorded per sign-in that may fail, because one failed sign-in may leave several. */
+/** The failures recorded per allowed failed sign-in, because one failed sign-in may cause several. */
 const STRAY_FACTOR = 5
 const BEGUN_FACTOR = 20
 
@@ -182,8 +183,8 @@ const ADDRESSES_FACTOR = 20
 
 /**
  * Logs and audits a failed sign-in. Beyond a number of failures per address, and for all addresses, it does neither
- * until the window ends, because the disk is finite. The limit refuses nobody. `also` are what changes with it, in the
- * same step and in any case.
+ * until the window ends, because the disk is finite. The limit refuses nobody. The statements `also` run in the same
+ * step in any case.
  */
 export async function recordFailure(
   ctx: Ctx,

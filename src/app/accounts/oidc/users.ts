@@ -82,10 +82,10 @@ export async function signInIdentity(
   return { id, epoch, isLocal }
 }
 
-/** By which way a sign-in came, for the audit log. */
+/** The method of a sign-in, for the audit log. */
 export type SignInWay = {
   readonly provider: 'oidc' | 'proxy'
-  /** Name of the OpenID provider in the configuration; none: it is unknown, or a proxy signs in. */
+  /** Name of the OpenID provider in the configuration. Absent: it is unknown, or a proxy signed the user in. */
   readonly providerId?: string
 }
 
@@ -129,7 +129,8 @@ async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Ide
     )
     const account = await findAccount(ctx.store, identity)
     if (account !== null) return account
-    // Not created, and not by anybody else: either the name was taken meanwhile, or the database failed.
+    // The account was created neither here nor by another request: either the name was taken meanwhile, or the database
+    // failed.
     const mayRetry = round < MAX_ROUNDS && (await isTaken(ctx.store, username))
     if (!mayRetry) throw refusal?.error ?? new Error('the user that was just created is gone')
   }

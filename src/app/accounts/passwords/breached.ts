@@ -6,7 +6,8 @@ const TIMEOUT_MS = 3000
 
 /**
  * Whether a password is known from breaches. Looks up the first five digits of its SHA-1; the service at
- * BREACHED_PASSWORDS_URL learns no more. False if there is no such service, or it does not answer properly.
+ * BREACHED_PASSWORDS_URL learns nothing else. False if no such service is configured, or if its answer is missing or
+ * invalid.
  */
 export async function isBreached({ config, log }: Pick<Ctx, 'config' | 'log'>, password: string): Promise<boolean> {
   const url = config.BREACHED_PASSWORDS_URL

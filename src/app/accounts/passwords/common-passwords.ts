@@ -32,7 +32,7 @@ const COMMON = new Set([
 
 const RUNS = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm']
 
-/** Whether a lower-case password is a common one, one word or short pattern repeated, or a straight run of keys. */
+/** Whether a lower-case password is a common one, a repeated word or short pattern, or a sequence of adjacent keys. */
 export function isCommonPassword(password: string): boolean {
   const backwards = [...password].toReversed().join('')
   return (
@@ -43,10 +43,10 @@ export function isCommonPassword(password: string): boolean {
   )
 }
 
-// Lists of common passwords contain only repetitions of ASCII characters, and none too long to type.
+// Only short ASCII passwords are checked for repetition: lists of common passwords contain no others.
 const TYPED = /^[\x20-\x7e]{1,40}$/
 
-// "abcabcabc" occurs in its own doubling away from both ends.
+// A repetition such as "abcabcabc" occurs in its own doubling other than at its two ends.
 function isRepetition(password: string): boolean {
   if (!TYPED.test(password)) return false
   const period = (password + password).indexOf(password, 1)

@@ -47,13 +47,12 @@ const refusedKey = (key: string) => `refused:${key}`
 export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
 
 /**
- * Runs `check` as a password attempt, with the rows of `reading`; it returns null if the password was wrong. The attempt
+ * Runs `check`, which returns null for a wrong password, as a password attempt with the rows of `reading`. The attempt
  * is counted before the check, so that simultaneous attempts cannot pass together. An attempt from a known browser
- * counts against that browser, so that no stranger locks it out; any other counts against the account and its address.
- * A success clears the count of the browser or account and takes this attempt off the others. An attempt that throws
- * does not count. Throws `rate_limited` with the seconds to wait; `onRefused` is called at the first such refusal of a
- * window.
- * Decision: docs/decisions/short-decisions.md#a-login-is-counted-before-its-password-is-checked
+ * counts against that browser, so that nobody else can lock it out; any other counts against the account and its
+ * address. A success clears the count of the browser or account and takes this attempt off the others. An attempt that
+ * throws does not count. Throws `rate_limited` with the seconds to wait; `onRefused` is called at the first such
+ * refusal of a window. Decision: docs/decisions/short-decisions.md#a-login-is-counted-before-its-password-is-checked
  */
 export async function attemptLogin<R, T>(
   ctx: Ctx,
@@ -76,7 +75,7 @@ export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => 
   return attemptOf(ctx, keys.password(userId), check)
 }
 
-/** As `attemptPassword`, for a second factor of a signed-in user. A right password does not clear its count. */
+/** As `attemptPassword`, for a second factor of a signed-in user. A correct password does not clear its count. */
 export async function attemptProof<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
   return attemptOf(ctx, keys.proof(userId), check)
 }
@@ -87,8 +86,8 @@ async function attemptOf<T>(ctx: Ctx, key: string, check: () => Promise<T | null
 }
 
 /**
- * As `attemptLogin`, for the second factor after a right password. Counted separately: a right password clears the
- * count of passwords.
+ * As `attemptLogin`, for the second factor after a correct password. Counted separately, because a correct password
+ * clears the count of passwords.
  */
 export async function attemptCode<T>(
   ctx: Ctx,
@@ -101,8 +100,8 @@ export async function attemptCode<T>(
 }
 
 /**
- * As `attemptLogin`, for a passkey without a password; `owner` is whose passkey signs a challenge of this service. Without
- * one nothing can be guessed, and only the address counts.
+ * As `attemptLogin`, for a passkey without a password. `owner` is the user whose passkey signs a challenge of this
+ * service. Without an owner nothing can be guessed, so only the address counts.
  */
 export async function attemptPasskey<T>(
   ctx: Ctx,
@@ -192,7 +191,10 @@ type Limit = {
   readonly onRefused: () => Promise<void>
 }
 
-/** The keys of those whose attempts are counted together; `known`: of a known browser, and of all of the same user. */
+/**
+ * The keys under which an attempt is counted. `known`: those of a known browser, and of all known browsers of the same
+ * user.
+ */
 type Counted = {
   readonly account: string | null
   readonly known: { readonly own: string; readonly all: string } | null
@@ -210,7 +212,7 @@ function limitsOf(ctx: Ctx, { account, known }: Counted, onRefused: (limit: Refu
   return [...address, ...(account === null ? [] : [limit('account', account, 'all')])]
 }
 
-/** `check` gets the rows of `reading`, or null if counting brought none. */
+/** `check` gets the rows of `reading`, or null if the counting did not read them. */
 async function counted<R, T>(
   ctx: Ctx,
   limits: readonly Limit[],
@@ -264,8 +266,8 @@ async function hitInTurn<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading
 }
 
 /**
- * Counts an attempt; the returned `end` ends its check. If the count is full of running checks, it waits for one of
- * them, because their passwords may be right.
+ * Counts an attempt; the returned `end` ends its check. If running checks use up the limit, it waits for one of them,
+ * because their passwords may be correct.
  */
 async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null) {
   for (;;) {

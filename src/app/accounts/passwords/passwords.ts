@@ -16,7 +16,7 @@ export function randomPassword(): string {
   return randomText(20, `${LETTERS}${CAPITALS}${DIGITS}`)
 }
 
-/** The form in which a password is hashed: the same characters give the same bytes, whichever keyboard typed them. */
+/** The form in which a password is hashed: the same characters give the same bytes, whatever keyboard typed them. */
 function normalise(password: string): string {
   return password.normalize('NFC')
 }
@@ -26,7 +26,7 @@ export function isSamePassword(one: string, other: string): boolean {
   return normalise(one) === normalise(other)
 }
 
-/** False for a password that bcrypt would cut, or confuse with another one. */
+/** False for a password that bcrypt would truncate or confuse with another one. */
 function isHashable(normalised: string): boolean {
   return (
     normalised.isWellFormed() && !normalised.includes('\0') && new TextEncoder().encode(normalised).length <= MAX_BYTES
@@ -62,7 +62,7 @@ export async function hashNewPassword(
   return ctx.passwords.hash(normalise(password))
 }
 
-/** A hash with cost 12 of 32 random bytes that were thrown away. */
+/** A hash with cost 12 of 32 random bytes that were not kept. */
 const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.AD6'
 
 /**
@@ -80,12 +80,12 @@ export async function verifyPassword(
   return possible && matches
 }
 
-/** A new hash in place of one with a lower cost; null if the hash is up to date or the queue is full. */
+/** A new hash to replace one with a lower cost; null if the hash is up to date or the queue is full. */
 export async function renewHash(passwords: PasswordHasher, password: string, hash: string): Promise<string | null> {
   const cost = Number(/^\$2[aby]\$(\d\d)\$/.exec(hash)?.[1] ?? 0)
   if (cost >= BCRYPT_COST) return null
   return passwords.hash(normalise(password)).catch((error: unknown) => {
-    // A full queue must not turn away a user whose password was right.
+    // A full queue must not refuse a user whose password was correct.
     if (error instanceof AppError && error.code === 'rate_limited') return null
     throw error
   })

@@ -14,11 +14,10 @@ import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
 
 /**
- * Statements that make the user of this name an active administrator, or create one, in a database that this process
- * cannot reach. Run in order, they depend only on what the database holds then, and may run twice. A local user gets
- * the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Second factors, sessions and API
- * tokens end, destinations of alerts are held.
- * `store` only builds the statements.
+ * Statements that make the user with this name an active administrator, or create one, in a database that this process
+ * cannot reach. Run in order, they depend only on the content of the database then, and may run twice. A local user
+ * gets the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Second factors, sessions
+ * and API tokens end, destinations of alerts are held. `store` only builds the statements.
  */
 export function statementsForRecovery(
   store: Store,

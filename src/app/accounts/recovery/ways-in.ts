@@ -18,7 +18,7 @@ async function hasAdmin({ store, config }: Ports): Promise<boolean> {
   return found !== undefined
 }
 
-/** Where the configuration names the next administrator, that is no error yet. */
+/** If the configuration names the next administrator, this is no error yet. */
 function warnOfNoAdmin({ config, log }: Ports): void {
   const { OIDC_PROVIDERS: providers, PROXY_AUTH_HEADER, OIDC_ADMIN_SUBJECT } = config
   const isNamed =
@@ -32,7 +32,10 @@ function warnOfNoAdmin({ config, log }: Ports): void {
   log.error('No administrator can sign in: set OIDC_ADMIN_SUBJECT, or use promote or create-admin at the console')
 }
 
-/** For example after a restore on another machine: users then need their recovery codes, or somebody at the console. */
+/**
+ * This happens for example after a restore on another machine. Users then need their recovery codes, or help from the
+ * command line.
+ */
 async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
   const { userId, seed } = totpFactors
   const rows = await ports.store.db.select({ userId, seed }).from(totpFactors).limit(MAX_LOOKED_AT).all()

@@ -92,13 +92,16 @@ const passwordChangeSchema = z.strictObject({
 const STATUS_SUMMARY =
   'Your account and permissions, or what public access shows without a sign-in. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
 
-/** Features that answer 501 here, so that nobody needs to try them. */
+/** Features that answer 501 here, so that clients need not try them. */
 function unsupportedBy(ports: Ports): Record<string, string> {
   const missing = (['backups', 'events', 'radio'] as const).filter((port) => ports[port] === null)
   return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
 }
 
-/** What a password or factor of this service proves now. The user of a provider proves it there. */
+/**
+ * What proving a password or factor of this service changes in the session. A user of a provider proves their identity
+ * there.
+ */
 function provedLocally({ viewer: { credential }, now }: SignedInCtx): { authenticatedAt?: number } {
   return credential.kind === 'session' && credential.session.oidcIssuer === null ? { authenticatedAt: now() } : {}
 }

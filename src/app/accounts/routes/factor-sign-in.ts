@@ -100,7 +100,7 @@ export const factorSignInRoutes = new Hono<AppEnv>()
     },
   )
 
-/** A user who unlocked their passkey needs no password. Throws `passkey_refused`, `rate_limited`. */
+/** Signs in a user who unlocked their passkey, without a password. Throws `passkey_refused`, `rate_limited`. */
 async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof assertionSchema>): Promise<CheckedUser> {
   const owner = await claimedOwner(c, ctx, response)
   const browser = owner === null ? null : await findKnownBrowserOf(c, ctx, owner)

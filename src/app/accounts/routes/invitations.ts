@@ -37,7 +37,7 @@ function hasLink(invitation: Invitation | null): boolean {
   return invitation !== null && invitation.url !== null
 }
 
-/** Below /api/users: accounts that a user of a provider takes over. */
+/** Routes below /api/users: accounts that a user of a provider takes over. */
 export const invitationRoutes = new Hono<AppEnv>()
   .post(
     '/prepared',

@@ -23,7 +23,7 @@ const token = z
 const password = z.string().max(MAX_TYPED_PASSWORD).describe('The new password')
 const sent = z.object({ sent: z.boolean().describe('Always true, whoever was named') })
 
-/** Below /api/auth: links in e-mails. Following one by GET changes nothing, because programs that check mail do so. */
+/** Routes below /api/auth: links in e-mails. Following a link by GET changes nothing, because mail scanners do so. */
 export const mailRoutes = new Hono<AppEnv>()
   .post(
     '/password-reset',

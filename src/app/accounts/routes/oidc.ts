@@ -162,8 +162,8 @@ export const oidcRoutes = new Hono<AppEnv>()
   )
 
 /**
- * A user proves again who they are at the provider where they signed in. Throws `oidc_disabled`, also for an unknown
- * one.
+ * A user proves their identity again at the provider where they signed in. Throws `oidc_disabled`, also for an unknown
+ * provider.
  */
 function chosenProvider(ctx: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
   const { providers } = ctx

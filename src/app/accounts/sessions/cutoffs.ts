@@ -4,7 +4,7 @@ import type { Statement } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
 import type { StoredSession } from './store.ts'
 
-/** Ends the sessions of a user that began at an issuer, also in a store that is not the database. */
+/** Ends the sessions of a user that began at an issuer, even if they are not stored in the database. */
 export function cutOff({ store, now }: Ctx, userId: number, issuer: string, onlyIf: SQL = sql`true`): Statement {
   const endedAt = now()
   return store.db

@@ -38,7 +38,10 @@ const SWEPT_ROWS = 1000
 
 const SLICES = { full: SWEPT_ROWS, pause: eachTurn }
 
-/** Sessions in the database itself, and the counters too unless they are kept elsewhere: the store that runs everywhere. */
+/**
+ * Stores sessions in the database itself, and also the counters unless they are kept elsewhere. This store runs
+ * everywhere.
+ */
 export function databaseSessions(store: Store, counters: Counters = databaseCounters(store)): SessionStore {
   const { db } = store
   return {
@@ -84,9 +87,9 @@ const countSchema = z.object({ count: z.int(), resetAt: z.int() })
 /** Counters in a table `rate_limits`, of any database. */
 export function databaseCounters({ db, batch }: Pick<Store, 'db' | 'batch'>): Counters {
   const { key: keyColumn } = rateLimits
-  /** Counts only while none of those `before` it is above its `most`. */
+  /** Counts only if no count `before` it is above its `most`. */
   const hit = (key: string, before: readonly Most[], windowMs: number, now: number) => {
-    // A window that ends later than one beginning now was opened by a clock that was ahead.
+    // A window that ends later than one that begins now was opened by a clock that was ahead.
     const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
     const full = before.map((one) => sql`("key" = ${one.key} and "count" > ${one.most})`)
     const isFull = full.length === 0 ? sql`false` : sql`exists (select 1 from ${rateLimits} where ${or(...full)})`

@@ -11,19 +11,18 @@ import type { KnownBrowser } from '../passwords/login-limiter.ts'
 const COOKIE = 'mesh_browser'
 const LABEL = 'known-browser'
 
-/** From the latest sign-in. */
+/** Counted from the latest sign-in. */
 const LIFETIME_S = 180 * 86_400
 
-/** The latest accounts for which one browser is known. */
+/** The maximum number of accounts for which one browser is known: the latest ones. */
 const MAX_USERS = 10
 
 const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int()), expiresAt: z.int() })
 type Content = z.infer<typeof contentSchema>
 
 /**
- * What the request's browser proves about the account of this name: null if nobody signed in to it there, or too long
- * ago. The cookie is one of OWASP's *device cookies*.
- * Decision: docs/decisions/known-browsers.md
+ * Returns the request's browser if it is known for the account with this name; null if nobody signed in to it there, or
+ * too long ago. The cookie is one of OWASP's *device cookies*. Decision: docs/decisions/known-browsers.md
  */
 export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
   const content = await presented(c, ctx)
@@ -42,7 +41,7 @@ function knownOf({ userIds, nonce }: Content, userId: number): KnownBrowser | nu
   return userIds.includes(userId) ? { userId, nonce } : null
 }
 
-/** The users who have signed in in the request's browser. Takes as long for anybody. */
+/** The users who have signed in in the request's browser. Takes the same time for every request. */
 export async function knownUsers(c: Context, ctx: Ctx): Promise<readonly number[]> {
   return (await presented(c, ctx))?.userIds ?? []
 }
@@ -71,7 +70,7 @@ async function presented(c: Context, ctx: Ctx): Promise<Content | null> {
   if (text === null) return null
   const content = contentSchema.parse(JSON.parse(text))
   const left = content.expiresAt - ctx.now()
-  // Longer than possible: the clock was ahead when it was set.
+  // A longer time is impossible unless the clock was ahead when the cookie was set.
   return left > 0 && left <= LIFETIME_S * 1000 ? content : null
 }
 

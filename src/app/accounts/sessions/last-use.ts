@@ -1,22 +1,22 @@
 import type { SessionStore, StoredSession } from './store.ts'
 
-/** The latest known times of use; beyond this number, those not read for longest are dropped. */
+/** The maximum number of known times of use. Beyond it, those not read for the longest time are dropped. */
 const MAX_KNOWN = 10_000
 
 const knownUses = new WeakMap<SessionStore, Map<string, number>>()
 
-/** Remembers when a session was used: a write for each use would wear out a memory card. */
+/** Remembers in memory when a session was used, because a write for each use would wear out a memory card. */
 export function noteUse(sessions: SessionStore, tokenHash: string, at: number): void {
   const known = knownUses.get(sessions) ?? new Map<string, number>()
   knownUses.set(sessions, known)
-  // Moved to the end: the first one is the least recently used.
+  // Moved to the end, so that the first one is the least recently used.
   known.delete(tokenHash)
   known.set(tokenHash, at)
   const [first] = known.keys()
   if (known.size > MAX_KNOWN && first !== undefined) known.delete(first)
 }
 
-/** When this process last saw a session used; null when the store knows better. */
+/** When this process last saw a session used; null if the store has a later time. */
 export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: StoredSession): number | null {
   const known = knownUses.get(sessions)?.get(tokenHash)
   return known !== undefined && known >= lastSeenAt ? known : null
@@ -24,7 +24,7 @@ export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: Stor
 
 const ended = new WeakMap<SessionStore, Set<string>>()
 
-/** A session that has ended, regardless of the store. */
+/** Remembers that a session has ended, even if the store cannot be written. */
 export function noteEnd(sessions: SessionStore, tokenHash: string): void {
   const known = ended.get(sessions) ?? new Set<string>()
   ended.set(sessions, known)
@@ -35,12 +35,12 @@ export function hasEnded(sessions: SessionStore, tokenHash: string): boolean {
   return ended.get(sessions)?.has(tokenHash) === true
 }
 
-/** Those that may still be in the store. */
+/** Ended sessions that may still be in the store. */
 export function listEnded(sessions: SessionStore): string[] {
   return [...(ended.get(sessions) ?? [])]
 }
 
-/** The store no longer contains it. */
+/** Called when the store no longer contains the session. */
 export function forgetEnd(sessions: SessionStore, tokenHash: string): void {
   ended.get(sessions)?.delete(tokenHash)
 }

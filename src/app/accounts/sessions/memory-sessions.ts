@@ -2,7 +2,10 @@ import type { Counters, SessionStore, StoredSession } from './store.ts'
 
 type Counter = { count: number; expiresAt: number }
 
-/** Sessions of one process, and its counters unless they are kept elsewhere: they are lost when it ends. */
+/**
+ * Keeps sessions in the memory of one process, and also counters unless they are kept elsewhere. They are lost when it
+ * ends.
+ */
 export function memorySessions(counters: Counters = memoryCounters()): SessionStore {
   const sessions = new Map<string, StoredSession>()
   const ofUser = (userId: number) => [...sessions.values()].filter((session) => session.userId === userId)

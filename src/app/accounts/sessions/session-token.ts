@@ -11,7 +11,7 @@ export function hashToken(token: string): string {
   return sha256Hex(token)
 }
 
-/** A number that fits an id: 1 to 2^53 − 1. */
+/** A random number that can be an id: 1 to 2^53 − 1. */
 export function randomId(): number {
   const words = crypto.getRandomValues(new Uint32Array(2))
   return ((words[0] ?? 0) % 0x20_0000) * 0x1_0000_0000 + (words[1] ?? 0) || 1
@@ -29,7 +29,7 @@ export function verifySignedToken(value: string, secrets: readonly string[]): st
   const match = /^([\w-]{43})\.([\w-]{43})$/.exec(value)
   const [, token, given] = match ?? []
   if (token === undefined || given === undefined) return null
-  // As text: the decoder throws at a last character that no encoder writes.
+  // Compared as text, because the decoder throws on a last character that no encoder writes.
   return secrets.some((secret) => isSameText(signature(token, secret), given)) ? token : null
 }
 

@@ -24,7 +24,7 @@ const TOUCH_INTERVAL_MS = 5 * MINUTE_MS
 /** By how much the clock of another instance may be ahead. */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 
-/** Of one user. Another sign-in ends the least recently used one. */
+/** The maximum per user. Another sign-in ends the least recently used session. */
 const MAX_SESSIONS = 100
 
 export const sessionSchema = z
@@ -56,11 +56,11 @@ export async function startSession(
     epoch: number
     oidcIssuer: string | null
     factors: number | null
-    /** When the replaced session began: the absolute timeout counts from there. */
+    /** When the replaced session began. The absolute timeout counts from then. */
     createdAt?: number
-    /** When a provider asked the user; without it, now. */
+    /** When a provider authenticated the user; default: now. */
     authenticatedAt?: number | null
-    /** When a second factor of this service was proved; without it, never. */
+    /** When a second factor of this service was proved; default: never. */
     factorAt?: number | null
   },
 ): Promise<string> {
@@ -101,20 +101,21 @@ async function endSurplus(
   { newest, all }: { readonly newest: string; readonly all: readonly StoredSession[] },
 ): Promise<void> {
   const { sessions, log } = ctx
-  // By name, not by age: others may have been seen in the same millisecond, or by a clock that was ahead.
+  // The new session is excluded by its hash, not by age: others may have been seen in the same millisecond, or by a
+  // clock that was ahead.
   const others = liveOf(ctx, all).filter(({ tokenHash }) => tokenHash !== newest)
   const surplus = others.slice(MAX_SESSIONS - 1)
   for (const { tokenHash } of surplus) await sessions.remove(tokenHash)
   if (surplus.length > 0) log.info('Sessions ended: the user has too many', { userId, sessions: surplus.length })
 }
 
-/** The live session that the request's cookie names. A planted, tampered or old one is nobody's. */
+/** The live session that the request's cookie names; null for a forged, altered or expired one. */
 export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession | null> {
   const tokenHash = presentedHash(c, ctx)
   return tokenHash === null ? null : findLive(ctx, tokenHash)
 }
 
-/** As `findSession`, for one that `read` gets from the database together with other data. */
+/** As `findSession`, for a session that `read` gets from the database together with other data. */
 export async function findSessionWith<T extends { readonly session: StoredSession }>(
   c: Context,
   ctx: Ctx,
@@ -137,7 +138,7 @@ function isLive(ctx: Ctx, session: StoredSession): boolean {
   // Another process may have seen a use that it has not written yet.
   const lastUse = knownUse(ctx.sessions, session) ?? session.lastSeenAt + touchInterval(ctx)
   const now = ctx.now()
-  // A clock that was ahead and has been corrected does not make a session live longer.
+  // A session must not live longer because the clock was ahead and has been corrected.
   if (isFuture(Math.max(session.createdAt, session.lastSeenAt), now, MAX_AHEAD_MS)) return false
   return now < lastUse + idleTimeout(ctx) && now < absoluteEnd(ctx, session.createdAt)
 }
@@ -161,7 +162,7 @@ function presentedHash(c: Context, ctx: Ctx): string | null {
 }
 
 /**
- * Extends the idle timeout. This process knows the use at once, the store from time to time.
+ * Extends the idle timeout. This process remembers each use at once, but writes it to the store only from time to time.
  * Decision: docs/decisions/short-decisions.md#an-open-event-stream-does-not-keep-a-session-alive
  */
 export async function touchSession(ctx: Ctx, session: StoredSession): Promise<void> {
@@ -183,7 +184,7 @@ function absoluteEnd(ctx: Ctx, createdAt: number): number {
   return createdAt + ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
 }
 
-/** How long the store keeps a session: until its timeout even after a use that is not written yet. */
+/** How long the store keeps a session: until its timeout after the latest use that may not be written yet. */
 function storedExpiry(ctx: Ctx, now: number, createdAt: number): number {
   return Math.min(now + touchInterval(ctx) + idleTimeout(ctx), absoluteEnd(ctx, createdAt))
 }
@@ -217,7 +218,9 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
 }
 
-/** Statements after which the browser of a session shows no alerts: the page that unsubscribes it may be closed already. */
+/**
+ * Statements that stop alerts to the browser of a session, because the page that unsubscribes it may already be closed.
+ */
 function forgetBrowser(ctx: Ctx, { userId, createdAt }: StoredSession): Statement[] {
   const made = and(
     eq(alertDestinations.ownerId, userId),
@@ -279,7 +282,7 @@ export async function revokeOtherSessions(ctx: SignedInCtx): Promise<void> {
   await ctx.store.atomic([audit(ctx, 'session_revoked', { sessions: others.length })])
 }
 
-/** Ends every session of a user, also one that is just beginning. Throws `user_not_found`. */
+/** Ends every session of a user, including one that is just beginning. Throws `user_not_found`. */
 export async function revokeSessions(ctx: SignedInCtx, userId: number): Promise<void> {
   const open = await openSessions(ctx, userId)
   if (open.length === 0) return

@@ -25,34 +25,34 @@ export type StoredSession = {
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` tests every store. */
 export interface SessionStore extends Counters {
-  /** They are in the table of sessions, beside the users. */
+  /** The sessions are in a table of the database, beside the users. */
   readonly isInDatabase?: true
-  /** Answers the live sessions of its user then, as `list` does. */
+  /** Returns the live sessions of its user afterwards, as `list` does. */
   insert(session: StoredSession): Promise<StoredSession[]>
   /** The session whose `expiresAt` is after `now`. */
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
   /** Does nothing if the session no longer exists. */
   extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
-  /** Whether it existed: of several simultaneous calls, one returns true. */
+  /** Returns whether the session existed: of several simultaneous calls, one returns true. */
   remove(tokenHash: string): Promise<boolean>
   /** Ends all sessions of a user, except the one with the token hash `except`. Returns their number. */
   removeForUser(userId: number, except?: string): Promise<number>
   /** Live sessions of a user, the most recently seen first. */
   list(userId: number, now: number): Promise<StoredSession[]>
-  /** Rejects while the store does not answer. Absent: it answers whenever the database does. */
+  /** Rejects while the store does not answer. Absent: the store answers whenever the database does. */
   probe?(): Promise<void>
 }
 
 /** Counts events in time windows: password attempts, used-up sign-ins. */
 export interface Counters {
   /**
-   * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
+   * Counts one attempt against `key`, atomically across all instances. The first one opens a window of `windowMs`.
    * Returns the count in the window including this one, and when the window ends.
    */
   hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
   /**
-   * As `hit` of each key in turn, until a count is above its `most`: that one is the last answer. The rows of `reading`
-   * come in the same journey. Absent where each `hit` is none.
+   * As `hit` for each key in turn, until a count is above its `most`, which is then the last result. The rows of
+   * `reading` come in the same round trip. Absent if a `hit` needs no round trip.
    */
   hits?<T>(
     limits: readonly { readonly key: string; readonly most: number }[],
@@ -61,7 +61,7 @@ export interface Counters {
   ): Promise<{ readonly counts: readonly { count: number; resetAt: number }[]; readonly rows: T | null }>
   /** Takes attempts back: `all` of them, or the latest one. */
   forgive(key: string, how: 'all' | 'one'): Promise<void>
-  /** As `forgive` of each, in one journey; absent as `hits`. */
+  /** As `forgive` for each, in one round trip. Absent if `hits` is. */
   forgives?(all: readonly { readonly key: string; readonly how: 'all' | 'one' }[]): Promise<void>
   /** Deletes every count whose key has this prefix. */
   clear(prefix: string): Promise<void>

@@ -10,7 +10,10 @@ const held = ({ id }: Owner) => and(eq(apiTokens.userId, id), isNotNull(apiToken
 const free = ({ id }: Owner) => and(eq(apiTokens.userId, id), isNull(apiTokens.heldAt))
 const countOf = (which: ReturnType<typeof held>) => sql`(select count(*) from ${apiTokens} where ${which})`
 
-/** Refuses all API tokens of a user until the next sign-in. `why`: details for the entry, which is left out if none. */
+/**
+ * Refuses all API tokens of a user until the next sign-in. `why`: details for the audit entry. Without tokens there is
+ * no entry.
+ */
 export function holdTokens(ctx: Ctx, owner: Owner, why: Readonly<Record<string, string>>): Statement[] {
   const { id: userId, username } = owner
   const which = free(owner)
@@ -25,7 +28,7 @@ export function holdTokens(ctx: Ctx, owner: Owner, why: Readonly<Record<string, 
   ]
 }
 
-/** Releases the tokens of a user, if the sign-in of this moment (ms) was recorded earlier in the same step. */
+/** Releases the tokens of a user, if the sign-in at `signedInAt` (ms) was recorded earlier in the same step. */
 export function releaseTokens(ctx: Ctx, owner: Owner, signedInAt: number): [Statement, Statement] {
   const isSignedIn = sql`exists (select 1 from ${users} where ${and(eq(users.id, owner.id), eq(users.lastLoginAt, signedInAt))})`
   const which = and(held(owner), isSignedIn)

@@ -22,8 +22,8 @@ import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 const PREFIX = 'mm_'
 /**
- * Of one user, including expired ones.
- * Decision: docs/decisions/short-decisions.md#a-user-has-at-most-50-tokens-and-100-sessions
+ * The maximum per user, including expired ones. Decision:
+ * docs/decisions/short-decisions.md#a-user-has-at-most-50-tokens-and-100-sessions
  */
 const MAX_TOKENS = 50
 

@@ -29,7 +29,7 @@ export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   await store.atomic([
     store.db.insert(users).select(values),
     audit(ctx, 'admin_bootstrapped', { username, userId: id }, { actor: SYSTEM, onlyIfChanged: true }),
-    // Another instance that was first keeps its own.
+    // If another instance was first, its administrator is kept.
     writePermissions(store, eq(users.passwordHash, passwordHash), ALL_PERMISSIONS, { at: ports.now(), by: null }),
   ])
   const stored = await store.db.select({ hash: users.passwordHash }).from(users).get()

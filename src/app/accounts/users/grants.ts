@@ -31,7 +31,7 @@ export type HeldPermissions = {
   readonly grants: readonly StoredGrant[]
 }
 
-/** The permissions of a user, and who granted them when. Throws `user_not_found`. */
+/** The permissions of a user, and who granted them and when. Throws `user_not_found`. */
 export async function readPermissions(store: Store, userId: number): Promise<HeldPermissions> {
   const row = await store.db
     .select({ isAdmin: users.isAdmin, packed: packedPermissions, ...scopeColumns })
@@ -57,9 +57,9 @@ async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> 
 }
 
 /**
- * Sets the named resources, and the scope if given, and leaves the others. `repeated` are unchanged grants that a
- * client sends back. Throws `user_not_found`, `invalid_request` for other grants; an administrator's cannot be
- * narrowed.
+ * Sets the named resources, and the scope if given, and leaves the others. `repeated` are grants that a client sends
+ * back unchanged. Throws `user_not_found`, and `invalid_request` for changed ones. An administrator's permissions
+ * cannot be reduced.
  */
 export async function replacePermissions(
   ctx: Ctx,
@@ -77,7 +77,7 @@ export async function replacePermissions(
   if (changed.length === 0 && scope === null) return { permissions: before, scope: seen, grants }
   if (user.isAdmin) throw adminHoldsAll()
   const pick = (from: PermissionChanges) => Object.fromEntries(changed.map((resource) => [resource, from[resource]]))
-  // A simultaneous promotion wins: nobody narrows an administrator.
+  // A simultaneous promotion wins: an administrator's permissions cannot be reduced.
   const regular = and(eq(users.id, userId), eq(users.isAdmin, false))
   await ctx.store.atomic([
     audit(

@@ -5,8 +5,9 @@ import type { HeldFor } from '../../../shared/alerts/destination-kinds.ts'
 import { type Actor, audit } from '../../audit/audit.ts'
 
 /**
- * Statements that hold back all destinations of a user until the user has looked at them: whoever had the account may
- * have made them. Part of the atomic step that takes the account back; `onlyIf`: a condition under which that happened.
+ * Statements that hold all destinations of a user until the user has reviewed them, because an intruder in the account
+ * may have created them. Part of the atomic step that secures the account. `onlyIf`: a condition under which that
+ * happened.
  */
 export function holdDestinations(
   ctx: Parameters<typeof audit>[0],

@@ -6,13 +6,16 @@ import { type Actor, audit, type AuditContext } from '../../audit/audit.ts'
 
 type Whom = { readonly id: number; readonly username: string }
 
-/** A condition on `invitations`: whoever made it may still invite. The console's, which has no maker, stays. */
+/**
+ * A condition on `invitations`: its maker may still invite. Invitations from the command line have no maker and stay
+ * valid.
+ */
 export const mayMakerInvite = sql`("invitations"."created_by" is null or exists (select 1 from "users" as "maker"
   where "maker"."id" = "invitations"."created_by" and "maker"."is_admin" = 1 and "maker"."is_active" = 1))`
 
 /**
- * Statements that end what a user invites to, for the atomic step in which that right ends; before the change if
- * `onlyIf` depends on it. Nothing revives them.
+ * Statements that end the invitations made by a user, for the atomic step in which the right to invite ends. Put them
+ * before the change if `onlyIf` depends on it. They stay ended.
  */
 export function endInvitationsBy(
   ctx: AuditContext,

@@ -70,7 +70,7 @@ export function storedPermissionsJson(userId: number | SQL): SQL {
 export const packedPermissions = sql<string | null>`(select json_group_object("resource", "can_read" + 2 * "can_write")
   from "user_permissions" where "user_permissions"."user_id" = "users"."id")`
 
-/** Who grants a permission, and when. `by` is null for the service itself and for the console. */
+/** Who grants a permission, and when. `by` is null for the service itself and for the command line. */
 export type Granting = { readonly at: number | SQL; readonly by: number | null }
 
 /**

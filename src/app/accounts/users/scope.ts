@@ -38,7 +38,7 @@ type ScopeRow = {
   readonly directWrite: boolean
 }
 
-/** That of an administrator is everything, whatever the row contains. */
+/** The scope of an administrator is everything, whatever the row contains. */
 export function scopeOf({ isAdmin, channels, directRead, directWrite }: ScopeRow): Scope {
   if (isAdmin) return WHOLE_SCOPE
   return { channels: channels ?? 'all', direct: { read: directRead, write: directWrite } }

@@ -4,9 +4,9 @@ import type { Statement } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
 
 /**
- * For the end of an atomic step: rolls it back if the administrator behind the request has been deactivated or demoted
- * or has a new password since the request began, for example while a password was hashed. The step then throws
- * `unauthenticated` or `admin_required`. Does nothing without a viewer, as for commands on the console.
+ * For the end of an atomic step: rolls it back if the administrator behind the request was deactivated or demoted or
+ * got a new password since the request began, for example while a password was hashed. The step then throws
+ * `unauthenticated` or `admin_required`. Does nothing without a viewer, as for commands on the command line.
  */
 export function stillAdmin({ viewer, store }: Pick<Ctx, 'viewer' | 'store'>): Statement[] {
   if (viewer?.credential.kind !== 'session') return []

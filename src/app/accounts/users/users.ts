@@ -24,7 +24,7 @@ import { wholeForAdmins } from './whole-for-admins.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../shared/access/resources.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
-/** The columns of a `User`: only these leave the database here. */
+/** The columns of a `User`. No others are selected here. */
 export const userColumns = {
   id: users.id,
   username: users.username,
@@ -166,7 +166,7 @@ export async function getUser(store: Store, id: number): Promise<User> {
   return user
 }
 
-/** Whose something is, for an entry of the audit log; nothing if it is the viewer's own. Throws `user_not_found`. */
+/** The owner of something, for an entry of the audit log; empty if it is the viewer. Throws `user_not_found`. */
 export async function otherOwner(ctx: SignedInCtx, userId: number): Promise<{ userId?: number; username?: string }> {
   return userId === ctx.viewer.user.id ? {} : { userId, username: (await getUser(ctx.store, userId)).username }
 }
@@ -394,7 +394,7 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
   const wanted = isAdmin ?? !user.isAdmin
   if (wanted !== user.isAdmin) refuseSelf(ctx, id)
   if (wanted === user.isAdmin) return
-  // Of two simultaneous changes the second one finds nothing to change, and leaves permissions and log alone.
+  // Of two simultaneous changes the second one finds nothing to change, and changes neither permissions nor log.
   const still = and(eq(users.id, id), eq(users.isAdmin, !wanted))
   const permissions = wanted ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS
   const held = wanted ? storedPermissionsJson(id) : sql`${JSON.stringify(ALL_PERMISSIONS)}`
@@ -455,8 +455,8 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
 }
 
 /**
- * What else a new password ends, by whomever it was reset: statements for the same atomic step, and what they do for
- * its audit entry, which must come before them. `onlyIf`: a condition under which the reset took place.
+ * What else a password reset ends: statements for the same atomic step, and the details for its audit entry, which must
+ * come before them. `onlyIf`: a condition under which the reset took place.
  */
 export function endAccessByReset(
   ctx: Ctx,

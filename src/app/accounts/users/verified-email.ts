@@ -3,17 +3,17 @@ import { invitations, mailLinks, users, verifiedEmails } from '../../../db/schem
 import type { Statement, Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
-/** For this long, letters about security go to the previous address too: an intruder may have changed it. */
+/** For this long, letters about security also go to the previous address, because an intruder may have changed it. */
 const PREVIOUS_MS = DAY_MS
 
-/** Whether the row of `users` in a query is a local user who proved to read the e-mails to the present address. */
+/** Whether the row of `users` in a query is a local user who proved that the current address is theirs. */
 export const isEmailVerified = sql<number>`("users"."auth_provider" = 'local' and exists (select 1 from "verified_emails"
   where "verified_emails"."user_id" = "users"."id" and "verified_emails"."ended_at" is null
   and "verified_emails"."email" = "users"."email"))`
 
 /**
- * For an atomic step that changes the address of a user, after the change: the previous one no longer counts as
- * verified, and links sent to it are dead.
+ * Statements for an atomic step that changes the address of a user, after the change: the previous address no longer
+ * counts as verified, and links sent to it become invalid.
  */
 export function forgetPreviousEmail(
   { db }: Pick<Store, 'db'>,
@@ -33,7 +33,7 @@ export function forgetPreviousEmail(
   ]
 }
 
-/** The statement that marks the present address of a user as verified, if `onlyIf` is true. */
+/** The statement that marks the current address of a user as verified, if `onlyIf` is true. */
 export function verifyEmail(
   { db }: Pick<Store, 'db'>,
   { userId, email, now }: { readonly userId: number; readonly email: string; readonly now: number },
@@ -48,7 +48,9 @@ export function verifyEmail(
   )
 }
 
-/** Where letters about security of an account go: its verified address, and one that was replaced a short time ago. */
+/**
+ * The addresses for letters about the security of an account: its verified address, and one that was replaced recently.
+ */
 export async function addressesToTell({ db }: Store, userId: number, now: number): Promise<string[]> {
   const recent = and(gt(verifiedEmails.endedAt, now - PREVIOUS_MS))
   const present = and(isNull(verifiedEmails.endedAt), eq(verifiedEmails.email, users.email))

@@ -6,7 +6,7 @@ import { proxyIssuer } from '../proxy-issuer.ts'
 import type { Config } from '../../config/config.ts'
 import type { Ports } from '../../base/context.ts'
 
-// Who can sign in with the present configuration: conditions on `users`, or on another name of that table.
+// Conditions for who can sign in with the current configuration, on `users` or an alias of it.
 
 type Table = Readonly<
   Record<'id' | 'authProvider' | 'passwordHash' | 'isActive' | 'isAdmin' | 'lastLoginAt' | 'createdBy', AnySQLiteColumn>
@@ -14,7 +14,7 @@ type Table = Readonly<
 
 const NEVER = sql`false`
 
-/** By a password or passkey of this service. */
+/** Can sign in with a password or passkey of this service. */
 export function hasLocalWay({ DISABLE_LOCAL_AUTH }: Config, table: Table = users): SQL {
   if (DISABLE_LOCAL_AUTH) return NEVER
   return and(eq(table.authProvider, 'local'), isNotNull(table.passwordHash)) ?? NEVER
@@ -36,8 +36,8 @@ export function hasWayBesides(config: Config, issuer: string): SQL {
 }
 
 /**
- * An administrator who counts as one: active, with a way in, and not an account that somebody prepared and nobody has
- * used. The first administrator counts from the start.
+ * An administrator who counts as one: active, able to sign in, and not a prepared account that nobody has used. The
+ * first administrator counts from the start.
  */
 export function isRealAdmin(config: Config, table: Table = users): SQL {
   const hasWay = or(hasLocalWay(config, table), hasProviderWay(config, table))

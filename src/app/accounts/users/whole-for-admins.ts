@@ -10,8 +10,8 @@ type Rights = {
 }
 
 /**
- * Refuses a new administrator with less than every permission and the whole scope.
- * Decision: docs/decisions/short-decisions.md#an-administrator-has-every-permission
+ * Refuses a new administrator who does not have every permission and the whole scope. Decision:
+ * docs/decisions/short-decisions.md#an-administrator-has-every-permission
  */
 export function wholeForAdmins<T extends z.ZodType<Rights>>(schema: T) {
   return schema

@@ -5,8 +5,8 @@ import type { Metadata } from './discovery.ts'
 import type { Client } from './token.ts'
 
 /**
- * Where the browser goes to sign in: an authorization request with a code challenge (RFC 6749, 4.1.1; RFC 7636, 4.3;
- * OpenID Connect Core 1.0, 3.1.2.1). A query that the endpoint already has stays.
+ * The URL at which the browser signs in: an authorization request with a code challenge (RFC 6749, 4.1.1; RFC 7636,
+ * 4.3; OpenID Connect Core 1.0, 3.1.2.1). A query that the endpoint already has is kept.
  */
 export function authorizationUrl(
   { authorization_endpoint: endpoint }: Pick<Metadata, 'authorization_endpoint'>,

@@ -39,7 +39,7 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
 }
 
 /**
- * The claim at `path`: of that very name, or along names separated by dots; undefined if there is none. Inherited
+ * The claim at `path`, either as one name or as names separated by dots; undefined if there is none. Inherited
  * properties do not count.
  */
 export function claimAt(claims: Claims, path: string): unknown {
@@ -68,7 +68,7 @@ function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
-/** Values of `amr` that stand for more than a password: RFC 8176, section 2. */
+/** Values of `amr` that mean more than a password: RFC 8176, section 2. */
 const BEYOND_KNOWLEDGE: ReadonlySet<unknown> = new Set([
   'face',
   'fpt',
@@ -86,13 +86,13 @@ const BEYOND_KNOWLEDGE: ReadonlySet<unknown> = new Set([
   'vbm',
 ])
 
-/** The number of factors according to an ID token; null if it does not say, or not readably. */
+/** The number of factors according to an ID token; null if it is missing or unreadable. */
 export function factorsOf({ amr }: Claims): 1 | 2 | null {
   if (!Array.isArray(amr) || amr.length === 0) return null
   return amr.some((method) => BEYOND_KNOWLEDGE.has(method)) ? 2 : 1
 }
 
-/** When the provider last asked the user who they are, ms; null if an ID token does not say, or not readably. */
+/** When the user last authenticated at the provider, ms; null if that is missing from the ID token or unreadable. */
 export function authenticationTime({ auth_time: time }: Claims): number | null {
   return isTime(time) && time > 0 && time < 1e11 ? Math.floor(time * 1000) : null
 }

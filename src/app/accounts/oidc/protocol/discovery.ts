@@ -63,7 +63,7 @@ export function createDiscovery(
       return fetched(ask)
     },
     /**
-     * Discovers again after an endpoint of `failed` did not work; null if the provider was asked too often or is
+     * Repeats the discovery after an endpoint of `failed` did not work; null if the provider was asked too often or is
      * unreachable.
      */
     renewed: async (ask: AskProvider, failed: Metadata): Promise<Metadata | null> => {
@@ -78,7 +78,7 @@ export function createDiscovery(
 }
 
 async function discover(ask: AskProvider, issuer: string, onDate: (date: number) => void): Promise<Metadata> {
-  // Section 4.1: a terminating slash of the issuer is left out.
+  // Without a trailing slash of the issuer: section 4.1.
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const answer = await ask(url, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
   if (answer.kind === 'none') throw new OidcFailure('discovery_unreachable', { why: answer.why })
@@ -93,8 +93,8 @@ export function readMetadata(issuer: string, document: unknown): Metadata {
   if (!parsed.success) throw new OidcFailure('discovery_invalid', { fields: brokenFields(parsed.error) })
   const metadata = parsed.data
   if (metadata.issuer !== issuer) throw new OidcFailure('discovery_issuer_wrong')
-  // A provider on the network must not name ports of this machine. An http provider on a private network was permitted
-  // by OIDC_ALLOW_INSECURE_ISSUER, and its endpoints with it.
+  // A provider on the network must not name ports of this machine. OIDC_ALLOW_INSECURE_ISSUER permits an http provider
+  // on a private network together with its endpoints.
   const isPermitted = (url: string) =>
     url.startsWith('https:') || (issuer.startsWith('http:') && (isSecureUrl(url) || !isSecureUrl(issuer)))
   const insecure = ENDPOINTS.filter((name) => !isPermitted(metadata[name] ?? 'https:'))

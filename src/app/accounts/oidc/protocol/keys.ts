@@ -47,7 +47,7 @@ const about = {
 }
 const text = z.string().max(4096)
 
-// Only public members reach the crypto.
+// Only public members are passed to Web Crypto.
 const keySchema = z.discriminatedUnion('kty', [
   z.object({ ...about, kty: z.literal('RSA'), n: text, e: text }),
   z.object({ ...about, kty: z.literal('EC'), crv: z.string(), x: text, y: text }),
@@ -59,7 +59,7 @@ const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
 
 export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
 
-/** Fetches of keys without a success: for an unknown or missing key ID, and for one that seems to be reused. */
+/** Limits for unsuccessful fetches of keys: for an unknown or missing key ID, and for one that seems to be reused. */
 type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
 
 /**
@@ -76,7 +76,7 @@ export function createKeys(refetches: Refetches, now: () => number) {
     return keys
   }
 
-  /** The claims of a token with a good signature. Throws an `OidcFailure`. */
+  /** The claims of a token with a valid signature. Throws an `OidcFailure`. */
   return async (ask: AskProvider, uri: string, token: string, type = 'JWT'): Promise<Verified> => {
     const header = readHeader(token, type)
     const { hashes } = ALGORITHMS[header.alg]
@@ -87,14 +87,14 @@ export function createKeys(refetches: Refetches, now: () => number) {
     if (claims !== null) return { claims, hashes }
     const isKnown = header.kid !== undefined && keys.some(({ kid }) => kid === header.kid)
     const allowance = isKnown ? refetches.reused : refetches.unknown
-    // A known key of another kind is an error of the token.
+    // If the key ID is known but of another kind, the token is wrong.
     const mayBeNew = cached !== null && (!isKnown || suitable.length > 0)
     const renewed = mayBeNew && allowance.take() ? await fetched(ask, uri) : keys
     const candidates = suitableKeys(renewed, header)
     if (candidates.length === 0) throw new OidcFailure('key_unknown', { alg: header.alg })
     const second = renewed === keys ? null : await verifyWith(candidates, token, header)
     if (second === null) throw new OidcFailure('id_token_signature', { alg: header.alg })
-    // The provider had really changed its keys.
+    // The provider really had changed its keys.
     allowance.giveBack()
     return { claims: second, hashes }
   }
@@ -128,7 +128,7 @@ function readHeader(token: string, type: string): Header {
   return { alg, kid }
 }
 
-/** With a kid the keys of that ID, without one the only key of the kind. */
+/** The keys with the token's kid, or without a kid the only key of its kind. */
 function suitableKeys(keys: readonly Key[], { alg, kid }: Header): readonly Key[] {
   const { kty, crv } = ALGORITHMS[alg]
   const ofKind = keys.filter(

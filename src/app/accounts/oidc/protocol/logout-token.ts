@@ -7,7 +7,7 @@ import { type Claims, isAudience, isSubject } from './claims.ts'
 /** The allowed difference between the clocks of provider and service. */
 const LEEWAY_S = 60
 
-/** An older token may have been recorded by somebody. */
+/** Somebody may have recorded an older token. */
 const MAX_AGE_S = 600
 
 const MAX_TOKEN_LENGTH = 16_384
@@ -25,7 +25,7 @@ export function issuerIn(token: string): string | null {
 
 /**
  * What a logout token with a valid signature ends, or which of its claims is wrong. OpenID Connect Back-Channel Logout
- * 1.0, 2.4 and 2.6. A provider of an earlier draft omits `exp`: then only `iat` limits its time.
+ * 1.0, 2.4 and 2.6. A provider that follows an earlier draft omits `exp`. Then only `iat` limits the token's validity.
  */
 export function readLogout(
   claims: Claims,

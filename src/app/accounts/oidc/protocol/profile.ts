@@ -12,7 +12,7 @@ export function profileOf(claims: Claims, usernameClaim: string | null = null): 
   const email = emailSchema.safeParse(claims['email']).data ?? null
   const chosen = usernameClaim === null ? null : plainText(claimAt(claims, usernameClaim))
   const preferred = chosen ?? plainText(claims['preferred_username'])
-  // An e-mail address stays out of the audit log, and so out of usernames.
+  // E-mail addresses must stay out of the audit log, and therefore out of usernames.
   const given = preferred?.toLowerCase() === email?.toLowerCase() ? null : preferred
   const candidates = [given, localPart(email ?? preferred), name, plainText(claims['nickname']), 'user']
   return {

@@ -68,7 +68,7 @@ function tokenRequest(client: Client, grant: Grant, method: Method): RequestInit
   return { method: 'POST', headers, body }
 }
 
-/** RFC 6749, 5.2, defines `invalid_client` for this; some providers send other codes. */
+/** RFC 6749, 5.2, defines `invalid_client` for this, but some providers send other codes. */
 function isRefusedClient(answer: ProviderAnswer): boolean {
   if (answer.kind === 'none' || answer.status === 200) return false
   return answer.status === 401 || ['invalid_client', 'unauthorized_client'].includes(errorCode(answer.json))
@@ -89,7 +89,8 @@ function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+')
 }
 
-// RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core 1.0, 3.1.2.6. Anything else could be any text.
+// From RFC 6749, 4.1.2.1 and 5.2, and OpenID Connect Core 1.0, 3.1.2.6. Other codes could be any text, so they are not
+// logged.
 const ERROR_CODES = [
   'access_denied',
   'account_selection_required',
