@@ -52,3 +52,5 @@ export const MAX_PUBLIC_STREAMS_OF_ADDRESS = 10
 
 /** Gateways listed for one suspected node: further ones can be made up. */
 export const MAX_SUSPICIONS = 20
+/** Refused identities listed for one node. */
+export const MAX_REFUSED_IDENTITIES = 20

@@ -43,6 +43,7 @@ export const AUDIT_ACTIONS = {
   backup_settings_updated: 'system_backup',
   node_updated: 'nodes',
   node_deleted: 'nodes',
+  radio_claim_ended: 'nodes',
   message_sent: 'messages',
   configuration_updated: 'configuration',
   automation_updated: 'automation',

@@ -123,6 +123,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'DELETE /api/nodes/:id': may('nodes', 'write'),
   'PUT /api/nodes/:id/key': may('nodes', 'write'),
   'PUT /api/nodes/:id/identity': may('nodes', 'write'),
+  'PUT /api/nodes/:id/own': may('configuration', 'write'),
   'GET /api/nodes/:id/positions': may('nodes', 'read'),
   'POST /api/ingest': tokenFor('ingest'),
   'GET /api/messages': may('messages', 'read'),

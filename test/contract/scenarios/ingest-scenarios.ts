@@ -140,6 +140,50 @@ export function ingestScenarios(admin: () => Client): void {
     })
   })
 
+  test('a refused key that a radio heard is not hidden by that of a broker, and either one can be taken', async () => {
+    const nodeNum = 0xb0cb0071
+    const key = (byte: number) => new Uint8Array(32).fill(byte)
+    const base64 = (byte: number) => Buffer.from(key(byte)).toString('base64')
+    const said = (longName: string, byte: number) =>
+      item(packet(user({ longName, shortName: 'RE', publicKey: key(byte) }), { from: nodeNum }))
+    const radio = [item({ case: 'myInfo', value: { myNodeNum: 0xb0cb0070 } }), said('Owner', 7), said('New radio', 8)]
+    expect(await deliver({ source: 'refusing', packets: radio })).toMatchObject({ status: 200, body: { accepted: 3 } })
+    await deliver({ source: 'refusing-broker', packets: [{ data: said('Liar', 9), gateway: 0x77 }] })
+    expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
+      refusedPublicKey: base64(8),
+      refused: [
+        { publicKey: base64(8), longName: 'New radio', heard: true, source: 'refusing', gateway: null },
+        { publicKey: base64(9), longName: 'Liar', heard: false, source: 'refusing-broker', gateway: 0x77 },
+      ],
+    })
+    const decision = { use: 'refused', refusedPublicKey: base64(9) }
+    expect(await admin().send('PUT', `/api/nodes/${nodeNum}/identity`, decision)).toMatchObject({
+      status: 200,
+      body: { longName: 'Liar', publicKey: base64(9), refused: [], keyMismatch: false },
+    })
+  })
+
+  test('a user decides whether a node that a collector calls its radio is one', async () => {
+    const nodeNum = 0xb0cb0075
+    const claim = { source: 'deciding', packets: [item({ case: 'myInfo', value: { myNodeNum: nodeNum } })] }
+    const told = item({ case: 'nodeInfo', value: { num: nodeNum, user: { longName: 'Claimed' } } })
+    await deliver({ ...claim, packets: [...claim.packets, told] })
+    const decide = (own: boolean | null) => admin().send('PUT', `/api/nodes/${nodeNum}/own`, { own })
+    const isLocal = async () => Object((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).isLocal
+    expect(await decide(false)).toMatchObject({
+      status: 200,
+      body: { declaredOwn: false, claims: [{ source: 'deciding', believed: false }] },
+    })
+    expect(await isLocal()).toBe(false)
+    expect(await deliver(claim)).toMatchObject({ body: { rejected: [{ reason: 'not_your_radio' }] } })
+    expect(await decide(true)).toMatchObject({
+      status: 200,
+      body: { declaredOwn: true, claims: [{ believed: true }] },
+    })
+    expect(await isLocal()).toBe(true)
+    expect(await deliver(claim)).toMatchObject({ body: { accepted: 1, rejected: [] } })
+  })
+
   test("another token cannot call a collector's radio its own, nor change its own radio", async () => {
     const [first, second] = [0xb0cb0051, 0xb0cb0052]
     const made = await admin().send('POST', '/api/tokens', { name: 'valley', scopes: ['ingest'] })

@@ -12,10 +12,12 @@ import { type Judgement, judgeBatch } from './trust/judge.ts'
 import type { OnBatch } from './on-batch.ts'
 import { type Admission, admitNewcomers, type NewNodeExcess } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
+import { writeRefused } from '../nodes/refused-identities.ts'
 import { liftSuspicions, writeSuspicions } from '../nodes/suspicions.ts'
 import { writeNodes } from './nodes.ts'
 import { type Plan, planBatch } from './plan.ts'
 import {
+  disputeClaims,
   type KnownSource,
   listLocalSources,
   markLocalNodes,
@@ -121,7 +123,7 @@ export function createIngest(
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
       const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
       const [statement, ...others] = [
-        ...statementsOf(store, plan, admission, memory),
+        ...statementsOf(store, { plan, memory, now }, admission),
         ...writeOutbox(store, kept),
         ...(part?.statements ?? []),
       ]
@@ -181,7 +183,7 @@ export async function storeBatch(
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
   const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
-  const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...(part?.statements ?? [])]
+  const [statement, ...others] = [...statementsOf(store, { plan, memory, now }, admission), ...(part?.statements ?? [])]
   if (statement !== undefined) await store.atomic([statement, ...others])
   const { news, doubted, duplicates } = plan
   return {
@@ -254,13 +256,19 @@ async function recall(store: Store, now: number, radios: readonly string[] | nul
   return { window, localNodes, sources: new Set(), metrics: new Set() }
 }
 
-function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, memory: Memory): Statement[] {
+function statementsOf(
+  store: Store,
+  { plan, memory, now }: { readonly plan: Plan; readonly memory: Memory; readonly now: number },
+  { nodes, count }: Admission,
+): Statement[] {
   const isHandshake = [...plan.sources.values()].some(({ localNodeNum }) => localNodeNum !== undefined)
   return [
     ...writeSources(store, [...plan.sources.values()]),
+    ...disputeClaims(store, plan.disputed, now),
     ...writeChannels(store, plan.channels),
     ...count,
     ...writeNodes(store, nodes),
+    ...writeRefused(store, plan.refused),
     ...writeSuspicions(store, plan.suspicions),
     ...liftSuspicions(store, plan.lifted),
     ...(isHandshake ? [markLocalNodes(store)] : []),

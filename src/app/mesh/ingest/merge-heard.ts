@@ -56,7 +56,8 @@ function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
     differs(hasPlace, ['positionSigned', 'positionHeard']) ||
     differs(hasMetrics, ['metricsHeard']) ||
     differs(hasStatus, ['statusSigned', 'statusHeard']) ||
-    differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard'])
+    differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard']) ||
+    differs(hasRefused, ['refusedHeard'])
   )
 }
 
@@ -139,14 +140,19 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
 /** The key that was refused last, with its names; without one, the names that were refused last. */
 function refusedOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
   const isLater = isKnown(later.refusedPublicKey) || (!isKnown(earlier.refusedPublicKey) && hasRefusedNames(later))
-  const { refusedPublicKey, refusedLongName, refusedShortName } = isLater ? later : earlier
+  const { refusedPublicKey, refusedLongName, refusedShortName, refusedHeard = false } = isLater ? later : earlier
   const refused = [refusedPublicKey, refusedLongName, refusedShortName]
   if (!refused.some(isKnown)) return {}
   return {
+    refusedHeard,
     refusedPublicKey: refusedPublicKey ?? null,
     refusedLongName: refusedLongName ?? null,
     refusedShortName: refusedShortName ?? null,
   }
+}
+
+function hasRefused(row: NodeRow): boolean {
+  return isKnown(row.refusedPublicKey) || hasRefusedNames(row)
 }
 
 function hasRefusedNames({ refusedLongName, refusedShortName }: NodeRow): boolean {

@@ -45,6 +45,8 @@ export type NodeRow = {
   /** Announced but not accepted. */
   readonly refusedLongName?: string | null
   readonly refusedShortName?: string | null
+  /** Comes with any of the refused fields: one of our own radios heard them. */
+  readonly refusedHeard?: boolean
   readonly latitude?: number
   readonly longitude?: number
   readonly altitude?: number | null

@@ -83,6 +83,7 @@ const VALUES = {
   statusChannel: field('statusChannel'),
   statusSigned: flag('statusSigned'),
   statusHeard: flag('statusHeard'),
+  refusedHeard: flag('refusedHeard'),
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -161,10 +162,6 @@ const latest = (column: string) => `${column} = nullif(max(coalesce(${column}, 0
 const IS_KEY_FIRMER = `(excluded.is_local or ${keyRank('excluded.')} > ${keyRank('nodes.')})`
 const IS_NAME_FIRMER = `(excluded.is_local or ${nameRank('excluded.')} > ${nameRank('nodes.')})`
 const IS_NAMED = `(excluded.long_name is not null or excluded.short_name is not null)`
-/** Names that came with a refused key stay with it. */
-const ARE_NAMES_REFUSED = `(excluded.refused_public_key is not null or (refused_public_key is null
-  and coalesce(excluded.refused_long_name, excluded.refused_short_name) is not null))`
-
 /**
  * A node's identity stays until a later report changes it that is at least as reliable. The first key stays until a
  * more reliable one is announced. Replaced keys, and values that are not accepted, are recorded.
@@ -174,6 +171,12 @@ function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
   const isStatusTaken = STATUS[areTimed]
   const isOther = `coalesce(excluded.public_key <> public_key and ((${isTaken}) or ${IS_KEY_FIRMER}), 0)`
   const isNewKey = `(${isOther} and ${IS_KEY_FIRMER})`
+  const refusedKey = `iif(${isOther} and not ${isNewKey}, excluded.public_key, excluded.refused_public_key)`
+  // What our own radio heard is not hidden by another one. Names that came with a refused key stay with it.
+  const isHeard = `iif(${isOther}, excluded.key_heard, excluded.refused_heard)`
+  const mayBeRefused = `(${isHeard} >= refused_heard)`
+  const areNamesRefused = `(${mayBeRefused} and (excluded.refused_public_key is not null or (refused_public_key is null
+    and coalesce(excluded.refused_long_name, excluded.refused_short_name) is not null)))`
   const isRefused = `(coalesce(excluded.public_key <> public_key, 0) and not ${IS_KEY_FIRMER})`
   const isNewName = `(not ${isRefused} and (${IS_NAME_FIRMER}
     or ((${isTaken}) and (${isNewKey} or ${nameRank('excluded.')} = ${nameRank('nodes.')}))))`
@@ -185,10 +188,10 @@ function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
   is_licensed = iif(excluded.role is null or (role is not null and not ${isNewName}), is_licensed, excluded.is_licensed),
   public_key = iif(${isNewKey}, excluded.public_key, ${oldest('public_key')}),
   previous_public_key = iif(${isNewKey}, coalesce(previous_public_key, public_key), previous_public_key),
-  refused_public_key = coalesce(iif(${isOther} and not ${isNewKey}, excluded.public_key, excluded.refused_public_key),
-    refused_public_key),
-  refused_long_name = iif(${ARE_NAMES_REFUSED}, excluded.refused_long_name, refused_long_name),
-  refused_short_name = iif(${ARE_NAMES_REFUSED}, excluded.refused_short_name, refused_short_name),
+  refused_public_key = iif(${mayBeRefused}, coalesce(${refusedKey}, refused_public_key), refused_public_key),
+  refused_heard = iif((${mayBeRefused} and ${refusedKey} is not null) or ${areNamesRefused}, ${isHeard}, refused_heard),
+  refused_long_name = iif(${areNamesRefused}, excluded.refused_long_name, refused_long_name),
+  refused_short_name = iif(${areNamesRefused}, excluded.refused_short_name, refused_short_name),
   key_mismatch = max(key_mismatch, excluded.key_mismatch, ${isOther}),
   key_confirmed = iif(${isNewKey}, 0, key_confirmed),
   ${['key_signed', 'key_heard'].map((column) => ofKey(column, 'excluded.public_key is public_key or public_key is null')).join(', ')},

@@ -15,6 +15,7 @@ import { type Judgement, TAKEN } from './trust/judge.ts'
 import type { Filing, MessageRow } from './messages.ts'
 import type { NodeUser } from '../../../meshtastic/payload/user.ts'
 import type { LiftedSuspicion, SuspicionRow } from '../nodes/suspicions.ts'
+import type { RefusedRow } from '../nodes/refused-identities.ts'
 import type { Hearing } from './hearings.ts'
 import { deviceMetricsFields, hasDeviceMetrics, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from '../radios/source-table.ts'
@@ -59,6 +60,9 @@ export type Plan = {
   /** Suspicions lifted by our radios, which reported the suspicious data themselves. */
   readonly lifted: LiftedSuspicion[]
   readonly suspicions: SuspicionRow[]
+  readonly refused: RefusedRow[]
+  /** Nodes that are no longer the radios of collectors, each with the radio of ours that heard it; null: earlier. */
+  readonly disputed: Map<number, string | null>
 }
 
 /** The event of a packet, with its context. `isOwn`: its sender is the radio that it came from. */
@@ -102,13 +106,24 @@ export function planBatch(
     duplicates: [],
     lifted: [],
     suspicions: [],
+    refused: [],
+    disputed: new Map(),
   }
+  for (const [index, heard] of batch.entries()) noteDisputed(plan, heard, judgements[index] ?? TAKEN)
   for (const [index, heard] of batch.entries()) {
     const { source, event } = heard
     if (!known.sources.has(source.name)) noteSource(plan, source, event.receivedAt, {})
     addEvent(plan, heard, judgements[index] ?? TAKEN, sightings)
   }
   return plan
+}
+
+/** Before anything else of the batch: the collector's own packets are those of a stranger. */
+function noteDisputed(plan: Plan, { source, event }: Heard, { endsClaim, isHeard }: Judgement): void {
+  if (!endsClaim || (event.type !== 'packet' && event.type !== 'node-info')) return
+  const nodeNum = event.type === 'packet' ? event.packet.from : event.node.nodeNum
+  plan.disputed.set(nodeNum, isHeard ? source.name : (plan.disputed.get(nodeNum) ?? null))
+  for (const [name, local] of plan.localNodes) if (local === nodeNum) plan.localNodes.delete(name)
 }
 
 function addEvent(
@@ -122,6 +137,7 @@ function addEvent(
     case 'my-info':
       if (!isNode(event.nodeNum)) return
       noteSource(plan, source, receivedAt, { localNodeNum: event.nodeNum })
+      if (plan.disputed.has(event.nodeNum) && !isOwnKind(source.kind)) return
       plan.localNodes.set(source.name, event.nodeNum)
       return
     case 'metadata':
@@ -234,6 +250,7 @@ function addNode(
     ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
     ...foundation(judgement, seenAt, { user, isPlaced: fix !== null, hasMetrics: hasDeviceMetrics(metrics) }),
   })
+  noteRefused(plan, judgement, { nodeNum, source: source.name, gateway: 0, at: seenAt })
   noteLifted(plan, nodeNum, judgement)
   if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, { t: fix.time, channel: ofRadio })
 }
@@ -254,6 +271,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   // Simulated radios wrap the packets of their mesh in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { verdict, trust, suspicion } = judgement
+  noteRefused(plan, judgement, { nodeNum, source: source.name, gateway: arrival.gateway ?? 0, at: receivedAt })
   if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
   if (verdict === 'spoofed') {
     addTraffic(plan.traffic, arrival, 'spoofed')
@@ -316,10 +334,22 @@ function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
 }
 
 /** Announced values that are not accepted. */
-function refusedFields({ refusedKey, refusedNames }: Judgement): Partial<NodeRow> {
+function refusedFields({ refusedKey, refusedNames, isHeard }: Judgement): Partial<NodeRow> {
   if (refusedKey === null && refusedNames === null) return {}
   const { longName = null, shortName = null } = refusedNames ?? {}
-  return { refusedPublicKey: refusedKey, refusedLongName: longName, refusedShortName: shortName }
+  const refused = { refusedPublicKey: refusedKey, refusedLongName: longName, refusedShortName: shortName }
+  return isHeard ? { ...refused, refusedHeard: true } : refused
+}
+
+/** Each source's latest is kept, whoever is louder. */
+function noteRefused(
+  plan: Plan,
+  { refusedKey: publicKey, refusedNames, isHeard }: Judgement,
+  { nodeNum, source, gateway, at }: Pick<RefusedRow, 'nodeNum' | 'source' | 'gateway'> & { readonly at: number },
+): void {
+  if (publicKey === null && refusedNames === null) return
+  const { longName = null, shortName = null } = refusedNames ?? {}
+  plan.refused.push({ nodeNum, source, gateway, heard: isHeard, publicKey, longName, shortName, lastAt: at })
 }
 
 /** Which fields of a row were signed or heard by our own radio, and which values are refused. */

@@ -1,4 +1,4 @@
-import { and, eq, or, sql } from 'drizzle-orm'
+import { and, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { differs } from '../../../db/differs.ts'
 import { deletedNodes, neighbors, nodes, renumberings, suspicions } from '../../../db/schema.ts'
@@ -11,10 +11,13 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { listRefused } from './refused-identities.ts'
 import { SUSPICIONS } from '../../../shared/mesh/packets.ts'
 import { namesOf as namesOfFields } from '../../../shared/names.ts'
-import { MAX_NOTES, MAX_SUSPICIONS } from '../../../shared/limits.ts'
+import { MAX_NOTES, MAX_REFUSED_IDENTITIES, MAX_SUSPICIONS } from '../../../shared/limits.ts'
 
+/** Keys with which a packet is decrypted: each costs an agreement. */
+const MAX_KEYS = 8
 /** Characters of a key or name. */
 const MAX_REFUSED = 100
 
@@ -110,6 +113,21 @@ export const nodeSchema = z
   .meta({ id: 'Node', description: 'A device of the mesh' })
 export type Node = z.infer<typeof nodeSchema>
 
+const claimFields = {
+  claims: z
+    .array(
+      z.object({
+        source: z.string(),
+        believed: z.boolean().describe('False: a radio of this service heard the node, or a user decided so'),
+      }),
+    )
+    .describe('Sources of collectors that call the node their radio'),
+  declaredOwn: z
+    .boolean()
+    .nullable()
+    .describe('Whether a user said that the node is a radio of this service; null: nobody did'),
+}
+
 /** One node; the list leaves out the fields that need another query. */
 export const nodeDetailSchema = nodeSchema
   .extend({
@@ -128,6 +146,27 @@ export const nodeDetailSchema = nodeSchema
       .describe('Base64: the latest key that was announced in the name of the node and not accepted'),
     refusedLongName: z.string().nullable().describe('The latest names announced in its name and not accepted'),
     refusedShortName: z.string().nullable(),
+    refused: z
+      .array(
+        z.object({
+          publicKey: z.string().nullable().describe('Base64; null: only the names were refused'),
+          longName: z.string().nullable(),
+          shortName: z.string().nullable(),
+          heard: z.boolean().describe('A radio of this service heard it off the air'),
+          source: z
+            .string()
+            .nullable()
+            .describe('The radio, broker or collector that delivered it; null: not recorded'),
+          gateway: nodeNumField.nullable().describe('Gateway that published it; null: a radio heard it itself'),
+          gatewayId: nodeIdField.nullable(),
+          lastAt: timeField.nullable(),
+        }),
+      )
+      .max(MAX_REFUSED_IDENTITIES + 1)
+      .describe(
+        'All that was announced in its name and not accepted, the latest of each source: first what radios of this service heard, which is also in refusedPublicKey, refusedLongName and refusedShortName',
+      ),
+    ...claimFields,
     keyConfirmed: z.boolean().describe('A user confirmed publicKey. Nothing that is heard replaces it'),
     suspicions: z
       .array(
@@ -193,15 +232,64 @@ export const nodeIdentitySchema = z.strictObject({
 
 /** One of the announced keys, chosen as the node's own. */
 export const nodeKeySchema = z.strictObject({
-  publicKey: z.base64().length(44).describe('Base64: publicKey, previousPublicKey or refusedPublicKey of the node'),
+  publicKey: z
+    .base64()
+    .length(44)
+    .describe('Base64: publicKey, previousPublicKey, or one of the refused keys of the node'),
 })
 
-/** Anybody can announce yet another identity while somebody looks at one. Throws `node_changed`. */
-function demandAsSeen(node: NodeRow, seen: z.infer<typeof nodeIdentitySchema>): void {
-  const isOther = (['refusedPublicKey', 'refusedLongName', 'refusedShortName'] as const).some(
-    (name) => seen[name] !== undefined && seen[name] !== node[name],
-  )
-  if (isOther) throw new AppError('node_changed')
+export const nodeClaimsSchema = z.object(claimFields).meta({ id: 'NodeClaims', description: 'Whose radio a node is' })
+
+/** Whether a node that a collector calls its radio is one of our own. */
+export const nodeOwnSchema = z.strictObject({
+  own: z
+    .boolean()
+    .nullable()
+    .describe('true: the collector is believed. false: never. null: unless a radio of this service hears the node'),
+})
+
+type Refused = Pick<NodeRow, 'publicKey' | 'longName' | 'shortName'>
+
+/**
+ * What was refused of a node, the best founded first. What an earlier version refused has no source. Empty: nothing.
+ */
+export async function listAllRefused(store: Store, node: NodeRow) {
+  const { refusedPublicKey: publicKey, refusedLongName: longName, refusedShortName: shortName } = node
+  const listed = await listRefused(store, node.nodeNum)
+  const first = { publicKey, longName, shortName }
+  const isListed = isNothing(first) || listed.some((each) => isSame(each, first))
+  const heard = node.refusedHeard
+  return isListed ? listed : [{ ...first, heard, source: null, gateway: null, lastAt: null }, ...listed]
+}
+
+const NOTHING: Refused = { publicKey: null, longName: null, shortName: null }
+
+function isSame(a: Refused, b: Refused): boolean {
+  return a.publicKey === b.publicKey && a.longName === b.longName && a.shortName === b.shortName
+}
+
+function isNothing(refused: Refused): boolean {
+  return isSame(refused, NOTHING)
+}
+
+/**
+ * The refused identity that somebody saw; without any field, the best founded one. Anybody can announce yet another one
+ * while somebody looks at one: throws `node_changed` if it is not there.
+ */
+async function findRefused(store: Store, node: NodeRow, seen: z.infer<typeof nodeIdentitySchema>): Promise<Refused> {
+  const all: readonly Refused[] = await listAllRefused(store, node)
+  const isSeen = ({ publicKey, longName, shortName }: Refused) =>
+    (seen.refusedPublicKey === undefined || seen.refusedPublicKey === publicKey) &&
+    (seen.refusedLongName === undefined || seen.refusedLongName === longName) &&
+    (seen.refusedShortName === undefined || seen.refusedShortName === shortName)
+  const found = (all.length === 0 ? [NOTHING] : all).find(isSeen)
+  if (found === undefined) throw new AppError('node_changed')
+  return found
+}
+
+function isStillRefused(nodeNum: number, { publicKey, longName, shortName }: Refused): SQL {
+  return sql`exists (select 1 from refused_identities x where x.node_num = ${nodeNum} and x.public_key is ${publicKey}
+    and x.long_name is ${longName} and x.short_name is ${shortName})`
 }
 
 const byNum = prepareOnce((db) => ({
@@ -325,13 +413,14 @@ export async function hideNode(ctx: Ctx, nodeNum: number): Promise<void> {
 export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
   // The key of one of our radios comes from its own connection only.
-  const known = [before.publicKey, ...(before.isLocal ? [] : [before.previousPublicKey, before.refusedPublicKey])]
-  if (!known.includes(publicKey)) {
+  const refused = before.isLocal ? [] : await listAllRefused(ctx.store, before)
+  const others = before.isLocal ? [] : [before.previousPublicKey, ...refused.map((each) => each.publicKey)]
+  if (![before.publicKey, ...others].includes(publicKey)) {
     const message = 'none of the keys that the node announced'
     throw new AppError('invalid_request', `publicKey: ${message}`, { issues: [{ path: 'publicKey', message }] })
   }
-  const isRefused = publicKey !== before.publicKey && publicKey === before.refusedPublicKey
-  await settleIdentity(ctx, before, { publicKey, ...(isRefused ? refusedNames(before) : namesOf(before)) })
+  const chosen = publicKey === before.publicKey ? undefined : refused.find((each) => each.publicKey === publicKey)
+  await settleIdentity(ctx, before, { publicKey, ...namesOf(chosen ?? NOTHING, before) }, chosen)
 }
 
 /**
@@ -339,31 +428,26 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
  * way the warnings end, and nothing heard later replaces the key. Throws `node_not_found`; `invalid_request` if nothing
  * was refused, or if the node is one of our radios; `node_changed` if something else was refused since.
  */
-export async function settleNode(
-  ctx: Ctx,
-  nodeNum: number,
-  { use, ...seen }: z.infer<typeof nodeIdentitySchema>,
-): Promise<void> {
+export async function settleNode(ctx: Ctx, nodeNum: number, seen: z.infer<typeof nodeIdentitySchema>): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
-  demandAsSeen(before, { use, ...seen })
-  const { publicKey, refusedPublicKey, refusedLongName, refusedShortName, isLocal } = before
-  if (use === 'known') return settleIdentity(ctx, before, { publicKey, ...namesOf(before) })
-  if (isLocal || (refusedPublicKey ?? refusedLongName ?? refusedShortName) === null) {
+  const chosen = await findRefused(ctx.store, before, seen)
+  const { publicKey, isLocal } = before
+  if (seen.use === 'known') return settleIdentity(ctx, before, { publicKey, ...namesOf(NOTHING, before) })
+  if (isLocal || isNothing(chosen)) {
     const message = isLocal ? 'a radio of this service tells its own identity' : 'nothing was refused'
     throw new AppError('invalid_request', `use: ${message}`, { issues: [{ path: 'use', message }] })
   }
-  await settleIdentity(ctx, before, { publicKey: refusedPublicKey ?? publicKey, ...refusedNames(before) })
+  await settleIdentity(ctx, before, { publicKey: chosen.publicKey ?? publicKey, ...namesOf(chosen, before) }, chosen)
 }
 
 type Identity = Pick<NodeRow, 'publicKey' | 'longName' | 'shortName'>
 
-const namesOf = ({ longName, shortName }: NodeRow) => ({ longName, shortName })
-
-function refusedNames({ longName, shortName, refusedLongName, refusedShortName }: NodeRow) {
-  return { longName: refusedLongName ?? longName, shortName: refusedShortName ?? shortName }
+function namesOf({ longName, shortName }: Refused, known: NodeRow) {
+  return { longName: longName ?? known.longName, shortName: shortName ?? known.shortName }
 }
 
-async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Promise<void> {
+/** `chosen`: the refused identity that is taken. */
+async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity, chosen?: Refused): Promise<void> {
   const { nodeNum, previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected } = before
   const { refusedLongName, refusedShortName } = before
   const isOtherKey = identity.publicKey !== before.publicKey
@@ -375,6 +459,7 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
     refusedPublicKey: null,
     refusedLongName: null,
     refusedShortName: null,
+    refusedHeard: false,
     keyMismatch: false,
     spoofSuspected: false,
     spoofClaim: null,
@@ -392,7 +477,7 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
     nameHeard: isRenamed || (nameHeard && !isOtherKey),
   }
   const fields = namesOfFields(after)
-  const shown = { publicKey: before.publicKey, ...namesOf(before), keyMismatch, spoofSuspected }
+  const shown = { publicKey: before.publicKey, ...namesOf(NOTHING, before), keyMismatch, spoofSuspected }
   const refused = { previousPublicKey, refusedPublicKey, refusedLongName, refusedShortName }
   const details = {
     nodeNum,
@@ -404,11 +489,17 @@ async function settleIdentity(ctx: Ctx, before: NodeRow, identity: Identity): Pr
   const isAsSeen = (['publicKey', 'refusedPublicKey', 'refusedLongName', 'refusedShortName'] as const).map(
     (key) => sql`${nodes[key]} is ${before[key]}`,
   )
+  const isFirst =
+    chosen === undefined ||
+    (chosen.publicKey === before.refusedPublicKey &&
+      chosen.longName === before.refusedLongName &&
+      chosen.shortName === before.refusedShortName)
+  const isThere = isFirst ? [] : [isStillRefused(nodeNum, chosen)]
   await ctx.store.atomic([
     ctx.store.db
       .update(nodes)
       .set(after)
-      .where(and(eq(nodes.id, before.id), ...isAsSeen, differs(nodes, fields, after))),
+      .where(and(eq(nodes.id, before.id), ...isAsSeen, ...isThere, differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
     ctx.store.db.delete(suspicions).where(eq(suspicions.nodeNum, nodeNum)),
   ])
@@ -451,5 +542,9 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
  */
 export async function readPublicKeys(store: Store, nodeNum: number): Promise<readonly string[]> {
   const row = await readNodeRow(store, nodeNum)
-  return [row?.publicKey, row?.previousPublicKey, row?.refusedPublicKey].filter((key) => typeof key === 'string')
+  if (row === null) return []
+  const isRefusing = row.keyMismatch || row.refusedPublicKey !== null
+  const refused = isRefusing ? (await listAllRefused(store, row)).map(({ publicKey }) => publicKey) : []
+  const keys = [...new Set([row.publicKey, row.previousPublicKey, ...refused])]
+  return keys.filter((key) => key !== null).slice(0, MAX_KEYS)
 }

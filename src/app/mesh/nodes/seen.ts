@@ -12,7 +12,16 @@ import {
   visibleValues,
 } from '../../accounts/access/visible.ts'
 import { AppError } from '../../http/errors.ts'
-import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
+import { readClaims } from '../radios/source-table.ts'
+import {
+  listAllRefused,
+  type Node,
+  type NodeDetail,
+  type NodeRow,
+  publicMetrics,
+  publicNode,
+  readNodeRow,
+} from './nodes.ts'
 import { listSuspicions } from './suspicions.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 
@@ -150,8 +159,14 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
     const gateway = seesNodes(view, [each.gateway]) ? each.gateway : null
     return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
   })
+  const refused = (await listAllRefused(store, row)).map((each) => {
+    const gateway = each.gateway !== null && seesNodes(view, [each.gateway]) ? each.gateway : null
+    return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
+  })
   return {
     ...node,
+    refused,
+    ...(await readClaims(store, row.nodeNum)),
     formerNodeNums: await listFormerNums(store, row.nodeNum),
     previousPublicKey,
     refusedPublicKey,

@@ -94,6 +94,7 @@ const queries = prepareOnce((db) => ({
       spoofClaim: null,
       keyMismatch: sql`iif(key_signed and previous_public_key is null, 0, key_mismatch)`,
       refusedPublicKey: sql`iif(key_signed and previous_public_key is null, null, refused_public_key)`,
+      refusedHeard: sql`iif((key_signed and previous_public_key is null) or refused_public_key is null, 0, refused_heard)`,
       refusedLongName: sql`iif(key_mismatch and not key_signed, refused_long_name, null)`,
       refusedShortName: sql`iif(key_mismatch and not key_signed, refused_short_name, null)`,
     })

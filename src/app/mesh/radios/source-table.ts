@@ -1,8 +1,12 @@
 import type { KnownChannel } from './known-channel.ts'
-import { eq, inArray, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { channels, nodes, sources } from '../../../db/schema.ts'
+import { channels, nodes, ownRadioDecisions, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { MAX_HEARD_CHANNELS, RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
 import { OWN_KINDS, type SourceKind } from '../../../shared/mesh/link-kinds.ts'
 import { DAY_MS } from '../../../shared/time.ts'
@@ -42,6 +46,7 @@ const SOURCE_VALUES = {
   kind: field('kind'),
   name: field('name'),
   localNodeNum: field('localNodeNum'),
+  disputedNodeNum: sql`null`,
   firmwareVersion: field('firmwareVersion'),
   createdAt: field('createdAt'),
   tokenId: sql`null`,
@@ -60,6 +65,14 @@ const CHANNEL_VALUES = {
 /** Whether a node number belongs to one of our radios. */
 export function isLocalNode(nodeNum: SQL): SQL {
   return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null and ${IS_CLAIMED}))`
+}
+
+function isClaimOf(nodeNum: SQL): SQL {
+  return sql`(kind = 'ingest' and local_node_num = ${nodeNum})`
+}
+
+function isUndecided(nodeNum: SQL): SQL {
+  return sql`not exists (select 1 from own_radio_decisions d where d.node_num = ${nodeNum} and d.is_own)`
 }
 
 /** Most of the room is for the channels in use for the longest time, so that made-up ones only displace each other. */
@@ -120,12 +133,14 @@ const queries = prepareOnce((db) => ({
   claim: db
     .insert(sources)
     .select(
-      sql`select null, 'ingest', ${value('name')}, null, null, ${value('now')}, ${value('tokenId')}
+      sql`select null, 'ingest', ${value('name')}, null, null, null, ${value('now')}, ${value('tokenId')}
         where (select count(*) from sources where token_id = ${value('tokenId')}) < ${sql.raw(String(MAX_TOKEN_SOURCES))}
           and (select count(*) from sources where token_id is not null) < ${sql.raw(String(MAX_CLAIMED_SOURCES))}
         on conflict (name) do update set token_id = excluded.token_id,
           local_node_num = iif(token_id in (select t.id from api_tokens t
-            where t.user_id = (select user_id from api_tokens where id = excluded.token_id)), local_node_num, null)
+            where t.user_id = (select user_id from api_tokens where id = excluded.token_id)), local_node_num, null),
+          disputed_node_num = iif(token_id in (select t.id from api_tokens t
+            where t.user_id = (select user_id from api_tokens where id = excluded.token_id)), disputed_node_num, null)
           where kind = 'ingest' and (token_id is null or token_id in (select t.id from api_tokens t
             where t.expires_at <= ${value('now')}
               or t.user_id = (select user_id from api_tokens where id = excluded.token_id)))`,
@@ -144,7 +159,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   claimNode: db
     .update(sources)
-    .set({ localNodeNum: sql`${value('nodeNum')}` })
+    .set({ localNodeNum: sql`${value('nodeNum')}`, disputedNodeNum: null })
     .where(
       sql`name = ${value('name')} and kind = 'ingest' and local_node_num is null
         and token_id in (select t.id from api_tokens t
@@ -153,9 +168,37 @@ const queries = prepareOnce((db) => ({
           s.token_id <> ${value('tokenId')}, s.name in (select value from json_each(${value('radios')}))))
         and (select count(distinct s.local_node_num) from sources s where s.token_id = ${value('tokenId')}
           and s.local_node_num <> ${value('nodeNum')}) < ${sql.raw(String(MAX_TOKEN_RADIOS))}
-        and not exists (select 1 from json_each(${value('radios')}) cross join nodes n
-          where n.node_num = ${value('nodeNum')} and n.last_heard_by_radio > ${value('heardSince')})`,
+        and case (select d.is_own from own_radio_decisions d where d.node_num = ${value('nodeNum')})
+          when 1 then true when 0 then false
+          else not exists (select 1 from json_each(${value('radios')}) cross join nodes n
+            where n.node_num = ${value('nodeNum')} and n.last_heard_by_radio > ${value('heardSince')}) end`,
     )
+    .prepare(),
+  dispute: db
+    .update(sources)
+    .set({ disputedNodeNum: sql`local_node_num`, localNodeNum: null })
+    .where(sql`${isClaimOf(sql`${value('nodeNum')}`)} and ${isUndecided(sql`${value('nodeNum')}`)}`)
+    .prepare(),
+  claims: db
+    .select({ source: sources.name, believed: sql<number>`local_node_num is not null` })
+    .from(sources)
+    .where(
+      sql`kind = 'ingest' and token_id is not null
+        and (local_node_num = ${value('nodeNum')} or disputed_node_num = ${value('nodeNum')})`,
+    )
+    .orderBy(sources.id)
+    .limit(MAX_TOKEN_SOURCES)
+    .prepare(),
+  isConnected: db
+    .select({ name: sources.name })
+    .from(sources)
+    .where(and(eq(sources.localNodeNum, value('nodeNum')), inArray(sources.kind, OWN_KINDS)))
+    .limit(1)
+    .prepare(),
+  decisions: db
+    .select()
+    .from(ownRadioDecisions)
+    .where(sql`node_num in (select value from json_each(${value('nums')}))`)
     .prepare(),
   endExpired: db
     .update(sources)
@@ -224,8 +267,8 @@ export async function claimSource(
 /**
  * Returns whether a collector's source may claim a node as its own radio, and stores the claim if so. The first claim
  * stays. False for a different number than before, for a node that is a radio of `radios` or of another token's source,
- * for one that our own radio heard within a day, and beyond the maximum for one token. `radios`: the names of our own
- * radios, or null; `now` in milliseconds.
+ * for one that our own radio heard within a day (unless a user decided that it is ours), for one that a user decided is
+ * not ours, and beyond the maximum for one token. `radios`: the names of our own radios, or null; `now` in milliseconds.
  */
 export async function claimLocalNode(
   store: Store,
@@ -251,6 +294,99 @@ export async function claimLocalNode(
   const after = await readSource(store, name)
   // Another token of the same owner may have taken over the source meanwhile.
   return after?.localNodeNum === nodeNum
+}
+
+/**
+ * Statements that end the claims of collectors about nodes that one of our own radios heard as other nodes, unless
+ * somebody decided about them, and record it in the audit log. `heardBy`: the names of these radios, by node number;
+ * `now` in milliseconds.
+ */
+export function disputeClaims(store: Store, heardBy: ReadonlyMap<number, string | null>, now: number): Statement[] {
+  if (heardBy.size === 0) return []
+  const ctx = { store, ip: null, requestId: null, viewer: null, now: () => now }
+  const ended = [...heardBy].flatMap(([nodeNum, radio]) => {
+    const isEnding = sql`exists (select 1 from sources where ${isClaimOf(sql`${nodeNum}`)})
+      and ${isUndecided(sql`${nodeNum}`)}`
+    const claimedBy = sql`(select name from sources where ${isClaimOf(sql`${nodeNum}`)} order by id limit 1)`
+    const details = { nodeNum, nodeId: formatNodeId(nodeNum), heardBy: radio, claimedBy }
+    return [audit(ctx, 'radio_claim_ended', details, { onlyIf: isEnding }), bind(queries(store).dispute, { nodeNum })]
+  })
+  return [...ended, markLocalNodes(store)]
+}
+
+/**
+ * The sources of collectors that call a node their radio, and whether somebody said that it is one of our own; null:
+ * nobody did. `believed` false: one of our own radios heard it, or somebody decided so.
+ */
+export async function readClaims(store: Store, nodeNum: number) {
+  const rows = await queries(store).claims.all({ nodeNum })
+  const declaredOwn = (await readOwnRadioDecisions(store, [nodeNum])).get(nodeNum) ?? null
+  return { claims: rows.map(({ source, believed }) => ({ source, believed: believed === 1 })), declaredOwn }
+}
+
+/** Nodes about which somebody decided whether they are our own radios. */
+export async function readOwnRadioDecisions(
+  store: Store,
+  nums: readonly number[],
+): Promise<ReadonlyMap<number, boolean>> {
+  if (nums.length === 0) return new Map()
+  const rows = await queries(store).decisions.all({ nums: JSON.stringify(nums) })
+  return new Map(rows.map(({ nodeNum, isOwn }) => [nodeNum, isOwn]))
+}
+
+/**
+ * Decides whether a node that a collector calls its radio is one of our own: true brings a claim back that ended, false
+ * ends it for good, null leaves it to what the radios hear. Throws `invalid_request` for a radio on a connection of this
+ * service, and for a node that no collector claims.
+ */
+export async function decideOwnRadio(ctx: Ctx, nodeNum: number, own: boolean | null): Promise<void> {
+  const { store } = ctx
+  const { isConnected } = queries(store)
+  const { claims, declaredOwn: before } = await readClaims(store, nodeNum)
+  const connected = await isConnected.get({ nodeNum })
+  const isNothing = own === null ? before === null : claims.length === 0 && before === null
+  if (connected !== undefined || isNothing) {
+    const message = connected === undefined ? 'no collector calls it its radio' : 'it is connected to this service'
+    throw new AppError('invalid_request', `own: ${message}`, { issues: [{ path: 'own', message }] })
+  }
+  const decision =
+    own === null
+      ? store.db.delete(ownRadioDecisions).where(eq(ownRadioDecisions.nodeNum, nodeNum))
+      : store.db
+          .insert(ownRadioDecisions)
+          .values({ nodeNum, isOwn: own, decidedAt: ctx.now() })
+          .onConflictDoUpdate({
+            target: ownRadioDecisions.nodeNum,
+            set: { isOwn: own, decidedAt: ctx.now() },
+            setWhere: sql`is_own <> ${Number(own)}`,
+          })
+  const claimedBy = claims.map(({ source }) => source)
+  const details = { nodeNum, nodeId: formatNodeId(nodeNum), claimedBy, before: { own: before }, after: { own } }
+  await store.atomic([
+    decision,
+    audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+    ...(own === null ? [] : [own ? believeClaim(store, nodeNum) : endClaim(store, nodeNum)]),
+    markLocalNodes(store),
+  ])
+}
+
+/** The first one, if nobody else's claim counts already. */
+function believeClaim({ db }: Store, nodeNum: number): Statement {
+  return db
+    .update(sources)
+    .set({ localNodeNum: nodeNum, disputedNodeNum: null })
+    .where(
+      sql`id = (select min(s.id) from sources s where s.disputed_node_num = ${nodeNum} and s.local_node_num is null
+          and s.kind = 'ingest' and s.token_id is not null)
+        and not exists (select 1 from sources o where o.local_node_num = ${nodeNum})`,
+    )
+}
+
+function endClaim({ db }: Store, nodeNum: number): Statement {
+  return db
+    .update(sources)
+    .set({ disputedNodeNum: nodeNum, localNodeNum: null })
+    .where(isClaimOf(sql`${nodeNum}`))
 }
 
 /** Ends the claims of expired tokens, and marks the nodes that are our own radios now. `now` in milliseconds. */

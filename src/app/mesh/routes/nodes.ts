@@ -12,15 +12,18 @@ import {
   acceptKey,
   deleteNode,
   nodeChangesSchema,
+  nodeClaimsSchema,
   nodeDetailSchema,
   nodeIdentitySchema,
   nodeKeySchema,
   nodeNumSchema,
+  nodeOwnSchema,
   nodeSchema,
   settleNode,
   updateNode,
 } from '../nodes/nodes.ts'
 import { readTrack, trackSchema } from '../nodes/positions.ts'
+import { decideOwnRadio, readClaims } from '../radios/source-table.ts'
 import { getNode } from '../nodes/seen.ts'
 import { shared, sharedList } from '../../accounts/access/shared.ts'
 import {
@@ -175,6 +178,25 @@ export const nodeRoutes = new Hono<AppEnv>()
       await settleNode(ctx, id, c.req.valid('json'))
       await announceNodes(ctx, [id])
       return c.json(await getNode(ctx.store, ctx.viewer.view, id))
+    },
+  )
+  .put(
+    '/:id/own',
+    requirePermission('configuration', 'write'),
+    answers(
+      'Decide whether a node that a collector calls its radio is a radio of this service. What that collector says about it is then believed, or never',
+      { 200: nodeClaimsSchema },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    validate('json', nodeOwnSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      const { nodeNum } = await getNode(ctx.store, ctx.viewer.view, id)
+      await decideOwnRadio(ctx, nodeNum, c.req.valid('json').own)
+      await announceNodes(ctx, [nodeNum])
+      return c.json(await readClaims(ctx.store, nodeNum))
     },
   )
   .get(

@@ -86,6 +86,8 @@ export const nodes = sqliteTable(
     /** The latest names that were announced and not accepted. */
     refusedLongName: text('refused_long_name'),
     refusedShortName: text('refused_short_name'),
+    /** One of our own radios heard what was refused: nobody else's word hides it. */
+    refusedHeard: flag('refused_heard').notNull().default(false),
     /** One of our own radios heard the device metrics. */
     metricsHeard: flag('metrics_heard').notNull().default(false),
     /** Control characters or invisible ones were removed from its names. */
@@ -132,6 +134,27 @@ export const suspicions = sqliteTable(
     lastAt: integer('last_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.nodeNum, t.sourceId, t.gateway, t.reason] }), index('suspicions_last').on(t.lastAt)],
+)
+
+/**
+ * What was announced in the name of a node and not accepted, the latest from each source. `nodes` has the best founded
+ * one; when nothing is refused there, a trigger deletes these. WITHOUT ROWID in its migration.
+ */
+export const refusedIdentities = sqliteTable(
+  'refused_identities',
+  {
+    nodeNum: integer('node_num').notNull(),
+    sourceId: integer('source_id').notNull(),
+    /** One of our own radios heard it off the air. */
+    heard: flag('heard').notNull(),
+    publicKey: text('public_key'),
+    longName: text('long_name'),
+    shortName: text('short_name'),
+    /** Node number of the gateway; 0: the radio of the source itself. */
+    gateway: integer('gateway').notNull(),
+    lastAt: integer('last_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeNum, t.sourceId, t.heard] })],
 )
 
 /**

@@ -1,4 +1,5 @@
 import { integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { flag } from '../flag.ts'
 import { apiTokens } from '../accounts/accounts.ts'
 import { SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
@@ -8,6 +9,8 @@ export const sources = sqliteTable('sources', {
   kind: text('kind', { enum: SOURCE_KINDS }).notNull(),
   name: text('name').notNull().unique(),
   localNodeNum: integer('local_node_num'),
+  /** The node that a collector's source called its radio, until one of our own radios heard it as another node. */
+  disputedNodeNum: integer('disputed_node_num'),
   firmwareVersion: text('firmware_version'),
   createdAt: integer('created_at').notNull(),
   /**
@@ -15,6 +18,13 @@ export const sources = sqliteTable('sources', {
    * claims.
    */
   tokenId: integer('token_id').references(() => apiTokens.id, { onDelete: 'set null' }),
+})
+
+/** Whether somebody said that a node is one of our own radios. What a collector claims counts only as far. */
+export const ownRadioDecisions = sqliteTable('own_radio_decisions', {
+  nodeNum: integer('node_num').primaryKey(),
+  isOwn: flag('is_own').notNull(),
+  decidedAt: integer('decided_at').notNull(),
 })
 
 /** How many unknown node numbers each source reported first, within the limit and beyond it. */

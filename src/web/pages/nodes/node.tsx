@@ -67,6 +67,7 @@ export function NodePage({ id }: { id: string }) {
           {!node.keyMismatch && <Identities node={node} onChanged={reload} />}
         </Warning>
       )}
+      {node !== null && <Claims node={node} onChanged={reload} />}
       {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
       {node !== null && (
         <>
@@ -101,12 +102,22 @@ function Warning({ title, help, children }: { title: string; help: string; child
 
 /** The announced keys, for users who have asked the node's owner. */
 function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
-  const { publicKey, previousPublicKey, refusedPublicKey } = node
-  const others = [
-    { name: t.nodes.keyFirst, key: previousPublicKey },
-    { name: t.nodes.keyRefused, key: refusedPublicKey },
-  ].filter(({ key }) => key !== publicKey)
-  const keys = [{ name: t.nodes.keyKnown, key: publicKey }, ...others]
+  const { publicKey, previousPublicKey, refused } = node
+  const keys = [
+    { id: 'known', name: t.nodes.keyKnown, key: publicKey, about: null },
+    {
+      id: 'first',
+      name: t.nodes.keyFirst,
+      key: previousPublicKey === publicKey ? null : previousPublicKey,
+      about: null,
+    },
+    ...refused.map((each, at) => ({
+      id: `refused ${at}`,
+      name: [t.nodes.keyRefused, namesOf(each)].filter((part) => part !== '').join(' · '),
+      key: each.publicKey,
+      about: <Told by={each} />,
+    })),
+  ]
   const accept = (key: string) =>
     askFirst({
       text: t.nodes.keySure(nodeName(node)),
@@ -121,13 +132,14 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
   return (
     <ul class="rows tight key-rows">
       {keys.map(
-        ({ name, key }) =>
+        ({ id, name, key, about }) =>
           key !== null && (
-            <li key={name}>
+            <li key={id}>
               <span class="grow">
-                {name}
+                <bdi>{name}</bdi>
                 <br />
                 <span class="mono break">{key}</span>
+                {about}
               </span>
               {can('nodes', 'write') && (
                 <button type="button" class="button small" onClick={() => accept(key)}>
@@ -141,6 +153,36 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
   )
 }
 
+type Refused = NodeDetail['refused'][number]
+
+function namesOf({ longName, shortName }: Pick<Refused, 'longName' | 'shortName'>): string {
+  return [longName, shortName].filter((name) => name !== null).join(' · ')
+}
+
+function whoTold({ source, gateway, gatewayId }: Pick<Refused, 'source' | 'gateway' | 'gatewayId'>): string {
+  if (source === null) return identityTexts.refusedUnknown
+  return gateway === null || gatewayId === null
+    ? identityTexts.heardBySource(source)
+    : identityTexts.toldByGateway(nameOf(gateway, gatewayId), source)
+}
+
+/** Where a refused identity came from, and when. */
+function Told({ by }: { by: Refused }) {
+  return (
+    <>
+      <br />
+      <span class="faint">
+        {whoTold(by)}
+        {by.lastAt !== null && (
+          <>
+            , <ExactAge at={by.lastAt} />
+          </>
+        )}
+      </span>
+    </>
+  )
+}
+
 /** Why the node is suspected, by who delivered the packets. */
 function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
   return (
@@ -151,10 +193,7 @@ function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
             {identityTexts.suspicions[reason]}
             <br />
             <span class="faint">
-              {gateway === null || gatewayId === null
-                ? identityTexts.heardBySource(source)
-                : identityTexts.toldByGateway(nameOf(gateway, gatewayId), source)}
-              , {identityTexts.times(count)}, <ExactAge at={lastAt} />
+              {whoTold({ source, gateway, gatewayId })}, {identityTexts.times(count)}, <ExactAge at={lastAt} />
             </span>
           </span>
         </li>
@@ -165,10 +204,10 @@ function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
 
 /** The names in force and those that were refused, where both have the same key. */
 function Identities({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
-  const { refusedPublicKey, refusedLongName, refusedShortName } = node
   if (!can('nodes', 'write')) return null
-  const seen = { refusedPublicKey, refusedLongName, refusedShortName }
-  const settle = (use: 'known' | 'refused') =>
+  const settle = (use: 'known' | 'refused', by: Refused | undefined) => {
+    const { publicKey = null, longName = null, shortName = null } = by ?? {}
+    const seen = { refusedPublicKey: publicKey, refusedLongName: longName, refusedShortName: shortName }
     askFirst({
       text: use === 'known' ? identityTexts.keepSure(nodeName(node)) : identityTexts.takeSure(nodeName(node)),
       confirm: use === 'known' ? identityTexts.keepKnown : identityTexts.takeRefused,
@@ -179,21 +218,91 @@ function Identities({ node, onChanged }: { node: NodeDetail; onChanged(): Promis
         await Promise.all([onChanged(), refreshNodes()])
       },
     })
-  const refused = [refusedLongName, refusedShortName].filter((name) => name !== null).join(' · ')
+  }
   return (
     <>
-      {refused !== '' && <p>{identityTexts.refusedNames(refused)}</p>}
+      <ul class="rows tight">
+        {node.refused.map((each, at) => (
+          <li key={at}>
+            <span class="grow">
+              <bdi>{identityTexts.refusedNames(namesOf(each))}</bdi>
+              <Told by={each} />
+            </span>
+            {!node.isLocal && (
+              <button type="button" class="button small" onClick={() => settle('refused', each)}>
+                {identityTexts.takeRefused}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
       <Actions>
-        <button type="button" class="button small" onClick={() => settle('known')}>
+        <button type="button" class="button small" onClick={() => settle('known', node.refused[0])}>
           {identityTexts.keepKnown}
         </button>
-        {refused !== '' && !node.isLocal && (
-          <button type="button" class="button small" onClick={() => settle('refused')}>
-            {identityTexts.takeRefused}
-          </button>
-        )}
       </Actions>
     </>
+  )
+}
+
+/** That a collector calls the node its radio, for those who know whose radios they are. */
+function Claims({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
+  const { claims, declaredOwn } = node
+  if (claims.length === 0 && declaredOwn === null) return null
+  const decide = (own: boolean | null, text: string, confirm: string) =>
+    askFirst({
+      text,
+      confirm,
+      isDangerous: own === true,
+      act: async () => {
+        await ask(api.nodes[':id'].own.$put({ param: { id: node.nodeId }, json: { own } }))
+        say(identityTexts.settled)
+        await Promise.all([onChanged(), refreshNodes()])
+      },
+    })
+  const name = nodeName(node)
+  const isBelieved = claims.some(({ believed }) => believed)
+  const state = isBelieved ? identityTexts.claimBelieved : identityTexts.claimEnded
+  const decided = declaredOwn === true ? identityTexts.declaredOwn : identityTexts.declaredOther
+  return (
+    <div class={`notice ${isBelieved || declaredOwn !== null ? '' : 'notice-bad'}`}>
+      <Icon name={isBelieved || declaredOwn !== null ? 'info' : 'warning'} />
+      <div>
+        {claims.length > 0 && <strong>{identityTexts.claimed(claims.map(({ source }) => source).join(', '))}</strong>}
+        <p class="measure">{declaredOwn === null ? state : decided}</p>
+        {can('configuration', 'write') && (
+          <Actions>
+            {declaredOwn !== true && claims.length > 0 && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => decide(true, identityTexts.ownSure(name), identityTexts.isOwn)}
+              >
+                {identityTexts.isOwn}
+              </button>
+            )}
+            {declaredOwn !== false && claims.length > 0 && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => decide(false, identityTexts.notOwnSure(name), identityTexts.isNotOwn)}
+              >
+                {identityTexts.isNotOwn}
+              </button>
+            )}
+            {declaredOwn !== null && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => decide(null, identityTexts.undecideSure(name), identityTexts.undecide)}
+              >
+                {identityTexts.undecide}
+              </button>
+            )}
+          </Actions>
+        )}
+      </div>
+    </div>
   )
 }
 

@@ -80,6 +80,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   backup_settings_updated: 'Changed the backup schedule',
   node_updated: 'Changed a node',
   node_deleted: 'Forgot a node',
+  radio_claim_ended: 'A collector no longer speaks for a node',
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',
   automation_updated: 'Changed automation',

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { eachTurn } from '../../../../src/app/base/slices.ts'
+import { readPublicKeys } from '../../../../src/app/mesh/nodes/nodes.ts'
 import { fadeSuspicions } from '../../../../src/app/mesh/nodes/suspicions.ts'
 import { NeighborInfoSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
@@ -225,6 +226,83 @@ describe('what our own radio heard', () => {
     // Neither our own radio nor a broker undoes the decision.
     await hear([packet(told), packet(user({ longName: 'New radio', shortName: 'NR', publicKey: KEY(8) }))])
     expect(await detail(FAR)).toMatchObject({ ...settled, keyMismatch: true })
+  })
+
+  describe('a refused key that it heard', () => {
+    const renamed = user({ longName: 'New radio', shortName: 'NR', publicKey: KEY(8) })
+    const forged = user({ longName: 'Liar', shortName: 'LI', publicKey: KEY(9) })
+    const heardEntry = {
+      publicKey: base64(KEY(8)),
+      longName: 'New radio',
+      heard: true,
+      source: 'radio-1',
+      gateway: null,
+    }
+    const toldEntry = { publicKey: base64(KEY(9)), longName: 'Liar', heard: false, source: BROKER.name, gateway: 0x79 }
+
+    it.each([
+      ['before', true],
+      ['after', false],
+    ])('is not hidden by one of a broker that comes %s it, and each is shown with its origin', async (_, isFirst) => {
+      await hear([packet(told)])
+      const both = [
+        () => publish([packet(forged)], { gateway: 0x79 }),
+        () => hear([packet(renamed)]),
+        () => publish([packet(forged)], { gateway: 0x79, at: START + MINUTE }),
+      ]
+      for (const each of isFirst ? both.slice(0, 2) : both.slice(1)) await each()
+      expect(await detail(FAR)).toMatchObject({
+        longName: 'Owner',
+        refusedPublicKey: base64(KEY(8)),
+        refusedLongName: 'New radio',
+        refused: [heardEntry, toldEntry],
+      })
+      expect(await readPublicKeys(mesh.app.store, FAR)).toStrictEqual([7, 8, 9].map((byte) => base64(KEY(byte))))
+    })
+
+    it('is not hidden within one batch, either', async () => {
+      await hear([packet(told)])
+      await mesh.ingest.store([heard(packet(renamed)), byBroker(packet(forged), { gateway: 0x79 })])
+      expect(await detail(FAR)).toMatchObject({ refusedLongName: 'New radio', refused: [heardEntry, toldEntry] })
+    })
+
+    it.each([
+      ['identity', { use: 'known' }, 'Owner', 7],
+      ['identity', { use: 'refused' }, 'New radio', 8],
+      ['identity', { use: 'refused', refusedPublicKey: base64(KEY(8)) }, 'New radio', 8],
+      ['identity', { use: 'refused', refusedPublicKey: base64(KEY(9)), refusedLongName: 'Liar' }, 'Liar', 9],
+      ['key', { publicKey: base64(KEY(7)) }, 'Owner', 7],
+      ['key', { publicKey: base64(KEY(8)) }, 'New radio', 8],
+      ['key', { publicKey: base64(KEY(9)) }, 'Liar', 9],
+    ])('and the other one are settled in each direction: %s %j', async (path, body, longName, key) => {
+      await hear([packet(told), packet(renamed)])
+      await publish([packet(forged)], { gateway: 0x79 })
+      const admin = await mesh.app.admin()
+      const answer = await admin.send('PUT', `/api/nodes/${FAR}/${path}`, body)
+      const calm = { keyMismatch: false, refusedPublicKey: null, refused: [], keyConfirmed: true }
+      expect([answer.status, await answer.json()]).toMatchObject([
+        200,
+        { longName, publicKey: base64(KEY(key)), ...calm },
+      ])
+      expect(mesh.count('refused_identities')).toBe(0)
+      // A new one of a broker is shown again.
+      await publish([packet(user({ longName: 'Again', publicKey: KEY(5) }))])
+      expect(await detail(FAR)).toMatchObject({ refusedPublicKey: base64(KEY(5)), refused: [{ heard: false }] })
+    })
+
+    it('is forgotten together with the node', async () => {
+      await hear([packet(told), packet(renamed)])
+      const admin = await mesh.app.admin()
+      await admin.send('DELETE', `/api/nodes/${FAR}`)
+      expect(mesh.count('refused_identities')).toBe(0)
+    })
+
+    it('of an earlier version is listed without its origin', async () => {
+      await hear([packet(told)])
+      mesh.app.store.sqlite.exec(`update nodes set key_mismatch = 1, refused_public_key = '${base64(KEY(8))}'`)
+      const entry = { publicKey: base64(KEY(8)), heard: false, source: null, gateway: null, lastAt: null }
+      expect(await detail(FAR)).toMatchObject({ refused: [entry] })
+    })
   })
 
   it('nothing that was not refused can be taken, and nothing for our own radio', async () => {

@@ -16,7 +16,13 @@ import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadi
 import { hasDeviceMetrics } from '../nodes.ts'
 import type { Sightings } from '../packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
-import { EARSHOT_MS, type KnownSource, listLocalSources, type Source } from '../../radios/source-table.ts'
+import {
+  EARSHOT_MS,
+  type KnownSource,
+  listLocalSources,
+  readOwnRadioDecisions,
+  type Source,
+} from '../../radios/source-table.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
 import type { KeyDoubt, Suspicion, Trust } from '../../../../shared/mesh/packets.ts'
@@ -53,6 +59,8 @@ export type Judgement = {
   readonly signature: (typeof SIGNATURES)[number] | null
   /** The node is one of our radios. */
   readonly isOwn: boolean
+  /** Our own radio hears the node as another one: no collector speaks for it. */
+  readonly endsClaim: boolean
 }
 
 export type Names = Pick<NodeUser, 'longName' | 'shortName'>
@@ -75,6 +83,7 @@ export const TAKEN: Judgement = {
   refusedNames: null,
   signature: null,
   isOwn: false,
+  endsClaim: false,
 }
 const OWN: Judgement = { ...TAKEN, trust: 'own', isOwn: true, isHeard: true }
 
@@ -205,7 +214,7 @@ type Question = {
   readonly isItself: boolean
   /** One of our radios. */
   readonly isOwn: boolean
-  /** Only a collector claims it as its radio: what our own radio hears from it counts more. */
+  /** Only a collector claims it as its radio, and nobody confirmed that: what our own radio hears from it counts more. */
   readonly isOnlyDelivered: boolean
   /** The radio in question has reported recently. */
   readonly isLive: boolean
@@ -213,6 +222,7 @@ type Question = {
   readonly isHeard: boolean
   /** It was delivered long after it was heard, so newer data may be known by now. */
   readonly isLate: boolean
+  readonly endsClaim: boolean
 } & (
   | {
       readonly kind: 'packet'
@@ -269,8 +279,10 @@ export async function judgeBatch(
           context.ownIds.add(question.packet.id)
       }
       for (const { question, index } of inEarshot) {
-        const { isOwn, isHeard } = question
-        const judgement = { ...(await judge(question, context)), isOwn, isHeard }
+        const { isOwn, isHeard, endsClaim } = question
+        const judged = await judge(question, context)
+        // Somebody else's packet does not show that the node is in earshot.
+        const judgement = { ...judged, isOwn, isHeard, endsClaim: endsClaim && judged.verdict !== 'spoofed' }
         answers[index] = judgement
         const { event } = batch[index] ?? {}
         if ((judgement.suspicion !== null || judgement.keyDoubt !== null) && event !== undefined) suspected.add(event)
@@ -305,6 +317,10 @@ async function ask(
   const told = toldAt(store)
   let own: OwnRadios | null = null
   const collected = await readCollectedRadios(store, batch)
+  const claimed = [...sources.values()].flatMap(({ kind, localNodeNum }) =>
+    kind === 'ingest' ? (localNodeNum ?? []) : [],
+  )
+  const decided = await readOwnRadioDecisions(store, claimed)
   return batch.map(({ source, event, isLate = false }) => {
     const { receivedAt } = event
     if (sources.has(source.name)) told.set(source.name, receivedAt)
@@ -325,8 +341,9 @@ async function ask(
       [...sources.values()].some(
         ({ name, localNodeNum }) => localNodeNum === nodeNum && (told.get(name) ?? 0) > receivedAt - LIVE_MS,
       )
-    const isOnlyDelivered = own.isOnlyDelivered(nodeNum)
-    const about = { source, nodeNum, receivedAt, isOwn, isItself, isOnlyDelivered, isLive, isLate }
+    const isOnlyDelivered = own.isOnlyDelivered(nodeNum) && decided.get(nodeNum) !== true
+    const endsClaim = false
+    const about = { source, nodeNum, receivedAt, isOwn, isItself, isOnlyDelivered, isLive, isLate, endsClaim }
     if (event.type === 'node-info') {
       return { ...about, kind: 'node', node: event.node, isHeard: isEar && !event.node.viaMqtt }
     }
@@ -442,11 +459,20 @@ async function judge(question: Question, context: JudgeContext): Promise<Judgeme
   return isStale(question, context.known) ? { ...judgement, isStale: true } : judgement
 }
 
-/** A node within range of our own radio is an ordinary node, even if a collector claims it as its own. */
+/**
+ * A node within range of our own radio is an ordinary node, even if a collector claims it as its own. An entry of a
+ * radio's memory does not show that the radio hears the node now.
+ */
 function withinEarshot(question: Question, { known }: JudgeContext): Question {
-  const { isOnlyDelivered, isHeard, receivedAt } = question
-  const isNear = isHeard || (known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
-  return isOnlyDelivered && isNear ? { ...question, isOwn: false, isItself: false } : question
+  if (!question.isOnlyDelivered) return question
+  const since = question.receivedAt - EARSHOT_MS
+  const isNear = isHeardSince(question, since) || (known?.lastHeardByRadio ?? 0) > since
+  return isNear ? { ...question, isOwn: false, isItself: false, endsClaim: true } : question
+}
+
+function isHeardSince(question: Question, since: number): boolean {
+  if (!question.isHeard) return false
+  return question.kind === 'node' ? (question.node.lastHeard ?? 0) > since : !question.isReplayed
 }
 
 /** A packet that our radio received from a broker is not the radio's own report. */
@@ -753,7 +779,7 @@ type Proof = {
  * verified a packet replaces the verification, not these conditions.
  */
 async function prove(
-  { source, nodeNum, packet, isOwn }: Question & { kind: 'packet' },
+  { source, nodeNum, packet, isOwn, endsClaim }: Question & { kind: 'packet' },
   context: JudgeContext,
 ): Promise<Proof> {
   const { known, checker, now } = context
@@ -775,7 +801,7 @@ async function prove(
   if (typeof result === 'object') return { signature: 'valid', key: result.key }
   if (result === 'unchecked') return { ...unchecked, isUnverified: true }
   // A wrong signature is a forgery only if the sender's key is certain and no radio on the way changed the content.
-  const isCertain = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
+  const isCertain = known !== null && known.publicKey !== null && (known.keySigned || isOwn || endsClaim)
   const isKnown = isCertain && fitting.includes(known.publicKey ?? '')
   if (!isKnown) return unchecked
   return ALTERED_PORTS.has(port) ? { ...unchecked, isAltered: true } : { signature: 'invalid', key: null }
