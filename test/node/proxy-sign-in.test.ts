@@ -70,6 +70,16 @@ describe('behind an authenticating proxy', () => {
     expect(await whoIs('Remote-User', 'anna')).toBeNull()
   })
 
+  test('a provider that is linked as well changes nothing about whom the proxy must name', async () => {
+    const { cookie } = await ask(LOGIN, ['Remote-User', 'anna'])
+    const own = ['Cookie', cookie ?? '']
+    app.store.sqlite.exec(`update users set oidc_issuer = 'https://id.example.org' where username = 'anna';
+      insert into identities (user_id, issuer, subject, created_at)
+        select id, oidc_issuer, 'bert', 1 from users where username = 'anna'`)
+    expect(await whoIs(...own, 'Remote-User', 'anna')).toMatchObject({ username: 'anna', oidcSubject: 'bert' })
+    expect(await whoIs(...own, 'Remote-User', 'bert')).toBeNull()
+  })
+
   test('nobody is linked by name: a local user with that name keeps the account', async () => {
     const { cookie } = await ask(LOGIN, ['Remote-User', 'admin'])
     expect(await whoIs('Cookie', cookie ?? '', 'Remote-User', 'admin')).toMatchObject({

@@ -174,11 +174,11 @@ export function moveToProvider(app: TestApp, ids: readonly number[]): void {
   Object.assign(app.ports, { config, providers: createProviders({ ...app.ports, config }) })
   const move = app.store.sqlite.prepare("update users set auth_provider = 'oidc', oidc_issuer = ? where id = ?")
   const link = app.store.sqlite.prepare(
-    "insert into identities (user_id, issuer, subject, created_at) values (?, ?, 'subject ' || ?, 0)",
+    'insert into identities (user_id, issuer, subject, created_at) values (?, ?, ?, 0)',
   )
   for (const id of ids) {
     move.run(issuer, id)
-    link.run(id, issuer, id)
+    link.run(id, issuer, `subject ${id}`)
   }
 }
 

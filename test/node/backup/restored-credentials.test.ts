@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
+import { toAppError } from '../../../src/app/http/errors.ts'
+import { repeatUndone } from '../../../src/app/system/undone.ts'
 import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
 import { consoleContext } from '../../../src/node/console-context.ts'
 import { openDatabase } from '../../../src/node/database.ts'
@@ -157,7 +159,8 @@ test('factors that were added after the backup, and used recovery codes, are nam
 test('cut links, e-mail addresses and destinations are named, and taken back; no invitation is restored', async () => {
   const uma = await app.user('uma')
   app.store.sqlite.exec(`update users set email = 'old@example.org' where id = ${uma.id};
-    insert into identities (user_id, issuer, subject, created_at) values (${uma.id}, 'https://id.example.org', 'thief', 1)`)
+    insert into identities (user_id, issuer, subject, created_at) values
+      (${uma.id}, 'https://id.example.org', 'thief', 1), (${uma.id}, 'https://other.example.org', 'uma', 1)`)
   const prepared = await body(admin.send('POST', '/api/users/prepared', { username: 'guest' }))
   const hook = (host: string) => ({ kind: 'webhook', name: host, settings: { url: `https://${host}/x?s3cret` } })
   for (const host of ['gone.example.org', 'held.example.org', 'moved.example.org', 'same.example.org']) {
@@ -165,7 +168,7 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   }
   const name = await backup()
   app.clock.advance(60_000)
-  expect((await admin.send('DELETE', `/api/users/${uma.id}/link`)).status).toBe(204)
+  expect((await admin.send('DELETE', `/api/users/${uma.id}/link?provider=default`)).status).toBe(204)
   expect((await admin.send('PUT', `/api/users/${uma.id}`, { email: 'new@example.org' })).status).toBe(200)
   expect((await admin.send('DELETE', `/api/users/${prepared.user.id}/invitation`)).status).toBe(204)
   expect((await admin.send('DELETE', `/api/users/${uma.id}/destinations/1`)).status).toBe(204)
@@ -185,7 +188,7 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   expect(JSON.stringify([log, await restoredAccess()])).not.toContain('s3cret')
   expect(await reapplyAll()).toStrictEqual({ reapplied: [1, 2, 3, 4, 5], refused: [] })
   expect(rows(`select email from users where id = ${uma.id}`)).toStrictEqual([{ email: 'new@example.org' }])
-  expect(rows('select * from identities')).toStrictEqual([])
+  expect(rows('select issuer from identities')).toStrictEqual([{ issuer: 'https://other.example.org' }])
   expect(rows('select id, held_for from alert_destinations')).toStrictEqual([
     { id: 2, held_for: 'restore' },
     { id: 3, held_for: 'restore' },
@@ -193,6 +196,25 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   ])
   const open = await body(admin.send('GET', `/api/users/${prepared.user.id}/invitation`))
   expect(open).toStrictEqual({ invitation: null, byMail: false })
+})
+
+test('a link that is the only way in of the last administrator is not cut again', async () => {
+  moveToProvider(app, [1])
+  const ctx = consoleContext({ ...app.ports, store: app.store })
+  const cut = async () =>
+    repeatUndone(
+      ctx,
+      { userId: 1, username: 'admin', what: null },
+      { repeat: 'cut_link', issuer: 'https://id.example.org', subject: 'subject 1' },
+    )
+  const before = auditRows(app).length
+  await expect(cut().catch(toAppError)).resolves.toMatchObject({ code: 'last_admin' })
+  expect(rows('select subject from identities')).toStrictEqual([{ subject: 'subject 1' }])
+  expect(auditRows(app)).toHaveLength(before)
+  // With the password as another way it is.
+  app.store.sqlite.exec("update users set auth_provider = 'local' where id = 1")
+  await cut()
+  expect(rows('select subject from identities')).toStrictEqual([])
 })
 
 test('RESTORE_REAPPLY repeats these by itself, and undecided ones stay after the next restore', async () => {

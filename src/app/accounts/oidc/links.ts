@@ -80,6 +80,7 @@ export async function refuseLink(ctx: SignedInCtx, { issuer }: Provider): Promis
 /**
  * Whether groups at another provider decide about an account of that provider. Its user signs in there only: whoever
  * leaves a group must not keep by another provider what the group gave.
+ * Decision: docs/decisions/one-ruling-provider.md
  */
 async function isRuledElsewhere({ store, providers }: Ctx, userId: number, issuer: string): Promise<boolean> {
   const account = and(eq(users.id, userId), eq(users.authProvider, 'oidc'))

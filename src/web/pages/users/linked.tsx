@@ -30,8 +30,10 @@ export function LinkedToUser({ user, onChanged }: { user: Listed; onChanged(): P
         await onChanged()
       },
     })
-  const ruler = data.value?.groupsOf?.provider ?? ''
-  const choices = links.flatMap(({ provider, issuer }) =>
+  const groupsOf = data.value?.groupsOf ?? null
+  const isShown = groupsOf === null || links.some(({ issuer }) => issuer === groupsOf.issuer)
+  // It may have been unlinked since, and would decide again after the next link.
+  const choices = [...links, ...(isShown ? [] : [groupsOf])].flatMap(({ provider, issuer }) =>
     provider === null ? [] : [[provider, providerName({ provider, issuer })] as const],
   )
   const rule = (provider: string) =>
@@ -62,7 +64,7 @@ export function LinkedToUser({ user, onChanged }: { user: Listed; onChanged(): P
       {data.value !== null && choices.length > 0 && (
         <Select
           label={userTexts.groupsOf}
-          value={ruler}
+          value={groupsOf?.provider ?? ''}
           options={[['', userTexts.groupsOfNone], ...choices]}
           onChange={(chosen) => void rule(chosen)}
         />

@@ -34,7 +34,7 @@ export const accountTexts = {
   },
   organisation: 'your organisation',
   olderSignIns: 'Show older',
-  link: 'Sign-in through a provider',
+  link: 'Sign-in through providers',
   linkHelp:
     'Link your account to one at each provider. You can then sign in with any of them. A linked provider does not change what you may do.',
   linkWith: (name: string) => `Link with ${name}`,

@@ -59,8 +59,8 @@ export const userTexts = {
   unlinkHelp: 'This user signs in with these accounts at providers. Unlink one that is not theirs.',
   unlinkSure: (name: string, provider: string) =>
     `Unlink ${name} from ${provider}? This ends their sessions that began there.`,
-  groupsOf: 'Groups count that are at',
-  groupsOfNone: 'no provider',
+  groupsOf: 'Provider whose groups decide what this user may do',
+  groupsOfNone: 'None',
   unlinked: 'User unlinked',
   create: 'Create user',
   creating: 'Creating…',
