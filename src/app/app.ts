@@ -10,6 +10,8 @@ import { automationRoutes } from './automation/routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
+import { AUTOMATION_CONFLICTS } from './automation/automations.ts'
+import { USER_CONFLICTS } from './accounts/users/conflicts.ts'
 import { AppError, problem, toAppError } from './http/errors.ts'
 import { eventRoutes } from './mesh/routes/events.ts'
 import { alertsOnBatch } from './alerts/on-batch.ts'
@@ -150,9 +152,12 @@ function admitUnsafe(c: Context<AppEnv>, next: Next) {
   return limitBody(c, next)
 }
 
+/** Of every feature whose tables refuse something themselves. */
+const CONFLICTS = [...USER_CONFLICTS, ...AUTOMATION_CONFLICTS]
+
 function answerError(c: Context<AppEnv>, cause: unknown): Response {
   const { ctx } = c.var
-  const error = toAppError(cause)
+  const error = toAppError(cause, CONFLICTS)
   if (error.code === 'internal' || error.code === 'database_unavailable') {
     const { method, path } = c.req
     ctx.log.error('Request failed', { requestId: ctx.requestId, method, path: path.slice(0, 200), error: cause })

@@ -2,6 +2,7 @@ import { eq, like, or, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { audit, type AuditContext, listAudit, SYSTEM } from '../../src/app/audit/audit.ts'
 import type { Viewer } from '../../src/app/base/context.ts'
+import { USER_CONFLICTS } from '../../src/app/accounts/users/conflicts.ts'
 import { AppError, toAppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/base/log.ts'
 import { packedPermissions, unpackPermissions, writePermissions } from '../../src/app/accounts/users/permissions.ts'
@@ -260,6 +261,6 @@ async function failure(run: () => Promise<unknown>): Promise<unknown> {
 }
 
 async function codeOf(run: () => Promise<unknown>): Promise<string> {
-  const error = toAppError(await failure(run))
+  const error = toAppError(await failure(run), USER_CONFLICTS)
   return error instanceof AppError ? error.code : ''
 }

@@ -4,13 +4,16 @@ import { automations } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, Ports } from '../base/context.ts'
-import { AppError } from '../http/errors.ts'
+import { AppError, type Conflict } from '../http/errors.ts'
 import { createOnce, type Keyed, type Remember } from '../http/idempotency.ts'
 import { hasWantedRevision, type Precondition } from '../http/preconditions.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
 import { type Automation, readAutomation, toUnreadable, type Unreadable } from './stored-rule.ts'
+
+/** What the index on the names of rules reports. */
+export const AUTOMATION_CONFLICTS: readonly Conflict[] = [[/UNIQUE.*automations_name/, 'automation_name_taken']]
 
 /** The maximum number of rules, because each text that is heard is compared with all of them. */
 export const MAX_AUTOMATIONS = 50

@@ -129,29 +129,30 @@ export class AppError extends Error {
   }
 }
 
+/**
+ * What a message of the database means: that of a trigger, of a condition that ends an atomic step, or of a unique
+ * index. Both drivers agree on these messages. Each feature lists its own.
+ */
+export type Conflict = readonly [message: RegExp, code: ErrorCode]
+
 /** Any thrown value as an AppError; an unknown one becomes `internal` with nothing of its cause in the answer. */
-export function toAppError(error: unknown): AppError {
+export function toAppError(error: unknown, conflicts: readonly Conflict[] = []): AppError {
   if (error instanceof AppError) return error
   if (error instanceof HTTPException && error.status < 500) {
     // Hono's own words for a body that JSON.parse refuses.
     const code = error.message.startsWith('Malformed JSON') ? 'invalid_json' : 'invalid_request'
     return new AppError(code, undefined, { cause: error })
   }
-  const conflict = databaseConflict(error)
-  return conflict ?? new AppError('internal', undefined, { cause: error })
+  return databaseError(error, conflicts) ?? new AppError('internal', undefined, { cause: error })
 }
 
-// A trigger, `stillAdmin` and two unique indexes report through the driver's message, on which both drivers agree.
-function databaseConflict(error: unknown): AppError | null {
+function databaseError(error: unknown, conflicts: readonly Conflict[]): AppError | null {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
     if (failedQuery(e) !== null) continue
-    if (/\blast_admin\b/.test(e.message)) return new AppError('last_admin', undefined, { cause: error })
-    if (/\bviewer_ended\b/.test(e.message)) return new AppError('unauthenticated', undefined, { cause: error })
-    if (/\bviewer_demoted\b/.test(e.message)) return new AppError('admin_required', undefined, { cause: error })
-    if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
-    if (/UNIQUE.*automations_name/.test(e.message))
-      return new AppError('automation_name_taken', undefined, { cause: error })
-    const said = `${codeOf(e)} ${e.message}`
+    const { message } = e
+    const conflict = conflicts.find(([pattern]) => pattern.test(message))
+    if (conflict !== undefined) return new AppError(conflict[1], undefined, { cause: error })
+    const said = `${codeOf(e)} ${message}`
     if (UNAVAILABLE.test(said)) {
       const detail = said.includes('SQLITE_FULL') ? DISK_FULL : undefined
       return new AppError('database_unavailable', detail, { cause: error })

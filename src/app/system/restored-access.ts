@@ -4,6 +4,7 @@ import { apiTokens, settings, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../base/context.ts'
+import { USER_CONFLICTS } from '../accounts/users/conflicts.ts'
 import { AppError, toAppError } from '../http/errors.ts'
 import { nodeNumField } from '../http/fields.ts'
 import { hideNode } from '../mesh/nodes/nodes.ts'
@@ -206,7 +207,7 @@ export async function reapplyRestoredAccess(ctx: Ctx, ids: readonly number[] | '
       await doAgain(ctx, one.stored)
       done.push(one)
     } catch (cause) {
-      const { code, message } = toAppError(cause)
+      const { code, message } = toAppError(cause, USER_CONFLICTS)
       if (code === 'internal' || code === 'database_unavailable') throw cause
       refused.push({ id: one.id, code, detail: message })
     }
