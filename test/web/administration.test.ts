@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { audit, SYSTEM } from '../../src/app/audit/audit.ts'
 import { users } from '../../src/db/schema.ts'
 import { storeRestoredAccess } from '../../src/app/system/restored-access.ts'
 import { openDatabase } from '../../src/node/database.ts'
@@ -374,6 +375,44 @@ test('administrators see access that a restore brought back, and can revoke sele
   expect(await ordinary.page.getByRole('region', { name: /The restore of/ }).count()).toBe(0)
   const user = await visitor.page.request.get(`${site.base}/api/users/${anna}`)
   expect(Object(await user.json()).user.isActive).toBe(false)
+})
+
+test('administrators are told what to do about a damaged audit log, until one of them has dealt with it', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const context = { store, ip: null, requestId: null, viewer: null, now: () => 1_768_478_400_000 }
+  await store.atomic([audit(context, 'audit_damaged', { damage: 'entry 7 is changed' }, { actor: SYSTEM })])
+  store.close()
+  const ordinary = await visitAs('karl', '/nodes')
+  const visitor = await site.visit({ viewport: { width: 390, height: 800 } })
+  await visitor.goto('/nodes')
+  await visitor.signIn('admin', ADMIN_PASSWORD)
+  const notice = visitor.page.getByRole('region', { name: 'The audit log is damaged' })
+  await notice.getByText('entry 7 is changed').waitFor()
+  expect(await notice.getByText('Copy the database file as it is').count()).toBe(1)
+  expect(await visitor.violations()).toEqual([])
+  expect(await overflowOf(visitor.page)).toBe(0)
+  await notice.getByRole('link', { name: 'Audit log' }).click()
+  await visitor.page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor()
+  await notice.getByRole('button', { name: 'Dealt with it' }).click()
+  await visitor.page.getByRole('dialog').getByRole('button', { name: 'Dealt with it' }).click()
+  await notice.waitFor({ state: 'detached' })
+  const found = await visitor.page.request.get(`${site.base}/api/audit?action=audit_damage_confirmed`)
+  expect(Object(await found.json()).entries).toMatchObject([{ username: 'admin' }])
+  expect(await ordinary.page.getByText('The audit log is damaged').count()).toBe(0)
+})
+
+test('second factors can be removed only from a user who has one', async () => {
+  await openUser('karl')
+  expect(await page.getByRole('button', { name: 'Reset password' }).count()).toBe(1)
+  expect(await page.getByRole('button', { name: 'Remove second factors' }).count()).toBe(0)
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const karl = Number(store.sqlite.prepare("select id from users where username = 'karl'").pluck().get())
+  store.sqlite
+    .prepare("insert into totp_factors (user_id, seed, last_step, created_at) values (?, 'sealed', 1, 1)")
+    .run(karl)
+  store.close()
+  await openUser('karl')
+  expect(await page.getByRole('button', { name: 'Remove second factors' }).count()).toBe(1)
 })
 
 test('a browser that rejects cookies is told so instead of returning to the sign-in page', async () => {

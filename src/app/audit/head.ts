@@ -32,8 +32,8 @@ export async function findHeadDamage(store: Store): Promise<string | null> {
 }
 
 /**
- * Checks the end of the log at a start. The service starts in any case; damage is logged, and recorded once, so that
- * administrators see it in the log itself.
+ * Checks the end of the log at a start. The service starts in any case; damage is logged, and recorded once: every page
+ * shows it to administrators until one of them confirms it.
  */
 export async function checkAuditHead(ports: Pick<Ports, 'store' | 'log' | 'now'>): Promise<void> {
   const { store, log } = ports

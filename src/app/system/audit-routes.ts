@@ -2,11 +2,13 @@ import { auditEntrySchema } from '../audit/entry.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requireAdmin } from '../accounts/access/require.ts'
+import { requireFreshProof } from '../accounts/fresh-proof.ts'
 import type { AppEnv } from '../base/context.ts'
 import { answers } from '../http/describe.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../http/validate.ts'
 import { listAudit } from '../audit/audit.ts'
+import { confirmDamage, damageSchema, listDamage } from './audit-damage.ts'
 import { sealRecent } from '../audit/chain.ts'
 import { EXPORT_FORMATS } from '../../shared/access/audit-actions.ts'
 import { exportAudit } from '../audit/export.ts'
@@ -73,5 +75,26 @@ export const auditRoutes = new Hono<AppEnv>()
       const { after = 0, limit } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
       return c.json(await verifyChain(c.var.ctx.store, { after, limit }))
+    },
+  )
+  .get(
+    '/damage',
+    requireAdmin,
+    answers('Damage of the audit log that a start has found, newest first, until an administrator confirms it', {
+      200: z.object({ damages: z.array(damageSchema) }),
+    }),
+    async (c) => c.json({ damages: await listDamage(c.var.ctx.store) }),
+  )
+  .post(
+    '/damage/confirm',
+    requireAdmin,
+    requireFreshProof,
+    answers('Confirm that you have seen an entry of the list and all before it. They stay in the log', { 204: null }, [
+      'not_found',
+    ]),
+    validate('json', z.strictObject({ id: z.int().min(1).describe('ID from the list') })),
+    async (c) => {
+      await confirmDamage(c.var.ctx, c.req.valid('json').id)
+      return c.body(null, 204)
     },
   )

@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = {
   alert_acknowledged: 'alerts',
   audit_trimmed: 'audit',
   audit_damaged: 'audit',
+  audit_damage_confirmed: 'audit',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

@@ -21,6 +21,7 @@ import { lazyPage } from '../parts/list/lazy-page.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Progress } from './progress.tsx'
+import { AuditDamageNotice } from './audit-damage.tsx'
 import { DestinationsNotice } from './destinations-notice.tsx'
 import { RestoredAccessNotice } from './restored-access.tsx'
 import { Logo } from '../parts/alone.tsx'
@@ -67,6 +68,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Progress />
         {seeingAs !== null && <SeeingAsBar {...seeingAs} />}
         <div class="scroller">
+          {isAdmin.value && <AuditDamageNotice />}
           {isAdmin.value && <RestoredAccessNotice />}
           {seeingAs === null && <DestinationsNotice />}
           <main id="content" tabIndex={-1}>

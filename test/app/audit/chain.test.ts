@@ -4,7 +4,8 @@ import { GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
 import { checkAuditHead } from '../../../src/app/audit/head.ts'
 import { createLog } from '../../../src/app/base/log.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
-import { createTestApp, START, type TestApp } from '../../support/app.ts'
+import { auditedBy, outcomeOf } from '../../support/answers.ts'
+import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 
 let app: TestApp
 beforeEach(async () => {
@@ -76,6 +77,50 @@ describe('the check at the start', () => {
     sqlite.exec('drop trigger audit_log_no_update')
     await check()
     expect(recorded()).toStrictEqual(['the triggers audit_log_no_update are missing, so entries could be changed'])
+  })
+})
+
+describe('what the check found', () => {
+  const log = createLog({ level: 'error', format: 'json', now: () => START, write: () => {} })
+  const check = () => checkAuditHead({ store: app.store, log, now: () => START })
+  const listed = async (client: Client) => Object(await (await client.send('GET', '/api/audit/damage')).json()).damages
+  const confirm = (client: Client, id: number) => client.send('POST', '/api/audit/damage/confirm', { id })
+
+  test('is shown to administrators until one of them confirms it, which is recorded', async () => {
+    const admin = await app.admin()
+    expect(await listed(admin)).toStrictEqual([])
+    app.store.sqlite.exec('drop trigger audit_log_no_update')
+    await check()
+    const [first] = await listed(admin)
+    expect(first).toStrictEqual({
+      id: expect.any(Number),
+      timestamp: START,
+      damage: expect.stringContaining('missing'),
+    })
+    app.store.sqlite.exec('drop trigger audit_log_no_delete')
+    await check()
+    const both = await listed(admin)
+    expect(both.map(({ id }: { id: number }) => id > first.id)).toStrictEqual([true, false])
+    // What was found after the page was read stays.
+    expect(await outcomeOf(confirm(admin, first.id))).toBe('204')
+    expect(await listed(admin)).toStrictEqual([both[0]])
+    const actions = await auditedBy(app, async () => {
+      for (const id of [both[0].id, both[0].id, first.id]) expect(await outcomeOf(confirm(admin, id))).toBe('204')
+    })
+    expect(actions).toStrictEqual(['audit_damage_confirmed'])
+    expect(await listed(admin)).toStrictEqual([])
+    expect(auditRows(app).at(-1)).toMatchObject({ username: 'admin', details: { entryId: both[0].id } })
+  })
+
+  test('cannot be confirmed in an unattended browser, nor an entry that says something else', async () => {
+    const admin = await app.admin()
+    app.store.sqlite.exec('drop trigger audit_log_no_update')
+    await check()
+    const [{ id }] = await listed(admin)
+    expect(await outcomeOf(confirm(admin, 1))).toBe('404 not_found')
+    app.clock.advance(16 * 60_000)
+    expect(await outcomeOf(confirm(admin, id))).toBe('403 reauthentication_required')
+    expect(await listed(admin)).toHaveLength(1)
   })
 })
 

@@ -101,6 +101,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/audit': admin,
   'GET /api/audit/export': admin,
   'GET /api/audit/verify': admin,
+  'GET /api/audit/damage': admin,
+  'POST /api/audit/damage/confirm': admin,
 
   'POST /api/system/backup': adminOr('backup'),
   'GET /api/system/backup': adminOr('backup'),

@@ -90,6 +90,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   alert_acknowledged: 'Acknowledged an alert',
   audit_trimmed: 'Trimmed the audit log',
   audit_damaged: 'Found the audit log damaged',
+  audit_damage_confirmed: 'Confirmed damage of the audit log',
 }
 
 export const AUDIT_RESOURCES = {
