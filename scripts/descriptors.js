@@ -6,6 +6,19 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 const SETTINGS_FILES = /\/src\/meshtastic\/gen\/(?:config|module_config|device_ui)_pb\.ts$/
 /** What other messages use of these files. */
 const SETTINGS_ENUMS = new Set(['Role', 'ModemPreset', 'RegionCode'])
+/** Refused in the same way: what a radio says to its app alone. */
+const TO_THE_APP = new Set([
+  'ClientNotification',
+  'FileInfo',
+  'Heartbeat',
+  'LoRaPresetGroup',
+  'LoRaRegionPresetMap',
+  'LoRaRegionPresets',
+  'LockdownStatus',
+  'LogRecord',
+  'MqttClientProxyMessage',
+  'QueueStatus',
+])
 
 /** The same names at the same places, without fields and without the values of other enums. */
 function withoutFields({ name, nestedType = [], enumType = [] }) {
@@ -43,8 +56,9 @@ export function readableDescriptors() {
       const object = (_, base64) => {
         const file = fromBinary(FileDescriptorProtoSchema, Buffer.from(base64, 'base64'))
         const plain = plainDescriptor(file)
-        if (!SETTINGS_FILES.test(id)) return `fileDesc(${JSON.stringify(plain)}`
-        return `fileDesc(${JSON.stringify({ ...plain, messageType: plain.messageType.map(withoutFields) })}`
+        const isUnread = ({ name }) => SETTINGS_FILES.test(id) || TO_THE_APP.has(name)
+        const messageType = plain.messageType?.map((each) => (isUnread(each) ? withoutFields(each) : each))
+        return `fileDesc(${JSON.stringify({ ...plain, messageType })}`
       }
       return { code: code.replace(/fileDesc\("([^"]+)"/, object), map: null }
     },

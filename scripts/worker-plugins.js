@@ -29,7 +29,7 @@ export function workerPlugins(root) {
     withoutOtherColumns(),
     withoutNodeCrypto(),
     onlyNextRuns(),
-    oneRouter(root),
+    oneRouter(),
     plainMessages(),
     readableDescriptors(),
   ]
@@ -115,14 +115,16 @@ function withoutNodeVariables(root) {
 
 /** Of package.json the worker reads the version, and of the journal the names of migrations. */
 function onlyReadJson(root) {
-  const read = new Map([
-    [join(root, 'package.json'), ({ version }) => ({ version })],
-    [join(root, 'drizzle/meta/_journal.json'), ({ entries }) => ({ entries: entries.map(({ tag }) => ({ tag })) })],
-  ])
+  const manifest = join(root, 'package.json')
+  const read = (id, pick) => JSON.stringify(pick(JSON.parse(readFileSync(id, 'utf8'))))
   return {
     name: 'only-read-json',
     enforce: 'pre',
-    load: (id) => (read.has(id) ? JSON.stringify(read.get(id)(JSON.parse(readFileSync(id, 'utf8')))) : null),
+    load(id) {
+      if (id === manifest) return read(id, ({ version }) => ({ version }))
+      if (!id.endsWith('/drizzle/meta/_journal.json')) return null
+      return read(id, ({ entries }) => ({ entries: entries.map(({ tag }) => ({ tag })) }))
+    },
   }
 }
 
@@ -161,8 +163,18 @@ const ABSENT = new Set([
   'disk',
 ])
 const HOLDERS = new Set(['ctx', 'ports', 'needs', 'c.var.ctx', "c.get('ctx')"])
-/** Without e-mail nobody ever gets a link. */
-const NOTHING = new Set(['siteOfMail', 'findLink', 'findInvited'])
+/** What functions return here: without e-mail nobody ever gets a link, and no radio can send. */
+const ANSWERS = new Map([
+  ['siteOfMail', 'null'],
+  ['findLink', 'null'],
+  ['findInvited', 'null'],
+  ['listSenders', '[]'],
+  ['ableSenders', '[]'],
+  ['findSender', 'null'],
+  ['chooseRadio', 'null'],
+  ['configuredRadios', 'null'],
+  ['isClockTrusted', 'true'],
+])
 
 /** Checks for a port that the edge never has always give the same answer: code that needs the port is left out. */
 function withoutPorts() {
@@ -174,7 +186,7 @@ function withoutPorts() {
       const textOf = ({ start, end }) => code.slice(start, end)
       const isPort = (node) =>
         node?.type === 'MemberExpression' && ABSENT.has(node.property.name) && HOLDERS.has(textOf(node.object))
-      const isNothing = ({ type, callee }) => type === 'CallExpression' && NOTHING.has(callee.name)
+      const answerOf = ({ type, callee }) => (type === 'CallExpression' ? ANSWERS.get(callee.name) : undefined)
       // It throws, so nothing after it runs.
       const isDemand = (node) =>
         node?.type === 'CallExpression' && /^demand(?:Backups|Events|AccountMail)$/.test(node.callee.name)
@@ -183,8 +195,8 @@ function withoutPorts() {
       each(program, (node) => {
         cuts.push(...withoutTakenPorts(node, textOf))
         if (isPort(node)) cuts.push([node.start, node.end, 'null'])
-        if (isNothing(node) || (node.type === 'AwaitExpression' && isNothing(node.argument)))
-          cuts.push([node.start, node.end, 'null'])
+        const answer = answerOf(node.type === 'AwaitExpression' ? node.argument : node)
+        if (answer !== undefined) cuts.push([node.start, node.end, answer])
         if (node.type === 'ChainExpression' && isPort(firstLink(node.expression)))
           cuts.push([node.start, node.end, 'undefined'])
         if (node.type === 'CallExpression' && isDemand(node.callee.object))
@@ -321,13 +333,12 @@ function withoutGeneratedCode() {
 }
 
 /** hono tries two routers. Only the second one can hold all of our paths, so it is the one that answers. */
-function oneRouter(root) {
-  const file = join(root, 'node_modules/hono/dist/hono.js')
+function oneRouter() {
   return {
     name: 'one-router',
     enforce: 'pre',
     transform: (code, id) =>
-      id === file
+      id.endsWith('/node_modules/hono/dist/hono.js')
         ? {
             code: code
               .replace(/new SmartRouter\(.*\)/, 'new TrieRouter()')

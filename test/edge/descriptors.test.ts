@@ -65,13 +65,17 @@ function describeMessage(message: DescMessage): unknown {
   }
 }
 
+/** What a radio says to its app alone: the worker refuses it unread, so it knows only the names. */
+const TO_THE_APP =
+  /^mesh\.(?:ClientNotification|FileInfo|Heartbeat|LoRaPresetGroup|LoRaRegionPreset\w+|Lockdown\w+|LogRecord|Mqtt\w+|QueueStatus)$/
+
 function describeFile({ name, edition, dependencies, enums, messages }: DescFile) {
   return {
     name,
     edition,
     dependencies: dependencies.map((file) => file.name),
     enums: enums.map(describeEnum),
-    messages: messages.map(describeMessage),
+    messages: messages.map((each) => (TO_THE_APP.test(each.typeName) ? each.typeName : describeMessage(each))),
   }
 }
 

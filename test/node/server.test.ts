@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createApp } from '../../src/app/app.ts'
 import { createAddressing, parseTrustedProxies } from '../../src/node/http/client-address.ts'
 import { listen, type Listening } from '../../src/node/http/server.ts'
@@ -332,5 +332,64 @@ describe('stopping', () => {
   test('a port in use is an error, not a crash', async () => {
     const { server } = await serve()
     await expect(listen(() => new Response(), server.port, '127.0.0.1')).rejects.toThrow(/EADDRINUSE/)
+  })
+})
+
+describe('a body that nobody reads', () => {
+  const MORE = Buffer.alloc(256 * 1024, 'x')
+
+  /** A server that refuses at once, and a client that has read the answer before it sends the rest. */
+  async function refuseEarly(headers: Record<string, string>) {
+    const server = await listen(() => new Response('no', { status: 415, headers }), 0, '127.0.0.1')
+    endings.push(() => server.close(0))
+    const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+    endings.push(() => void socket.destroy())
+    const errors: Error[] = []
+    socket.on('error', (error) => errors.push(error))
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${4 * MORE.length}\r\n\r\n`)
+    socket.write(MORE)
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 415 /)
+    return { socket, errors }
+  }
+
+  /** Each part is sent before the next one: an earlier reset would be an error. */
+  async function sendRest(socket: Socket) {
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    for (let part = 0; part < 3; part += 1) await new Promise((resolve) => socket.write(MORE, resolve))
+    socket.end()
+    await closed
+  }
+
+  test('is taken to its end before the connection is closed, so that nobody loses the answer', async () => {
+    const { socket, errors } = await refuseEarly({ connection: 'close' })
+    await once(socket, 'end')
+    await sendRest(socket)
+    expect(errors).toEqual([])
+  })
+
+  test('is taken to its end from a client that sends slowly', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    endings.push(() => void vi.useRealTimers())
+    const { socket, errors } = await refuseEarly({})
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      await new Promise((resolve) => setImmediate(resolve))
+      vi.advanceTimersByTime(100)
+    }
+    await sendRest(socket)
+    expect(errors).toEqual([])
+  })
+
+  test('is cut off after half a minute', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    endings.push(() => void vi.useRealTimers())
+    const { socket } = await refuseEarly({ connection: 'close' })
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    await once(socket, 'end')
+    vi.advanceTimersByTime(30_000)
+    // Until the reset arrives.
+    const write = () => void socket.write(MORE, (error) => error ?? setImmediate(write))
+    write()
+    await closed
   })
 })

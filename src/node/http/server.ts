@@ -1,6 +1,7 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { answerMalformed, answerUnaddressable, isHostless, refuseHostless } from './malformed-requests.ts'
+import { closeAfterBody } from './unread-bodies.ts'
 
 type FetchCallback = Parameters<typeof getRequestListener>[0]
 type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
@@ -18,7 +19,10 @@ export async function listen(fetch: Fetch, port: number, hostname: string): Prom
   const handle: FetchCallback = (request, env) => (isHostless(env.incoming) ? refuseHostless() : fetch(request, env))
   const answer = getRequestListener(handle, { hostname, errorHandler: answerUnaddressable })
   // Node's own refusal of a request without Host has another format than our errors.
-  const server = createServer({ requireHostHeader: false }, (request, response) => void answer(request, response))
+  const server = createServer({ requireHostHeader: false }, (request, response) => {
+    if (hasBody(request)) closeAfterBody(request)
+    void answer(request, response)
+  })
   answerMalformed(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -30,6 +34,10 @@ export async function listen(fetch: Fetch, port: number, hostname: string): Prom
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('not listening on a port')
   return { port: address.port, close: (graceMs) => closeServer(server, graceMs) }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 async function closeServer(server: Server, graceMs: number): Promise<void> {
