@@ -18,6 +18,7 @@ export * from './schema/mesh/sources.ts'
 export * from './schema/mesh/telemetry.ts'
 export * from './schema/mesh/topology.ts'
 export * from './schema/settings.ts'
+export * from './schema/sweeps.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
@@ -36,6 +37,7 @@ export const EPHEMERAL_TABLES = [
   'collector_outbox',
   'clock_marks',
   'text_indexes',
+  'sweeps',
   'alert_marks',
   'alert_deliveries',
   'alert_delivery_items',

@@ -21,23 +21,35 @@ const SLICES = 75
 const DELIVERIES = 10
 /** How often wrangler.toml fires the trigger. */
 const EVERY_MS = 10 * MINUTE_MS
+/** Slices of each table in one run that deletes old data: about 40 queries. */
+const SLICES_OF_TABLE = 40
+/** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
+const REST_MS = 6 * HOUR_MS
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
 
-/** The work of the cron trigger; the first run of an hour applies the retention settings. */
+/**
+ * The work of the trigger of each ten minutes. Hours that are not over are not summarised: each summary writes rows, which
+ * D1 charges, and charts read the latest measurements themselves.
+ */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
   await sweepSessions(ports)
   await sweepProviderSessions(ports)
   await sealAudit(ports.store, countSlices())
-  await keepUp(ports, countSlices())
+  await keepUp(ports, countSlices(), undefined, scheduledTime - (scheduledTime % HOUR_MS))
   await keepBounds(ports, countSlices())
   await buildTextIndexes(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) {
     await checkAuditHead(ports)
-    await deleteOld(ports, countSlices())
     await resealAll(ports, countSlices())
   }
+}
+
+/** The work of the trigger between those: applies the retention settings. */
+export async function runRetention(ports: Needs): Promise<void> {
+  const each = () => countSlices(SLICES_OF_TABLE)
+  await deleteOld(ports, each(), undefined, { each, restMs: REST_MS })
 }
 
 /** Seals the audit log and delivers what is due to AUDIT_ANCHOR_URL. Each delivery is one request of the run. */
@@ -57,7 +69,7 @@ export async function runAlerts(ports: AlertNeeds): Promise<void> {
   while ((await deliverDue(ports)) > 0) if (!(await goesOn())) return
 }
 
-function countSlices(): Pause {
-  let left = SLICES
+function countSlices(slices = SLICES): Pause {
+  let left = slices
   return async () => --left > 0
 }

@@ -23,11 +23,13 @@ import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
-import { runAlerts, runAnchor, runSchedule } from './schedule.ts'
+import { runAlerts, runAnchor, runRetention, runSchedule } from './schedule.ts'
 import { discardBody } from './unread-body.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
 const EACH_MINUTE = '* * * * *'
+/** The trigger of wrangler.toml that deletes old data: a run of its own may make as many queries as another one. */
+const RETENTION = '5-55/10 * * * *'
 
 /** State that an isolate keeps between requests. */
 type Service =
@@ -206,6 +208,7 @@ export default {
     if (!service.ok) throw new Error(service.problems.join('; '))
     try {
       await refuseNewer(service.ports)
+      if (cron === RETENTION) return await runRetention(service.ports)
       if (cron !== EACH_MINUTE) await runSchedule(service.ports, scheduledTime)
       await runAlerts(service.ports)
       await runAnchor(service.ports)

@@ -24,8 +24,8 @@ export type Workerd = Service & {
   dispatch(url: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
   /** Brings the database to this version's schema. */
   migrate(): Promise<void>
-  /** Fires the cron trigger, as if at this time. */
-  runSchedule(at?: Date): Promise<void>
+  /** Fires the cron trigger of each ten minutes, or this one, as if at this time. */
+  runSchedule(at?: Date, cron?: string): Promise<void>
 }
 
 /**
@@ -51,8 +51,8 @@ export async function openWorkerd(
     logged: () => harness.getLogs().map(({ message }) => message),
     dispatch: (url, init) => worker.fetch(url, init),
     migrate: () => worker.applyD1Migrations('DB'),
-    runSchedule: async (at = new Date()) => {
-      const { outcome } = await worker.scheduled({ cron: '*/10 * * * *', scheduledTime: at })
+    runSchedule: async (at = new Date(), cron = '*/10 * * * *') => {
+      const { outcome } = await worker.scheduled({ cron, scheduledTime: at })
       if (outcome !== 'ok') throw new Error(`the scheduled run ended with ${outcome}`)
     },
     close: () => harness.close(),

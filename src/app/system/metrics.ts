@@ -8,6 +8,7 @@ import type { Ctx, SignedInCtx } from '../base/context.ts'
 import { countFiring } from '../alerts/outbox/outbox.ts'
 import { listRefused } from '../mesh/ingest/trust/newcomers.ts'
 import { readSettings } from '../settings/settings.ts'
+import { readRetentionLags } from '../upkeep/upkeep.ts'
 import { readBackupSchedule } from './backup-settings.ts'
 import { countNodes } from './dashboard.ts'
 import { type Family, type Sample, single } from './exposition.ts'
@@ -37,6 +38,12 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
     single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
+    {
+      name: 'mesh_retention_lag_seconds',
+      type: 'gauge',
+      help: 'How much longer than the settings say rows of the table stay, because their deletion takes its time.',
+      samples: [...(await readRetentionLags(ctx))].map(([table, ms]) => ({ labels: { table }, value: ms / 1000 })),
+    },
     single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),

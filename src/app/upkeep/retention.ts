@@ -6,12 +6,13 @@ import { mergeAfter } from '../search/text-index.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 import { inSlices, type Pause } from '../base/slices.ts'
+import { beginPass, endPass, leaveAt } from '../base/sweeps.ts'
 
 /**
  * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.
  */
 const SLICE_ROWS = { telemetry: 1000, positions: 1000, messages: 590 } as const
-/** Nodes whose telemetry one look-up searches, at most. */
+/** Nodes whose telemetry or positions one look-up searches, at most. */
 const SLICE_NODES = 50
 
 /** Data older than these times, in milliseconds, is deleted. */
@@ -52,7 +53,7 @@ const queries = prepareOnce((db) => ({
     .delete(positions)
     .where(
       sql`(node_id, t) in (select x.node_id, x.t from nodes n cross join positions x on x.node_id = n.id
-        where x.t < ${placeholder('cutoff')} ${slice})`,
+        where n.id > ${placeholder('after')} and n.id <= ${placeholder('upTo')} and x.t < ${placeholder('cutoff')} ${slice})`,
     )
     .returning({ t: positions.t })
     .prepare(),
@@ -63,38 +64,61 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+/** How a run shares its time between tables, where it cannot get through all of them. */
+export type Shares = {
+  /** A `pause` of its own for each table, so that none takes the time of the others; absent: they share one. */
+  readonly each?: () => Pause
+  /** A table that was worked through is left alone while its cutoff moves by less than this. */
+  readonly restMs?: number
+}
+
 /**
  * Deletes data older than the cutoffs, in slices of at most `SLICE_ROWS`; awaits `pause` after each, which returns whether
- * to continue. Returns the number of deleted rows.
+ * to continue. The next run continues where this one stopped. Returns the number of deleted rows.
  */
 export async function deleteExpired(
   store: Store,
   cutoffs: Cutoffs,
   pause: Pause,
   share: Share = wholeSlices,
+  { each, restMs = 0 }: Shares = {},
 ): Promise<Deleted> {
   const prepared = queries(store)
   const deleted = { telemetry: 0, positions: 0, messages: 0 }
-  /** False: stop. */
-  const clear = async (table: keyof Deleted, deleteSlice: Parameters<typeof inSlices>[0]): Promise<boolean> => {
-    const done = await inSlices(deleteSlice, { full: SLICE_ROWS[table], pause, share })
+  /** False: stop before the table is done. */
+  const clear = async (table: keyof Deleted, deleteSlice: Parameters<typeof inSlices>[0], own: Pause) => {
+    const done = await inSlices(deleteSlice, { full: SLICE_ROWS[table], pause: own, share })
     deleted[table] += done.rows
-    return done.goesOn && (await pause())
+    return done.goesOn
   }
-  let goesOn = true
-  for (let after = 0; goesOn;) {
-    const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
-    if (upTo === undefined) break
-    const range = { after, upTo, cutoff: cutoffs.telemetry }
-    goesOn = await clear('telemetry', (rows) => prepared.telemetry.all({ ...range, rows }))
-    after = upTo
+  const sweepNodes = async (table: 'telemetry' | 'positions', own: Pause): Promise<boolean> => {
+    const pass = await beginPass(store, table, cutoffs[table], restMs)
+    if (pass === null) return true
+    for (let after = typeof pass.place === 'number' ? pass.place : 0; ;) {
+      const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
+      if (upTo === undefined) {
+        await endPass(store, table)
+        return true
+      }
+      const range = { after, upTo, cutoff: pass.cutoff }
+      if (await clear(table, (rows) => prepared[table].all({ ...range, rows }), own)) {
+        after = upTo
+        if (await own()) continue
+      }
+      await leaveAt(store, table, after)
+      return false
+    }
   }
-  goesOn &&= await clear('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
   const deleteMessages = async (rows: number) => {
     const slice = await prepared.messages.all({ cutoff: cutoffs.messages, rows })
     await mergeAfter(store, 'messages', slice.length)
     return slice
   }
-  if (goesOn) await clear('messages', deleteMessages)
+  const ofTable = () => each?.() ?? pause
+  const goesOn = (isDone: boolean) => isDone || each !== undefined
+  if (!goesOn(await sweepNodes('telemetry', ofTable()))) return deleted
+  if (!goesOn(await sweepNodes('positions', ofTable()))) return deleted
+  const own = ofTable()
+  if (await clear('messages', deleteMessages, own)) await own()
   return deleted
 }

@@ -1,10 +1,13 @@
 import { lt, type Placeholder, sql, type SQL } from 'drizzle-orm'
+import * as z from 'zod'
 import { channels, packetHours, packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 import { inSlices, type Pause } from '../base/slices.ts'
+import type { Shares } from './retention.ts'
+import { beginPass, endPass, leaveAt } from '../base/sweeps.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
@@ -75,24 +78,35 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Deletes old hourly values, logged packets, traceroutes, and channels unused for as long, in slices; awaits `pause`
- * after each, which returns whether to continue. Returns the number of deleted rows.
+ * after each, which returns whether to continue. The next run continues where this one stopped. Returns the number of
+ * deleted rows.
  */
 export async function deleteOldTraffic(
   store: Store,
   settings: Pick<Settings, 'telemetryHourlyRetentionDays' | 'packetRetentionDays' | 'messageRetentionDays'>,
-  { now, pause, share = wholeSlices }: { now: number; pause: Pause; share?: Share },
+  {
+    now,
+    pause,
+    share = wholeSlices,
+    each,
+    restMs = 0,
+  }: { readonly now: number; readonly pause: Pause; readonly share?: Share } & Shares,
 ): Promise<TrafficDeleted> {
   const prepared = queries(store)
   let goesOn = true
-  const clear = async (deleteSlice: Parameters<typeof inSlices>[0]): Promise<number> => {
+  const clear = async (own: Pause, deleteSlice: Parameters<typeof inSlices>[0]): Promise<number> => {
     if (!goesOn) return 0
-    const done = await inSlices(deleteSlice, { full: SLICE_ROWS, pause, share })
-    goesOn = done.goesOn && (await pause())
+    const done = await inSlices(deleteSlice, { full: SLICE_ROWS, pause: own, share })
+    goesOn = done.goesOn && (await own())
     return done.rows
+  }
+  const clearTable = async (deleteSlice: Parameters<typeof inSlices>[0]): Promise<number> => {
+    goesOn ||= each !== undefined
+    return clear(each?.() ?? pause, deleteSlice)
   }
   const cutoff = (days: number) => now - days * DAY_MS
   const packetCutoff = cutoff(settings.packetRetentionDays)
-  const log = await clear(async (rows) => {
+  const log = await clearTable(async (rows) => {
     // The log is in the order of arrival: if its oldest row stays, all stay.
     const oldest = await prepared.oldest.get()
     const isOld = oldest !== undefined && oldest.t < packetCutoff
@@ -100,23 +114,41 @@ export async function deleteOldTraffic(
   })
   if (goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
   const routeCutoff = cutoff(settings.messageRetentionDays)
-  const routes = await clear((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
-  const unused = await clear((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
+  const routes = await clearTable((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
+  const unused = await clearTable((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
+  const counts = { packets: log, traceroutes: routes, channels: unused }
+  goesOn ||= each !== undefined
+  if (!goesOn) return { ...counts, hours: 0 }
   // Last, because a large mesh needs the most slices for it, even when there is nothing to delete.
+  const pass = await beginPass(store, 'telemetry_hourly', cutoff(settings.telemetryHourlyRetentionDays), restMs)
+  if (pass === null) return { ...counts, hours: 0 }
+  const own = each?.() ?? pause
   let hours = 0
-  for await (const charts of listCharts(store, share)) {
-    const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
-    hours += await clear((rows) => prepared.hours.all({ ...range, rows }))
-    if (!goesOn) break
+  let place = chartSchema.safeParse(pass.place).data
+  for await (const charts of listCharts(store, share, place)) {
+    const range = { charts: JSON.stringify(charts), cutoff: pass.cutoff }
+    const { rows, goesOn: isDone } = await inSlices((most) => prepared.hours.all({ ...range, rows: most }), {
+      full: SLICE_ROWS,
+      pause: own,
+      share,
+    })
+    hours += rows
+    if (isDone) place = charts.at(-1)
+    if (isDone && (await own())) continue
+    await leaveAt(store, 'telemetry_hourly', place ?? FIRST_CHART)
+    return { ...counts, hours }
   }
-  return { hours, packets: log, traceroutes: routes, channels: unused }
+  await endPass(store, 'telemetry_hourly')
+  return { ...counts, hours }
 }
 
-type Chart = { readonly nodeId: number; readonly metric: number }
+const chartSchema = z.object({ nodeId: z.int(), metric: z.int() })
+type Chart = z.infer<typeof chartSchema>
+const FIRST_CHART: Chart = { nodeId: 0, metric: 0 }
 
-async function* listCharts(store: Store, share: Share): AsyncGenerator<Chart[]> {
+async function* listCharts(store: Store, share: Share, after: Chart = FIRST_CHART): AsyncGenerator<Chart[]> {
   const { charts } = queries(store)
-  for (let last: Chart | undefined = { nodeId: 0, metric: 0 }; last !== undefined;) {
+  for (let last: Chart | undefined = after; last !== undefined;) {
     const found: Chart[] = await charts.all({ ...last, most: partOf(SLICE_CHARTS, share()) })
     if (found.length > 0) yield found
     last = found.at(-1)

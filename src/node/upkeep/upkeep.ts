@@ -1,5 +1,7 @@
 import type { ClockWatch } from '../../app/base/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
+import type { Share } from '../../app/base/slice-share.ts'
+import type { Pause } from '../../app/base/slices.ts'
 import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
@@ -16,6 +18,9 @@ type Watched = Needs & {
 }
 type Upkeep = { stop(): Promise<void> }
 
+/** Works in slices. */
+type Work = (ports: Needs, pause: Pause, share: Share) => Promise<void>
+
 /**
  * Updates derived data each minute, deletes what exceeds a limit every ten minutes, and applies the retention settings
  * each hour.
@@ -23,7 +28,7 @@ type Upkeep = { stop(): Promise<void> }
 export function startUpkeep(ports: Watched): Upkeep {
   const { clockWatch, disk, isBackingUp } = ports
   const withRoom =
-    (job: typeof keepUp): typeof keepUp =>
+    (job: Work): Work =>
     (...given) => {
       disk.makeRoom()
       return job(...given)
@@ -51,7 +56,7 @@ const MAX_HELD_MS = HOUR_MS
 
 type Job = {
   readonly name: string
-  readonly job: typeof keepUp
+  readonly job: Work
   readonly everyMs: number
   /**
    * While it returns true the job rests, even in the middle. A backup reads one snapshot, and SQLite's log grows with

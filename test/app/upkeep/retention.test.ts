@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
 import { enforceRowQuotas } from '../../../src/app/upkeep/row-quotas.ts'
+import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
+import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
 import { readSettings } from '../../../src/app/settings/settings.ts'
 import { START } from '../../support/app.ts'
 import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../../support/mesh/mesh.ts'
@@ -96,4 +98,119 @@ it('messages beyond the limit of their table leave the text index in few parts t
   expect(await enforceRowQuotas(mesh.app.store, async () => true, limits)).toStrictEqual({ messages: 2400 })
   const parts = sqlite.prepare('select count(distinct segid) from messages_text_idx').pluck().get()
   expect(parts).toBeLessThan(16)
+})
+
+const settings = () => readSettings(mesh.app.store)
+const sweeps = () => mesh.app.store.sqlite.prepare('select name, place, done_before from sweeps order by name').all()
+
+it('continues where it stopped, so that the last node gets its turn however little one run may do', async () => {
+  await fill([40, 0])
+  const cutoffs = retentionCutoffs(await settings(), START)
+  // One slice a run: the first 50 nodes, then the rest, then nothing is left.
+  const once = async () => false
+  expect(await deleteExpired(mesh.app.store, cutoffs, once)).toMatchObject({ telemetry: 100 })
+  expect(sweeps()).toMatchObject([{ name: 'telemetry', place: '50', done_before: cutoffs.telemetry - 1 }])
+  // New old rows of the first node do not hold the last ones up.
+  mesh.app.store.sqlite.exec(`insert into telemetry select 1, 1, ${START - 50 * DAY}, 1, 0`)
+  expect(await deleteExpired(mesh.app.store, cutoffs, once)).toMatchObject({ telemetry: 20 })
+  await deleteExpired(mesh.app.store, cutoffs, async () => true)
+  expect(sweeps()).toContainEqual({ name: 'telemetry', place: null, done_before: cutoffs.telemetry })
+})
+
+it('gives each table a part of the run, and leaves one alone that was worked through lately', async () => {
+  await fill([40, 0])
+  mesh.app.store.sqlite
+    .exec(`insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    values (9, 7, 4294967295, 0, 'old', ${START - 400 * DAY}, 'in')`)
+  const cutoffs = retentionCutoffs(await settings(), START)
+  const shares = { each: () => async () => false, restMs: 6 * 3_600_000 }
+  const first = await deleteExpired(
+    mesh.app.store,
+    cutoffs,
+    async () => true,
+    () => 1,
+    shares,
+  )
+  expect(first).toStrictEqual({ telemetry: 100, positions: 0, messages: 1 })
+  await deleteExpired(
+    mesh.app.store,
+    cutoffs,
+    async () => true,
+    () => 1,
+    shares,
+  )
+  await deleteExpired(
+    mesh.app.store,
+    cutoffs,
+    async () => true,
+    () => 1,
+    shares,
+  )
+  const before = mesh.app.store.sqlite.prepare('select total_changes()').pluck().get()
+  const soon = { ...cutoffs, telemetry: cutoffs.telemetry + 3_600_000, positions: cutoffs.positions + 3_600_000 }
+  expect(
+    await deleteExpired(
+      mesh.app.store,
+      soon,
+      async () => true,
+      () => 1,
+      shares,
+    ),
+  ).toMatchObject({ telemetry: 0 })
+  expect(mesh.app.store.sqlite.prepare('select total_changes()').pluck().get()).toBe(before)
+})
+
+it('summaries continue where they stopped', async () => {
+  await fill([2])
+  expect(mesh.count('telemetry_dirty')).toBe(120)
+  expect(
+    await rollUp(
+      mesh.app.store,
+      async () => false,
+      () => 0.5,
+    ),
+  ).toBe(50)
+  // The first node reports again: the others come first now.
+  await store(
+    mesh.ingest,
+    [packet(telemetry({ variant: { case: 'deviceMetrics', value: { voltage: 3 } } }), { from: 1 })],
+    {
+      at: START - 2 * DAY + 1,
+    },
+  )
+  expect(
+    await rollUp(
+      mesh.app.store,
+      async () => false,
+      () => 0.5,
+    ),
+  ).toBe(50)
+  const left = mesh.app.store.sqlite.prepare('select min(node_id) from telemetry_dirty where node_id > 1').pluck().get()
+  expect(left).toBe(51)
+  expect(await rollUp(mesh.app.store, async () => true)).toBe(21)
+  expect(mesh.count('telemetry_dirty')).toBe(0)
+})
+
+it('measurements of hours that are not summarised stay, and the log says when deletion is a day late', async () => {
+  await fill([40, 0])
+  const lines: unknown[] = []
+  const warn = (message: string, data?: object) => lines.push([message, data])
+  const run = (now: number) =>
+    deleteOld(
+      { ...mesh.app.ports, log: { ...mesh.app.ports.log, warn }, now: () => now },
+      async () => true,
+      undefined,
+      {
+        each: () => async () => true,
+      },
+    )
+  await run(START)
+  expect(mesh.count('telemetry')).toBe(240)
+  await run(START + 2 * DAY)
+  const late = (hours: number) => ['Old data is deleted too slowly', { table: 'telemetry', hours }]
+  expect(lines).toStrictEqual([late(240), late(288)])
+  await rollUp(mesh.app.store, async () => true)
+  await run(START + 2 * DAY)
+  expect(mesh.count('telemetry')).toBe(120)
+  expect(lines).toHaveLength(2)
 })

@@ -1,16 +1,18 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
+import * as z from 'zod'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../base/slice-share.ts'
+import { endPass, leaveAt, readPlace } from '../../base/sweeps.ts'
 import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
-
-/** Milliseconds. */
 
 /** Hours summarised in one transaction at most. */
 const SLICE_HOURS = 100
 
-type Hour = { readonly nodeId: number; readonly metric: number; readonly t: number }
+const hourSchema = z.object({ nodeId: z.int(), metric: z.int(), t: z.int() })
+type Hour = z.infer<typeof hourSchema>
+const FIRST: Hour = { nodeId: 0, metric: 0, t: 0 }
 
 const keys = sql`with k as materialized (select value ->> 'nodeId' as node_id, value ->> 'metric' as metric,
   value ->> 't' as t from json_each(${sql.placeholder('keys')}))`
@@ -52,7 +54,20 @@ function prepareRollUp(
 }
 
 const queries = prepareOnce((db) => ({
-  dirty: db.select().from(telemetryDirty).limit(sql.placeholder('hours')).prepare(),
+  dirty: db
+    .select()
+    .from(telemetryDirty)
+    .where(
+      sql`(node_id, metric, t) > (${sql.placeholder('nodeId')}, ${sql.placeholder('metric')}, ${sql.placeholder('t')})
+        and t < ${sql.placeholder('before')}`,
+    )
+    .orderBy(telemetryDirty.nodeId, telemetryDirty.metric, telemetryDirty.t)
+    .limit(sql.placeholder('hours'))
+    .prepare(),
+  oldest: db
+    .select({ t: sql<number | null>`min(t)` })
+    .from(telemetryDirty)
+    .prepare(),
   hourly: prepareRollUp(db, telemetryHourly, {
     source: telemetry,
     spanMs: HOUR_MS,
@@ -76,14 +91,31 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Brings the hourly and daily summaries up to date, at most 100 hours in one transaction; awaits `pause` after each,
- * which returns whether to continue. Returns the number of hours. An hour is recalculated from its measurements, so
- * repeating or interrupting the work does no harm.
+ * which returns whether to continue. The next run continues where this one stopped. `before`: hours that begin later
+ * wait. Returns the number of hours. An hour is recalculated from its measurements, so repeating or interrupting the
+ * work does no harm.
  */
-export async function rollUp(store: Store, pause: () => Promise<boolean>, share: Share = wholeSlices): Promise<number> {
+export async function rollUp(
+  store: Store,
+  pause: () => Promise<boolean>,
+  share: Share = wholeSlices,
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
   const prepared = queries(store)
+  const begun = hourSchema.safeParse(await readPlace(store, 'summaries')).data ?? null
+  let place = begun ?? FIRST
+  let isFromStart = begun === null
   for (let done = 0; ;) {
-    const hours = await prepared.dirty.all({ hours: partOf(SLICE_HOURS, share()) })
-    if (hours.length === 0) return done
+    const hours = await prepared.dirty.all({ ...place, before, hours: partOf(SLICE_HOURS, share()) })
+    if (hours.length === 0) {
+      if (isFromStart) {
+        if (begun !== null) await endPass(store, 'summaries')
+        return done
+      }
+      isFromStart = true
+      place = FIRST
+      continue
+    }
     const hourKeys = { keys: JSON.stringify(hours) }
     await store.atomic([
       bind(prepared.hourly, hourKeys),
@@ -91,8 +123,16 @@ export async function rollUp(store: Store, pause: () => Promise<boolean>, share:
       bind(prepared.clean, hourKeys),
     ])
     done += hours.length
-    if (!(await pause())) return done
+    place = hours.at(-1) ?? place
+    if (await pause()) continue
+    await leaveAt(store, 'summaries', place)
+    return done
   }
+}
+
+/** The oldest hour that is not summarised yet; null: none. */
+export async function oldestUnsummarised(store: Store): Promise<number | null> {
+  return (await queries(store).oldest.get())?.t ?? null
 }
 
 /** The days of these hours, each once. */
