@@ -1,4 +1,4 @@
-import type { User } from '../../app/accounts/users/user.ts'
+import type { ListedUser, User } from '../../app/accounts/users/user.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ctx } from '../../app/base/context.ts'
@@ -31,7 +31,7 @@ import { systemClock } from '../clock.ts'
 
 const USAGE = `Administration of the database in DATA_DIR from the console. The service may be running.
 
-  list                        all users
+  list                        all users, with the issuers of the providers that sign them in
   create-admin <username>     a new administrator with a temporary password
   promote <username>          make a user an administrator
   reset-password <username>   a temporary password for a local user; the user's sessions end, and failed sign-ins of
@@ -146,13 +146,13 @@ function refuse(reason: string): number {
 const PAGE = 500
 
 async function listAll(ctx: Ctx): Promise<string> {
-  const all: User[] = []
+  const all: ListedUser[] = []
   for (let total = 1; all.length < total;) {
     const page = await listUsers(ctx, { limit: PAGE, offset: all.length })
     all.push(...page.users)
     total = page.users.length === 0 ? 0 : page.total
   }
-  const line = (user: User) =>
+  const line = (user: ListedUser) =>
     [
       String(user.id).padStart(6),
       user.username.padEnd(24),
@@ -160,6 +160,8 @@ async function listAll(ctx: Ctx): Promise<string> {
       (user.isAdmin ? 'admin' : 'user').padEnd(6),
       (user.isActive ? 'active' : 'inactive').padEnd(9),
       user.lastLoginAt === null ? 'never signed in' : new Date(user.lastLoginAt).toISOString(),
+      // A restored backup may hold anything, and a terminal obeys control characters.
+      ...user.links.map(({ issuer }) => issuer.replaceAll(/\p{C}/gu, '')),
     ].join(' ')
   return all.map((user) => `${line(user)}\n`).join('')
 }

@@ -48,7 +48,10 @@ test('a lost administrator comes back: create, promote, reset, each audited as d
   const reset = await cli(['reset-password', 'root'])
   expect(reset.code).toBe(0)
   expect(reset.out).not.toBe(made.out)
-  expect((await cli(['list'])).out.split('\n')).toHaveLength(3)
+  const [ola = '', root = '', ...none] = (await cli(['list'])).out.split('\n')
+  expect(none).toStrictEqual([''])
+  expect(ola).toMatch(/ ola +oidc +admin +active +never signed in https:\/\/id\.example\.org$/)
+  expect(root).toMatch(/ root +local +admin +active +never signed in$/)
   expect(rows('select username, is_admin, must_change_password, session_epoch from users order by id')).toStrictEqual([
     { username: 'ola', is_admin: 1, must_change_password: 0, session_epoch: 0 },
     { username: 'root', is_admin: 1, must_change_password: 1, session_epoch: 1 },
@@ -58,6 +61,16 @@ test('a lost administrator comes back: create, promote, reset, each audited as d
     { username: 'system', action: 'admin_status_changed', ip: null },
     { username: 'system', action: 'password_reset', ip: null },
   ])
+})
+
+test('the list shows the providers of each user, without what a terminal would obey', async () => {
+  const store = openDatabase(join(dir, 'mesh.db'))
+  store.sqlite.exec(
+    `insert into identities (user_id, issuer, subject, created_at) values (1, 'https://\u001b[2J\u009bclub.example', 's', 1)`,
+  )
+  store.close()
+  const { out } = await cli(['list'])
+  expect(out).toMatch(/ never signed in https:\/\/id\.example\.org https:\/\/\[2Jclub\.example\n$/)
 })
 
 describe('a reset password clears failed sign-ins, also of a running service', () => {
