@@ -31,8 +31,8 @@ const ADDITIONS = [
     name: 'moreTransport',
     table: 'src/shared/mesh/link-kinds.ts',
     begin: 'export const SOURCES = {\n',
-    line: "moreTransport: 'radio',\n",
-    others: [],
+    line: "moreTransport: { how: 'radio', setting: 'MORE_TRANSPORT=host' },\n",
+    others: ['src/node/radio/configured.ts'],
   },
   {
     name: 'moreEvents',
@@ -190,6 +190,26 @@ test('no table is written down a second time, not even in SQL', async () => {
     }
   }
   expect(copies).toStrictEqual([])
+})
+
+test('rows are inserted by the names of their columns', async () => {
+  const files = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) => /\.tsx?$/.test(name))
+  const texts = await Promise.all(files.map(async (name) => [name, await readFile(join(ROOT, 'src', name), 'utf8')]))
+  const byOrder = texts.filter(([, text = '']) => /\.insert\([^()]+\)\s*\.select\(/.test(text)).map(([name]) => name)
+  expect(new Set(byOrder)).toStrictEqual(
+    new Set([
+      // Copies of the rows of a table, a union, and selects that need something before their first word.
+      'app/mesh/nodes/move-history.ts',
+      'app/mesh/nodes/renumbering.ts',
+      'app/mesh/telemetry/roll-up.ts',
+      'app/search/text-index.ts',
+      'app/accounts/recovery/administrator.ts',
+      'app/accounts/users/first-admin.ts',
+      // These two take the values by name.
+      'db/insert-select.ts',
+      'db/json-rows.ts',
+    ]),
+  )
 })
 
 test('the length limit of a form field is in src/shared/limits.ts, where the service takes it from', async () => {

@@ -1,10 +1,12 @@
 import { and, isNotNull, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
+import { insertSelect } from '../../db/insert-select.ts'
 import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
 import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
+import { NEW_DELIVERY } from './new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
@@ -93,12 +95,19 @@ const queries = prepareOnce((db) => ({
     .set({ inhibited: sql`${value('is')}` })
     .where(sql`id in (select value from json_each(${value('ids')}))`)
     .prepare(),
-  deliver: db
-    .insert(alertDeliveries)
-    .select(
-      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, a.owner_id, a.rule_id, ${value('notification')}, 'waiting',
-          ${value('now')}, ${value('due')}, 0, null, null, null
-        from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and notified_at is not null) a
+  deliver: insertSelect(
+    db,
+    alertDeliveries,
+    {
+      ...NEW_DELIVERY,
+      destinationId: sql`d.id`,
+      ownerId: sql`a.owner_id`,
+      ruleId: sql`a.rule_id`,
+      notification: value('notification'),
+      createdAt: value('now'),
+      dueAt: value('due'),
+    },
+    sql`from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and notified_at is not null) a
         join alert_rules r on r.id = a.rule_id
           and (${value('notification')} <> 'resolved' or json_extract(r.rule, '$.tellResolved'))
         join json_each(r.rule, '$.destinations') w
@@ -107,17 +116,16 @@ const queries = prepareOnce((db) => ({
         where not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
           and o.notification = ${value('notification')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
           and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,
-    )
-    .prepare(),
-  list: db
-    .insert(alertDeliveryItems)
-    .select(
-      sql`select d.id, a.id from alerts a
+  ).prepare(),
+  list: insertSelect(
+    db,
+    alertDeliveryItems,
+    { deliveryId: sql`d.id`, alertId: sql`a.id` },
+    sql`from alerts a
         join alert_deliveries d on d.rule_id = a.rule_id and d.notification = ${value('notification')} and d.state = 'waiting'
           and d.attempts = 0 and d.due_at >= ${value('now')} and d.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')}
         where a.step = ${value('step')} and a.notified_at is not null on conflict do nothing`,
-    )
-    .prepare(),
+  ).prepare(),
   firedLately: db
     .select({ ruleId: alerts.ruleId, subject: alerts.subject, n: sql<number>`count(*)`, held: sql<number>`sum(held)` })
     .from(alerts)

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { insertSelect } from '../../db/insert-select.ts'
 import { alertAnchors, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
@@ -23,12 +24,17 @@ import type { WatchingRule } from './rules/watch-list.ts'
 import type { World } from './world.ts'
 
 const queries = prepareOnce((db) => ({
-  anchor: db
-    .insert(alertAnchors)
-    .select(
-      sql`select j.value ->> 'ruleId', j.value ->> 'nodeNum', j.value ->> 'latitude', j.value ->> 'longitude'
-        from json_each(${sql.placeholder('rows')}) j where true`,
-    )
+  anchor: insertSelect(
+    db,
+    alertAnchors,
+    {
+      ruleId: sql`j.value ->> 'ruleId'`,
+      nodeNum: sql`j.value ->> 'nodeNum'`,
+      latitude: sql`j.value ->> 'latitude'`,
+      longitude: sql`j.value ->> 'longitude'`,
+    },
+    sql`from json_each(${sql.placeholder('rows')}) j where true`,
+  )
     .onConflictDoNothing()
     .prepare(),
 }))

@@ -1,6 +1,7 @@
 import { type AuditEntry, type AuditRow, type StoredRow } from './entry.ts'
 import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../db/contains.ts'
+import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
 import { type Db, noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
@@ -38,23 +39,20 @@ export function audit(
   options: { actor?: Actor; onlyIfChanged?: boolean; onlyIf?: SQL | undefined; whole?: true } = {},
 ): Statement {
   const actor = options.actor ?? (ctx.viewer ? ctx.viewer.user : SYSTEM)
-  const values = [
-    sql`null`,
-    ctx.now(),
-    actor.id,
-    actor.username,
+  const values = {
+    timestamp: ctx.now(),
+    userId: actor.id,
+    username: actor.username,
     action,
-    AUDIT_ACTIONS[action],
-    detailsJson(details, options.whole ? JSON.stringify : boundedJson),
-    ctx.ip,
-    ctx.requestId,
-    sql`null`,
-  ]
-  const chunks = values.map((value) => sql`${value}`)
+    resource: AUDIT_ACTIONS[action],
+    details: detailsJson(details, options.whole ? JSON.stringify : boundedJson),
+    ip: ctx.ip,
+    requestId: ctx.requestId,
+  }
   const changed = options.onlyIfChanged ? sql`changes() > 0` : undefined
   const condition = and(changed, options.onlyIf) ?? sql`true`
   told.add(ctx.store.db)
-  const entry = ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)} where ${condition}`)
+  const entry = insertSelect(ctx.store.db, auditLog, values, sql`where ${condition}`)
   return noteIndexing(entry, changed !== undefined)
 }
 

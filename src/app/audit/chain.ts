@@ -1,6 +1,7 @@
 import type { AuditRow, StoredRow } from './entry.ts'
 import { eachTurn, inSlices, type Pause } from '../base/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
+import { insertSelect } from '../../db/insert-select.ts'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../base/crypto.ts'
@@ -156,12 +157,14 @@ type Seal = {
   readonly hash: string
 }
 
+const FIRST = { id: 1, trimmedId: 0, trimmedHash: GENESIS, sealedId: 0, sealedHash: GENESIS }
+
 // Changes nothing if another instance was faster.
 function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...Statement[]] {
   const isOurTurn = sql`(select ${auditChain.sealedId} from ${auditChain}) = ${before}`
   const isFirst = sql`not exists (select 1 from ${auditChain})`
   return [
-    db.insert(auditChain).select(sql`select 1, 0, ${GENESIS}, 0, ${GENESIS} where ${isFirst}`),
+    insertSelect(db, auditChain, FIRST, sql`where ${isFirst}`),
     db
       .update(auditLog)
       .set({ hash: sql`seal.value ->> 1` })

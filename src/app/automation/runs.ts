@@ -1,5 +1,6 @@
 import { and, count, desc, eq, gt, lt, ne, sql, isNotNull } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../db/insert-select.ts'
 import { automationRuns, automations } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { WITHDRAWN } from '../mesh/messages/delivery.ts'
@@ -244,17 +245,17 @@ export async function claimRun(store: Store, claim: Claim): Promise<Claimed> {
   const { byKey } = queries(store)
   if ((await byKey.get({ automationId, key })) !== undefined) return { kind: 'refused', reason: 'duplicate' }
   const isCurrent = sql`id = ${automationId} and revision = ${revision} and enabled`
-  const row = sql`select null, id, ${key}, ${now}, ${now}, 1, 'sending', null, ${claim.triggeredBy}, ${claim.text}, '[]'
-    from automations where ${isCurrent}`
+  const { triggeredBy, text } = claim
+  const run = { automationId: sql`id`, key, t: now, lastT: now, outcome: 'sending', triggeredBy, text } as const
   await store.atomic([
-    store.db.insert(automationRuns).select(row),
+    insertSelect(store.db, automationRuns, run, sql`from automations where ${isCurrent}`),
     store.db
       .update(automations)
       .set({ lastFiredAt: now, ...(slot === null ? {} : { anchorAt: sql`max(anchor_at, ${slot})` }) })
       .where(isCurrent),
   ])
-  const run = await byKey.get({ automationId, key })
-  return run === undefined ? { kind: 'refused', reason: 'changed' } : { kind: 'claimed', id: run.id }
+  const claimed = await byKey.get({ automationId, key })
+  return claimed === undefined ? { kind: 'refused', reason: 'changed' } : { kind: 'claimed', id: claimed.id }
 }
 
 /** The result of a claimed run. */

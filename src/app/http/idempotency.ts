@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { and, eq, gt, lte, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../db/insert-select.ts'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
@@ -146,9 +147,11 @@ function remember({ store, now }: Needs, { userId, key, route, hashes: [hash = '
     // Its own, even if more old keys wait than are deleted here.
     store.db.delete(idempotencyKeys).where(and(eq(ofUser, userId), eq(named, key), lte(createdAt, before))),
     bind(queries(store).forget, { before, rows: SLICE_ROWS }),
-    store.db.insert(idempotencyKeys).select(
-      sql`select ${userId}, ${key}, ${route}, ${hash}, made.id, ${now()} from (select ${id} as id) made
-        where made.id is not null`,
+    insertSelect(
+      store.db,
+      idempotencyKeys,
+      { userId, key, route, requestHash: hash, createdId: sql`made.id`, createdAt: now() },
+      sql`from (select ${id} as id) made where made.id is not null`,
     ),
   ]
 }

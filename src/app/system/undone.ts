@@ -1,5 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../db/insert-select.ts'
 import { alertDestinations, identities, passkeys, recoveryCodes, totpFactors, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
@@ -213,9 +214,10 @@ const hasNoCodes = (userId: number) =>
   sql`not exists (select 1 from ${recoveryCodes} where ${eq(recoveryCodes.userId, userId)})`
 
 function insertCodes({ store }: Ctx, userId: number, codes: z.infer<typeof codesSchema>, onlyIf: SQL): Statement {
-  return store.db
-    .insert(recoveryCodes)
-    .select(
-      sql`select null, ${userId}, value ->> 'hash', value ->> 'usedBy' from json_each(${JSON.stringify(codes)}) where ${onlyIf}`,
-    )
+  return insertSelect(
+    store.db,
+    recoveryCodes,
+    { userId, codeHash: sql`value ->> 'hash'`, usedBy: sql`value ->> 'usedBy'` },
+    sql`from json_each(${JSON.stringify(codes)}) where ${onlyIf}`,
+  )
 }

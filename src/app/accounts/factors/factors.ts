@@ -1,5 +1,6 @@
 import { and, asc, count, eq, isNull, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { factorResets, passkeys, recoveryCodes, totpFactors, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import { holdDestinations } from '../users/hold-destinations.ts'
@@ -130,10 +131,10 @@ export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
   if (before?.n !== 1) throw new AppError('no_second_factor')
   await ctx.store.atomic([
     ...factorChanged(ctx, 'second_factor_reset', { userId: id, username: user.username, ...counted }, has),
-    db
-      .insert(factorResets)
-      .select(sql`select ${id}, ${ctx.now()} where ${has}`)
-      .onConflictDoUpdate({ target: factorResets.userId, set: { resetAt: ctx.now() } }),
+    insertSelect(db, factorResets, { userId: id, resetAt: ctx.now() }, sql`where ${has}`).onConflictDoUpdate({
+      target: factorResets.userId,
+      set: { resetAt: ctx.now() },
+    }),
     db
       .update(users)
       .set({ sessionEpoch: nextEpoch })

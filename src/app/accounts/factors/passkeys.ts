@@ -11,6 +11,7 @@ import { and, count, eq, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { passkeyHandles, passkeys, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
@@ -137,14 +138,24 @@ export async function addPasskey(
   const use = randomToken()
   const adding = await beginAdding(ctx)
   const hasRoom = sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, user.id)}) < ${MAX_PASSKEYS}`
-  const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${toBase64url(made.publicKey)},
-    ${made.counter}, ${credentialDeviceType === 'multiDevice' ? 1 : 0}, ${credentialBackedUp ? 1 : 0},
-    ${JSON.stringify(response.response.transports ?? [])}, ${party.id}, ${use}, ${ctx.now()}, null
-    from ${users} where ${and(eq(users.id, user.id), adding.unchanged, hasRoom)}`
+  const passkey = {
+    userId: user.id,
+    name,
+    credentialId: made.id,
+    publicKey: toBase64url(made.publicKey),
+    counter: made.counter,
+    isBackupEligible: credentialDeviceType === 'multiDevice',
+    isBackedUp: credentialBackedUp,
+    transports: response.response.transports ?? [],
+    rpId: party.id,
+    lastUse: use,
+    createdAt: ctx.now(),
+  }
+  const isAllowed = sql`from ${users} where ${and(eq(users.id, user.id), adding.unchanged, hasRoom)}`
   const isNew = sql`exists (select 1 from ${passkeys} where ${passkeys.lastUse} = ${use})`
   const codes = codesForFirstFactor(ctx, user.id, isNew)
   await ctx.store.atomic([
-    db.insert(passkeys).select(values).onConflictDoNothing(),
+    insertSelect(db, passkeys, passkey, isAllowed).onConflictDoNothing(),
     ...factorChanged(ctx, 'second_factor_added', { factor: 'passkey', name }),
     ...codes.statements,
     ...adding.statements(isNew),

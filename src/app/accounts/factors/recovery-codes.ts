@@ -1,5 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { recoveryCodes } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
@@ -33,9 +34,12 @@ function hashOf(userId: number, code: string): string {
 
 function insertCodes({ store }: Ctx, userId: number, codes: readonly string[], condition: SQL | undefined): Statement {
   const hashes = JSON.stringify(codes.map((code) => hashOf(userId, code)))
-  return store.db
-    .insert(recoveryCodes)
-    .select(sql`select null, ${userId}, hashes.value, null from json_each(${hashes}) as hashes where ${condition}`)
+  return insertSelect(
+    store.db,
+    recoveryCodes,
+    { userId, codeHash: sql`hashes.value` },
+    sql`from json_each(${hashes}) as hashes where ${condition}`,
+  )
 }
 
 /**

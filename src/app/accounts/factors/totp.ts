@@ -1,6 +1,7 @@
 import { and, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { totpFactors, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
@@ -85,15 +86,15 @@ export async function confirmTotp(
   const isNew = sql`exists (select 1 from ${totpFactors} where ${eq(totpFactors.lastUse, use)})`
   const codes = codesForFirstFactor(ctx, user.id, isNew)
   await ctx.store.atomic([
-    db
-      .insert(totpFactors)
-      .select(
-        sql`select ${users.id}, ${sealed}, ${step}, ${use}, ${now}, null from ${users} where ${and(eq(users.id, user.id), adding.unchanged)}`,
-      )
-      .onConflictDoUpdate({
-        target: totpFactors.userId,
-        set: { seed: sealed, lastStep: step, lastUse: use, createdAt: now, lastUsedAt: null },
-      }),
+    insertSelect(
+      db,
+      totpFactors,
+      { userId: user.id, seed: sealed, lastStep: step, lastUse: use, createdAt: now },
+      sql`from ${users} where ${and(eq(users.id, user.id), adding.unchanged)}`,
+    ).onConflictDoUpdate({
+      target: totpFactors.userId,
+      set: { seed: sealed, lastStep: step, lastUse: use, createdAt: now, lastUsedAt: null },
+    }),
     ...factorChanged(ctx, 'second_factor_added', { factor: 'totp' }),
     ...codes.statements,
     ...adding.statements(isNew),

@@ -1,5 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { accountLetters } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { LetterKind } from '../../../shared/access/letters.ts'
@@ -82,9 +83,11 @@ export function queueLetter({ store, now }: Pick<Ports, 'store' | 'now'>, letter
   const theirs = sql`(select count(*) from account_letters where lower(email) = lower(${email}) and kind = 'verify' and ${recent})`
   const most = MAX_PER_DAY[kind]
   const json = sql`json_set(${JSON.stringify(details)}, '$.isLast', json(iif(${mine} = ${most - 1}, 'true', 'false')))`
-  return store.db.insert(accountLetters).select(
-    sql`select null, ${uid}, ${userId}, ${kind}, ${email}, ${json}, ${sealed}, ${at}, ${at}, 0, null, null
-      where ${onlyIf} and ${mine} < ${most} and (${kind} <> 'verify' or ${theirs} < ${most})`,
+  return insertSelect(
+    store.db,
+    accountLetters,
+    { uid, userId, kind, email, details: json, sealed, createdAt: at, dueAt: at },
+    sql`where ${onlyIf} and ${mine} < ${most} and (${kind} <> 'verify' or ${theirs} < ${most})`,
   )
 }
 

@@ -1,4 +1,5 @@
 import { and, eq, gt, lte, sql, type SQL } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { mailLinks, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
@@ -49,9 +50,12 @@ export function insertLink(
 ): Statement {
   const { userId, purpose, tokenHash, email, state, uid } = link
   const at = now()
-  return store.db.insert(mailLinks).select(
-    sql`select null, ${userId}, ${purpose}, ${tokenHash}, ${email}, ${sha256Hex(state)}, ${at}, ${at + LINK_MS[purpose]}
-      where ${isQueued(uid)}`,
+  const expiresAt = at + LINK_MS[purpose]
+  return insertSelect(
+    store.db,
+    mailLinks,
+    { userId, purpose, tokenHash, email, state: sha256Hex(state), createdAt: at, expiresAt },
+    sql`where ${isQueued(uid)}`,
   )
 }
 

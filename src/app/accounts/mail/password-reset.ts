@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { resetRequests, users } from '../../../db/schema.ts'
 import { prepareOnce, type Statement } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
@@ -58,9 +59,11 @@ export async function requestReset(ctx: Ctx, name: string, knownTo: readonly num
   const browser = browserOf(ctx.userAgent)
   await store.atomic(
     [
-      store.db.insert(resetRequests).select(
-        sql`select null, ${name}, ${JSON.stringify(knownTo)}, ${ip}, ${browser}, ${requestId}, ${ctx.now()}
-          where (select count(*) from ${resetRequests}) < ${MAX_WAITING}`,
+      insertSelect(
+        store.db,
+        resetRequests,
+        { name, knownTo: [...knownTo], ip, browser, requestId, createdAt: ctx.now() },
+        sql`where (select count(*) from ${resetRequests}) < ${MAX_WAITING}`,
       ),
     ],
     'lazily',

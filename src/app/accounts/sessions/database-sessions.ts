@@ -1,6 +1,7 @@
 import type { Counters, SessionStore } from './store.ts'
 import { and, desc, eq, gt, gte, inArray, lt, lte, ne, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { rateLimits, sessions } from '../../../db/schema.ts'
 import {
   batchWith,
@@ -93,9 +94,7 @@ export function databaseCounters({ db, batch }: Pick<Store, 'db' | 'batch'>): Co
     const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
     const full = before.map((one) => sql`("key" = ${one.key} and "count" > ${one.most})`)
     const isFull = full.length === 0 ? sql`false` : sql`exists (select 1 from ${rateLimits} where ${or(...full)})`
-    return db
-      .insert(rateLimits)
-      .select(sql`select ${key}, 1, ${now + windowMs} where not ${isFull}`)
+    return insertSelect(db, rateLimits, { key, count: 1, expiresAt: now + windowMs }, sql`where not ${isFull}`)
       .onConflictDoUpdate({
         target: keyColumn,
         set: {

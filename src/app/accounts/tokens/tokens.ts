@@ -1,5 +1,6 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../base/context.ts'
@@ -136,10 +137,9 @@ async function insertToken(
   const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
   // A simultaneous deactivation or new password wins: it has deleted the tokens, and none may be added after it.
   const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
-  const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
-    ${expiresAt}, null, null from ${users} where ${and(unchanged, lt(owned, MAX_TOKENS))}`
+  const values = { userId: id, name, prefix, tokenHash, scopes, createdAt: now, expiresAt }
   await ctx.store.atomic([
-    ctx.store.db.insert(apiTokens).select(values),
+    insertSelect(ctx.store.db, apiTokens, values, sql`from ${users} where ${and(unchanged, lt(owned, MAX_TOKENS))}`),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
     ...remember(sql`(select ${apiTokens.id} from ${apiTokens} where ${eq(apiTokens.tokenHash, tokenHash)})`),
   ])

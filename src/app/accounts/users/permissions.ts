@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { userPermissions, users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import {
@@ -89,20 +90,26 @@ export function writePermissions(
   })
   const field = (index: number) => sql.raw(`json_extract(named.value, '$[${index}]')`)
   const { userId, resource, canRead, canWrite } = userPermissions
-  return store.db
-    .insert(userPermissions)
-    .select(
-      sql`select null, ${users.id}, ${field(0)}, ${field(1)}, ${field(2)}, ${at}, ${by}
-        from ${users}, json_each(${JSON.stringify(named)}) as named where ${whom}`,
-    )
-    .onConflictDoUpdate({
-      target: [userId, resource],
-      set: {
-        canRead: sql`excluded.can_read`,
-        canWrite: sql`excluded.can_write`,
-        grantedAt: sql`excluded.granted_at`,
-        grantedBy: sql`excluded.granted_by`,
-      },
-      setWhere: sql`${canRead} is not excluded.can_read or ${canWrite} is not excluded.can_write`,
-    })
+  return insertSelect(
+    store.db,
+    userPermissions,
+    {
+      userId: sql`${users.id}`,
+      resource: field(0),
+      canRead: field(1),
+      canWrite: field(2),
+      grantedAt: at,
+      grantedBy: by,
+    },
+    sql`from ${users}, json_each(${JSON.stringify(named)}) as named where ${whom}`,
+  ).onConflictDoUpdate({
+    target: [userId, resource],
+    set: {
+      canRead: sql`excluded.can_read`,
+      canWrite: sql`excluded.can_write`,
+      grantedAt: sql`excluded.granted_at`,
+      grantedBy: sql`excluded.granted_by`,
+    },
+    setWhere: sql`${canRead} is not excluded.can_read or ${canWrite} is not excluded.can_write`,
+  })
 }

@@ -1,4 +1,5 @@
 import { and, eq, gt, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { invitations, mailLinks, users, verifiedEmails } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
@@ -41,8 +42,11 @@ export function verifyEmail(
 ): Statement {
   const isTheirs = and(eq(users.id, userId), eq(users.email, email), eq(users.authProvider, 'local'))
   const known = and(eq(verifiedEmails.userId, userId), isNull(verifiedEmails.endedAt))
-  return db.insert(verifiedEmails).select(
-    sql`select null, ${userId}, ${email}, ${now}, null where ${onlyIf}
+  return insertSelect(
+    db,
+    verifiedEmails,
+    { userId, email, verifiedAt: now },
+    sql`where ${onlyIf}
       and exists (select 1 from ${users} where ${isTheirs} and ${users.isActive} = 1)
       and not exists (select 1 from ${verifiedEmails} where ${known})`,
   )

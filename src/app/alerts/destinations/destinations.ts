@@ -1,5 +1,6 @@
 import { and, asc, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { alertDeliveries, alertDestinations, users } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement } from '../../../db/store.ts'
 import {
@@ -23,6 +24,7 @@ import { demandFreshProof } from '../../accounts/fresh-proof.ts'
 import { stillAdmin } from '../../accounts/users/still-admin.ts'
 import { getUser } from '../../accounts/users/users.ts'
 import { plainName } from '../names.ts'
+import { NEW_DELIVERY } from '../new-delivery.ts'
 import { testMessage } from '../notification.ts'
 import { isConfirmToken } from './confirm-token.ts'
 import { attempt } from './send.ts'
@@ -91,17 +93,22 @@ const queries = prepareOnce((db) => {
       .where(eq(alertDestinations.uid, value('uid')))
       .prepare(),
     // One message tells of all that is new when it is sent.
-    tellOthers: db
-      .insert(alertDeliveries)
-      .select(
-        sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, d.owner_id, null, 'destination', 'waiting', ${value('now')},
-          ${value('now')}, 0, null, null, null
-          from alert_destinations made join alert_destinations d on d.owner_id = made.owner_id and d.id <> made.id
+    tellOthers: insertSelect(
+      db,
+      alertDeliveries,
+      {
+        ...NEW_DELIVERY,
+        destinationId: sql`d.id`,
+        ownerId: sql`d.owner_id`,
+        notification: 'destination',
+        createdAt: value('now'),
+        dueAt: value('now'),
+      },
+      sql`from alert_destinations made join alert_destinations d on d.owner_id = made.owner_id and d.id <> made.id
             and d.enabled and d.confirmed_at is not null and d.held_at is null
           where made.uid = ${value('uid')} and not exists (select 1 from alert_deliveries o
             where o.destination_id = d.id and o.notification = 'destination' and o.state = 'waiting' and o.attempts = 0)`,
-      )
-      .prepare(),
+    ).prepare(),
   }
 })
 
@@ -250,9 +257,23 @@ async function insertDestination(
   const confirmedAt = kind === 'email' ? null : now
   const destinationId = sql`(select id from alert_destinations where uid = ${uid})`
   await store.atomic([
-    store.db.insert(alertDestinations).select(
-      sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${settings}, ${confirmedAt}, 0, null, null, null, ${now}, ${now},
-        null, null, ${now}, ${sessionOf(viewer)} where (select count(*) from ${alertDestinations} where owner_id = ${ownerId}) < ${MAX_DESTINATIONS}
+    insertSelect(
+      store.db,
+      alertDestinations,
+      {
+        uid,
+        ownerId,
+        name,
+        kind,
+        enabled,
+        settings,
+        confirmedAt,
+        createdAt: now,
+        updatedAt: now,
+        newsAt: now,
+        newsSession: sessionOf(viewer),
+      },
+      sql`where (select count(*) from ${alertDestinations} where owner_id = ${ownerId}) < ${MAX_DESTINATIONS}
         and ${stillOwner(ctx)}`,
     ),
     audit(
@@ -288,10 +309,15 @@ function stillOwner({ store, viewer: { user, credential } }: SignedInCtx): SQL {
 }
 
 function confirmLetter({ store }: SignedInCtx, uid: string, now: number): Statement {
-  return store.db.insert(alertDeliveries).select(
-    sql`select null, 'msg_' || lower(hex(randomblob(16))), id, owner_id, null, 'confirm', 'waiting', ${now}, ${now}, 0, null, null, null
-      from ${alertDestinations} where uid = ${uid}`,
-  )
+  const delivery = {
+    ...NEW_DELIVERY,
+    destinationId: sql`id`,
+    ownerId: sql`owner_id`,
+    notification: 'confirm',
+    createdAt: now,
+    dueAt: now,
+  } as const
+  return insertSelect(store.db, alertDeliveries, delivery, sql`from ${alertDestinations} where uid = ${uid}`)
 }
 
 function newSecret(): string {

@@ -1,4 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { alertDeliveries, alertDeliveryItems, alertDestinations, alertRules, alerts } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
@@ -12,6 +13,7 @@ import { cleanText } from '../names.ts'
 import { maySee } from '../rights.ts'
 import { tellAlerts, tellPlain, testMessage, type AlertNotification } from '../notification.ts'
 import { pauseAfter } from '../../base/outgoing/pauses.ts'
+import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
@@ -66,14 +68,20 @@ const queries = prepareOnce((db) => ({
         and attempts = 0 and due_at <= ${value('now')} and ${isOfAlerts} limit ${AT_A_TIME})`,
     )
     .prepare(),
-  summarise: db
-    .insert(alertDeliveries)
-    .select(
-      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, d.owner_id, null, 'summary', 'waiting', ${value('now')},
-        ${value('due')}, 0, null, null, null from alert_destinations d where d.id = ${value('id')} and not exists
-        (select 1 from alert_deliveries where destination_id = d.id and notification = 'summary' and state = 'waiting')`,
-    )
-    .prepare(),
+  summarise: insertSelect(
+    db,
+    alertDeliveries,
+    {
+      ...NEW_DELIVERY,
+      destinationId: sql`d.id`,
+      ownerId: sql`d.owner_id`,
+      notification: 'summary',
+      createdAt: value('now'),
+      dueAt: value('due'),
+    },
+    sql`from alert_destinations d where d.id = ${value('id')} and not exists (select 1 from alert_deliveries
+      where destination_id = d.id and notification = 'summary' and state = 'waiting')`,
+  ).prepare(),
   merged: db
     .select({ n: sql<number>`count(*)` })
     .from(alertDeliveries)

@@ -1,5 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { alertAnchors, alertDestinations, alertMarks, alertRules, alerts, users } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { ALERT_KINDS, type AlertKind, MAX_ALERT_RULES } from '../../../shared/alerts/alert-kinds.ts'
@@ -170,9 +171,22 @@ async function insertRule(ctx: SignedInCtx, rule: AlertRule, remember: Remember)
   const { name, kind, enabled } = rule
   const id = sql`(select id from alert_rules where uid = ${uid})`
   await store.atomic([
-    store.db.insert(alertRules).select(
-      sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${JSON.stringify(rule)}, 1, ${now}, ${now}, ${now}
-        where (select count(*) from ${alertRules} where owner_id = ${ownerId}) < ${MAX_ALERT_RULES}`,
+    insertSelect(
+      store.db,
+      alertRules,
+      {
+        uid,
+        ownerId,
+        name,
+        kind,
+        enabled,
+        rule: JSON.stringify(rule),
+        revision: 1,
+        anchorAt: now,
+        createdAt: now,
+        updatedAt: now,
+      },
+      sql`where (select count(*) from ${alertRules} where owner_id = ${ownerId}) < ${MAX_ALERT_RULES}`,
     ),
     audit(ctx, 'alert_rule_updated', { ruleId: id, name, kind, before: null, after: rule }, { onlyIfChanged: true }),
     beginLog(store),
@@ -185,10 +199,8 @@ async function insertRule(ctx: SignedInCtx, rule: AlertRule, remember: Remember)
 
 /** Older entries of the audit log are not reported. */
 function beginLog({ db }: Store): Statement {
-  return db
-    .insert(alertMarks)
-    .select(sql`select 'audit', (select coalesce(max(id), 0) from audit_log) where true`)
-    .onConflictDoNothing()
+  const value = sql`(select coalesce(max(id), 0) from audit_log)`
+  return insertSelect(db, alertMarks, { name: 'audit', value }, sql`where true`).onConflictDoNothing()
 }
 
 /**

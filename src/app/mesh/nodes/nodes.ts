@@ -1,6 +1,7 @@
 import { and, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { differs } from '../../../db/differs.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { deletedNodes, neighbors, nodes, renumberings, suspicions } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
@@ -515,19 +516,21 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { db } = ctx.store
   const deletedAt = ctx.now()
   // Before the node is deleted, because these statements read whether it is hidden, and its earlier numbers.
-  const remember = sql`select n, ${deletedAt}, max(is_hidden) from (
+  const numbers = sql`from (
       select node_num as n, is_hidden from nodes where id = ${id}
       union all select r.from_node_num, 1 from nodes h cross join renumberings r on r.to_node_num = h.node_num
         and r.undone_at is null where h.id = ${id} and h.is_hidden)
     group by n`
   await ctx.store.atomic([
-    db
-      .insert(deletedNodes)
-      .select(remember)
-      .onConflictDoUpdate({
-        target: deletedNodes.nodeNum,
-        set: { deletedAt, isHidden: sql`max(excluded.is_hidden, ${deletedNodes.isHidden})` },
-      }),
+    insertSelect(
+      db,
+      deletedNodes,
+      { nodeNum: sql`n`, deletedAt, isHidden: sql`max(is_hidden)` },
+      numbers,
+    ).onConflictDoUpdate({
+      target: deletedNodes.nodeNum,
+      set: { deletedAt, isHidden: sql`max(excluded.is_hidden, ${deletedNodes.isHidden})` },
+    }),
     db.delete(nodes).where(eq(nodes.id, id)),
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),

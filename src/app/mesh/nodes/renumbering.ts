@@ -1,4 +1,5 @@
 import { and, eq, getTableColumns, isNull, sql, type SQL } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -104,13 +105,12 @@ const queries = prepareOnce((db) => ({
     // A move that was undone is not tried again.
     .where(sql`not exists (select 1 from renumberings where from_node_num = p.a and to_node_num = p.b)`)
     .prepare(),
-  begin: db
-    .insert(renumberings)
-    .select(
-      sql`select null, ${value('from')}, ${value('to')}, ${value('since')}, ${value('now')}, null where not exists
-        (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
-    )
-    .prepare(),
+  begin: insertSelect(
+    db,
+    renumberings,
+    { fromNodeNum: value('from'), toNodeNum: value('to'), since: value('since'), followedAt: value('now') },
+    sql`where not exists (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
+  ).prepare(),
   /** Moves whose old number still exists: some rows are not moved yet, a radio remembered it, or it is heard again. */
   open: db
     .select({

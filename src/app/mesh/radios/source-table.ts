@@ -1,6 +1,7 @@
 import type { KnownChannel } from './known-channel.ts'
 import { and, eq, inArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { channels, nodes, ownRadioDecisions, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
@@ -130,11 +131,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   // A token takes over a source without a token, one that belongs to another token of its owner, or one with an expired
   // token.
-  claim: db
-    .insert(sources)
-    .select(
-      sql`select null, 'ingest', ${value('name')}, null, null, null, ${value('now')}, ${value('tokenId')}
-        where (select count(*) from sources where token_id = ${value('tokenId')}) < ${sql.raw(String(MAX_TOKEN_SOURCES))}
+  claim: insertSelect(
+    db,
+    sources,
+    { kind: 'ingest', name: value('name'), createdAt: value('now'), tokenId: value('tokenId') },
+    sql`where (select count(*) from sources where token_id = ${value('tokenId')}) < ${sql.raw(String(MAX_TOKEN_SOURCES))}
           and (select count(*) from sources where token_id is not null) < ${sql.raw(String(MAX_CLAIMED_SOURCES))}
         on conflict (name) do update set token_id = excluded.token_id,
           local_node_num = iif(token_id in (select t.id from api_tokens t
@@ -144,7 +145,7 @@ const queries = prepareOnce((db) => ({
           where kind = 'ingest' and (token_id is null or token_id in (select t.id from api_tokens t
             where t.expires_at <= ${value('now')}
               or t.user_id = (select user_id from api_tokens where id = excluded.token_id)))`,
-    )
+  )
     .returning(KNOWN)
     .prepare(),
   // Ends claims of tokens that can no longer deliver, to make room for those that can.

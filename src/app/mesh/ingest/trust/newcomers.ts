@@ -1,6 +1,7 @@
 import type { Heard } from '../../heard/heard.ts'
 import type { NodeRow } from '../node-row.ts'
 import { sql } from 'drizzle-orm'
+import { insertSelect } from '../../../../db/insert-select.ts'
 import { gateways, newcomers, nodes, sources } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
@@ -42,16 +43,21 @@ const queries = prepareOnce((db) => ({
     .innerJoin(sources, sql`${sources.id} = ${newcomers.sourceId}`)
     .where(sql`${newcomers.hour} = ${value('hour')}`)
     .prepare(),
-  count: db
-    .insert(newcomers)
-    .select(
-      sql`select s.id, ${value('hour')}, k.value ->> 'asked', k.value ->> 'refused', k.value ->> 'opened' from json_each(${value('counts')}) k
-        cross join sources s on s.name = k.value ->> 'source' where true
-        on conflict (source_id) do update set asked = iif(hour = excluded.hour, asked, 0) + excluded.asked,
-          opened = iif(hour = excluded.hour, opened, 0) + excluded.opened,
-          refused = refused + excluded.refused, hour = excluded.hour`,
-    )
-    .prepare(),
+  count: insertSelect(
+    db,
+    newcomers,
+    {
+      sourceId: sql`s.id`,
+      hour: value('hour'),
+      asked: sql`k.value ->> 'asked'`,
+      refused: sql`k.value ->> 'refused'`,
+      opened: sql`k.value ->> 'opened'`,
+    },
+    sql`from json_each(${value('counts')}) k cross join sources s on s.name = k.value ->> 'source' where true
+      on conflict (source_id) do update set asked = iif(hour = excluded.hour, asked, 0) + excluded.asked,
+        opened = iif(hour = excluded.hour, opened, 0) + excluded.opened,
+        refused = refused + excluded.refused, hour = excluded.hour`,
+  ).prepare(),
   gateways: db
     .select({
       source: sql<string>`s.name`,
@@ -74,15 +80,21 @@ const queries = prepareOnce((db) => ({
     .where(IS_KNOWN)
     .groupBy(sql`s.id`)
     .prepare(),
-  note: db
-    .insert(gateways)
-    .select(
-      sql`select null, s.id, k.value ->> 'gateway', 1, ${value('today')}, ${value('hour')}, k.value ->> 'taken'
-        from json_each(${value('met')}) k cross join sources s on s.name = k.value ->> 'source' where true
-        on conflict (source_id, gateway) do update set days = days + (last_day <> excluded.last_day),
-          last_day = excluded.last_day, taken = iif(hour = excluded.hour, taken, 0) + excluded.taken, hour = excluded.hour`,
-    )
-    .prepare(),
+  note: insertSelect(
+    db,
+    gateways,
+    {
+      sourceId: sql`s.id`,
+      gateway: sql`k.value ->> 'gateway'`,
+      days: 1,
+      lastDay: value('today'),
+      hour: value('hour'),
+      taken: sql`k.value ->> 'taken'`,
+    },
+    sql`from json_each(${value('met')}) k cross join sources s on s.name = k.value ->> 'source' where true
+      on conflict (source_id, gateway) do update set days = days + (last_day <> excluded.last_day),
+        last_day = excluded.last_day, taken = iif(hour = excluded.hour, taken, 0) + excluded.taken, hour = excluded.hour`,
+  ).prepare(),
   // Gateways made up today displace neither known ones nor those that came before them.
   forget: db
     .delete(gateways)

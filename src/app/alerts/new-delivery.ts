@@ -1,0 +1,7 @@
+import { sql } from 'drizzle-orm'
+
+/** What every new row of `alert_deliveries` has: an ID for the receiver, and its state. */
+export const NEW_DELIVERY = {
+  uid: sql`'msg_' || lower(hex(randomblob(16)))`,
+  state: 'waiting',
+} as const
