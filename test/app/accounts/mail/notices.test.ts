@@ -131,7 +131,7 @@ test('a rule about sign-ins that sends to the same address repeats nothing, and 
   expect(await subjects()).toEqual([NEW_BROWSER])
   made.app.clock.advance(60_000)
   expect(await alerts()).toEqual([])
-  const dropped = "select count(*) as n from alert_deliveries where told = 'fired' and state = 'dropped'"
+  const dropped = "select count(*) as n from alert_deliveries where notification = 'fired' and state = 'dropped'"
   expect(made.app.store.sqlite.prepare(dropped).get()).toEqual({ n: 1 })
   await anna.send('POST', '/api/tokens', { name: 'one', scopes: ['nodes:read'] })
   expect(await subjects()).toEqual([])
