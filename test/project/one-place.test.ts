@@ -203,8 +203,6 @@ test('rows are inserted by the names of their columns', async () => {
       'app/mesh/nodes/renumbering.ts',
       'app/mesh/telemetry/roll-up.ts',
       'app/search/text-index.ts',
-      'app/accounts/recovery/administrator.ts',
-      'app/accounts/users/first-admin.ts',
       // These two take the values by name.
       'db/insert-select.ts',
       'db/json-rows.ts',

@@ -18,7 +18,7 @@ import {
   countIdentities,
   hasIdentityAt,
   isIdentity,
-  MOST_IDENTITIES,
+  MAX_IDENTITIES,
   providerIdOf,
 } from '../users/identities.ts'
 import type { Identity, Provider } from './provider.ts'
@@ -73,8 +73,8 @@ export async function refuseLink(ctx: SignedInCtx, { issuer }: Provider): Promis
   if (await isRuledElsewhere(ctx, id, issuer)) throw new AppError('ruled_by_groups')
   const links = await readLinks(ctx, id)
   if (links.some((link) => link.issuer === issuer)) throw new AppError('already_linked')
-  if (links.length >= MOST_IDENTITIES)
-    throw new AppError('too_many_links', `At most ${MOST_IDENTITIES}; unlink one first`)
+  if (links.length >= MAX_IDENTITIES)
+    throw new AppError('too_many_links', `At most ${MAX_IDENTITIES}; unlink one first`)
 }
 
 /**
@@ -104,7 +104,7 @@ export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity)
     // A reset while the user was at the provider ends this, too.
     eq(users.sessionEpoch, viewer.credential.session.epoch),
     not(hasIdentityAt(issuer)),
-    lt(countIdentities, MOST_IDENTITIES),
+    lt(countIdentities, MAX_IDENTITIES),
   )
   const refusal = await store
     .atomic([
@@ -121,7 +121,7 @@ export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity)
   if (refusal !== null) throw refusal.error
   const links = await readLinks(ctx, userId)
   if (links.some((link) => link.issuer === issuer)) throw new OidcFailure('already_linked')
-  throw new OidcFailure(links.length >= MOST_IDENTITIES ? 'too_many_links' : 'link_of_another_user')
+  throw new OidcFailure(links.length >= MAX_IDENTITIES ? 'too_many_links' : 'link_of_another_user')
 }
 
 /**

@@ -1,4 +1,5 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { apiTokens, factorResets, passkeys, recoveryCodes, sessions, totpFactors, users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { holdDestinations } from '../users/hold-destinations.ts'
@@ -38,9 +39,18 @@ export function statementsForRecovery(
   const isLocal = eq(users.authProvider, 'local')
   const who = { userId, username }
   return [
-    db.insert(users).select(
-      sql`select null, ${username}, null, null, 'local', null, ${passwordHash}, 1, 1, 1, 0, ${NOW}, null, null, null, 0, 0
-        where not exists (select 1 from ${users} where lower(${users.username}) = lower(${username}))`,
+    insertSelect(
+      db,
+      users,
+      {
+        username,
+        authProvider: 'local',
+        passwordHash,
+        mustChangePassword: true,
+        isAdmin: true,
+        createdAt: NOW,
+      },
+      sql`where not exists (select 1 from ${users} where lower(${users.username}) = lower(${username}))`,
     ),
     audit(ctx, 'user_created', { ...who, email: null, displayName: null, isAdmin: true }, { onlyIf: isUser(isNew) }),
     audit(
@@ -75,10 +85,10 @@ export function statementsForRecovery(
       },
       isUser(hasSecondFactor),
     ),
-    db
-      .insert(factorResets)
-      .select(sql`select ${userId}, ${NOW} where ${isUser(hasSecondFactor)}`)
-      .onConflictDoUpdate({ target: factorResets.userId, set: { resetAt: NOW } }),
+    insertSelect(db, factorResets, { userId, resetAt: NOW }, sql`where ${isUser(hasSecondFactor)}`).onConflictDoUpdate({
+      target: factorResets.userId,
+      set: { resetAt: NOW },
+    }),
     ...holdDestinations(ctx, { id: userId, username }, 'password_reset', { onlyIf: isUser() }),
     writePermissions(store, named, ALL_PERMISSIONS, { at: NOW, by: null }),
     db

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { providerCutoffs } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
@@ -7,10 +8,10 @@ import type { StoredSession } from './store.ts'
 /** Ends the sessions of a user that began at an issuer, even if they are not stored in the database. */
 export function cutOff({ store, now }: Ctx, userId: number, issuer: string, onlyIf: SQL = sql`true`): Statement {
   const endedAt = now()
-  return store.db
-    .insert(providerCutoffs)
-    .select(sql`select ${userId}, ${issuer}, ${endedAt} where ${onlyIf}`)
-    .onConflictDoUpdate({ target: [providerCutoffs.userId, providerCutoffs.issuer], set: { endedAt } })
+  return insertSelect(store.db, providerCutoffs, { userId, issuer, endedAt }, sql`where ${onlyIf}`).onConflictDoUpdate({
+    target: [providerCutoffs.userId, providerCutoffs.issuer],
+    set: { endedAt },
+  })
 }
 
 /** A user's cutoffs as JSON, issuer to time, for a select on `users`. */

@@ -1,4 +1,5 @@
 import { count, eq, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { users } from '../../../db/schema.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../passwords/passwords.ts'
@@ -24,10 +25,16 @@ export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   const passwordHash = await hashNewPassword(ports, config.ADMIN_PASSWORD ?? random ?? '', username).catch(explain)
   const ctx: AuditContext = { store, viewer: null, ip: null, requestId: null, now: () => ports.now() }
   const id = userIdByName(username)
-  const values = sql`select null, ${username}, null, null, 'local', null, ${passwordHash}, ${random === null ? 0 : 1},
-    1, 1, 0, ${ports.now()}, null, null, null, 0, 0 where not exists (select 1 from ${users})`
+  const admin = {
+    username,
+    authProvider: 'local',
+    passwordHash,
+    mustChangePassword: random !== null,
+    isAdmin: true,
+    createdAt: ports.now(),
+  } as const
   await store.atomic([
-    store.db.insert(users).select(values),
+    insertSelect(store.db, users, admin, sql`where not exists (select 1 from ${users})`),
     audit(ctx, 'admin_bootstrapped', { username, userId: id }, { actor: SYSTEM, onlyIfChanged: true }),
     // If another instance was first, its administrator is kept.
     writePermissions(store, eq(users.passwordHash, passwordHash), ALL_PERMISSIONS, { at: ports.now(), by: null }),

@@ -1,10 +1,11 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { identities, users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import type { Ports } from '../../base/context.ts'
 
 /** Accounts at providers that may sign one user in. */
-export const MOST_IDENTITIES = 8
+export const MAX_IDENTITIES = 8
 
 type Named = { readonly issuer: string; readonly subject: string }
 
@@ -20,9 +21,8 @@ export function ownerOf(identity: Named): SQL {
 
 /** The statement that gives an identity to the one user who matches `whom`, a condition on `users`, when it runs. */
 export function addIdentity(store: Store, whom: SQL | undefined, { issuer, subject }: Named, at: number): Statement {
-  return store.db
-    .insert(identities)
-    .select(sql`select null, ${users.id}, ${issuer}, ${subject}, ${at} from ${users} where ${whom}`)
+  const identity = { userId: sql`${users.id}`, issuer, subject, createdAt: at }
+  return insertSelect(store.db, identities, identity, sql`from ${users} where ${whom}`)
 }
 
 /** How many identities the row of `users` in a condition has. */
