@@ -76,7 +76,8 @@ async function buildProgram(dist) {
   })
   const binaries = join(ROOT, 'node_modules/better-sqlite3/prebuilds')
   mkdirSync(join(dist, 'prebuilds'), { recursive: true })
-  for (const name of readdirSync(binaries).filter((file) => /^(?:linux|linuxmusl|darwin)-/.test(file))) {
+  const platforms = new Set(['linux', 'linuxmusl', 'darwin', process.platform])
+  for (const name of readdirSync(binaries).filter((file) => platforms.has(file.split('-')[0]))) {
     cpSync(join(binaries, name), join(dist, 'prebuilds', name))
   }
   return Object.keys(metafile.inputs)
@@ -125,7 +126,9 @@ function writeOrigins(dist, files) {
     if (folder !== null) folders.add(path.slice(path.indexOf('node_modules'), folder.index + folder[0].length))
   }
   // Installed beside the program, not a part of it.
-  for (const name of readdirSync(join(ROOT, 'node_modules/@node-rs'))) folders.add(`node_modules/@node-rs/${name}`)
+  for (const name of readdirSync(join(ROOT, 'node_modules/@node-rs'))) {
+    if (name.startsWith('bcrypt')) folders.add(`node_modules/@node-rs/${name}`)
+  }
   const inOrder = [...folders].toSorted((a, b) => (a < b ? -1 : 1))
   writeFileSync(join(dist, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(inOrder), null, 2)}\n`)
   const texts = inOrder.map((folder) => license(folder))

@@ -4,6 +4,9 @@ import { defineConfig, type Plugin } from 'vite'
 import manifest from '../../package.json' with { type: 'json' }
 import { SECURITY_HEADERS } from '../app/http/security.ts'
 
+// Whatever the environment says: this only builds for production.
+process.env['NODE_ENV'] = 'production'
+
 /**
  * `dist/web`: every file has a hash in its name, except for the page and files that browsers know by name. Scripts find
  * each other relative to themselves, so that only the page knows the path of the site.
