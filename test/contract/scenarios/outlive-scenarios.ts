@@ -16,6 +16,7 @@ const KINDS = [
   'app',
   'recoveryCodes',
   'link',
+  'verifiedEmail',
 ] as const
 type Kind = (typeof KINDS)[number]
 type State = 'works' | 'held' | 'ended'
@@ -33,6 +34,7 @@ const ALL_WORK: Given = {
   app: 'works',
   recoveryCodes: 'works',
   link: 'works',
+  verifiedEmail: 'works',
 }
 
 /** A user who has one of each. */
@@ -68,7 +70,14 @@ const EVENTS = {
   },
   'a password reset': {
     run: (admin, { id }) => admin.send('POST', `/api/users/${id}/reset-password`),
-    changes: { session: 'ended', otherSession: 'ended', token: 'ended', destination: 'held', push: 'held' },
+    changes: {
+      session: 'ended',
+      otherSession: 'ended',
+      token: 'ended',
+      destination: 'held',
+      push: 'held',
+      verifiedEmail: 'ended',
+    },
   },
   'a reset of second factors': {
     run: (admin, { id }) => admin.send('POST', `/api/users/${id}/reset-second-factor`),
@@ -80,6 +89,7 @@ const EVENTS = {
       passkey: 'ended',
       app: 'ended',
       recoveryCodes: 'ended',
+      verifiedEmail: 'ended',
     },
   },
   'a demotion': {
@@ -99,6 +109,7 @@ const EVENTS = {
       invitationToThem: 'ended',
       destination: 'held',
       push: 'held',
+      verifiedEmail: 'ended',
     },
   },
   'an unlinking': {
@@ -148,6 +159,11 @@ async function makeHolder(admin: Client): Promise<Holder> {
     `insert into identities (user_id, issuer, subject, created_at)
       values (${id}, 'https://id.example.org', 'holder ${id}', 1) returning id`,
   )
+  const email = `${username}@example.org`
+  expect((await admin.send('PUT', `/api/users/${id}`, { email })).status).toBe(200)
+  await service.sql(
+    `insert into verified_emails (user_id, email, verified_at) values (${id}, '${email}', 1) returning id`,
+  )
   return { id, client, other, token: Object(made.body).token, guest }
 }
 
@@ -170,6 +186,7 @@ async function stateOf(admin: Client, { id, client, other, token, guest }: Holde
     const found = destinations.find((one: { kind: string }) => one.kind === kind)
     return found === undefined ? 'ended' : found.heldAt === null ? 'works' : 'held'
   }
+  const { user } = Object((await admin.send('GET', `/api/users/${id}`)).body)
   const has = async (query: string) => (await admin.service.sql(query)).length > 0
   return {
     session: works(await isIn(client)),
@@ -182,7 +199,8 @@ async function stateOf(admin: Client, { id, client, other, token, guest }: Holde
     passkey: works(await has(`select 1 from passkeys where user_id = ${id}`)),
     app: works(await has(`select 1 from totp_factors where user_id = ${id}`)),
     recoveryCodes: works(await has(`select 1 from recovery_codes where user_id = ${id} and used_by is null`)),
-    link: works(Object((await admin.send('GET', `/api/users/${id}`)).body).user.oidcSubject !== null),
+    link: works(user.oidcSubject !== null),
+    verifiedEmail: works(user.emailVerified),
   }
 }
 

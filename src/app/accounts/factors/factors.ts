@@ -9,6 +9,7 @@ import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import { stillAdmin } from '../users/still-admin.ts'
 import { getUser, nextEpoch } from '../users/users.ts'
+import { endVerifiedEmail } from '../users/verified-email.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { forgiveCodes } from '../passwords/login-limiter.ts'
 import { factorChanged } from './changes.ts'
@@ -143,6 +144,7 @@ export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
     db.delete(passkeys).where(eq(passkeys.userId, id)),
     db.delete(recoveryCodes).where(eq(recoveryCodes.userId, id)),
     ...holdDestinations(ctx, user, 'second_factor_reset'),
+    ...endVerifiedEmail(ctx.store, id, ctx.now()),
     ...stillAdmin(ctx),
   ])
   await ctx.sessions.removeForUser(id)

@@ -172,7 +172,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireFreshProof,
     requireLocalAuth,
     answers(
-      "Give a local user a temporary password. It is shown once; the user's sessions and API tokens end",
+      "Give a local user a temporary password. It is shown once; the user's sessions and API tokens end, and the e-mail address must be confirmed again",
       { 200: z.object({ password: z.string() }) },
       ['user_not_found', 'not_a_local_user', 'user_inactive', 'local_auth_disabled', 'rate_limited'],
     ),

@@ -7,7 +7,7 @@ import { apiTokens, invitations, users } from '../../../db/schema.ts'
 import { prepareShapes, type Statement, type Store } from '../../../db/store.ts'
 import { holdDestinations } from './hold-destinations.ts'
 import { type Actor, audit, SYSTEM } from '../../audit/audit.ts'
-import { forgetPreviousEmail, isEmailVerified } from './verified-email.ts'
+import { endVerifiedEmail, forgetPreviousEmail, isEmailVerified } from './verified-email.ts'
 import { firstSubject, identitiesJson, providerIdOf } from './identities.ts'
 import { endInvitationsBy, endInvitationTo } from './invitation-ends.ts'
 import { forgiveAttempts } from '../passwords/login-limiter.ts'
@@ -376,6 +376,7 @@ function deactivation(ctx: Ctx, user: User): [Statement, ...Statement[]] {
     db.update(users).set({ isActive: false, sessionEpoch: nextEpoch }).where(which),
     db.delete(apiTokens).where(eq(apiTokens.userId, user.id)),
     ...holdDestinations(ctx, user, 'user_deactivated'),
+    ...endVerifiedEmail(ctx.store, user.id, ctx.now()),
     ...endInvitationsBy(ctx, user, 'maker_deactivated'),
     ...endInvitationTo(ctx, user, 'user_deactivated'),
   ]
@@ -424,8 +425,8 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
 }
 
 /**
- * Gives a local user a random, temporary password, ends sessions and API tokens, holds destinations of alerts and clears
- * failed attempts at the old one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`,
+ * Gives a local user a random, temporary password, ends sessions and API tokens, holds destinations of alerts, ends the
+ * proof of the e-mail address and clears failed attempts at the old one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`,
  * `not_a_local_user`, `user_inactive`.
  */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
@@ -445,6 +446,7 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(ctx, 'password_reset', { userId: id, username: user.username, ...ended.details }, { onlyIfChanged: true }),
     ...ended.statements,
+    ...endVerifiedEmail(ctx.store, id, ctx.now()),
     ...stillAdmin(ctx),
   ])
   const { isActive } = await getUser(ctx.store, id)

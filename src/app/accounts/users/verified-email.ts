@@ -34,6 +34,20 @@ export function forgetPreviousEmail(
   ]
 }
 
+/**
+ * Statements for an atomic step by which an administrator takes an account back: whoever had it may have confirmed an
+ * address of their own, and could ask there for a new password. No address counts as verified, and no link works.
+ */
+export function endVerifiedEmail({ db }: Pick<Store, 'db'>, userId: number, now: number): Statement[] {
+  return [
+    db
+      .update(verifiedEmails)
+      .set({ endedAt: now })
+      .where(and(eq(verifiedEmails.userId, userId), isNull(verifiedEmails.endedAt))),
+    db.delete(mailLinks).where(eq(mailLinks.userId, userId)),
+  ]
+}
+
 /** The statement that marks the current address of a user as verified, if `onlyIf` is true. */
 export function verifyEmail(
   { db }: Pick<Store, 'db'>,

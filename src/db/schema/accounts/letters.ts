@@ -16,7 +16,7 @@ export const verifiedEmails = sqliteTable(
     /** Counts only while it is the address of the user. */
     email: text('email').notNull(),
     verifiedAt: integer('verified_at').notNull(),
-    /** When the user got another address; null: not yet. */
+    /** When the user got another address, or an administrator took the account back; null: not yet. */
     endedAt: integer('ended_at'),
   },
   (t) => [
