@@ -243,11 +243,18 @@ test('the audit log of another history is carried over from the time of the back
   ])
 })
 
+/** What a restore says that cannot read the replaced database. */
+const unread = [
+  'warn The replaced database cannot be read; its audit entries are not copied',
+  completed,
+  'warn The restore undid this change, made after the backup',
+]
+
 test.each([
-  ['no database', () => rmSync(here.database), false],
-  ['an invalid database', () => writeFileSync(here.database, 'not a database at all'.repeat(1000)), true],
-  ['an empty file', () => writeFileSync(here.database, ''), true],
-  ['a database from before users existed', () => downgrade(), true],
+  ['no database', () => rmSync(here.database), false, [completed]],
+  ['an invalid database', () => writeFileSync(here.database, 'not a database at all'.repeat(1000)), true, unread],
+  ['an empty file', () => writeFileSync(here.database, ''), true, [completed]],
+  ['a database from before users existed', () => downgrade(), true, [completed]],
   [
     'a database with a broken page',
     () => {
@@ -255,18 +262,20 @@ test.each([
       writeFileSync(here.database, bytes.fill(0x5a, 100, 8192))
     },
     true,
+    unread,
   ],
-])('%s is replaced', async (_what, ruin, isKept) => {
+])('%s is replaced', async (_what, ruin, isKept, lines) => {
   const name = await makeBackup(here.dataDir)
   const content = contentOf(here.database)
   ruin()
   writeFileSync(`${here.database}-journal`, 'left over')
   const bytes = existsSync(here.database) ? readFileSync(here.database) : null
-  expect(await tryRestore(here.dataDir, name)).toContainEqual(completed)
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual(lines)
   const sqlite = new Database(here.database)
-  // Of a database that cannot be read, it is not known what the restore undid.
-  sqlite.exec("delete from settings where key like 'backup.restoredAccess.%'")
+  // Of a database that cannot be read, it is not known what the restore undid: one entry says so.
+  const { changes } = sqlite.prepare("delete from settings where key like 'backup.restoredAccess.%'").run()
   sqlite.close()
+  expect(changes).toBe(lines === unread ? 1 : 0)
   expect(contentOf(here.database)).toStrictEqual(content)
   expect(existsSync(safetyCopyOf(here.database))).toBe(isKept)
   if (bytes !== null && bytes.subarray(0, 3).toString() === 'not') {

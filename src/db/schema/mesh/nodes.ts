@@ -106,6 +106,9 @@ export const nodes = sqliteTable(
     index('nodes_local')
       .on(t.deviceMetricsTime)
       .where(sql`is_local`),
+    index('nodes_suspected')
+      .on(t.nodeNum)
+      .where(sql`spoof_suspected`),
     index('nodes_status')
       .on(t.nodeNum)
       .where(sql`status is not null`),

@@ -1,0 +1,1 @@
+CREATE INDEX `nodes_suspected` ON `nodes` (`node_num`) WHERE spoof_suspected;
