@@ -1,15 +1,9 @@
 import { type MeshPacket, MeshPacket_TransportMechanism } from './gen/packet_pb.ts'
-import { PortNum } from './gen/ports_pb.ts'
 import type { FromRadio } from './gen/stream_pb.ts'
+import { isSentFromMemory } from './payload/payload.ts'
 
 /** How long after a handshake, or after the previous replayed packet, another one is expected. */
 const REPLAY_WINDOW_MS = 60_000
-
-const REPLAYED_PORTS: ReadonlySet<number> = new Set([
-  PortNum.POSITION_APP,
-  PortNum.TELEMETRY_APP,
-  PortNum.NODE_STATUS_APP,
-])
 
 export type ReplayDetector = {
   /** Takes all messages of one connection in order. Returns whether this one is a replayed packet. */
@@ -47,7 +41,7 @@ export function createReplayDetector(): ReplayDetector {
 function isOutOfMemory({ rxRssi, relayNode, viaMqtt, transportMechanism, payloadVariant }: MeshPacket): boolean {
   return (
     payloadVariant.case === 'decoded' &&
-    REPLAYED_PORTS.has(payloadVariant.value.portnum) &&
+    isSentFromMemory(payloadVariant.value.portnum) &&
     rxRssi === undefined &&
     relayNode === 0 &&
     !viaMqtt &&

@@ -13,6 +13,7 @@ import { decodeRoute, type Route } from './route.ts'
 import { decodeStoreForward, type StoreForward } from './store-forward.ts'
 import { listMetrics, type Metric } from './telemetry.ts'
 import { decodeUser, type NodeUser, withoutCut } from './user.ts'
+import { isNameOf } from '../../shared/names.ts'
 
 /** The content of a packet. Times are milliseconds since the epoch. */
 export type Payload =
@@ -65,68 +66,150 @@ export type Waypoint = {
   readonly icon: string | null
 }
 
+/** What is known about a port of Meshtastic. */
+type Port = {
+  /** What its bytes are: a message of this schema, or text in UTF-8; null: it is not checked. */
+  readonly content: DescMessage | 'text' | null
+  decode(data: Data, now: number): Payload
+  /** Packets with keys, passwords, or what somebody types into a remote shell: their bytes are not stored. */
+  readonly mayHoldSecrets?: true
+  /** Firmware 2.8 sends the latest of each node again, out of its memory, when somebody connects. */
+  readonly isSentFromMemory?: true
+}
+
+/** All ports that are decoded or treated in some other special way. */
+const PORTS: ReadonlyMap<PortNum, Port> = new Map<PortNum, Port>([
+  [PortNum.TEXT_MESSAGE_APP, { content: 'text', decode: (data) => decodeText(data, 'message') }],
+  [PortNum.DETECTION_SENSOR_APP, { content: 'text', decode: (data) => decodeText(data, 'detection') }],
+  [PortNum.ALERT_APP, { content: 'text', decode: (data) => decodeText(data, 'alert') }],
+  [
+    PortNum.RANGE_TEST_APP,
+    { content: 'text', decode: ({ payload }) => ({ kind: 'rangetest', text: new TextDecoder().decode(payload) }) },
+  ],
+  [
+    PortNum.POSITION_APP,
+    {
+      ...portOf(PositionSchema, (position, _data, now) => ({
+        kind: 'position',
+        fix: decodePosition(position, now),
+        ...(isOffGlobe(position) ? { isOffGlobe: true } : {}),
+      })),
+      isSentFromMemory: true,
+    },
+  ],
+  [PortNum.NODEINFO_APP, portOf(wire.UserSchema, (user) => ({ kind: 'nodeinfo', user: decodeUser(user) }))],
+  [
+    PortNum.TELEMETRY_APP,
+    {
+      ...portOf(TelemetrySchema, (telemetry, _data, now) => ({
+        kind: 'telemetry',
+        variant: telemetry.variant.case ?? null,
+        time: parseDeviceTime(telemetry.time, now),
+        metrics: listMetrics(telemetry),
+      })),
+      isSentFromMemory: true,
+    },
+  ],
+  [PortNum.ROUTING_APP, portOf(wire.RoutingSchema, decodeRouting)],
+  [
+    PortNum.TRACEROUTE_APP,
+    portOf(wire.RouteDiscoverySchema, (route, { requestId }) => ({
+      kind: 'traceroute',
+      isReply: requestId !== 0,
+      route: decodeRoute(route),
+    })),
+  ],
+  [PortNum.NEIGHBORINFO_APP, portOf(wire.NeighborInfoSchema, decodeNeighbors)],
+  [
+    PortNum.WAYPOINT_APP,
+    portOf(wire.WaypointSchema, (waypoint) => ({ kind: 'waypoint', waypoint: decodeWaypoint(waypoint) })),
+  ],
+  [
+    PortNum.STORE_FORWARD_APP,
+    portOf(wire.StoreAndForwardSchema, (message) => ({
+      kind: 'storeforward',
+      storeForward: decodeStoreForward(message),
+    })),
+  ],
+  [
+    PortNum.PAXCOUNTER_APP,
+    portOf(wire.PaxcountSchema, ({ wifi, ble, uptime }) => ({ kind: 'paxcounter', wifi, ble, uptimeSeconds: uptime })),
+  ],
+  [
+    PortNum.NODE_STATUS_APP,
+    {
+      ...portOf(wire.StatusMessageSchema, ({ status }) => ({ kind: 'status', status: withoutCut(status) })),
+      isSentFromMemory: true,
+    },
+  ],
+  [
+    PortNum.MAP_REPORT_APP,
+    portOf(MapReportSchema, (report) => ({ kind: 'mapreport', report: decodeMapReport(report) })),
+  ],
+  [PortNum.ADMIN_APP, { content: null, decode: () => ({ kind: 'admin' }), mayHoldSecrets: true }],
+  [PortNum.REMOTE_SHELL_APP, { content: null, decode: () => ({ kind: 'unknown' }), mayHoldSecrets: true }],
+])
+
+/** A port whose bytes are a message of one schema. */
+function portOf<Desc extends DescMessage>(
+  schema: Desc,
+  read: (message: MessageShape<Desc>, data: Data, now: number) => Payload,
+): Port {
+  return { content: schema, decode: (data, now) => read(fromBinary(schema, data.payload), data, now) }
+}
+
+type Kind = { readonly about: 'messages' | 'nodes' | null; readonly mayBeOfItself?: true }
+
 /**
- * Administration packets contain keys and passwords, and a remote shell contains what is typed. Their bytes are not
- * stored.
+ * Each kind of payload. `about`: it contains what people write, or what a node says about itself; what is unreadable may
+ * contain the former. `mayBeOfItself`: a radio may report it about itself, whichever channel it uses.
  */
+const KINDS: Readonly<Record<Payload['kind'], Kind>> = {
+  text: { about: 'messages' },
+  rangetest: { about: 'messages' },
+  position: { about: 'nodes', mayBeOfItself: true },
+  nodeinfo: { about: 'nodes', mayBeOfItself: true },
+  telemetry: { about: null, mayBeOfItself: true },
+  routing: { about: null },
+  traceroute: { about: null },
+  neighborinfo: { about: null },
+  waypoint: { about: 'nodes' },
+  storeforward: { about: 'messages' },
+  paxcounter: { about: null },
+  status: { about: 'nodes', mayBeOfItself: true },
+  mapreport: { about: 'nodes', mayBeOfItself: true },
+  admin: { about: null },
+  encrypted: { about: null },
+  unknown: { about: 'messages' },
+  malformed: { about: 'messages' },
+}
+
+/** What is known about a kind of payload, also if another version stored it. */
+export function kindOf(kind: string): Kind {
+  return isNameOf(KINDS, kind) ? KINDS[kind] : { about: null }
+}
+
+/** Whether packets of a port contain keys, passwords or what somebody types: their bytes are not stored. */
 export function mayHoldSecrets(port: PortNum): boolean {
-  return port === PortNum.ADMIN_APP || port === PortNum.REMOTE_SHELL_APP
+  return PORTS.get(port)?.mayHoldSecrets === true
+}
+
+/** Whether a radio sends packets of a port again, out of its memory. */
+export function isSentFromMemory(port: PortNum): boolean {
+  return PORTS.get(port)?.isSentFromMemory === true
+}
+
+/** What the bytes of a port are: a message of this schema, or text; null: unknown. */
+export function contentOf(port: PortNum): DescMessage | 'text' | null {
+  return PORTS.get(port)?.content ?? null
 }
 
 /** Never throws. `now` is the time of receipt, in milliseconds. */
 export function decodePayload(data: Data, now: number): Payload {
   try {
-    return decodeByPort(data, now)
+    return PORTS.get(data.portnum)?.decode(data, now) ?? { kind: 'unknown' }
   } catch {
     return { kind: 'malformed' }
-  }
-}
-
-function decodeByPort(data: Data, now: number): Payload {
-  const read = <Desc extends DescMessage>(schema: Desc): MessageShape<Desc> => fromBinary(schema, data.payload)
-  switch (data.portnum) {
-    case PortNum.TEXT_MESSAGE_APP:
-      return decodeText(data, 'message')
-    case PortNum.DETECTION_SENSOR_APP:
-      return decodeText(data, 'detection')
-    case PortNum.ALERT_APP:
-      return decodeText(data, 'alert')
-    case PortNum.RANGE_TEST_APP:
-      return { kind: 'rangetest', text: new TextDecoder().decode(data.payload) }
-    case PortNum.POSITION_APP: {
-      const position = read(PositionSchema)
-      const fix = decodePosition(position, now)
-      return { kind: 'position', fix, ...(isOffGlobe(position) ? { isOffGlobe: true } : {}) }
-    }
-    case PortNum.NODEINFO_APP:
-      return { kind: 'nodeinfo', user: decodeUser(read(wire.UserSchema)) }
-    case PortNum.TELEMETRY_APP: {
-      const telemetry = read(TelemetrySchema)
-      const time = parseDeviceTime(telemetry.time, now)
-      return { kind: 'telemetry', variant: telemetry.variant.case ?? null, time, metrics: listMetrics(telemetry) }
-    }
-    case PortNum.ROUTING_APP:
-      return decodeRouting(read(wire.RoutingSchema))
-    case PortNum.TRACEROUTE_APP:
-      return { kind: 'traceroute', isReply: data.requestId !== 0, route: decodeRoute(read(wire.RouteDiscoverySchema)) }
-    case PortNum.NEIGHBORINFO_APP:
-      return decodeNeighbors(read(wire.NeighborInfoSchema))
-    case PortNum.WAYPOINT_APP:
-      return { kind: 'waypoint', waypoint: decodeWaypoint(read(wire.WaypointSchema)) }
-    case PortNum.STORE_FORWARD_APP:
-      return { kind: 'storeforward', storeForward: decodeStoreForward(read(wire.StoreAndForwardSchema)) }
-    case PortNum.PAXCOUNTER_APP: {
-      const { wifi, ble, uptime } = read(wire.PaxcountSchema)
-      return { kind: 'paxcounter', wifi, ble, uptimeSeconds: uptime }
-    }
-    case PortNum.NODE_STATUS_APP:
-      return { kind: 'status', status: withoutCut(read(wire.StatusMessageSchema).status) }
-    case PortNum.MAP_REPORT_APP:
-      return { kind: 'mapreport', report: decodeMapReport(read(MapReportSchema)) }
-    case PortNum.ADMIN_APP:
-      return { kind: 'admin' }
-    default:
-      return { kind: 'unknown' }
   }
 }
 

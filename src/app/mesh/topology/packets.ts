@@ -12,6 +12,7 @@ import {
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { kindOf } from '../../../meshtastic/payload/payload.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -152,27 +153,10 @@ export async function listPackets(
   return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
 }
 
-/** Contents of messages need the permission to read messages, contents about nodes the permission to read nodes. */
-const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
-  text: 'messages',
-  rangetest: 'messages',
-  storeforward: 'messages',
-  unknown: 'messages',
-  malformed: 'messages',
-  position: 'nodes',
-  nodeinfo: 'nodes',
-  mapreport: 'nodes',
-  waypoint: 'nodes',
-  status: 'nodes',
-}
-
 const payloadSchema = z.looseObject({ kind: z.string() })
 
 /** The repeated text of a channel. */
 const replaySchema = z.object({ storeForward: z.object({ replay: z.object({ isDirect: z.literal(false) }) }) })
-
-/** Payloads that a radio may report about itself, whichever channel it uses. */
-const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport', 'status'])
 
 function showPayload(
   { permissions, view }: Reader['viewer'],
@@ -180,12 +164,13 @@ function showPayload(
   { isOwn, ...place }: Omit<PacketPlace, 'isOfChannel'> & { readonly isOwn: boolean },
 ): LoggedPacket['payload'] {
   const payload = payloadSchema.parse(JSON.parse(json))
-  const guard = GUARDED[payload.kind]
-  const isPermitted = guard === undefined || permissions[guard].read
+  const { about, mayBeOfItself } = kindOf(payload.kind)
+  // Contents of messages need the permission to read messages, contents about nodes the permission to read nodes.
+  const isPermitted = about === null || permissions[about].read
   // Nobody here could decrypt it, so there is nothing to read.
   if (payload.kind === 'encrypted') return payload
   const replay = replaySchema.safeParse(payload)
   const isOfChannel = belongsToChannel(payload.kind, replay.success)
-  const isSeen = canReadPacket(view, { ...place, isOfChannel }, isOwn && OF_ITSELF.has(payload.kind))
+  const isSeen = canReadPacket(view, { ...place, isOfChannel }, isOwn && mayBeOfItself === true)
   return isPermitted && isSeen ? payload : { kind: payload.kind }
 }
