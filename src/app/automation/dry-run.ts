@@ -4,12 +4,9 @@ import {
   type Modulation,
   modulationOf,
   presetModulation,
-  textPacketBytes,
   timeOnAirMs,
-  TRACEROUTE_BYTES,
 } from '../../meshtastic/airtime.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
-import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import type { Ctx } from '../base/context.ts'
 import { findSender } from '../mesh/radios/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/sending/send.ts'
@@ -18,6 +15,7 @@ import { answerBlock, blockEverywhere, MAX_ANSWERS_PER_HOUR } from './guards.ts'
 import type { Said } from './kinds/kind.ts'
 import type { Planned } from './kinds/planned.ts'
 import { quietAt } from './local-time.ts'
+import { PACKET_KINDS, packetsOf } from './packets.ts'
 import { heardKindOf, type HeardRule, isTimed, type Rule, timedKindOf, type TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
 import { upcomingSlots } from './slots.ts'
@@ -48,7 +46,7 @@ export const sampleSchema = z.strictObject({
 export type Sample = z.infer<typeof sampleSchema>
 
 const messageSchema = z.object({
-  kind: z.enum(['text', 'tapback', 'traceroute']),
+  kind: z.enum(PACKET_KINDS),
   toNodeNum: nodeNumField.describe('4294967295: broadcast'),
   toNodeId: nodeIdField,
   channel: z.int(),
@@ -158,16 +156,10 @@ async function trySample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Non
 
 function describePacket(packet: Planned, modulation: Modulation): DryRun['messages'][number] {
   const { kind, to: toNodeNum } = packet
-  const ends = { toNodeNum, toNodeId: formatNodeId(toNodeNum) }
-  if (packet.kind === 'traceroute') {
-    return { kind, ...ends, channel: 0, text: null, bytes: 0, airtimeMs: airtime(TRACEROUTE_BYTES, modulation) }
-  }
-  const { text, channel, replyId } = packet
-  const bytes = countTextBytes(text)
-  const isReply = replyId !== null
-  const isReaction = kind === 'tapback' && isReply
-  const size = textPacketBytes(bytes, { isReply, isReaction, isDirect: toNodeNum !== BROADCAST })
-  return { kind, ...ends, channel, text, bytes, airtimeMs: airtime(size, modulation) }
+  const { textOf, describe } = packetsOf(packet)
+  const { channel, bytes, size } = describe(packet)
+  const airtimeMs = airtime(size, modulation)
+  return { kind, toNodeNum, toNodeId: formatNodeId(toNodeNum), channel, text: textOf(packet), bytes, airtimeMs }
 }
 
 function airtime(bytes: number, modulation: Modulation): number {

@@ -7,13 +7,13 @@ import { configuredRadios, readChannelTable } from '../mesh/radios/channel-table
 import { ableSenders } from '../mesh/radios/choose-radio.ts'
 import { isSuspected } from '../mesh/ingest/trust/judge.ts'
 import { recallPackets } from '../mesh/ingest/seen-packets.ts'
-import { type Automatic, type SendCtx, sendMessage } from '../mesh/sending/send.ts'
-import { requestTraceroute } from '../mesh/sending/traceroute.ts'
+import type { SendCtx } from '../mesh/sending/send.ts'
 import { forgetFutureAnchors, isCurrent, listAutomations } from './automations.ts'
 import { readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
 import { answerBlock, slotBlock } from './guards.ts'
 import type { Said } from './kinds/kind.ts'
-import { type Planned, textOf } from './kinds/planned.ts'
+import type { Planned } from './kinds/planned.ts'
+import { packetsOf } from './packets.ts'
 import { heardKindOf, type HeardRule, isTimed, timedKindOf, type TimedRule } from './rules.ts'
 import {
   claimRun,
@@ -228,13 +228,19 @@ async function claimAndSend(
 ): Promise<Reason | null> {
   const { store, log, meter } = needs
   const automatic = { automationId, revision, name: rule.name, isCurrent: () => isCurrent(store, automatic) }
-  const claim = await claimRun(store, { ...sending, automationId, revision, now: needs.now(), text: textOf(planned) })
+  const claim = await claimRun(store, {
+    ...sending,
+    automationId,
+    revision,
+    now: needs.now(),
+    text: textOf(planned[0]),
+  })
   if (claim.kind === 'refused') return claim.reason
   const packets: RunPacket[] = []
   const reasons: Reason[] = [...held]
   for (const packet of planned) {
     try {
-      packets.push(await send(ctx, packet, automatic))
+      packets.push(await packetsOf(packet).send(ctx, packet, automatic))
     } catch (error) {
       const reason = reasonOf(error, packet)
       if (reason === 'error') log.error('An automation failed', { automation: automationId, name: rule.name, error })
@@ -249,28 +255,11 @@ async function claimAndSend(
   return null
 }
 
-async function send(ctx: SendCtx, packet: Planned, automatic: Automatic): Promise<RunPacket> {
-  const { to } = packet
-  const by = packet.radio === null ? {} : { radio: packet.radio }
-  if (packet.kind === 'traceroute') {
-    const { fromNodeNum, requestId: packetId } = await requestTraceroute(ctx, { to, ...by }, automatic)
-    return { fromNodeNum, packetId, toNodeNum: to, channel: 0 }
-  }
-  const { text, channel, replyId } = packet
-  const isReply = replyId !== null
-  const message = {
-    text,
-    to,
-    channel,
-    emoji: packet.kind === 'tapback' && isReply,
-    ...(isReply ? { replyId } : {}),
-    ...by,
-  }
-  const { fromNodeNum, packetId } = await sendMessage(ctx, message, null, automatic)
-  return { fromNodeNum, packetId, toNodeNum: to, channel }
+function textOf(packet: Planned | undefined): string | null {
+  return packet === undefined ? null : packetsOf(packet).textOf(packet)
 }
 
-function reasonOf(error: unknown, { kind }: Planned): Reason {
+function reasonOf(error: unknown, packet: Planned): Reason {
   if (!(error instanceof AppError)) return 'error'
   switch (error.code) {
     case 'radio_unavailable':
@@ -280,7 +269,7 @@ function reasonOf(error: unknown, { kind }: Planned): Reason {
     case 'automation_changed':
       return 'changed'
     case 'invalid_request':
-      return kind === 'traceroute' ? 'no_target' : 'channel_disabled'
+      return packetsOf(packet).invalid
     default:
       return 'error'
   }

@@ -41,9 +41,3 @@ export async function planText(
 export async function planTraceroute(needs: Needs, to: number): Promise<Planned> {
   return { kind: 'traceroute', to, radio: await chooseRadio(needs, { to, channel: 0, replyId: null }) }
 }
-
-/** The text; null for a traceroute. */
-export function textOf(planned: readonly Planned[]): string | null {
-  const first = planned[0]
-  return first === undefined || first.kind === 'traceroute' ? null : first.text
-}
