@@ -53,10 +53,12 @@ const SHUTDOWN_GRACE_MS = 8000
 /** A migration of a large database may take long. */
 const START_WAIT_MS = 120_000
 
-/** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */
+/** Reads the environment, starts everything, and stops it on SIGTERM, SIGINT or SIGHUP. Exits with 1 when it can't start. */
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
+  // Node would open its debugger for any process of this user on this machine.
+  process.on('SIGUSR1', () => {})
   const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
   const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }
@@ -244,4 +246,6 @@ function onStopSignal(stop: (signal: string) => Promise<void>, log: Log): void {
   }
   process.on('SIGTERM', handle)
   process.on('SIGINT', handle)
+  // A terminal that closes sends it. Nothing is reloaded.
+  process.on('SIGHUP', handle)
 }

@@ -239,6 +239,17 @@ describe('a start', () => {
     expect(second.lines.at(-1)).toContain('"message":"Stopped"')
   })
 
+  test('stops when its terminal closes, and no signal opens the debugger of Node', async () => {
+    const service = await startService(built, { DATA_DIR: data(), SESSION_SECRET: 's'.repeat(40) })
+    const errors: string[] = []
+    service.process.stderr?.on('data', (chunk) => errors.push(String(chunk)))
+    service.process.kill('SIGUSR1')
+    expect((await fetch(`${service.url}/api/health`)).status).toBe(200)
+    expect(await service.stop('SIGHUP')).toBe(0)
+    expect(errors.join('')).toBe('')
+    expect(service.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
   test.runIf(canMount)('works on a disk with room for the database but not for a reserve', async () => {
     const disk = mountSmallDisk(40)
     try {
