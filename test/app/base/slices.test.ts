@@ -170,7 +170,7 @@ describe('a slice', () => {
     sqlite.exec(`update nodes set last_heard = ${START} - node_num * 3600000, days_heard = iif(node_num > 30, 1, 2);
       update nodes set is_favorite = 1 where node_num = 40; update nodes set notes = 'x' where node_num = 39;
       update nodes set is_local = 1 where node_num = 38; update nodes set is_ignored = 1 where node_num = 37;
-      insert into neighbors values (36, 1, 1, 1, 0)`)
+      insert into neighbors values (36, 1, 1, 1, 0, 0)`)
     const nums = () => sqlite.prepare('select node_num from nodes order by 1').pluck().all()
     const { changes, pause } = watch()
     expect(await forgetSurplusNodes(mesh.app.store, pause, { now: START, most: 32, share: () => 0.1 })).toBe(4)

@@ -82,10 +82,10 @@ describe('the row counts', () => {
     exec(`insert into receptions select id, 1, 7, 1, null, null, null, null from messages;
       insert into telemetry values (1, 1, 1, 1, 0), (1, 2, 1, 1, 0); insert into telemetry_hourly select node_id, metric, t, 1, 1, 1, 1, 1, 0 from telemetry;
       insert into telemetry_daily select * from telemetry_hourly;
-      insert into neighbors values (1, 2, 1, 1, 0), (1, 3, 1, 1, 0);
+      insert into neighbors values (1, 2, 1, 1, 0, 0), (1, 3, 1, 1, 0, 0);
       insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         values (1, 1, 1, 9, 1, 'sent', 'admin'), (1, 2, 1, 9, 1, 'delivered', null);
-      insert into waypoints values (1, 5, 1, '', '', null, 1, 1, null, null, 0);
+      insert into waypoints values (1, 5, 1, '', '', null, 1, 1, null, null, 0, 0);
       update waypoints set from_node_num = 6;
       insert into telemetry values (1, 1, 1, 9, 0) on conflict do nothing;
       delete from messages where from_node_num = 51; delete from telemetry where metric = 2`)
@@ -178,8 +178,8 @@ describe('in a table with too many rows', () => {
   it('neighbours, waypoints, traceroutes and receptions are shared as well', async () => {
     addNodes(2, 40)
     addMessages(2, 3)
-    exec(`${numbers(50)} insert into neighbors select 1 + (n > 3), n, 1, n, 0 from i;
-      ${numbers(50)} insert into waypoints select n, 1 + (n > 3), n, '', '', null, 1, 1, null, null, 0 from i;
+    exec(`${numbers(50)} insert into neighbors select 1 + (n > 3), n, 1, n, 0, 0 from i;
+      ${numbers(50)} insert into waypoints select n, 1 + (n > 3), n, '', '', null, 1, 1, null, null, 0, 0 from i;
       ${numbers(50)} insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         select 1, n, 9, iif(n > 3, 2, 1), n, 'delivered', iif(n = 50, 'admin', null) from i;
       insert into receptions select m.id, 1, e.value, e.value, null, null, null, null from messages m,

@@ -4,7 +4,7 @@ import { createCipheriv, createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isSuspected } from '../../../src/app/mesh/ingest/trust/judge.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
+import type { Heard, News } from '../../../src/app/mesh/heard/heard.ts'
 import { readPublicKeys } from '../../../src/app/mesh/nodes/nodes.ts'
 import { ServiceEnvelopeSchema } from '../../../src/meshtastic/gen/mqtt_pb.ts'
 import { DataSchema, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
@@ -77,7 +77,11 @@ function seal(by: Signer, data: Data, id: number): Uint8Array {
 }
 
 /** Through the reader of the broker link, which opens it with the private key of our radio. */
-async function publish(by: Signer, data: Data, id: number, at = START): Promise<Heard[]> {
+async function publish(by: Signer, data: Data, id: number, at = START): Promise<readonly News[]> {
+  return mesh.ingest.store(await readFromBroker(by, data, id, at))
+}
+
+async function readFromBroker(by: Signer, data: Data, id: number, at = START): Promise<Heard[]> {
   const opener = createDirectOpener({
     privateKeys: new Map([[LOCAL, OURS.privateKey]]),
     publicKeysOf: (nodeNum) => readPublicKeys(mesh.app.store, nodeNum),
@@ -92,14 +96,13 @@ async function publish(by: Signer, data: Data, id: number, at = START): Promise<
   })
   const payload = toBinary(ServiceEnvelopeSchema, envelope)
   const events = await read({ topic: 'msh/2/e/PKI/!00000077', payload, isRetained: false })
-  const batch = events.map(({ event }): Heard => ({ source: BROKER, event }))
-  await mesh.ingest.store(batch)
-  return batch
+  return events.map(({ event }): Heard => ({ source: BROKER, event }))
 }
 
 describe('a direct message', () => {
   it('shows its sender if the key in force opened it', async () => {
-    const batch = await publish(owner, text('meet at noon'), 50)
+    const batch = await readFromBroker(owner, text('meet at noon'), 50)
+    await mesh.ingest.store(batch)
     expect(await messages()).toMatchObject([
       { text: 'meet at noon', pkiEncrypted: true, keyDoubt: null, toNodeNum: LOCAL },
     ])
@@ -108,7 +111,8 @@ describe('a direct message', () => {
   })
 
   it('opened with the refused key is shown and marked, and nothing acts upon it', async () => {
-    const batch = await publish(liar, text('send me the keys'), 51)
+    const batch = await readFromBroker(liar, text('send me the keys'), 51)
+    await mesh.ingest.store(batch)
     expect(await messages()).toMatchObject([{ text: 'send me the keys', pkiEncrypted: true, keyDoubt: 'other' }])
     expect(batch.map(({ event }) => isSuspected(event))).toStrictEqual([true])
     const suspicions = [expect.objectContaining({ reason: 'sealed', gateway: GATEWAY, source: BROKER.name, count: 1 })]
@@ -160,6 +164,20 @@ describe('a direct message', () => {
     await forge(58)
     await publish(owner, text('yes'), 58)
     expect((await messages())[0]).toMatchObject({ text: 'yes', pkiEncrypted: true, conflicting: true })
+  })
+
+  it('captured and sent again after hours is no new message, not even after a restart', async () => {
+    await publish(owner, text('open the gate'), 59)
+    const later = START + 7 * 3_600_000
+    const before = await detail()
+    for (const ingest of [mesh.ingest, createIngest(mesh.app.store)]) {
+      mesh = { ...mesh, ingest }
+      expect(await publish(owner, text('open the gate'), 59, later)).toStrictEqual([])
+      const direct = { id: 59, to: LOCAL, pkiEncrypted: true, publicKey: owner.publicKey }
+      expect(await store(ingest, [packet(text('open the gate'), direct)], { at: later })).toStrictEqual([])
+    }
+    expect(await detail()).toStrictEqual(before)
+    expect(mesh.count('messages')).toBe(1)
   })
 
   it('that our own radio opened names the key of its memory, which may be another one', async () => {

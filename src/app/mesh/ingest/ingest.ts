@@ -212,7 +212,10 @@ function countEach<T>(values: readonly T[]): Map<T, number> {
   return counts
 }
 
-/** A signature never expires, so a signed packet is recognised for as long as the packet log keeps it. */
+/**
+ * A signature never expires, and a key opens a direct message again and again, so both are recognised for as long as the
+ * packet log keeps them.
+ */
 async function markRepeated(
   store: Store,
   batch: readonly Heard[],
@@ -220,7 +223,10 @@ async function markRepeated(
   sightings: Sightings,
 ): Promise<void> {
   const signed = batch.flatMap(({ event }, index) => {
-    if (event.type !== 'packet' || judgements[index]?.trust !== 'signed') return []
+    const judgement = judgements[index]
+    if (event.type !== 'packet' || judgement === undefined) return []
+    const isSealed = event.packet.pkiEncrypted && event.packet.port !== null && judgement.keyDoubt === null
+    if (judgement.trust !== 'signed' && !isSealed) return []
     return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
   })
   for (const packet of await readRepeated(store, signed)) sightings.mark(packet)

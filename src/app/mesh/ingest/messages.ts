@@ -27,6 +27,8 @@ export type MessageRow = {
   readonly signed: boolean
   readonly withheld: boolean
   readonly keyDoubt: KeyDoubt | null
+  /** One of our own radios heard it off the air. */
+  readonly heard: boolean
   readonly direction: (typeof DIRECTIONS)[number]
 }
 
@@ -55,15 +57,15 @@ const VALUES = {
   conflicting: sql`false`,
   withheld: field('withheld'),
   keyDoubt: field('keyDoubt'),
+  heard: field('heard'),
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
 // A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
 // message stays unchanged. Copies are ranked: opened with the sender's key, signed, unproven, opened with another key.
 // Within a rank, a radio's copy replaces a broker's.
 const rankOf = (row: string) => `(case when ${row}key_doubt is not null then 0 when ${row}pki_encrypted then 6
-  when ${row}signed then 4 else 2 end - ${row}via_mqtt)`
+  when ${row}signed then 4 else 2 end + ${row}heard)`
 const IS_FIRMER = `(${rankOf('excluded.')} > ${rankOf('messages.')})`
-const IS_CLEARED = `(key_doubt is not null and excluded.key_doubt is null)`
 const FEWER_HOPS = `(excluded.hops_away < coalesce(hops_away, 256)
   and (excluded.key_doubt is null or key_doubt is not null))`
 const SAID = ['text', 'to_node_num', 'reply_id', 'emoji', 'pki_encrypted'] as const
@@ -73,10 +75,10 @@ const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   ${['hops_away', 'rx_snr', 'rx_rssi', 'via_mqtt'].map((column) => `${column} = iif(${FEWER_HOPS}, excluded.${column}, ${column})`).join(', ')},
   ${SAID.map((column) => `${column} = iif(${IS_FIRMER}, excluded.${column}, ${column})`).join(', ')},
   channel = iif(${IS_FIRMER} and excluded.to_node_num <> to_node_num, excluded.channel, channel),
-  key_doubt = iif(${IS_FIRMER}, excluded.key_doubt, key_doubt),
+  ${['key_doubt', 'heard'].map((column) => `${column} = iif(${IS_FIRMER}, excluded.${column}, ${column})`).join(', ')},
   conflicting = max(conflicting, ${REPLACES}),
   signed = max(signed, excluded.signed), withheld = max(withheld, excluded.withheld)
-  where direction = 'in' and (${FEWER_HOPS} or excluded.signed > signed or ${IS_CLEARED} or ${REPLACES})`)
+  where direction = 'in' and (${FEWER_HOPS} or ${IS_FIRMER})`)
 
 /** The channel on which our own radio heard a text. */
 export type Filing = {

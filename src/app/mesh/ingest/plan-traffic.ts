@@ -16,7 +16,7 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
-  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'isOwn'>
+  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'isOwn' | 'isHeard'>
 }
 
 export function emptyTraffic(): Traffic {
@@ -81,15 +81,18 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
   }
   // One of our radios reports these itself; others could send them in its name.
   if (judgement.isOwn && judgement.trust === 'plain') return
+  const heard = judgement.isHeard || judgement.trust === 'signed'
+  const told = { t: heardAt, channel, heard }
   // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
-    traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, { t: heardAt, channel }) })
+    const known = traffic.neighbors.get(from)
+    if (known?.heard !== true || heard)
+      traffic.neighbors.set(from, { t: heardAt, heard, rows: listNeighbors(from, payload, told) })
   }
-  if (payload.kind === 'waypoint')
-    traffic.waypoints.push(...listWaypoint(payload.waypoint, from, { t: heardAt, channel }))
+  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, told))
 }
 
-type Told = { readonly t: number; readonly channel: number }
+type Told = { readonly t: number; readonly channel: number; readonly heard: boolean }
 
 function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, told: Told): NeighborRow[] {
   return neighbors
@@ -98,13 +101,13 @@ function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighb
 }
 
 /** An expired waypoint needs no position. */
-function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel }: Told): WaypointRow[] {
+function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, heard }: Told): WaypointRow[] {
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t
   const latitude = waypoint.latitude ?? (isOver ? 0 : null)
   const longitude = waypoint.longitude ?? (isOver ? 0 : null)
   if (id === 0 || latitude === null || longitude === null) return []
-  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel }]
+  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel, heard }]
 }
 
 /**

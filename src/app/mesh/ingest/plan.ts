@@ -557,6 +557,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     signed: judgement.trust === 'signed',
     withheld,
     keyDoubt: judgement.keyDoubt,
+    heard: judgement.isHeard,
     direction,
   })
 }

@@ -2,7 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, literals, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
 import { WINDOW_MS } from './packet-window.ts'
-import { isLocalNode } from '../radios/source-table.ts'
+import { EARSHOT_MS, isLocalNode } from '../radios/source-table.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { type Difference, DIFFERENCES, type TrustLevel, UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
 
@@ -43,6 +43,8 @@ export type NeighborRow = {
   readonly snr: number
   readonly t: number
   readonly channel: number | null
+  /** One of our own radios heard the report, or it was signed. */
+  readonly heard: boolean
 }
 
 export type WaypointRow = {
@@ -57,6 +59,7 @@ export type WaypointRow = {
   readonly expiresAt: number | null
   readonly lockedTo: number | null
   readonly channel: number | null
+  readonly heard: boolean
 }
 
 /** A packet for the log; `payload` is JSON. */
@@ -87,7 +90,10 @@ export type Traffic = {
   readonly receptions: ReceptionRow[]
   readonly routes: RouteRow[]
   /** By the node that reports its neighbours. */
-  readonly neighbors: Map<number, { readonly t: number; readonly rows: readonly NeighborRow[] }>
+  readonly neighbors: Map<
+    number,
+    { readonly t: number; readonly heard: boolean; readonly rows: readonly NeighborRow[] }
+  >
   readonly waypoints: WaypointRow[]
   readonly packets: PacketRow[]
 }
@@ -128,11 +134,13 @@ const ROUTE_VALUES = {
   notice: sql`null`,
 }
 
-const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't', 'channel')
+const EARSHOT = sql.raw(String(EARSHOT_MS))
+
+const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't', 'channel', 'heard')
 
 const WAYPOINT_VALUES = {
   ...named('id', 'fromNodeNum', 't', 'name', 'description', 'icon'),
-  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel'),
+  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel', 'heard'),
 }
 
 const PACKET_VALUES = {
@@ -156,7 +164,8 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
 
 // Late or repeated data never replaces newer data.
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
-  where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
+  where x.node_num = ${field('nodeNum')} and (x.t > ${field('t')}
+    or (x.heard and not ${field('heard')} and x.t > ${field('t')} - ${EARSHOT})))`
 
 // The limit applies to gateways only, because gateways can be made up; our radios cannot.
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
@@ -199,14 +208,14 @@ const queries = prepareOnce((db) => ({
     .where(
       sql`(node_num, neighbor_num) in (select x.node_num, x.neighbor_num
         from json_each(${sql.placeholder('told')}) k cross join neighbors x on x.node_num = k.value ->> 'nodeNum'
-        where x.t <= k.value ->> 't')`,
+        where x.t <= k.value ->> 't' and (k.value ->> 'heard' or not x.heard or x.t <= (k.value ->> 't') - ${EARSHOT}))`,
     )
     .prepare(),
   neighbors: prepareJsonInsert(db, neighbors, {
     values: NEIGHBOR_VALUES,
     from: sql`${OF_SENDER('nodeNum')} and ${IS_LATEST_WORD}`,
     onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t,
-      channel = excluded.channel`,
+      channel = excluded.channel, heard = excluded.heard`,
   }),
   // Only the owner of a locked waypoint can change it; anybody can change a deleted one.
   waypoints: prepareJsonInsert(db, waypoints, {
@@ -215,8 +224,8 @@ const queries = prepareOnce((db) => ({
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
       longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to,
-      channel = excluded.channel
-      where excluded.t >= t
+      channel = excluded.channel, heard = excluded.heard
+      where excluded.t >= t and (excluded.heard or not waypoints.heard or t <= excluded.t - ${EARSHOT})
         and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),
   // To delete a waypoint, its sender sets an end in the past.
@@ -241,7 +250,7 @@ function keysOf(copies: readonly ReceptionRow[]): string {
 export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
   const prepared = queries(store)
   const { receptions: copies, routes, waypoints: places, packets: log } = traffic
-  const told = [...traffic.neighbors].map(([nodeNum, { t }]) => ({ nodeNum, t }))
+  const told = [...traffic.neighbors].map(([nodeNum, { t, heard }]) => ({ nodeNum, t, heard }))
   const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
   const now = places.at(-1)?.t
   return [

@@ -114,6 +114,7 @@ export type RawMessage = readonly [
   conflicting: Field<'conflicting'>,
   withheld: Field<'withheld'>,
   keyDoubt: MessageRow['keyDoubt'],
+  heard: Field<'heard'>,
   radio: string | null,
 ]
 
@@ -214,7 +215,7 @@ export function publicMessage(row: RawMessage): Message {
     sentBy: row[20],
     conflicting: row[21] === 1,
     keyDoubt: row[23],
-    radio: row[24],
+    radio: row[25],
   }
   return notice === null ? message : { ...message, notice }
 }

@@ -42,6 +42,8 @@ export const messages = sqliteTable(
     withheld: flag('withheld').notNull().default(false),
     /** Why `pkiEncrypted` does not show who sent it; null: nothing speaks against it. */
     keyDoubt: text('key_doubt', { enum: KEY_DOUBTS }),
+    /** One of our own radios heard it off the air: what others deliver does not replace it. */
+    heard: flag('heard').notNull().default(false),
   },
   (t) => [
     uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),

@@ -1,4 +1,5 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { flag } from '../flag.ts'
 import { sources } from './sources.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
@@ -42,6 +43,8 @@ export const neighbors = sqliteTable(
     t: integer('t').notNull(),
     /** The channel of the report, like that of `traceroutes`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
+    /** One of our own radios heard the report, or it was signed: for a day, no other report replaces it. */
+    heard: flag('heard').notNull().default(false),
   },
   (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
 )
@@ -61,6 +64,8 @@ export const waypoints = sqliteTable(
     lockedTo: integer('locked_to'),
     /** The channel of the waypoint, like that of `traceroutes`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
+    /** As for `neighbors`. */
+    heard: flag('heard').notNull().default(false),
   },
   (t) => [index('waypoints_sender').on(t.fromNodeNum)],
 )

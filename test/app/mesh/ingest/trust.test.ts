@@ -5,7 +5,7 @@ import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { eachTurn } from '../../../../src/app/base/slices.ts'
 import { readPublicKeys } from '../../../../src/app/mesh/nodes/nodes.ts'
 import { fadeSuspicions } from '../../../../src/app/mesh/nodes/suspicions.ts'
-import { NeighborInfoSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { NeighborInfoSchema, WaypointSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import type { FromRadioVariant } from '../../../support/radio/device.ts'
 import {
@@ -460,6 +460,104 @@ describe('nobody is accused', () => {
       await publish([packet(garbage, { from: node.nodeNum })], { gateway })
     }
     expect(mesh.count('suspicions')).toBe(20)
+  })
+})
+
+describe('a third attack', () => {
+  const links = (neighborId: number) => ({
+    portnum: PortNum.NEIGHBORINFO_APP,
+    payload: toBinary(
+      NeighborInfoSchema,
+      create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: neighborId, snr: 5 }] }),
+    ),
+  })
+  const hut = (name: string, more: object = {}) => ({
+    portnum: PortNum.WAYPOINT_APP,
+    payload: toBinary(WaypointSchema, create(WaypointSchema, { id: 5, name, ...HERE, lockedTo: FAR, ...more })),
+  })
+  const column = (sql: string) => mesh.app.store.sqlite.prepare(sql).pluck().all()
+
+  it.each(['before', 'after'])('a text of a collector %s it never replaces what our own radio heard', async (order) => {
+    const forged = () => mesh.ingest.store([heard(packet(text('forged'), { id: 900 }), { source: COLLECTOR })])
+    const both = [() => hear([packet(text('true'), { id: 900 })]), forged]
+    for (const each of order === 'before' ? both.toReversed() : both) await each()
+    expect(await messages()).toMatchObject([{ text: 'true', conflicting: true }])
+  })
+
+  it('neighbours and locked waypoints that our own radio heard are not replaced by others for a day', async () => {
+    await hear([packet(hut('Hut')), packet(links(77))])
+    const later = START + HOUR
+    const forged = [packet(hut('Free beer')), packet(hut('', { expire: 1 })), packet(links(66))]
+    await publish(forged, { at: later })
+    await mesh.ingest.store(forged.map((each) => heard(each, { source: COLLECTOR, at: later })))
+    const shown = () => [column('select neighbor_num from neighbors'), column('select name from waypoints')]
+    expect(shown()).toStrictEqual([[77], ['Hut']])
+    await hear([packet(hut('Hut 2')), packet(links(78))], later)
+    expect(shown()).toStrictEqual([[78], ['Hut 2']])
+    await publish([packet(hut('Moved')), packet(links(66))], { at: START + 26 * HOUR })
+    expect(shown()).toStrictEqual([[66], ['Moved']])
+  })
+
+  it('neighbours that a broker tells after our own radio, in one batch, do not hide its word', async () => {
+    await mesh.ingest.store([heard(packet(links(77))), byBroker(packet(links(66)))])
+    expect(column('select neighbor_num from neighbors')).toStrictEqual([77])
+  })
+
+  it('a gateway that calls itself our own radio hears nothing for us', async () => {
+    await hear([packet(user({ longName: 'Hill' })), packet(battery(80, START))])
+    await publish([packet(user({ longName: 'Liar' })), packet(battery(3))], { at: START + HOUR, gateway: LOCAL })
+    expect(await detail(FAR)).toMatchObject({
+      longName: 'Hill',
+      deviceMetrics: { batteryLevel: 80 },
+      lastHeardByRadio: START,
+      suspicions: [{ reason: 'name', source: BROKER.name, gateway: LOCAL }],
+    })
+  })
+
+  it('a broker that echoes our own packets altered changes nothing about our radio', async () => {
+    const own = nodeInfo({ num: LOCAL, user: { longName: 'Ours', publicKey: KEY(7) }, position: HERE })
+    const said = packet(position({ ...HERE, time: seconds(START) }), {
+      from: LOCAL,
+      id: 950,
+      rxRssi: undefined,
+      hopStart: 0,
+    })
+    await hear([own, said])
+    const before = await detail(LOCAL)
+    // Under the ID of a true packet, and under another one.
+    for (const id of [950, 951]) {
+      await publish([packet(position({ ...THERE, time: seconds(START) + 60 }), { from: LOCAL, id })], {
+        gateway: LOCAL,
+      })
+      await publish([packet(user({ longName: 'Not ours', publicKey: KEY(8) }), { from: LOCAL, id })], {
+        gateway: LOCAL,
+      })
+    }
+    const { longName, publicKey, position: place } = before
+    expect(await detail(LOCAL)).toMatchObject({ longName, publicKey, position: place, keyMismatch: false })
+  })
+
+  it('times of a sender a year ahead are not believed, of whatever payload', async () => {
+    const year = START + 365 * DAY
+    const ahead = { rxTime: seconds(year) }
+    const made = [
+      packet(battery(3, year), ahead),
+      packet(position({ ...THERE, time: seconds(year) }), ahead),
+      packet(text('from the future'), ahead),
+      packet(links(66), ahead),
+    ]
+    await publish(made)
+    await hear(made.map((each) => packet({ ...Object(Object(each.value).payloadVariant.value) }, ahead)))
+    const latest = 'select max(last_heard, last_heard_by_radio, device_metrics_time, position_time) from nodes'
+    expect(column(`${latest} where node_num = ${FAR}`)).toStrictEqual([START])
+    expect(column('select max(t) from neighbors union all select max(timestamp) from messages')).toStrictEqual([
+      START,
+      START,
+    ])
+    const now = START + HOUR
+    await hear([packet(battery(90, now)), packet(links(77))], now)
+    expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel: 90 }, lastHeard: now })
+    expect(column('select neighbor_num from neighbors')).toStrictEqual([77])
   })
 })
 

@@ -27,7 +27,7 @@ beforeEach(async () => {
   const { sqlite } = app.store
   sqlite.exec(`insert into metrics (name) values ('a.a');
     insert into nodes (node_num, long_name, first_heard) values (${FAR}, 'Far Hill', 1), (7, 'Other', 1);
-    insert into neighbors values (${FAR}, 7, 1, 1, 0)`)
+    insert into neighbors values (${FAR}, 7, 1, 1, 0, 0)`)
   for (const [table, rest] of [
     ['telemetry', ', 1, 0'],
     ['telemetry_hourly', ', 1, 1, 1, 1, 1, 0'],
