@@ -44,7 +44,7 @@ export const messageSchema = z
       .enum(KEY_DOUBTS)
       .nullable()
       .describe(
-        'Why the encryption does not show who sent it. `other`: it was opened with another key than the known one of the sender, an earlier or a refused one. `unproven`: a collector says so of a message to a radio that is not its own',
+        'Why the encryption does not show who sent it. `other`: it was opened with another key than the one that was in use for the sender when it arrived, an earlier or a refused one. `unproven`: a collector says so of a message to a radio that is not its own',
       ),
     signed: z
       .boolean()

@@ -107,7 +107,7 @@ export const nodeSchema = z
     spoofSuspected: z
       .boolean()
       .describe(
-        'Another node seems to send in its name: a packet in the name of a radio of this service did not come from its own connection, a signature does not match the key, a packet of a signing node is not signed, or an announced key, name or position contradicts a signed one or one that our own radio heard. None of it is believed. Ends three days after the last such packet; see suspicions of the node',
+        'Another node seems to send in its name: a packet in the name of a radio of this service did not come from its own connection, a signature does not match the key, a packet of a signing node is not signed, an announced key, name or position contradicts a signed one or one that our own radio heard, or a direct message was encrypted with another key than the known one. None of it is believed. Ends three days after the last such packet; see suspicions of the node',
       ),
     notes: z.string(),
   })

@@ -155,7 +155,6 @@ function From({ message, where }: { message: Message; where: string | null }) {
       {where !== null && <span class="faint">{where}</span>}
       {sentBy !== null && <span class="faint">{t.messages.sentBy(sentBy)}</span>}
       {pkiEncrypted && keyDoubt === null && <Mark icon="lock" words={t.messages.encrypted} />}
-      {keyDoubt !== null && <Mark icon="warning" words={t.messages.keyDoubts[keyDoubt]} tone="bad" />}
     </header>
   )
 }
@@ -186,7 +185,7 @@ function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJ
 
 /** The time, and the delivery state or path, in a few words. */
 function About({ message }: { message: Message }) {
-  const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed, conflicting, replyId } = message
+  const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed, conflicting, keyDoubt, replyId } = message
   const arrival = [
     viaMqtt ? t.nodes.mqtt : null,
     hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
@@ -200,6 +199,7 @@ function About({ message }: { message: Message }) {
       {signed && (
         <Mark icon="shield" words={replyId === null ? t.messages.signed : t.messages.signedText} tone="good" />
       )}
+      {keyDoubt !== null && <Mark icon="warning" words={t.messages.keyDoubts[keyDoubt]} tone="bad" />}
       {conflicting && <Mark icon="warning" words={t.messages.conflicting} tone="bad" />}
       {direction === 'out' ? <Delivery message={message} /> : <span>{arrival.join(' · ')}</span>}
     </span>

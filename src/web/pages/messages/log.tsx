@@ -245,6 +245,9 @@ function continues(previous: Message, message: Message): boolean {
     previous.fromNodeNum === message.fromNodeNum &&
     previous.toNodeNum === message.toNodeNum &&
     previous.channel === message.channel &&
+    // The lock at the name holds for all messages below it.
+    previous.pkiEncrypted === message.pkiEncrypted &&
+    previous.keyDoubt === message.keyDoubt &&
     message.replyId === null &&
     message.timestamp - previous.timestamp < TOGETHER_MS &&
     dayOf(previous) === dayOf(message)

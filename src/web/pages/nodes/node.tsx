@@ -265,7 +265,7 @@ function Claims({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<vo
   const state = isBelieved ? identityTexts.claimBelieved : identityTexts.claimEnded
   const decided = declaredOwn === true ? identityTexts.declaredOwn : identityTexts.declaredOther
   return (
-    <div class={`notice ${isBelieved || declaredOwn !== null ? '' : 'notice-bad'}`}>
+    <div class={`notice notice-tall ${isBelieved || declaredOwn !== null ? '' : 'notice-bad'}`}>
       <Icon name={isBelieved || declaredOwn !== null ? 'info' : 'warning'} />
       <div>
         {claims.length > 0 && <strong>{identityTexts.claimed(claims.map(({ source }) => source).join(', '))}</strong>}

@@ -27,7 +27,7 @@ export const messages = {
   to: (name: string) => `to ${name}`,
   encrypted: 'End-to-end encrypted',
   keyDoubts: {
-    other: 'Opened with another key than the known one: somebody else may have written it',
+    other: 'Opened with another key than the one in use then: somebody else may have written it',
     unproven:
       'A collector says that it was encrypted for another radio than its own: somebody else may have written it',
   },
