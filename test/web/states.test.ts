@@ -7,6 +7,7 @@ import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { freePort } from '../support/servers/free-port.ts'
+import { ALERT_KIND_NAMES } from '../../src/shared/alerts/alert-kinds.ts'
 import { smallControls } from '../support/web/controls.ts'
 import { DIALOGS, LAST_DIALOGS } from '../support/web/dialogs.ts'
 import { follow } from '../support/web/follow.ts'
@@ -16,8 +17,6 @@ import { press, pressed, type State, typedInto } from '../support/web/states.ts'
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench under the oak'
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
-
-const RULE_KINDS = ['node_silent', 'metric', 'node_new', 'area', 'message', 'key', 'link', 'backup', 'sign_in']
 
 /** What opens besides the dialogs, and what dialogs show besides. */
 const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
@@ -102,7 +101,7 @@ const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     onlyOnPhone: true,
     open: (page) => press(page, 'List and filters'),
   },
-  ...RULE_KINDS.map((kind): State => {
+  ...ALERT_KIND_NAMES.map((kind): State => {
     return {
       name: `a rule about ${kind}`,
       of: 'pages/alerts/rule-form.tsx',

@@ -35,18 +35,6 @@ export const alertTexts = {
   },
   name: 'Name',
   kind: 'Tell me about',
-  kinds: {
-    node_silent: 'A node falls silent',
-    metric: 'A measurement passes a limit',
-    node_new: 'A new node',
-    node_restarted: 'A node restarts',
-    area: 'A node enters, leaves or moves',
-    message: 'A message',
-    key: 'A doubtful key',
-    link: 'A radio or broker is down',
-    backup: 'Backups fail',
-    sign_in: 'My account',
-  },
   nodes: 'Which nodes',
   watched: {
     all: 'All nodes',

@@ -31,18 +31,6 @@ export const a = {
   full: (max: number) => `There can be at most ${max} rules. Delete one to make room.`,
   count: (n: number) => (n === 1 ? 'One rule' : `${n} rules`),
   answered: (n: number, max: number) => `${n} of at most ${max} answers in the last hour`,
-  kinds: {
-    announce: 'Announce',
-    acknowledge: 'Answer',
-    traceroute: 'Traceroute',
-    schedule: 'Schedule',
-  },
-  kindHelp: {
-    announce: 'Sends a text to channels repeatedly, at least three hours apart.',
-    acknowledge: 'Answers messages that contain certain words, with a reaction or a text.',
-    traceroute: 'Sends traceroutes to nodes, one after another.',
-    schedule: 'Sends a text or a traceroute at set times.',
-  },
   columns: { rule: 'Rule', on: 'On', next: 'Next run', last: 'Last run' },
   kind: 'Kind',
   switchLabel: (name: string) => `Switch on ${name}`,

@@ -13,7 +13,7 @@ type Rule = RuleOf<'area'>
 const AreaMap = lazyPage(async () => (await import('../area-map.tsx')).AreaMap)
 
 export const area: KindView<Rule> = {
-  name: alertTexts.kinds.area,
+  name: 'A node enters, leaves or moves',
   fresh: (common) => ({ kind: 'area', ...common, nodes: ALL, when: 'moves', metres: 500 }),
   sentence: ({ nodes, when, metres }) =>
     `Tell me when ${who(nodes)} ${when === 'moves' ? `moves more than ${distance(metres ?? 0)}` : `${when} the area`}`,

@@ -8,7 +8,7 @@ type Rule = RuleOf<'backup'>
 const AFTER_HOURS = 48
 
 export const backup: KindView<Rule> = {
-  name: alertTexts.kinds.backup,
+  name: 'Backups fail',
   fresh: (common) => ({ kind: 'backup', ...common, afterHours: AFTER_HOURS }),
   sentence: ({ afterHours = AFTER_HOURS }) => `Tell me when a backup fails, or none succeeds for ${afterHours} h`,
   Fields,

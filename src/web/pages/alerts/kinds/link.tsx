@@ -7,7 +7,7 @@ import type { FieldsProps, KindView } from './kind.ts'
 type Rule = RuleOf<'link'>
 
 export const link: KindView<Rule> = {
-  name: alertTexts.kinds.link,
+  name: 'A radio or broker is down',
   fresh: (common) => ({ kind: 'link', ...common, afterMinutes: 10 }),
   sentence: ({ afterMinutes }) => `Tell me when a radio or broker is down for ${duration(afterMinutes * 60)}`,
   Fields,

@@ -13,7 +13,7 @@ import type { FieldsProps, KindView } from './kind.ts'
 type Rule = RuleOf<'message'>
 
 export const message: KindView<Rule> = {
-  name: alertTexts.kinds.message,
+  name: 'A message',
   isEvent: true,
   fresh: (common) => ({ kind: 'message', ...common, direct: true, channels: 'all' }),
   sentence: (rule) =>

@@ -30,7 +30,7 @@ const COMMON = [
 ]
 
 export const metric: KindView<Rule> = {
-  name: alertTexts.kinds.metric,
+  name: 'A measurement passes a limit',
   fresh: (common) => ({
     kind: 'metric',
     ...common,

@@ -9,7 +9,7 @@ import type { FieldsProps, KindView } from './kind.ts'
 type Rule = RuleOf<'node_silent'>
 
 export const nodeSilent: KindView<Rule> = {
-  name: alertTexts.kinds.node_silent,
+  name: 'A node falls silent',
   fresh: (common) => ({ kind: 'node_silent', ...common, nodes: { kind: 'favorites' }, afterMinutes: 120 }),
   sentence: ({ nodes, afterMinutes, heardBy }) =>
     `Tell me when ${who(nodes)} was not heard ${heardBy === 'radios' ? 'by radio ' : ''}for ${duration(afterMinutes * 60)}`,

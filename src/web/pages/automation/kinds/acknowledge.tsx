@@ -21,8 +21,8 @@ type Draft = {
 }
 
 export const acknowledge: KindView<RuleOf<'acknowledge'>, Draft> = {
-  name: a.kinds.acknowledge,
-  help: a.kindHelp.acknowledge,
+  name: 'Answer',
+  help: 'Answers messages that contain certain words, with a reaction or a text.',
   tokens: ALL_TOKEN_NAMES,
   empty: {
     mode: 'word',

@@ -16,8 +16,8 @@ type Draft = {
 }
 
 export const announce: KindView<RuleOf<'announce'>, Draft> = {
-  name: a.kinds.announce,
-  help: a.kindHelp.announce,
+  name: 'Announce',
+  help: 'Sends a text to channels repeatedly, at least three hours apart.',
   tokens: TOKEN_NAMES,
   empty: { timing: 'interval', hours: '24', cron: '0 8 * * *', channels: [0], text: '' },
   draftOf({ when, channels, text }) {

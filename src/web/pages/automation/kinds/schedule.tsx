@@ -18,8 +18,8 @@ type Draft = {
 }
 
 export const schedule: KindView<RuleOf<'schedule'>, Draft> = {
-  name: a.kinds.schedule,
-  help: a.kindHelp.schedule,
+  name: 'Schedule',
+  help: 'Sends a text or a traceroute at set times.',
   tokens: TOKEN_NAMES,
   empty: { cron: '0 8 * * *', action: 'text', text: '', channel: 0, to: '' },
   draftOf({ action, cron }) {

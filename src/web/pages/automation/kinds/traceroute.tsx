@@ -20,8 +20,8 @@ type Draft = {
 }
 
 export const traceroute: KindView<RuleOf<'traceroute'>, Draft> = {
-  name: a.kinds.traceroute,
-  help: a.kindHelp.traceroute,
+  name: 'Traceroute',
+  help: 'Sends traceroutes to nodes, one after another.',
   tokens: [],
   empty: { everyMinutes: '60', targets: 'oldest', activeWithinHours: '24', nodes: [] },
   draftOf({ targets, everyMinutes }) {
