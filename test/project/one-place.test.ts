@@ -87,9 +87,17 @@ const ADDITIONS = [
   {
     name: 'moreDays',
     table: 'src/app/settings/settings.ts',
-    begin: 'const NUMBERS = {\n',
-    line: "moreDays: { schema: days, fallback: 1, meaning: 'One more' },\n",
+    begin: 'const SETTINGS = {\n',
+    line: "moreDays: setting({ schema: days, fallback: 1, meaning: 'One more' }),\n",
     others: [],
+  },
+  {
+    name: 'moreSwitch',
+    table: 'src/app/settings/settings.ts',
+    begin: 'const SETTINGS = {\n',
+    line: "moreSwitch: setting({ schema: z.boolean(), fallback: false, meaning: 'One more' }),\n",
+    // Its card.
+    others: ['src/web/pages/settings/settings.tsx'],
   },
   {
     name: 'MORE_VARIABLE',

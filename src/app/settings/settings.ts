@@ -11,38 +11,62 @@ import { forEachName, namesOf } from '../../shared/names.ts'
 
 const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
-/** All numeric settings, with schema, default and description. */
-const NUMBERS = {
-  telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Days for which measurements are kept' },
-  telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Days for which hourly values are kept' },
-  packetRetentionDays: { schema: days, fallback: 7, meaning: 'Days for which the packet log is kept' },
-  positionRetentionDays: { schema: days, fallback: 90, meaning: 'Days for which tracks of nodes are kept' },
-  messageRetentionDays: { schema: days, fallback: 365, meaning: 'Days for which messages are kept' },
-  nodeActiveSeconds: {
+type Setting<Value> = {
+  readonly schema: z.ZodType<Value>
+  /** Its value until somebody sets it. */
+  readonly fallback: Value
+  readonly meaning: string
+  /** Throws `invalid_request` for a value that this service cannot have. */
+  demand?(ctx: Ctx, value: Value): void
+}
+
+const setting = <Value>(given: Setting<Value>): Setting<Value> => given
+
+/** All settings: API and validation derive from this table, and so does the page for numbers. */
+const SETTINGS = {
+  telemetryRetentionDays: setting({ schema: days, fallback: 30, meaning: 'Days for which measurements are kept' }),
+  telemetryHourlyRetentionDays: setting({
+    schema: days,
+    fallback: 400,
+    meaning: 'Days for which hourly values are kept',
+  }),
+  packetRetentionDays: setting({ schema: days, fallback: 7, meaning: 'Days for which the packet log is kept' }),
+  positionRetentionDays: setting({ schema: days, fallback: 90, meaning: 'Days for which tracks of nodes are kept' }),
+  messageRetentionDays: setting({ schema: days, fallback: 365, meaning: 'Days for which messages are kept' }),
+  nodeActiveSeconds: setting({
     schema: z.int().min(60).max(MAX_ACTIVE_SECONDS),
     fallback: 7200,
     meaning: 'Seconds for which a node counts as active after it was last heard',
-  },
-} as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
+  }),
+  mapTiles: setting<MapTilesSetting>({
+    schema: mapTilesSchema,
+    fallback: { kind: 'configured' },
+    meaning: 'Where the map gets its tiles',
+    demand({ mapArchive }, { kind }) {
+      if (kind !== 'file' || mapArchive !== null) return
+      const message = 'This service has no map file: MAP_PMTILES is not set'
+      throw new AppError('invalid_request', `mapTiles: ${message}`, { issues: [{ path: 'mapTiles', message }] })
+    },
+  }),
+}
 
-const AS_CONFIGURED: MapTilesSetting = { kind: 'configured' }
+type Key = keyof typeof SETTINGS
+export type Settings = { [Name in Key]: (typeof SETTINGS)[Name]['fallback'] }
+const KEYS = namesOf(SETTINGS)
 
-type Key = keyof Settings
-const KEYS: readonly Key[] = [...namesOf(NUMBERS), 'mapTiles']
+// Each setting has its own schema, whose type is that of its default.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const SCHEMAS = forEachName(SETTINGS, (key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)) as unknown as {
+  [Name in Key]: z.ZodType<Settings[Name]>
+}
 
-export const settingsSchema = z
-  .strictObject({
-    ...forEachName(NUMBERS, (key) => NUMBERS[key].schema.describe(NUMBERS[key].meaning)),
-    mapTiles: mapTilesSchema.describe('Where the map gets its tiles'),
-  })
-  .meta({ id: 'Settings', description: 'Settings of the service' })
-export type Settings = z.infer<typeof settingsSchema>
+export const settingsSchema = z.strictObject(SCHEMAS).meta({ id: 'Settings', description: 'Settings of the service' })
 
 export const settingsChangesSchema = settingsSchema.partial()
 
 /** The setting nodeActiveSeconds as SQL. */
 export const ACTIVE_SECONDS = sql`coalesce((select cast(value as integer) from settings where key = 'nodeActiveSeconds'),
-  ${sql.raw(String(NUMBERS.nodeActiveSeconds.fallback))})`
+  ${sql.raw(String(SETTINGS.nodeActiveSeconds.fallback))})`
 
 export const settingQueries = prepareOnce((db) => ({
   all: db.select({ key: settings.key, value: settings.value }).from(settings).prepare(),
@@ -56,24 +80,21 @@ export async function readSettings(store: Store): Promise<Settings> {
 /** The stored values. Values that this version does not know or cannot read count as not set. */
 export function settingsOf(rows: readonly { readonly key: string; readonly value: string }[]): Settings {
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
-  const read = <T>(key: string, schema: z.ZodType<T>, fallback: T): T => {
+  const values = forEachName(SETTINGS, (key) => {
+    const { schema, fallback } = SETTINGS[key]
     const text = stored.get(key)
     const parsed = text === undefined ? undefined : schema.safeParse(JSON.parse(text))
     return parsed?.success ? parsed.data : fallback
-  }
-  return {
-    ...forEachName(NUMBERS, (key) => read<number>(key, NUMBERS[key].schema, NUMBERS[key].fallback)),
-    mapTiles: read('mapTiles', mapTilesSchema, AS_CONFIGURED),
-  }
+  })
+  // Each value was read with the schema of its own setting.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return values as Settings
 }
 
 /** Sets the named settings and leaves the others. Throws `invalid_request` for a map file if there is none. */
 export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsChangesSchema>): Promise<Settings> {
   const before = await readSettings(ctx.store)
-  if (changes.mapTiles?.kind === 'file' && ctx.mapArchive === null) {
-    const message = 'This service has no map file: MAP_PMTILES is not set'
-    throw new AppError('invalid_request', `mapTiles: ${message}`, { issues: [{ path: 'mapTiles', message }] })
-  }
+  for (const key of KEYS) demand(ctx, key, changes[key])
   const isSame = (key: Key) => JSON.stringify(changes[key]) === JSON.stringify(before[key])
   const changed = KEYS.filter((key) => changes[key] !== undefined && !isSame(key))
   if (changed.length === 0) return before
@@ -89,6 +110,12 @@ export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsC
     ...changed.map((key) => writeSetting(ctx, key, changes[key])),
   ])
   return readSettings(ctx.store)
+}
+
+// A setting may take a narrower value: it only gets values of its own schema.
+function demand(ctx: Ctx, key: Key, value: Settings[Key] | undefined): void {
+  const { demand: check }: Setting<Settings[Key]> = SETTINGS[key]
+  if (value !== undefined) check?.(ctx, value)
 }
 
 function isOther(key: Key, value: unknown): SQL {

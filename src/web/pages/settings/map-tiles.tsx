@@ -19,7 +19,8 @@ const DEFAULT_MAX_ZOOM = 19
 const URL_HINT = 'https://tiles.example.org/{z}/{x}/{y}.png'
 
 /** Chooses where the map gets its tiles, and shows some of them before they are saved. */
-export function MapTilesCard({ tiles, onSaved }: { tiles: MapTiles; onSaved(settings: Settings): void }) {
+export function MapTilesCard({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
+  const { mapTiles: tiles } = settings
   const texts = settingsTexts.tiles
   const { busy, error, run } = useAction()
   const kind = useSignal<MapTiles['kind']>(tiles.kind)

@@ -1,5 +1,5 @@
 import type { InferResponseType } from 'hono/client'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { api, ask } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
@@ -12,21 +12,32 @@ import { t } from '../../strings.ts'
 import { MapTilesCard } from './map-tiles.tsx'
 import { ProvidersCard } from './providers.tsx'
 import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
+import { namesOf } from '../../../shared/names.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
 type Entry = readonly [name: string, value: number]
+
+type NoNumber = { [Name in keyof Settings]: Settings[Name] extends number ? never : Name }[keyof Settings]
+type CardProps = { readonly settings: Settings; onSaved(settings: Settings): void }
+
+/** Settings that are no number, each with a card of its own. */
+const CARDS: Readonly<Record<NoNumber, (props: CardProps) => JSX.Element>> = { mapTiles: MapTilesCard }
 
 const MINUTE_SECONDS = 60
 
 export function SettingsPage() {
   const { data, error, reload } = useLoad(() => ask(api.settings.$get()), [])
+  const settings = data.value
   return (
     <Page title={settingsTexts.title}>
       <Failure error={error.value} retry={reload} />
-      {data.value !== null && (
+      {settings !== null && (
         <>
-          <SettingsForm settings={data.value} onSaved={(next) => (data.value = next)} />
-          <MapTilesCard tiles={data.value.mapTiles} onSaved={(next) => (data.value = next)} />
+          <SettingsForm settings={settings} onSaved={(next) => (data.value = next)} />
+          {namesOf(CARDS).map((name) => {
+            const SettingCard = CARDS[name]
+            return <SettingCard settings={settings} onSaved={(next) => (data.value = next)} key={name} />
+          })}
           {user.value?.isAdmin && status.value?.oidcEnabled && <ProvidersCard />}
         </>
       )}
@@ -54,8 +65,7 @@ function labelOf(name: string): string {
 function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
   const { busy, error, run } = useAction()
   const isFixed = !can('settings', 'write')
-  const { mapTiles: _, ...numbers } = settings
-  const all: Entry[] = Object.entries(numbers)
+  const all = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
   const submit = handleForm(async (text) => {
     const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
     // Only the changed fields, because somebody else may be changing the others.
