@@ -25,7 +25,7 @@ import { timeField } from '../http/fields.ts'
 /**
  * What a restore can bring back although it was revoked since the backup, for one user or for all; named as in the
  * audit log. `recovery_codes_created`: codes that were used or replaced work again. `user_updated`: an earlier e-mail
- * address is back. `unknown`: the replaced database could not be read.
+ * address is back. `groups_provider_changed`: groups at a provider decide about the user again. `unknown`: the replaced database could not be read.
  */
 export const REVIVABLE = [
   'user_deleted',
@@ -38,6 +38,7 @@ export const REVIVABLE = [
   'second_factor_added',
   'recovery_codes_created',
   'account_unlinked',
+  'groups_provider_changed',
   'user_updated',
   'alert_destination_updated',
   'public_access_updated',
@@ -285,6 +286,7 @@ async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
     case 'second_factor_added':
     case 'recovery_codes_created':
     case 'account_unlinked':
+    case 'groups_provider_changed':
     case 'user_updated':
     case 'alert_destination_updated':
     case 'unknown':

@@ -45,6 +45,7 @@ export const undoneSchema = z.discriminatedUnion('repeat', [
   /** `codes` are all that the user had; `revived` those that work again. */
   z.object({ repeat: z.literal('set_codes'), codes: codesSchema, restoredAccess: z.array(z.string()) }),
   z.object({ repeat: z.literal('cut_link'), issuer: z.string(), subject: z.string() }),
+  z.object({ repeat: z.literal('set_groups_provider'), from: z.string(), to: z.string().nullable() }),
   z.object({ repeat: z.literal('set_email'), from: z.string().nullable(), to: z.string().nullable() }),
   z.object({ repeat: z.literal('end_destination'), uid: z.string(), how: z.enum(['delete', 'hold']) }),
 ])
@@ -67,6 +68,8 @@ function stillThere(userId: number, undone: Undone): SQL {
       )})`
     case 'cut_link':
       return sql`exists (select 1 from ${identities} where ${linked(userId, undone)})`
+    case 'set_groups_provider':
+      return sql`exists (select 1 from ${users} where ${ruledBy(userId, undone.from)})`
     case 'set_email':
       return sql`exists (select 1 from ${users} where ${eq(users.id, userId)} and ${users.email} is ${undone.from})`
     case 'end_destination':
@@ -80,6 +83,7 @@ const ownPasskey = (userId: number, credentialId: string) =>
   and(eq(passkeys.userId, userId), eq(passkeys.credentialId, credentialId))
 const linked = (userId: number, { issuer, subject }: { issuer: string; subject: string }) =>
   and(eq(identities.userId, userId), eq(identities.issuer, issuer), eq(identities.subject, subject))
+const ruledBy = (userId: number, issuer: string) => and(eq(users.id, userId), eq(users.oidcIssuer, issuer))
 const liveDestination = (userId: number, { uid, how }: { uid: string; how: 'delete' | 'hold' }) =>
   and(
     eq(alertDestinations.ownerId, userId),
@@ -102,7 +106,7 @@ type Whose = { readonly userId: number; readonly username: string | null; readon
 export async function repeatUndone(ctx: Ctx, whose: Whose, undone: Undone): Promise<void> {
   const { userId } = whose
   const is = stillThere(userId, undone)
-  const isWayIn = undone.repeat !== 'end_destination'
+  const isWayIn = undone.repeat !== 'end_destination' && undone.repeat !== 'set_groups_provider'
   const endsSessions = isWayIn && ctx.viewer?.user.id !== userId
   await ctx.store.atomic([
     record(ctx, whose, undone, is),
@@ -138,6 +142,10 @@ function record(ctx: Ctx, { userId, username, what }: Whose, undone: Undone, onl
     case 'cut_link': {
       const { issuer, subject } = undone
       return audit(ctx, 'account_unlinked', { ...about, issuer, subject }, options)
+    }
+    case 'set_groups_provider': {
+      const [before, after] = [{ groupsOf: undone.from }, { groupsOf: undone.to }]
+      return audit(ctx, 'groups_provider_changed', { ...about, before, after }, options)
     }
     case 'set_email':
       return audit(
@@ -193,6 +201,8 @@ function changes(ctx: Ctx, { userId }: Whose, undone: Undone, is: SQL): Statemen
       ]
     case 'cut_link':
       return [db.delete(identities).where(linked(userId, undone))]
+    case 'set_groups_provider':
+      return [db.update(users).set({ oidcIssuer: undone.to }).where(ruledBy(userId, undone.from))]
     case 'set_email':
       return [
         db

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = {
   admin_bootstrapped: 'users',
   password_reset: 'users',
   second_factor_reset: 'users',
+  groups_provider_changed: 'permissions',
   permissions_updated: 'permissions',
   token_created: 'tokens',
   token_revoked: 'tokens',

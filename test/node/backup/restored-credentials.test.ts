@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
+import { USER_CONFLICTS } from '../../../src/app/accounts/users/conflicts.ts'
 import { toAppError } from '../../../src/app/http/errors.ts'
 import { repeatUndone } from '../../../src/app/system/undone.ts'
 import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
@@ -198,6 +199,35 @@ test('cut links, e-mail addresses and destinations are named, and taken back; no
   expect(open).toStrictEqual({ invitation: null, byMail: false })
 })
 
+test('a provider whose groups were taken their say is named, and loses it again', async () => {
+  const uma = await app.user('uma')
+  app.store.sqlite.exec(`update users set oidc_issuer = 'https://id.example.org' where id = ${uma.id};
+    insert into identities (user_id, issuer, subject, created_at) values (${uma.id}, 'https://id.example.org', 'uma', 1)`)
+  const name = await backup()
+  app.clock.advance(60_000)
+  const path = `/api/users/${uma.id}/provider-role`
+  expect((await admin.send('PUT', path, { provider: null })).status).toBe(200)
+  const named = { action: 'groups_provider_changed', username: 'uma', what: 'https://id.example.org' }
+  expect(await restore(name)).toMatchObject([{ ...named, by: 'admin' }])
+  const groupsOf = async () => (await body(admin.send('GET', path))).groupsOf
+  expect(await groupsOf()).toStrictEqual({ provider: 'default', issuer: 'https://id.example.org' })
+  const session = await app.signIn('uma')
+  expect(await reapplyAll()).toStrictEqual({ reapplied: [1], refused: [] })
+  expect(await groupsOf()).toBeNull()
+  expect(auditRows(app)).toContainEqual({
+    action: 'groups_provider_changed',
+    username: 'admin',
+    details: {
+      userId: uma.id,
+      username: 'uma',
+      reapplied: true,
+      before: { groupsOf: 'https://id.example.org' },
+      after: { groupsOf: null },
+    },
+  })
+  expect((await session.send('GET', '/api/nodes')).status).toBe(200)
+})
+
 test('a link that is the only way in of the last administrator is not cut again', async () => {
   moveToProvider(app, [1])
   const ctx = consoleContext({ ...app.ports, store: app.store })
@@ -208,7 +238,9 @@ test('a link that is the only way in of the last administrator is not cut again'
       { repeat: 'cut_link', issuer: 'https://id.example.org', subject: 'subject 1' },
     )
   const before = auditRows(app).length
-  await expect(cut().catch(toAppError)).resolves.toMatchObject({ code: 'last_admin' })
+  await expect(cut().catch((error: unknown) => toAppError(error, USER_CONFLICTS))).resolves.toMatchObject({
+    code: 'last_admin',
+  })
   expect(rows('select subject from identities')).toStrictEqual([{ subject: 'subject 1' }])
   expect(auditRows(app)).toHaveLength(before)
   // With the password as another way it is.

@@ -89,7 +89,7 @@ export async function setRuler(ctx: SignedInCtx, userId: number, id: string | nu
   await ctx.store.atomic([
     audit(
       ctx,
-      'user_updated',
+      'groups_provider_changed',
       { userId, username, before: { groupsOf: before }, after: { groupsOf: issuer } },
       { onlyIf: sql`exists (select 1 from ${users} where ${changed})` },
     ),

@@ -28,6 +28,7 @@ const TOLD_BY: Readonly<Record<RestorableAction, readonly string[]>> = {
   second_factor_added: ['second_factor_added'],
   recovery_codes_created: ['recovery_codes_created', 'login_success', 'second_factor_reset', 'second_factor_removed'],
   account_unlinked: ['account_unlinked'],
+  groups_provider_changed: ['groups_provider_changed'],
   user_updated: ['user_updated'],
   alert_destination_updated: ['alert_destination_updated', 'alert_destinations_held'],
   public_access_updated: ['public_access_updated'],

@@ -45,6 +45,8 @@ type IdentityRow = z.output<typeof identitySchema>
 
 type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof SCHEMAS)[T]>[] } & {
   readonly identities: readonly IdentityRow[]
+  /** The issuer whose groups decide about each user; null: a version in which every linked one did. */
+  readonly rulers: ReadonlyMap<number, string | null> | null
 }
 
 /** The ways in and out of users in a database; of an earlier version, those that it knows. */
@@ -55,18 +57,31 @@ export function readWays(database: Database.Database): Tables {
     recovery_codes: readAll(database, 'recovery_codes', SCHEMAS.recovery_codes),
     alert_destinations: readAll(database, 'alert_destinations', SCHEMAS.alert_destinations),
     identities: readIdentities(database),
+    rulers: readRulers(database),
   }
 }
 
 /** Earlier versions have one identity for each user, in columns of `users`. */
 function readIdentities(database: Database.Database): IdentityRow[] {
-  const columns = database.prepare("select count(*) from pragma_table_info('users') where name like 'oidc_%'").pluck()
-  if (columns.get() !== 2) return readAll(database, 'identities', identitySchema)
+  if (!hasSubjects(database)) return readAll(database, 'identities', identitySchema)
   const rows = database.prepare(
     `select id as user_id, oidc_issuer as issuer, oidc_subject as subject from users
       where oidc_issuer is not null and oidc_subject is not null`,
   )
   return z.array(identitySchema).parse(rows.all())
+}
+
+function readRulers(database: Database.Database): Tables['rulers'] {
+  if (hasSubjects(database)) return null
+  const rows = database.prepare<[], { id: number; issuer: string | null }>(
+    'select id, oidc_issuer as issuer from users',
+  )
+  return new Map(rows.all().map(({ id, issuer }) => [id, issuer]))
+}
+
+function hasSubjects(database: Database.Database): boolean {
+  const columns = database.prepare("select count(*) from pragma_table_info('users') where name = 'oidc_subject'")
+  return columns.pluck().get() === 1
 }
 
 function readAll<S extends z.ZodType>(database: Database.Database, table: string, schema: S): z.output<S>[] {
@@ -106,6 +121,7 @@ export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<T
     ...lostApps(apps, codes),
     ...lostCodes(own(after.recovery_codes), codes),
     ...lostLinks(own(after.identities), own(before.identities)),
+    ...lostRuler({ after: after.rulers?.get(userId) ?? null, before: before.rulers?.get(userId) }),
     ...lostEmail(users),
     ...lostDestinations(
       after.alert_destinations.filter(({ owner_id: owner }) => owner === userId),
@@ -206,6 +222,19 @@ function lostLinks(after: readonly IdentityRow[], before: readonly IdentityRow[]
       undone: { repeat: 'cut_link', issuer, subject },
       isToldBy: ({ issuer: told }) => told === undefined || told === issuer,
     }))
+}
+
+/** `before` is undefined if the replaced database does not say. */
+function lostRuler({ after, before }: { after: string | null; before: string | null | undefined }): LostWay[] {
+  if (after === null || before === undefined || before === after) return []
+  return [
+    {
+      action: 'groups_provider_changed',
+      what: after,
+      undone: { repeat: 'set_groups_provider', from: after, to: before },
+      isToldBy: () => true,
+    },
+  ]
 }
 
 // The address of a user of a provider is set again at each sign-in.

@@ -52,6 +52,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   oidc_login_failed: 'Sign-in by organisation failed',
   account_linked: 'Linked an account at a provider',
   account_unlinked: 'Unlinked an account at a provider',
+  groups_provider_changed: 'Chose the provider whose groups decide about a user',
   user_created: 'Created a user',
   user_invited: 'Created a link to an account',
   invitation_withdrawn: 'Withdrew the link to an account',

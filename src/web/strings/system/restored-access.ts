@@ -11,6 +11,7 @@ const WHAT: Readonly<Record<RestorableAction, string>> = {
   second_factor_added: 'had set up a second factor, which is missing now',
   recovery_codes_created: 'had used or replaced recovery codes, which work again',
   account_unlinked: 'was unlinked from an account at a provider, which signs in again',
+  groups_provider_changed: 'was no longer ruled by the groups of a provider, which decide again',
   user_updated: 'had got another e-mail address, and has the old one again',
   alert_destination_updated: 'had a destination of alerts deleted, held or changed, which gets alerts again',
   unknown: 'could not be read. Check users, passkeys, links, API tokens and destinations of alerts by hand.',

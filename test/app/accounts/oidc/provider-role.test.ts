@@ -87,7 +87,7 @@ test('groups rule a linked local account only after an administrator said so, at
   expect(await roleOf(anna.id)).toBeNull()
   const rule = async (provider: string | null) =>
     outcomeOf((await app.admin()).send('PUT', `/api/users/${anna.id}/provider-role`, { provider }))
-  expect(await auditedBy(app, async () => rule('default'))).toStrictEqual(['login_success', 'user_updated'])
+  expect(await auditedBy(app, async () => rule('default'))).toStrictEqual(['login_success', 'groups_provider_changed'])
   expect(auditRows(app).at(-1)?.details).toMatchObject({
     userId: anna.id,
     before: { groupsOf: null },
