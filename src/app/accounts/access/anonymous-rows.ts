@@ -1,96 +1,10 @@
 import type { Message } from '../../mesh/messages/messages.ts'
-import type { Node } from '../../mesh/nodes/nodes.ts'
 import type { Waypoint } from '../../mesh/topology/topology.ts'
 import type { Traceroute } from '../../mesh/topology/traceroutes.ts'
 import { blur } from './blur.ts'
 import type { PublicView } from './public-view.ts'
 
 // The part of a row for anonymous callers: each field is listed here, or it is not shown.
-
-/**
- * Fields of a node that are never shown: notes, marks and firmware, its signal at our radios, and whether it is our
- * own.
- */
-const WITHHELD = {
-  firmwareVersion: null,
-  publicKey: null,
-  snr: null,
-  rssi: null,
-  isFavorite: false,
-  isIgnored: false,
-  isLocal: false,
-  hidden: false,
-  lastHeardByRadio: null,
-  lastHeardByBroker: null,
-  keyMismatch: false,
-  spoofSuspected: false,
-  notes: '',
-} as const satisfies Partial<Node>
-
-/**
- * A node as anonymous callers see it.
- * Decision: docs/decisions/ids-count-everything.md
- */
-export function nodeForAnonymous(node: Node, view: PublicView): Node {
-  const { nodeNum, nodeId, longName, shortName, nameAltered, hwModel, role, isLicensed, deviceMetrics, status } = node
-  const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
-  return {
-    ...WITHHELD,
-    nodeNum,
-    nodeId,
-    longName,
-    shortName,
-    nameAltered,
-    hwModel,
-    role,
-    isLicensed,
-    position: position === null ? null : placeForAnonymous(position, view),
-    deviceMetrics,
-    status,
-    hopsAway,
-    lastHeard,
-    firstHeard,
-    viaMqtt,
-    channel,
-    signed,
-  }
-}
-
-const SHOWN = [
-  'nodeNum',
-  'nodeId',
-  'longName',
-  'shortName',
-  'nameAltered',
-  'hwModel',
-  'role',
-  'isLicensed',
-  'deviceMetrics',
-  'status',
-  'hopsAway',
-  'lastHeard',
-  'firstHeard',
-  'viaMqtt',
-  'channel',
-  'signed',
-] as const satisfies readonly (keyof Node)[]
-
-/** The same for changes of a node. If they contain the whole node, so does the result. */
-export function changesForAnonymous(changes: Partial<Node>, view: PublicView): Partial<Node> {
-  const { nodeNum, position } = changes
-  return {
-    ...(nodeNum !== undefined && WITHHELD),
-    ...Object.fromEntries(SHOWN.flatMap((name) => (name in changes ? [[name, changes[name]]] : []))),
-    ...(position !== undefined && { position: position === null ? null : placeForAnonymous(position, view) }),
-  }
-}
-
-function placeForAnonymous(
-  { latitude, longitude, altitude, precisionBits, time }: NonNullable<Node['position']>,
-  { precisionBits: bits }: PublicView,
-): NonNullable<Node['position']> {
-  return { ...blur({ latitude, longitude, altitude, precisionBits }, bits), time }
-}
 
 /** A waypoint at a rounded place. */
 export function waypointForAnonymous(waypoint: Waypoint, { precisionBits: bits }: PublicView): Waypoint {

@@ -75,8 +75,9 @@ async function findRestarts(
 ): Promise<Event[]> {
   if (rules.length === 0) return []
   const told = new Map<number, UptimeOn>()
-  for (const { nodeNum, uptimeSeconds, deviceMetricsTime, metricsChannel = UNKNOWN_CHANNEL } of plan.heard) {
-    if (uptimeSeconds === undefined || deviceMetricsTime === undefined || deviceMetricsTime === null) continue
+  for (const row of plan.heard) {
+    const { nodeNum, uptimeSeconds = null, deviceMetricsTime = null, metricsChannel = UNKNOWN_CHANNEL } = row
+    if (uptimeSeconds === null || deviceMetricsTime === null) continue
     const before = told.get(nodeNum)
     if (before === undefined || before.t < deviceMetricsTime)
       told.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime, channel: metricsChannel })

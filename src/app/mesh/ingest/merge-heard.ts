@@ -1,3 +1,4 @@
+import { columnsOf, type Content, CONTENTS, type ReportedColumn } from '../nodes/columns.ts'
 import type { NodeRow } from './node-row.ts'
 
 /**
@@ -24,19 +25,16 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   // Another key takes the foundation from what is known before it, and from nothing after it.
   if ((isKnown(earlier.publicKey) && isFounded(later)) || (isKnown(later.publicKey) && isFounded(earlier))) return false
   if (hasNames(earlier) && hasNames(later) && !(hasBothNames(earlier) && hasBothNames(later))) return false
-  const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
-  if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
+  return CONTENT_LIST.every((content) => canMergeContent(earlier, later, content))
+}
+
+function canMergeContent(earlier: NodeRow, later: NodeRow, content: Content): boolean {
+  if (!has(earlier, content) || !has(later, content)) return true
   // A viewer who may read only one of the two channels sees the latest value of that channel, so the database needs
   // both.
-  if (hasPlace(first) && hasPlace(last) && first.positionChannel !== last.positionChannel) return false
-  if (hasStatus(earlier) && hasStatus(later) && earlier.statusChannel !== later.statusChannel) return false
-  const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
-  if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
-  return (
-    !hasMetrics(old) ||
-    !hasMetrics(fresh) ||
-    DEVICE_METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
-  )
+  if (earlier[content.channel] !== later[content.channel]) return false
+  const [old, fresh] = isOlder(earlier, later, content) ? [later, earlier] : [earlier, later]
+  return content.mixed.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
 }
 
 /** Both keys must reach the database: a difference between them raises a warning. */
@@ -49,81 +47,47 @@ function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later =
  * them.
  */
 function isOtherFoundation(earlier: NodeRow, later: NodeRow): boolean {
-  const differs = (has: (row: NodeRow) => boolean, names: readonly (keyof NodeRow)[]) =>
-    has(earlier) && has(later) && names.some((name) => (earlier[name] ?? false) !== (later[name] ?? false))
+  const differs = (isSaid: (row: NodeRow) => boolean, names: readonly ReportedColumn[]) =>
+    isSaid(earlier) && isSaid(later) && names.some((name) => (earlier[name] ?? false) !== (later[name] ?? false))
   return (
     differs(hasNames, ['nameSigned', 'nameHeard']) ||
-    differs(hasPlace, ['positionSigned', 'positionHeard']) ||
-    differs(hasMetrics, ['metricsHeard']) ||
-    differs(hasStatus, ['statusSigned', 'statusHeard']) ||
     differs(({ publicKey }) => isKnown(publicKey), ['keySigned', 'keyHeard']) ||
-    differs(hasRefused, ['refusedHeard'])
+    differs(hasRefused, ['refusedHeard']) ||
+    CONTENT_LIST.some((content) => differs((row) => has(row, content), content.founded))
   )
 }
 
-const FOUNDATIONS = [
-  'nameSigned',
-  'nameHeard',
-  'positionSigned',
-  'positionHeard',
-  'statusSigned',
-  'statusHeard',
-] as const
+/** What another key takes away. */
+const FOUNDATIONS = ['nameSigned', 'nameHeard', ...CONTENTS.position.founded, ...CONTENTS.status.founded] as const
 
 function isFounded(row: NodeRow): boolean {
   return FOUNDATIONS.some((name) => row[name] === true)
 }
 
-/** A node's own measurements, as columns of its row. */
-export const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
-const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
-
-const STATUS = ['status', 'statusTime', 'statusChannel'] as const
+const CONTENT_LIST: readonly Content[] = Object.values(CONTENTS)
 
 const isKnown = (value: unknown): boolean => value !== null && value !== undefined
 const hasNames = ({ longName, shortName }: NodeRow): boolean => isKnown(longName) || isKnown(shortName)
 const hasBothNames = ({ longName, shortName }: NodeRow): boolean => isKnown(longName) && isKnown(shortName)
-const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
-const hasStatus = ({ status }: NodeRow): boolean => isKnown(status)
-const hasMetrics = (row: NodeRow): boolean => DEVICE_METRICS.some((name) => isKnown(row[name]))
+const has = (row: NodeRow, content: Content): boolean => content.has.some((name) => isKnown(row[name]))
 
-function isPlaceOlder(earlier: NodeRow, later: NodeRow): boolean {
-  return hasPlace(earlier) && hasPlace(later) && (later.positionTime ?? 0) < (earlier.positionTime ?? 0)
-}
-
-function isStatusOlder(earlier: NodeRow, later: NodeRow): boolean {
-  return hasStatus(earlier) && hasStatus(later) && (later.statusTime ?? 0) < (earlier.statusTime ?? 0)
-}
-
-function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
-  return hasMetrics(earlier) && hasMetrics(later) && (later.deviceMetricsTime ?? 0) < (earlier.deviceMetricsTime ?? 0)
+/** Whether the later row has an older content of this kind than the earlier one. */
+function isOlder(earlier: NodeRow, later: NodeRow, content: Content): boolean {
+  return has(earlier, content) && has(later, content) && (later[content.time] ?? 0) < (earlier[content.time] ?? 0)
 }
 
 function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
-  const older = new Set<string>([
-    ...(isPlaceOlder(earlier, later) ? PLACE : []),
-    ...(isStatusOlder(earlier, later) ? STATUS : []),
-    ...(areMetricsOlder(earlier, later) ? [...DEVICE_METRICS, 'deviceMetricsTime', 'metricsChannel'] : []),
-  ])
+  const older = new Set<string>(
+    CONTENT_LIST.flatMap((content) => (isOlder(earlier, later, content) ? content.columns : [])),
+  )
   const told = Object.fromEntries(
     Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),
   )
-  // A position is taken as a whole: fields missing in the later one become empty. Only its altitude may be older.
-  const place =
-    !hasPlace(later) || isPlaceOlder(earlier, later)
-      ? {}
-      : {
-          precisionBits: later.precisionBits ?? null,
-          positionTime: later.positionTime ?? null,
-          positionChannel: later.positionChannel ?? null,
-        }
-  const status = !hasStatus(later) || isStatusOlder(earlier, later) ? {} : { statusTime: later.statusTime ?? null }
   const isTimed = later.lastHeard !== null && later.lastHeard !== undefined
   return {
     ...earlier,
     ...told,
-    ...place,
-    ...status,
+    ...wholeContents(earlier, later),
     seenAt: earlier.seenAt,
     firstHeard: firstHeardOf(earlier),
     lastHeard: isTimed ? Math.max(earlier.lastHeard ?? 0, later.lastHeard) : (earlier.lastHeard ?? null),
@@ -135,6 +99,16 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
     spoofSuspected: earlier.spoofSuspected === true || later.spoofSuspected === true,
     ...mergeClaims(earlier, later),
   }
+}
+
+/** A content is taken as a whole: fields missing in the later one become empty, except those that may be mixed. */
+function wholeContents(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
+  const taken = CONTENT_LIST.filter((content) => has(later, content) && !isOlder(earlier, later, content))
+  return Object.fromEntries(
+    taken.flatMap(({ columns, mixed }) =>
+      columns.filter((name) => !mixed.includes(name)).map((name) => [name, later[name] ?? null]),
+    ),
+  )
 }
 
 /** The key that was refused last, with its names; without one, the names that were refused last. */
@@ -161,8 +135,7 @@ function hasRefusedNames({ refusedLongName, refusedShortName }: NodeRow): boolea
 
 /** Absent fields stay absent. */
 function latestOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
-  const names = ['lastHeardByRadio', 'lastHeardByBroker', 'telemetryTime'] as const
-  const told = names.flatMap((name) => {
+  const told = columnsOf('newest').flatMap((name) => {
     const times = [earlier[name], later[name]].filter((time) => time !== null && time !== undefined)
     return times.length === 0 ? [] : [[name, Math.max(...times)] as const]
   })

@@ -1,5 +1,5 @@
 import type { NodeRow } from './node-row.ts'
-import { sql, type SQL } from 'drizzle-orm'
+import { getTableColumns, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
@@ -8,88 +8,43 @@ import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import type { PositionFix } from '../../../meshtastic/payload/position.ts'
 import type { Metric } from '../../../meshtastic/payload/telemetry.ts'
 import type { NodeUser } from '../../../meshtastic/payload/user.ts'
+import { type ColumnOf, columnsOf, DEVICE_METRICS, isFlag, type NodeColumn, sqlNameOf } from '../nodes/columns.ts'
 import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from '../radios/source-table.ts'
-import { DEVICE_METRICS, mergeHeard } from './merge-heard.ts'
+import { mergeHeard } from './merge-heard.ts'
+import { forEachName } from '../../../shared/names.ts'
 import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
-const flag = (name: string) => sql`coalesce(${field(name)}, 0)`
-
-/** By column. The compiler requires a line for each new column. */
-const VALUES = {
+/** Columns that are not just what a report has. */
+const OWN_VALUES: { readonly [Name in NodeColumn]?: SQL } = {
   id: sql`null`,
-  nodeNum: field('nodeNum'),
-  longName: field('longName'),
-  shortName: field('shortName'),
-  hwModel: field('hwModel'),
-  role: field('role'),
-  isLicensed: flag('isLicensed'),
-  publicKey: field('publicKey'),
   previousPublicKey: sql`null`,
   // The key of one of our radios is certain, whatever others announce.
   keyMismatch: sql`(${field('refusedPublicKey')} is not null and not ${isLocalNode(field('nodeNum'))})`,
-  refusedPublicKey: field('refusedPublicKey'),
-  spoofSuspected: flag('spoofSuspected'),
-  spoofClaim: field('spoofClaim'),
-  signedAt: field('signedAt'),
-  keySigned: flag('keySigned'),
-  nameSigned: flag('nameSigned'),
-  positionSigned: flag('positionSigned'),
-  latitude: field('latitude'),
-  longitude: field('longitude'),
-  altitude: field('altitude'),
-  precisionBits: field('precisionBits'),
-  positionTime: field('positionTime'),
-  batteryLevel: field('batteryLevel'),
-  voltage: field('voltage'),
-  channelUtilization: field('channelUtilization'),
-  airUtilTx: field('airUtilTx'),
-  uptimeSeconds: field('uptimeSeconds'),
-  deviceMetricsTime: field('deviceMetricsTime'),
-  snr: field('snr'),
-  rssi: field('rssi'),
-  hopsAway: field('hopsAway'),
-  lastHeard: field('lastHeard'),
+  keyConfirmed: sql`false`,
   firstHeard: sql`coalesce(${field('firstHeard')}, ${field('lastHeard')}, ${field('seenAt')})`,
-  viaMqtt: flag('viaMqtt'),
-  channel: field('channel'),
-  isFavorite: flag('isFavorite'),
-  isIgnored: flag('isIgnored'),
   isLocal: isLocalNode(field('nodeNum')),
   notes: sql`''`,
   daysHeard: sql`iif(${field('lastHeardDay')} is null, 0, 1)`,
-  lastHeardDay: field('lastHeardDay'),
-  heardByRadio: flag('heardByRadio'),
   sourceId: sql`(select id from sources where name = ${field('source')})`,
-  positionChannel: field('positionChannel'),
-  metricsChannel: field('metricsChannel'),
   isHidden: sql`false`,
   revision: sql`(select value + 1 from revisions where name = 'nodes')`,
-  firmwareVersion: field('firmwareVersion'),
-  keyHeard: flag('keyHeard'),
-  nameHeard: flag('nameHeard'),
-  positionHeard: flag('positionHeard'),
-  keyConfirmed: sql`false`,
-  lastHeardByRadio: field('lastHeardByRadio'),
-  lastHeardByBroker: field('lastHeardByBroker'),
-  telemetryTime: field('telemetryTime'),
-  refusedLongName: field('refusedLongName'),
-  refusedShortName: field('refusedShortName'),
-  metricsHeard: flag('metricsHeard'),
-  nameAltered: flag('nameAltered'),
-  status: field('status'),
-  statusTime: field('statusTime'),
-  statusChannel: field('statusChannel'),
-  statusSigned: flag('statusSigned'),
-  statusHeard: flag('statusHeard'),
-  refusedHeard: flag('refusedHeard'),
-} satisfies Record<keyof typeof nodes.$inferSelect, SQL>
+}
 
-const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
-const ARRIVAL_COLUMNS = ['hops_away', 'channel', 'snr', 'rssi'] as const
-const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time', 'position_channel'] as const
-const STATUS_COLUMNS = ['status', 'status_time', 'status_channel'] as const
+/** A new node, by column. */
+const VALUES = forEachName(
+  getTableColumns(nodes),
+  (name) => OWN_VALUES[name] ?? (isFlag(name) ? sql`coalesce(${field(name)}, 0)` : field(name)),
+)
+
+const METRIC_COLUMNS = DEVICE_METRICS.map(sqlNameOf)
+const ARRIVAL_COLUMNS = columnsOf('arrival').map(sqlNameOf)
+/** Without its altitude, which may be from an earlier one. */
+const PLACE_COLUMNS = columnsOf('position')
+  .filter((name) => name !== 'altitude')
+  .map(sqlNameOf)
+const STATUS_COLUMNS = columnsOf('status').map(sqlNameOf)
 
 const choose = (columns: readonly string[], by: (column: string) => string): string =>
   columns.map((column) => `${column} = ${by(column)}`).join(', ')
@@ -148,7 +103,9 @@ function channelOfMetrics(areTaken: string): string {
     else ${UNKNOWN_CHANNEL} end`
 }
 
-const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
+const IDENTITY_COLUMNS = columnsOf('identity').map(sqlNameOf)
+const ANNOUNCED_COLUMNS = columnsOf('announced').map(sqlNameOf)
+const NEWEST_COLUMNS = columnsOf('newest').map(sqlNameOf)
 
 /**
  * How reliable a name is, in rising order: claimed, heard by our own radio, signed. A signed key that our radio heard
@@ -184,7 +141,7 @@ function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
     when ${isSaid} then max(${column}, excluded.${column}) else ${column} end`
   return `
   ${choose(IDENTITY_COLUMNS, (column) => `iif(${isNewName}, ${newest(column)}, ${oldest(column)})`)},
-  firmware_version = iif(${isTaken}, ${newest('firmware_version')}, ${oldest('firmware_version')}),
+  ${choose(ANNOUNCED_COLUMNS, (column) => `iif(${isTaken}, ${newest(column)}, ${oldest(column)})`)},
   is_licensed = iif(excluded.role is null or (role is not null and not ${isNewName}), is_licensed, excluded.is_licensed),
   public_key = iif(${isNewKey}, excluded.public_key, ${oldest('public_key')}),
   previous_public_key = iif(${isNewKey}, coalesce(previous_public_key, public_key), previous_public_key),
@@ -208,7 +165,7 @@ function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
     when spoof_claim is excluded.spoof_claim then spoof_claim else '*' end,
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
   last_heard = max(${oldest('last_heard')}, ${newest('last_heard')}),
-  ${['last_heard_by_radio', 'last_heard_by_broker', 'telemetry_time'].map(latest).join(', ')},
+  ${NEWEST_COLUMNS.map(latest).join(', ')},
   revision = excluded.revision`
 }
 
@@ -285,7 +242,7 @@ export function placeFields(
   } satisfies Partial<NodeRow>
 }
 
-type DeviceMetricsFields = { [Name in (typeof DEVICE_METRICS)[number]]?: number } & {
+type DeviceMetricsFields = { [Name in ColumnOf<'metric'>]?: number } & {
   deviceMetricsTime?: number | null
   metricsChannel?: number | null
 }

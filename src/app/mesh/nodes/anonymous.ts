@@ -12,7 +12,7 @@ import { blur } from '../../accounts/access/blur.ts'
 import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../../accounts/access/visible.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { nodeForAnonymous } from '../../accounts/access/anonymous-rows.ts'
+import { detailForAnonymous, nodeForAnonymous } from './anonymous-node.ts'
 
 /** Nodes built before other work gets its turn. */
 const SLICE = 500
@@ -70,24 +70,7 @@ export async function getNodeShown(
   { id }: z.output<typeof nodeAsked>,
 ): Promise<z.infer<typeof nodeDetailSchema>> {
   const { store, viewer } = await readerFor(ctx, view)
-  return {
-    ...nodeForAnonymous(await getNode(store, viewer.view, id), view),
-    formerNodeNums: [],
-    previousPublicKey: null,
-    refusedPublicKey: null,
-    refusedLongName: null,
-    refusedShortName: null,
-    refused: [],
-    claims: [],
-    declaredOwn: null,
-    keyConfirmed: false,
-    suspicions: [],
-    weakKey: false,
-    signedAt: null,
-    nameSigned: false,
-    positionSigned: false,
-    statusSigned: false,
-  }
+  return detailForAnonymous(await getNode(store, viewer.view, id), view)
 }
 
 /**

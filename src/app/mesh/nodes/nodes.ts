@@ -14,8 +14,9 @@ import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { listRefused } from './refused-identities.ts'
 import { SUSPICIONS } from '../../../shared/mesh/packets.ts'
-import { namesOf as namesOfFields } from '../../../shared/names.ts'
+import { isNameOf, namesOf as namesOfFields } from '../../../shared/names.ts'
 import { MAX_NOTES, MAX_REFUSED_IDENTITIES, MAX_SUSPICIONS } from '../../../shared/limits.ts'
+import { columnsAmong, type NodeColumn, type NodeRow, pickColumns } from './columns.ts'
 
 /** Keys with which a packet is decrypted: each costs an agreement. */
 const MAX_KEYS = 8
@@ -301,45 +302,28 @@ const byNum = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export type NodeRow = typeof nodes.$inferSelect
+type Listed = Extract<keyof Node, NodeColumn>
+/** The columns that the API returns in a list, under their names. */
+const LISTED: readonly Listed[] = columnsAmong(namesOfFields(nodeSchema.shape))
+
+type Detailed = Exclude<Extract<keyof NodeDetail, NodeColumn>, Listed>
+/** The columns that it returns for a single node alone. */
+export const DETAILED: readonly Detailed[] = columnsAmong(namesOfFields(nodeDetailSchema.shape)).filter(
+  (name): name is Detailed => !isNameOf(nodeSchema.shape, name),
+)
 
 /** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
-  const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
-  const { lastHeardByRadio, lastHeardByBroker, nameAltered } = row
-  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, isHidden, keyMismatch, signedAt, spoofSuspected, notes } =
-    row
   return {
-    nodeNum,
-    nodeId: formatNodeId(nodeNum),
-    longName,
-    shortName,
-    nameAltered,
+    ...pickColumns(row, LISTED),
+    nodeId: formatNodeId(row.nodeNum),
     hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
-    firmwareVersion: row.firmwareVersion,
     role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
-    isLicensed,
-    publicKey,
     position: publicPosition(row),
     deviceMetrics: publicMetrics(row),
     status: publicStatus(row),
-    snr,
-    rssi,
-    hopsAway,
-    lastHeard,
-    lastHeardByRadio,
-    lastHeardByBroker,
-    firstHeard,
-    viaMqtt,
-    channel,
-    isFavorite,
-    isIgnored,
-    isLocal,
-    hidden: isHidden,
-    keyMismatch,
-    signed: signedAt !== null,
-    spoofSuspected,
-    notes,
+    hidden: row.isHidden,
+    signed: row.signedAt !== null,
   }
 }
 

@@ -1,10 +1,11 @@
-import { and, eq, getTableColumns, isNull, sql, type SQL } from 'drizzle-orm'
+import { and, eq, isNull, sql, type SQL } from 'drizzle-orm'
 import { insertSelect } from '../../../db/insert-select.ts'
 import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { fitsNodeNum } from '../../../meshtastic/crypto/public-key.ts'
 import type { Ports } from '../../base/context.ts'
+import { columnsOf, CONTENTS, type NodeColumn, sqlNameOf } from './columns.ts'
 import { moveHistory } from './move-history.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { type Share, wholeSlices } from '../../base/slice-share.ts'
@@ -49,37 +50,24 @@ const mergeWords = (other: string) => ({
   firstHeard: sql`min(first_heard, coalesce(${toldOf(other, 'first_heard')}, first_heard))`,
 })
 
-const unlessKnown = (columns: readonly (keyof typeof nodes.$inferSelect)[], known: string): Record<string, SQL> =>
+const unlessKnown = (columns: readonly NodeColumn[], known: string): Record<string, SQL> =>
   Object.fromEntries(
     columns.map((key) => {
-      const { name } = getTableColumns(nodes)[key]
+      const name = sqlNameOf(key)
       return [key, sql`iif(${sql.raw(known)} is null, ${toldOf('from', name)}, ${sql.raw(name)})`]
     }),
   )
 
 /** Fields that the new number has not reported yet are copied from the old one. */
-const WHAT_IS_KNOWN = {
-  ...unlessKnown(['longName'], 'long_name'),
-  ...unlessKnown(['shortName'], 'short_name'),
-  ...unlessKnown(['nameAltered'], 'coalesce(long_name, short_name)'),
-  ...unlessKnown(['hwModel'], 'hw_model'),
-  ...unlessKnown(['firmwareVersion'], 'firmware_version'),
-  ...unlessKnown(['role', 'isLicensed'], 'role'),
-  ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'], 'latitude'),
-  ...unlessKnown(['status', 'statusTime', 'statusChannel'], 'status'),
-  ...unlessKnown(
-    [
-      'batteryLevel',
-      'voltage',
-      'channelUtilization',
-      'airUtilTx',
-      'uptimeSeconds',
-      'deviceMetricsTime',
-      'metricsChannel',
-    ],
-    'device_metrics_time',
-  ),
-}
+const WHAT_IS_KNOWN: Record<string, SQL> = Object.assign(
+  {},
+  ...[...columnsOf('identity'), ...columnsOf('announced')].map((column) => unlessKnown([column], sqlNameOf(column))),
+  unlessKnown(['nameAltered'], 'coalesce(long_name, short_name)'),
+  unlessKnown(['isLicensed'], 'role'),
+  unlessKnown(CONTENTS.position.columns, 'latitude'),
+  unlessKnown(CONTENTS.status.columns, 'status'),
+  unlessKnown(CONTENTS.metrics.columns, 'device_metrics_time'),
+)
 
 const queries = prepareOnce((db) => ({
   // Keys that several nodes share do not identify a node: they are weak, or come from a copied firmware image.

@@ -13,11 +13,12 @@ import {
 } from '../../accounts/access/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { readClaims } from '../radios/source-table.ts'
+import { type NodeRow, pickColumns } from './columns.ts'
 import {
+  DETAILED,
   listAllRefused,
   type Node,
   type NodeDetail,
-  type NodeRow,
   publicMetrics,
   publicNode,
   readNodeRow,
@@ -153,8 +154,7 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   const row = await findByAnyNum(store, view, nodeNum)
   const [node] = await nodesSeenBy(store, view, [row])
   if (node === undefined) throw new AppError('node_not_found')
-  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
-  const { refusedLongName, refusedShortName, keyConfirmed, statusSigned } = row
+  const { publicKey, statusSigned } = row
   const suspicions = (await listSuspicions(store, row.nodeNum)).map((each) => {
     const gateway = seesNodes(view, [each.gateway]) ? each.gateway : null
     return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
@@ -165,19 +165,12 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   })
   return {
     ...node,
+    ...pickColumns(row, DETAILED),
     refused,
     ...(await readClaims(store, row.nodeNum)),
     formerNodeNums: await listFormerNums(store, row.nodeNum),
-    previousPublicKey,
-    refusedPublicKey,
-    refusedLongName,
-    refusedShortName,
-    keyConfirmed,
     suspicions,
     weakKey: publicKey !== null && (await isWeakKey(publicKey)),
-    signedAt,
-    nameSigned,
-    positionSigned,
     // Only of the one that the viewer sees.
     statusSigned: statusSigned && canReadChannel(view, channelsOf(row).status),
   }

@@ -6,7 +6,8 @@ import { contentsSeen, mayGet } from '../seen.ts'
 import type { Node } from '../../nodes/nodes.ts'
 import type { View } from '../../../accounts/access/visible.ts'
 import type { PublicView } from '../../../accounts/access/public-view.ts'
-import { changesForAnonymous, messageForAnonymous } from '../../../accounts/access/anonymous-rows.ts'
+import { changesForAnonymous } from '../../nodes/anonymous-node.ts'
+import { messageForAnonymous } from '../../../accounts/access/anonymous-rows.ts'
 
 type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
