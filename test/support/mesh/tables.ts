@@ -62,6 +62,7 @@ const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
   'telemetry_time',
   'refused_long_name',
   'refused_short_name',
+  'refused_heard',
   // The status, and whether names were altered: status.test.ts.
   'name_altered',
   'status',
