@@ -23,7 +23,8 @@ const ARRIVAL = {
   hopsAway: sql<number | null>`p.hops_away`,
   isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
   // A packet that its sender's key decrypted is as certain as a signed one.
-  trustLevel: sql<Trust>`coalesce(p.trust_level, iif(p.pki_encrypted and p.port is not null, 'signed', 'plain'))`,
+  trustLevel: sql<Trust>`coalesce(p.trust_level, iif(p.pki_encrypted and p.port is not null
+    and p.source_id not in (select id from sources where kind = 'ingest'), 'signed', 'plain'))`,
   isHeard: sql<number>`not p.via_mqtt and p.gateway is null and p.source_id in (select id from sources
     where kind in (${literals(OWN_KINDS)}) or (local_node_num is not null and ${IS_CLAIMED}
       and not (${sql.placeholder('hasRadios')} and ${HAS_OWN_RADIO})))`,

@@ -72,8 +72,17 @@ function isClaimOf(nodeNum: SQL): SQL {
   return sql`(kind = 'ingest' and local_node_num = ${nodeNum})`
 }
 
-function isUndecided(nodeNum: SQL): SQL {
-  return sql`not exists (select 1 from own_radio_decisions d where d.node_num = ${nodeNum} and d.is_own)`
+/** Whether somebody said that a node is ours, and this source's token belongs to the user whose claim that was. */
+function isConfirmed(nodeNum: SQL, tokenId: SQL): SQL {
+  return sql`exists (select 1 from own_radio_decisions d cross join api_tokens t on t.user_id = d.owner_id
+    where d.node_num = ${nodeNum} and d.is_own and t.id = ${tokenId})`
+}
+
+const TOKEN = sql.raw('sources.token_id')
+
+/** A claim that nobody confirmed. */
+function isDoubtfulClaim(nodeNum: SQL): SQL {
+  return sql`(${isClaimOf(nodeNum)} and not ${isConfirmed(nodeNum, TOKEN)})`
 }
 
 /** Most of the room is for the channels in use for the longest time, so that made-up ones only displace each other. */
@@ -169,16 +178,16 @@ const queries = prepareOnce((db) => ({
           s.token_id <> ${value('tokenId')}, s.name in (select value from json_each(${value('radios')}))))
         and (select count(distinct s.local_node_num) from sources s where s.token_id = ${value('tokenId')}
           and s.local_node_num <> ${value('nodeNum')}) < ${sql.raw(String(MAX_TOKEN_RADIOS))}
-        and case (select d.is_own from own_radio_decisions d where d.node_num = ${value('nodeNum')})
-          when 1 then true when 0 then false
-          else not exists (select 1 from json_each(${value('radios')}) cross join nodes n
-            where n.node_num = ${value('nodeNum')} and n.last_heard_by_radio > ${value('heardSince')}) end`,
+        and not exists (select 1 from own_radio_decisions d where d.node_num = ${value('nodeNum')} and not d.is_own)
+        and (${isConfirmed(sql`${value('nodeNum')}`, sql`${value('tokenId')}`)}
+          or not exists (select 1 from json_each(${value('radios')}) cross join nodes n
+            where n.node_num = ${value('nodeNum')} and n.last_heard_by_radio > ${value('heardSince')}))`,
     )
     .prepare(),
   dispute: db
     .update(sources)
     .set({ disputedNodeNum: sql`local_node_num`, localNodeNum: null })
-    .where(sql`${isClaimOf(sql`${value('nodeNum')}`)} and ${isUndecided(sql`${value('nodeNum')}`)}`)
+    .where(isDoubtfulClaim(sql`${value('nodeNum')}`))
     .prepare(),
   claims: db
     .select({ source: sources.name, believed: sql<number>`local_node_num is not null` })
@@ -195,6 +204,14 @@ const queries = prepareOnce((db) => ({
     .from(sources)
     .where(and(eq(sources.localNodeNum, value('nodeNum')), inArray(sources.kind, OWN_KINDS)))
     .limit(1)
+    .prepare(),
+  confirmed: db
+    .select({ nodeNum: sources.localNodeNum })
+    .from(sources)
+    .where(
+      sql`kind = 'ingest' and local_node_num in (select value from json_each(${value('nums')}))
+        and ${isConfirmed(sql.raw('sources.local_node_num'), TOKEN)}`,
+    )
     .prepare(),
   decisions: db
     .select()
@@ -306,9 +323,9 @@ export function disputeClaims(store: Store, heardBy: ReadonlyMap<number, string 
   if (heardBy.size === 0) return []
   const ctx = { store, ip: null, requestId: null, viewer: null, now: () => now }
   const ended = [...heardBy].flatMap(([nodeNum, radio]) => {
-    const isEnding = sql`exists (select 1 from sources where ${isClaimOf(sql`${nodeNum}`)})
-      and ${isUndecided(sql`${nodeNum}`)}`
-    const claimedBy = sql`(select name from sources where ${isClaimOf(sql`${nodeNum}`)} order by id limit 1)`
+    const isDoubtful = isDoubtfulClaim(sql`${nodeNum}`)
+    const isEnding = sql`exists (select 1 from sources where ${isDoubtful})`
+    const claimedBy = sql`(select name from sources where ${isDoubtful} order by id limit 1)`
     const details = { nodeNum, nodeId: formatNodeId(nodeNum), heardBy: radio, claimedBy }
     return [audit(ctx, 'radio_claim_ended', details, { onlyIf: isEnding }), bind(queries(store).dispute, { nodeNum })]
   })
@@ -325,11 +342,15 @@ export async function readClaims(store: Store, nodeNum: number) {
   return { claims: rows.map(({ source, believed }) => ({ source, believed: believed === 1 })), declaredOwn }
 }
 
+/** Which of these nodes a collector claims as its radio, after somebody confirmed that. */
+export async function listConfirmedRadios(store: Store, nums: readonly number[]): Promise<ReadonlySet<number>> {
+  if (nums.length === 0) return new Set()
+  const rows = await queries(store).confirmed.all({ nums: JSON.stringify(nums) })
+  return new Set(rows.flatMap(({ nodeNum }) => nodeNum ?? []))
+}
+
 /** Nodes about which somebody decided whether they are our own radios. */
-export async function readOwnRadioDecisions(
-  store: Store,
-  nums: readonly number[],
-): Promise<ReadonlyMap<number, boolean>> {
+async function readOwnRadioDecisions(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, boolean>> {
   if (nums.length === 0) return new Map()
   const rows = await queries(store).decisions.all({ nums: JSON.stringify(nums) })
   return new Map(rows.map(({ nodeNum, isOwn }) => [nodeNum, isOwn]))
@@ -355,11 +376,11 @@ export async function decideOwnRadio(ctx: Ctx, nodeNum: number, own: boolean | n
       ? store.db.delete(ownRadioDecisions).where(eq(ownRadioDecisions.nodeNum, nodeNum))
       : store.db
           .insert(ownRadioDecisions)
-          .values({ nodeNum, isOwn: own, decidedAt: ctx.now() })
+          .values({ nodeNum, isOwn: own, decidedAt: ctx.now(), ownerId: own ? ownerOfClaim(nodeNum) : null })
           .onConflictDoUpdate({
             target: ownRadioDecisions.nodeNum,
-            set: { isOwn: own, decidedAt: ctx.now() },
-            setWhere: sql`is_own <> ${Number(own)}`,
+            set: { isOwn: own, decidedAt: ctx.now(), ownerId: sql`excluded.owner_id` },
+            setWhere: sql`is_own <> excluded.is_own or owner_id is not excluded.owner_id`,
           })
   const claimedBy = claims.map(({ source }) => source)
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), claimedBy, before: { own: before }, after: { own } }
@@ -371,14 +392,21 @@ export async function decideOwnRadio(ctx: Ctx, nodeNum: number, own: boolean | n
   ])
 }
 
-/** The first one, if nobody else's claim counts already. */
+/** The user whose claim counts, else the first one whose claim ended. */
+function ownerOfClaim(nodeNum: number): SQL {
+  return sql`(select t.user_id from sources s cross join api_tokens t on t.id = s.token_id where s.kind = 'ingest'
+    and (s.local_node_num = ${nodeNum} or s.disputed_node_num = ${nodeNum})
+    order by s.local_node_num is null, s.id limit 1)`
+}
+
+/** The first one of the confirmed owner, if no claim counts already. */
 function believeClaim({ db }: Store, nodeNum: number): Statement {
   return db
     .update(sources)
     .set({ localNodeNum: nodeNum, disputedNodeNum: null })
     .where(
       sql`id = (select min(s.id) from sources s where s.disputed_node_num = ${nodeNum} and s.local_node_num is null
-          and s.kind = 'ingest' and s.token_id is not null)
+          and s.kind = 'ingest' and ${isConfirmed(sql`${nodeNum}`, sql.raw('s.token_id'))})
         and not exists (select 1 from sources o where o.local_node_num = ${nodeNum})`,
     )
 }

@@ -25,6 +25,8 @@ export const ownRadioDecisions = sqliteTable('own_radio_decisions', {
   nodeNum: integer('node_num').primaryKey(),
   isOwn: flag('is_own').notNull(),
   decidedAt: integer('decided_at').notNull(),
+  /** Whose collector is believed about it: the user whose tokens deliver the claim. Null: nobody's. */
+  ownerId: integer('owner_id'),
 })
 
 /** How many unknown node numbers each source reported first, within the limit and beyond it. */

@@ -140,6 +140,24 @@ describe('somebody who knows the radios says', () => {
     })
   })
 
+  it('that it is ours: that says nothing about the collectors of other users', async () => {
+    await claimed()
+    await decide(true)
+    const { tokens } = Object(await (await admin.send('GET', '/api/tokens')).json())
+    expect((await admin.send('DELETE', `/api/tokens/${tokens[0].id}`)).status).toBe(204)
+    await hear(packet(named('Owner', 2)))
+    const other = await app.user('other', { configuration: { read: true, write: true } })
+    const made = Object(await (await other.send('POST', '/api/tokens', { name: 'x', scopes: ['ingest'] })).json())
+    for (const source of ['valley', 'thief']) {
+      expect(await deliver([claim], source, made.token)).toMatchObject({ rejected: [{ reason: 'not_your_radio' }] })
+    }
+    expect(await node()).toMatchObject({ isLocal: false, declaredOwn: true })
+    // Another token of the same user takes over.
+    expect(await deliver([claim], 'valley-2', await makeToken('again'))).toMatchObject({ accepted: 1, rejected: [] })
+    await hear(packet(named('Forged', 3)))
+    expect(await node()).toMatchObject({ isLocal: true })
+  })
+
   it('that it is not: no collector can claim it again, however long it is silent', async () => {
     await claimed()
     expect((await decide(false)).status).toBe(200)

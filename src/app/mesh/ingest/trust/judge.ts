@@ -20,7 +20,7 @@ import {
   EARSHOT_MS,
   type KnownSource,
   listLocalSources,
-  readOwnRadioDecisions,
+  listConfirmedRadios,
   type Source,
 } from '../../radios/source-table.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
@@ -320,7 +320,7 @@ async function ask(
   const claimed = [...sources.values()].flatMap(({ kind, localNodeNum }) =>
     kind === 'ingest' ? (localNodeNum ?? []) : [],
   )
-  const decided = await readOwnRadioDecisions(store, claimed)
+  const confirmed = await listConfirmedRadios(store, claimed)
   return batch.map(({ source, event, isLate = false }) => {
     const { receivedAt } = event
     if (sources.has(source.name)) told.set(source.name, receivedAt)
@@ -341,7 +341,7 @@ async function ask(
       [...sources.values()].some(
         ({ name, localNodeNum }) => localNodeNum === nodeNum && (told.get(name) ?? 0) > receivedAt - LIVE_MS,
       )
-    const isOnlyDelivered = own.isOnlyDelivered(nodeNum) && decided.get(nodeNum) !== true
+    const isOnlyDelivered = own.isOnlyDelivered(nodeNum) && !confirmed.has(nodeNum)
     const endsClaim = false
     const about = { source, nodeNum, receivedAt, isOwn, isItself, isOnlyDelivered, isLive, isLate, endsClaim }
     if (event.type === 'node-info') {

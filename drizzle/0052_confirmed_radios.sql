@@ -1,0 +1,1 @@
+ALTER TABLE `own_radio_decisions` ADD `owner_id` integer;
