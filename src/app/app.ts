@@ -71,9 +71,10 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
 
   const routes = app
-    // Before the viewer is looked up: it must also answer a request with a cookie while the database does not.
+    // Comes before the viewer is looked up: it must answer even a request with a cookie while the database does not.
     .route('/api/health', healthRoutes)
-    // In one step: a middleware that only unsafe requests need would cost a polled route another promise.
+    // One step, because a separate middleware that only unsafe requests need would cost every polled route another
+    // promise.
     .use((c, next) => optionalAuth(c, SAFE_METHODS.has(c.req.method) ? next : () => limitWrites(c, next)))
     .route('/api/auth', authRoutes)
     .route('/api/tokens', tokenRoutes)

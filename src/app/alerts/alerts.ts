@@ -52,7 +52,7 @@ const columns = { row: alerts, username: users.username }
 
 type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
 
-/** Newest first: those of the viewer that they may see now; for an administrator those of all. */
+/** The viewer's alerts that they may see now, newest first; for an administrator those of all users. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
   const owner = ownerOf(viewer)
@@ -123,8 +123,8 @@ function show({ row, username }: { row: typeof alerts.$inferSelect; username: st
 }
 
 /**
- * Acknowledges one of the viewer's alerts: it is not repeated, but its end is still reported. A doubtful key is
- * resolved by that. Repeating it changes nothing. Throws `alert_not_found`.
+ * Acknowledges one of the viewer's alerts: it is not repeated, but its end is still reported. For a doubtful key this
+ * ends the alert. Repeating it changes nothing. Throws `alert_not_found`.
  */
 export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAlert> {
   const { store, viewer } = ctx

@@ -9,7 +9,7 @@ import { kindOf } from './kinds/kinds.ts'
 import { listWatching, ofKind } from './rules/watch-list.ts'
 import { run, settle } from './settle.ts'
 
-/** The kinds of rules that are evaluated with the packets, and what of a node they watch. */
+/** The kinds of rules that are evaluated with each batch of packets, and the fields of a node that they watch. */
 const CHANGES = new Map(
   ALERT_KIND_NAMES.flatMap((kind) => {
     const changes = kindOf(kind).state?.changes
@@ -48,7 +48,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The nodes of which a batch is about to change something that a rule watches. */
+/** The nodes for which a batch is about to change a field that a rule watches. */
 export async function readChanging(store: Store, { heard, late, remembered }: Plan): Promise<Changed> {
   const rules = await listWatching(store)
   const watched = [...CHANGES].filter(([kind]) => ofKind(rules, kind).length > 0)
@@ -81,9 +81,9 @@ type Look = { at: number; readonly waiting: Map<AlertKind, Set<number>> }
 const looks = new WeakMap<Store['db'], Look>()
 
 /**
- * Evaluates the rules that watch these changes for these nodes only, after the batch that made them, at most once a
- * second: later changes wait for the next batch. What is missed here, for example when the process ends, the run of each
- * minute catches up on. Returns the owners of changed alerts.
+ * Evaluates the rules that watch these changes, for these nodes only, after the batch that made them. At most once a
+ * second: later changes wait for the next batch. The run of each minute catches up on whatever is missed here, for
+ * example when the process ends. Returns the owners of changed alerts.
  */
 export async function settleChanged(store: Store, changed: Changed, now: number): Promise<readonly number[]> {
   const look: Look = looks.get(store.db) ?? { at: Number.NEGATIVE_INFINITY, waiting: new Map() }
@@ -103,8 +103,8 @@ export async function settleChanged(store: Store, changed: Changed, now: number)
 }
 
 /**
- * The owners of changed alerts, which are stored in one step. Rules that watch none of these nodes, and have no open
- * alert of them, are left out.
+ * Evaluates the rules of one kind, stores the changed alerts in one step, and returns their owners. Skips rules that
+ * watch none of these nodes and have no open alert about them.
  */
 async function settleKind(
   store: Store,

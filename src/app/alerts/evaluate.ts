@@ -47,7 +47,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
     open.delete(watching.id)
     if (!(await pause())) return
   }
-  // Rules that are gone or off, and owners who have lost the permission: their alerts end silently.
+  // Alerts of deleted or disabled rules, and of owners who have lost the permission, end silently.
   const left = [...open.values()].flat()
   await run(store, [
     ...forgetPending(

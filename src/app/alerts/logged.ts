@@ -44,7 +44,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Account events in the audit log since the last run. The first run reports nothing. */
+/** Records alerts about account events in the audit log since the last run. The first run reports nothing. */
 export async function noteLogged(needs: Needs, all: readonly WatchingRule[], now: number): Promise<void> {
   const { store } = needs
   const rules = all.filter(({ rule }) => kindOf(rule.kind).logged !== undefined)

@@ -14,8 +14,8 @@ export const plainName = z
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
 /**
- * A text of the mesh within a sentence for people: one line of at most `most` characters without hidden ones. Text from
- * right to left is isolated (UAX #9), or it would reorder the sentence.
+ * A text from the mesh for use in a sentence: one line of at most `most` characters, without hidden ones. Right-to-left
+ * text is isolated (UAX #9); otherwise it would reorder the sentence.
  */
 export function cleanText(text: string, most: number): string {
   const line = text

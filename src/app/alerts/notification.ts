@@ -4,7 +4,7 @@ import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { cleanText } from './names.ts'
 
-/** An alert as a message shows it. */
+/** An alert as shown in a message. */
 export type NotifiedAlert = {
   readonly id: number
   readonly what: string
@@ -14,9 +14,9 @@ export type NotifiedAlert = {
   readonly resolvedAt: number | null
 }
 
-/** The contents of a message, before it takes the form of a service. */
+/** The contents of a message, before it is formatted for a service. */
 export type AlertNotification = {
-  /** The same at each attempt. */
+  /** The same for each attempt. */
   readonly uid: string
   readonly notification: NotificationKind
   readonly at: number
@@ -37,7 +37,7 @@ const LINES = 15
 
 type About = Pick<AlertNotification, 'uid' | 'notification' | 'at'> & { readonly publicUrl: string | null }
 
-/** What a rule found, as a sentence. */
+/** The message about what a rule found. */
 export function tellAlerts(
   about: About,
   rule: NonNullable<AlertNotification['rule']>,
@@ -78,7 +78,7 @@ export function tellPlain(
   return { uid, notification, at, title, text, url, path, rule: null, alerts: [], total: 0 }
 }
 
-/** What *Test* sends to a destination. */
+/** The message that *Test* sends to a destination. */
 export function testMessage(about: Parameters<typeof tellPlain>[0]): AlertNotification {
   return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
 }

@@ -10,7 +10,7 @@ import { NEW_DELIVERY } from './new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
-/** A rule and a node that fire more often in an hour are muted. */
+/** A rule that fires more often in an hour for the same node is muted for it. */
 export const MAX_PER_HOUR = 6
 
 /** A finding of a rule. Times in milliseconds. */
@@ -173,7 +173,7 @@ export function resolve(store: Store, { ids, ...at }: ChangedIds): Statement[] {
   return ids.length === 0 ? [] : [bind(queries(store).resolve, { ids: JSON.stringify(ids), ...at })]
 }
 
-/** Pending alerts whose condition ended. */
+/** Statements that delete pending alerts whose condition ended. */
 export function forgetPending(store: Store, ids: readonly number[]): Statement[] {
   return ids.length === 0 ? [] : [bind(queries(store).forget, { ids: JSON.stringify(ids) })]
 }
@@ -195,8 +195,8 @@ export function sendOut(
 }
 
 /**
- * Decides whether an occurrence is muted: a rule and a node that fired too often within an hour are reported once more,
- * and then muted.
+ * Returns a check whether an occurrence is muted. A rule that fired too often for a node within an hour is reported
+ * once more, and then muted.
  */
 export async function readHolds(store: Store, ruleIds: readonly number[], now: number) {
   const counts = new Map<string, { n: number; held: number }>()

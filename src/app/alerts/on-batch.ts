@@ -3,7 +3,7 @@ import type { OnBatch } from '../mesh/ingest/on-batch.ts'
 import { type Changed, readChanging, settleChanged } from './changed.ts'
 import { alertsOfBatch } from './heard.ts'
 
-/** Alerts about what a batch contains are stored with it; those about what it changes, right after it. */
+/** Alerts about the contents of a batch are stored with it; alerts about its changes, right after it. */
 export const alertsOnBatch: OnBatch = async (store, batch) => {
   const heard = await alertsOfBatch(store, batch)
   const changing = await readChanging(store, batch.plan)

@@ -49,7 +49,7 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
   }
 }
 
-/** Times within a minute of the first of them count once. Newest first. */
+/** The number of times, where those within a minute of the first of them count once. `times`: newest first. */
 function countTogether(times: readonly number[]): number {
   let count = 0
   let first = Number.NEGATIVE_INFINITY

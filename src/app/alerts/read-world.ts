@@ -14,7 +14,7 @@ import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.
 /** A collector that sent nothing for this long counts as down. */
 const QUIET_MS = 30 * MINUTE_MS
 const NODES_AT_ONCE = 1000
-/** Per node: enough to know by which links it is heard. */
+/** Per node. That is enough to know by which links it is heard. */
 const LATEST_PACKETS = 30
 
 const value = sql.placeholder
@@ -116,7 +116,7 @@ type Needs = {
   readonly startedAt: number | null
 }
 
-/** Reads what rules need, and no more. `marks`: statements that record which collectors are up. Null: cut off. */
+/** Reads only what the rules need. `marks`: statements that record which collectors are up. Null: `pause` ended it. */
 export async function readWorld(
   needs: Needs,
   wanted: readonly WorldNeeds[],
@@ -160,7 +160,7 @@ export async function readWorld(
   }
 }
 
-/** All nodes; null: cut off. */
+/** All nodes; null: `pause` ended it. */
 export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldNode[] | null> {
   const all: WorldNode[] = []
   for (let after = 0; ;) {
@@ -201,7 +201,9 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
 
 const ways = new WeakMap<Store['db'], Map<number, { lastHeard: number; names: readonly string[] }>>()
 
-/** The links by which each node was heard that is silent since `silentSince`. They are read once for each silence. */
+/**
+ * The links by which each node was heard, for nodes silent since `silentSince`. They are read once for each silence.
+ */
 async function readWays(
   store: Store,
   known: readonly WorldNode[],
@@ -226,7 +228,7 @@ async function readWays(
   return found
 }
 
-/** The present state of these nodes for rules about positions. */
+/** The current state of these nodes for rules about positions. */
 export async function readWorldOfPlaces(
   store: Store,
   rules: readonly { readonly id: number; readonly rule: { readonly nodes: Watched } }[],
@@ -238,7 +240,7 @@ export async function readWorldOfPlaces(
   return { ...emptyWorld(now), nodes: known, anchors: await readAnchors(store, only) }
 }
 
-/** The present state of these nodes, and of those that share a key with one of them, for rules about keys. */
+/** The current state of these nodes, and of those that share a key with one of them, for rules about keys. */
 export async function readWorldOfKeys(
   store: Store,
   { nums, now }: { readonly nums: readonly number[]; readonly now: number },
@@ -265,7 +267,7 @@ function asWorldNode<T extends Parameters<typeof shownName>[0]>({ longName, name
   return { ...row, name: shownName({ nodeNum: row.nodeNum, longName, nameAltered }) }
 }
 
-/** `only`: of these rules and nodes, as JSON. */
+/** `only`: limits the result to these rules and nodes, as JSON. */
 async function readAnchors(store: Store, only: { ruleIds: string; nums: string } | null): Promise<World['anchors']> {
   const byRule = new Map<number, Map<number, { latitude: number; longitude: number }>>()
   const { anchors, someAnchors } = queries(store)

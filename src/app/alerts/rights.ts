@@ -3,7 +3,7 @@ import type { Permissions } from '../../shared/access/resources.ts'
 import { seesNodes, type View } from '../accounts/access/visible.ts'
 import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 
-/** The permissions and the view with which a rule sees. */
+/** The permissions and the view that a rule has. */
 export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly view: View }
 
 type Viewer = { readonly user: { readonly isAdmin: boolean }; readonly permissions: Permissions; readonly view: View }
@@ -13,7 +13,9 @@ export function ownerOf({ user: { isAdmin }, permissions, view }: Viewer): Alert
   return { isAdmin, permissions, view }
 }
 
-/** The channel of an alert's data, as `canReadChannel` takes it; null: none, our own radio reported it of itself. */
+/**
+ * The channel of an alert's data, as for `canReadChannel`; null: none, because our own radio reported it about itself.
+ */
 export type Contents = {
   readonly channel: number | null
   /** It is about a direct message. */
@@ -23,8 +25,8 @@ export type Contents = {
 } | null
 
 /**
- * Whether the owner may see now what a rule of this kind watches, and these contents. Every alert is checked here: when
- * it fires, when it is listed, and when its message is sent.
+ * Whether the owner may currently see what a rule of this kind watches, and these contents. Every alert is checked
+ * here: when it fires, when it is listed, and when its message is sent.
  */
 export function maySee(
   { isAdmin, permissions, view }: AlertOwner,

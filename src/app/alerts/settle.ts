@@ -111,7 +111,9 @@ export async function settle(
   return { statements, hasChanged }
 }
 
-/** What the owner of a rule sees of the world: without hidden nodes, and with the latest values they may read. */
+/**
+ * The world as the owner of a rule sees it: without hidden nodes, and with the latest values that the owner may read.
+ */
 async function worldSeenBy(store: Store, watching: WatchingRule, world: World): Promise<World> {
   const { rule, owner } = watching
   if (seesEverything(owner.view)) return world
@@ -121,7 +123,7 @@ async function worldSeenBy(store: Store, watching: WatchingRule, world: World): 
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }
 
-/** What to do with the open alerts of a rule and with new findings. Pure. */
+/** Decides what to do with the open alerts of a rule and with new findings. Pure. */
 function compare(
   { rule }: Pick<WatchingRule, 'rule'>,
   found: readonly Finding[],
@@ -130,12 +132,12 @@ function compare(
   const changes = {
     begun: [] as { finding: Finding; state: 'pending' | 'firing' }[],
     matured: [] as Matured[],
-    /** Pending ones whose condition ended. */
+    /** Pending alerts whose condition ended. */
     withdrawn: [] as OpenRow[],
     over: [] as OpenRow[],
     lost: [] as OpenRow[],
     regained: [] as OpenRow[],
-    /** Fired during a silence. */
+    /** Alerts that fired while the node was silenced. */
     unsaid: [] as OpenRow[],
     repeated: [] as OpenRow[],
   }

@@ -41,7 +41,7 @@ export type WatchedNode = {
   readonly isIgnored: boolean
 }
 
-/** The columns by which it is decided whether a node is watched. */
+/** The columns that decide whether a node is watched. */
 export const watchedColumns = {
   nodeNum: nodes.nodeNum,
   role: nodes.role,
@@ -52,7 +52,7 @@ export const watchedColumns = {
 
 const watchers = new WeakMap<Watched, (node: WatchedNode) => boolean>()
 
-/** Returns a check of whether one rule watches a node: built once, because it runs for each batch. */
+/** Returns a check whether one rule watches a node. It is built once, because it runs for each batch. */
 export function watcher(watched: Watched): (node: WatchedNode) => boolean {
   const made = watchers.get(watched) ?? makeWatcher(watched)
   watchers.set(watched, made)

@@ -10,12 +10,12 @@ export type WorldNode = {
   readonly isIgnored: boolean
   readonly firstHeard: number
   readonly lastHeard: number | null
-  /** Off the air, by our own radios. */
+  /** When our own radios last heard it off the air. */
   readonly lastHeardByRadio: number | null
   readonly latitude: number | null
   readonly longitude: number | null
   readonly precisionBits: number | null
-  /** The channel of the position; null: our own radio reported it of itself. */
+  /** The channel of the position; null: our own radio reported it about itself. */
   readonly positionChannel: number | null
   readonly publicKey: string | null
   readonly previousPublicKey: string | null
@@ -45,7 +45,7 @@ export type World = {
   readonly links: readonly WorldLink[]
   /** Names of the links by which a node was heard; none: unknown. */
   readonly heardBy: ReadonlyMap<number, readonly string[]>
-  /** The latest value of each node by its row id, by metric. */
+  /** The latest values by metric, then by row id of the node. */
   readonly latest: ReadonlyMap<string, ReadonlyMap<number, Measured>>
   /** The positions of nodes when a rule began to watch them, by rule and node. */
   readonly anchors: ReadonlyMap<number, ReadonlyMap<number, Place>>

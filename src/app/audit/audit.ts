@@ -13,7 +13,7 @@ import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actio
 import { namesOf } from '../../shared/names.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
-/** The service itself, or somebody at its console. */
+/** The service itself, or somebody on its command line. */
 export const SYSTEM: Actor = { id: null, username: 'system' }
 
 /** What `audit` needs from a request. Outside of one, `ip` and `requestId` are null. */
@@ -216,7 +216,7 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
   return [...indexed, ...found]
 }
 
-/** From the entries that the text index has found: a JSON array of ids. */
+/** Selects from the entries that the text index has found: a JSON array of ids. */
 async function findRows({ db }: Store, filters: AuditFilters, ids: string, limit: number): Promise<StoredRow[]> {
   const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(filters))
   return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log where ${where} order by id desc limit ${limit}`)
@@ -239,7 +239,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A search for failed sign-ins finds those of every way to sign in. */
+/** A search for failed sign-ins finds those of every sign-in method. */
 function isAction(action: string): SQL {
   const { action: column } = auditLog
   return action === 'login_failed' ? inArray(column, ['login_failed', 'oidc_login_failed']) : eq(column, action)

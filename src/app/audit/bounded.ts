@@ -56,7 +56,7 @@ function replace(details: Json, [name = '', inner]: readonly string[], by: strin
 
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
-  // Not between the two halves of a surrogate pair.
+  // Never cuts between the two halves of a surrogate pair.
   const end = /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most
   return `${text.slice(0, end)}… (cut, ${text.length} characters)`
 }

@@ -11,10 +11,10 @@ import { mergeAfter } from '../search/text-index.ts'
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an
 // entry without changing all later hashes. SQLite has no SHA-256, so entries are sealed shortly after they are written.
 
-/** The hash before the very first entry. */
+/** The hash before the first entry. */
 export const GENESIS = '0'.repeat(64)
 
-/** Entries that are hashed in one turn of the event loop: a few milliseconds, also on a Raspberry Pi. */
+/** Entries that are hashed in one turn of the event loop: a few milliseconds, even on a Raspberry Pi. */
 const SLICE = 100
 const RECENT_SLICES = 40
 

@@ -5,7 +5,7 @@ import { audit, SYSTEM } from './audit.ts'
 import { readChain } from './chain.ts'
 import { verifyChain } from './verify.ts'
 
-/** What refuses changes of the log and of its chain; see the migrations. */
+/** The triggers that refuse changes of the log and its chain; see the migrations. */
 const TRIGGERS = [
   'audit_chain_begins_empty',
   'audit_chain_grows',
@@ -15,7 +15,7 @@ const TRIGGERS = [
   'audit_log_no_replace',
   'audit_log_no_update',
 ]
-/** The last entries, which are checked at each start: some milliseconds. `audit verify` checks all. */
+/** The number of last entries that are checked at each start: some milliseconds. `audit verify` checks all. */
 const HEAD = 500
 
 /** What is wrong with the end of the log or its protection; null: nothing. */

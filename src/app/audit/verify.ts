@@ -7,7 +7,7 @@ import { nextTurn } from '../base/next-turn.ts'
 import { type Chain, hashRow, readChain, rowsAfter } from './chain.ts'
 import { timeField } from '../http/fields.ts'
 
-/** Entries that are checked in one turn of the event loop: a few milliseconds, also on a Raspberry Pi. */
+/** Entries that are checked in one turn of the event loop: a few milliseconds, even on a Raspberry Pi. */
 const SLICE = 200
 
 /**

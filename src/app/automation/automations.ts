@@ -51,7 +51,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** In the order of creation, in which they also get to answer. */
+/** In the order of creation, which is also the order in which they may answer. */
 export async function listAutomations(
   needs: Needs,
   which: 'all' | 'enabled' = 'all',
@@ -166,7 +166,7 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted
         updatedAt: now,
         updatedBy: usernameOf(ctx),
       })
-      // Another request may have made the same change since it was read.
+      // Another request may have made the same change since the rule was read.
       .where(and(isWanted(before, wanted), ne(automations.rule, columns.rule))),
     audit(
       ctx,
@@ -216,7 +216,7 @@ export async function deleteAutomation(ctx: Ctx, id: number, wanted: Preconditio
   ctx.radio?.withdraw(({ automationId }) => automationId === id)
 }
 
-/** Forgets times recorded by a clock that was ahead: rules would wait for them. */
+/** Drops times recorded by a clock that was ahead, because rules would wait for them. */
 export async function forgetFutureAnchors(store: Store, now: number): Promise<void> {
   await queries(store).distrust.run({ now, limit: now + MAX_AHEAD_MS })
 }

@@ -1,7 +1,10 @@
 import { Cron } from 'croner'
 import { DAY_MS } from '../../shared/time.ts'
 
-/** The distance between runs is checked over this time and up to this number of runs: each day has the same times. */
+/**
+ * The distance between runs is checked over this time and up to this number of runs. That is enough, because each day
+ * has the same times.
+ */
 const SAMPLE_MS = 2 * DAY_MS
 const SAMPLE_RUNS = 300
 
@@ -32,7 +35,7 @@ export function isPattern(pattern: string): boolean {
 export function cronProblem(pattern: string, minGapMs: number, now: number): string | null {
   let slots: Slots
   try {
-    // In a zone without clock changes, which may bring two runs closer together than intended.
+    // Checked in a zone without clock changes, because these may bring two runs closer together than intended.
     slots = cronSlots(pattern, 'UTC')
   } catch (error) {
     return error instanceof Error ? error.message.slice(0, 200) : 'not a cron pattern'

@@ -30,7 +30,7 @@ import type { Automation } from './stored-rule.ts'
 
 type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { readonly meter?: Ports['meter'] }
 
-/** The number of messages that are remembered as considered. */
+/** The number of considered messages that are remembered. */
 const MAX_CONSIDERED = 2000
 
 /** Executes the rules. Calls run one after the other. */
@@ -85,7 +85,7 @@ export function createEngine(needs: Needs): Engine {
   }
 }
 
-/** Packets of rules that another process has changed since. */
+/** Withdraws packets of rules that another process has changed since. */
 function withdrawStale({ radio }: Needs, automations: readonly Automation[]): void {
   const revisions = new Map(automations.map(({ id, revision }) => [id, revision]))
   radio?.withdraw(({ automationId, revision }) => revisions.get(automationId) !== revision)
@@ -143,7 +143,7 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
 /** A message in the form that rules compare, its packet, and the radio that heard it. */
 type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
-/** Empty: no radio that could answer heard it. */
+/** Empty if no radio that could answer heard it. */
 function toText({ source, event, isLate = false }: Heard, own: number | null): Text[] {
   if (own === null || event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
   const { packet, receivedAt, replayed } = event
@@ -169,7 +169,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
   return [{ said, packet, radio: source.name }]
 }
 
-/** Rules use the service's channel numbers, regardless of the slot in the radio that heard the message. */
+/** Rules use the service's channel numbers, regardless of the channel index in the radio that heard the message. */
 function underNumber(text: Text, channel: number): Text {
   return { ...text, said: { ...text.said, channel } }
 }
@@ -186,7 +186,7 @@ async function consider(
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  // Neither a forgery nor a copy from a broker takes the place of the sender's own packet with the same ID.
+  // Neither a forgery nor a copy from a broker replaces the sender's own packet with the same ID.
   const firstRadio = said.isSuspected || said.isViaMqtt ? null : considered.add(`${automation.id} ${key}`, radio)
   // Our radios hear the same mesh, so one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return

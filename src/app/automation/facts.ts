@@ -43,7 +43,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Of the radio `source`, or of the one that sends by default if none is named. */
+/** The facts of the radio `source`, or of the one that sends by default if none is named. */
 export async function readFacts(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
   now: number,
@@ -57,7 +57,7 @@ export async function readFacts(
   return { sender, channelUtilization: isRecent ? (node?.channelUtilization ?? null) : null }
 }
 
-/** For each radio that can send, or else for the first one. */
+/** The facts of each radio that can send, or else of the first one. */
 export async function listFacts(needs: Pick<Ports, 'store' | 'radio'>, now: number): Promise<Facts[]> {
   const facts: Facts[] = []
   for (const { source } of ableSenders(needs.radio)) facts.push(await readFacts(needs, now, source))
@@ -92,7 +92,7 @@ export async function readTokens(
   }
 }
 
-/** A node that sent a message, as far as it is known. */
+/** What is known about a node that sent a message. */
 export type SpeakerFacts = Pick<typeof nodes.$inferSelect, 'longName' | 'shortName' | 'role' | 'isIgnored'> & {
   /** It is one of our radios. */
   readonly isLocal: boolean

@@ -69,7 +69,7 @@ type Around = {
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
   const { id, rule, anchorAt, createdAt, updatedAt, updatedBy } = automation
-  // The rule may have been saved where more time zones are known.
+  // The rule may have been saved by a runtime that knows more time zones.
   const hasTimes = isTimeZone(rule.timeZone)
   const block = hasTimes ? blockEverywhere(rule, facts, now) : 'error'
   const blockedBy = rule.enabled ? block : null

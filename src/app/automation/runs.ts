@@ -89,7 +89,7 @@ export type LastRun = z.infer<typeof lastRunSchema>
 
 type RunRow = typeof automationRuns.$inferSelect
 
-/** Without a text and packets that the viewer may not read. */
+/** Leaves out text and packets that the viewer may not read. */
 function publicRun(row: RunRow, view: View): Run {
   const { id, t: at, lastT: lastAt, count, outcome } = row
   const sent = readPackets(row.packets)
@@ -208,7 +208,7 @@ export async function readLastRuns(store: Store): Promise<Map<number, LastRun>> 
   )
 }
 
-/** Who was answered within the last hour, and when, by any automation. */
+/** The nodes that any automation answered within the last hour, and when. */
 export async function readAnswers(store: Store, now: number): Promise<{ t: number; nodeNum: number | null }[]> {
   return queries(store).answers.all({ since: now - HOUR_MS })
 }
@@ -334,12 +334,12 @@ export async function deleteOldRuns(store: Store, now: number, pause: Pause): Pr
   return deleted
 }
 
-/** No packet waits longer than this for a radio. */
+/** The maximum time that a packet waits for a radio. */
 const WAITING_MS = DAY_MS
 
 const isWithdrawn = sql`routing_error = ${sql.raw(`'${WITHDRAWN}'`)}`
 
-/** The packets of a run that no radio got. */
+/** The number of packets of a run that were withdrawn before any radio had them. */
 const TAKEN_BACK = sql`(select count(*) from json_each(${automationRuns.packets}) p
   where exists (select 1 from messages where from_node_num = p.value ->> 'fromNodeNum'
       and packet_id = p.value ->> 'packetId' and ${isWithdrawn})

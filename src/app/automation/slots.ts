@@ -43,7 +43,7 @@ export type Due =
   /** Null: never again. */
   | { readonly kind: 'later'; readonly at: number | null }
 
-/** What the rule has to do at `now`, if runs until `anchorAt` are over. */
+/** What the rule has to do at `now`, if all runs until `anchorAt` are finished. */
 export function dueSlot(rule: TimedRule, anchorAt: number, now: number): Due {
   const slot = slotsOf(rule)(anchorAt)
   if (slot === null || slot > now) return { kind: 'later', at: slot }

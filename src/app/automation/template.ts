@@ -24,7 +24,7 @@ export function render(template: string, values: TokenValues): string {
   })
 }
 
-/** Without control characters, and cut at this number of bytes, after a whole character. */
+/** Removes control characters, and cuts the value to this number of bytes, after a whole character. */
 function fit(value: string, maxBytes: number): string {
   let fitted = ''
   let bytes = 0

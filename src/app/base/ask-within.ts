@@ -1,4 +1,4 @@
-/** Responses of a provider are small. Of a larger one, no more is read. */
+/** The maximum number of bytes read from a response. A provider's responses are small. */
 const MAX_BYTES = 256 * 1024
 
 /** `json` is undefined if the body `text` is not JSON; `date` is the provider's time, if it sent one. */
@@ -62,7 +62,7 @@ async function readBounded({ body }: Response, signal: AbortSignal): Promise<str
   }
 }
 
-// The signal of a fetch need not end the reading of its body in every runtime.
+// Not every runtime stops reading the body when the signal of its fetch is aborted.
 async function beforeAbort<T>(reading: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = () => {}
   const aborted = new Promise<never>((_resolve, reject) => {

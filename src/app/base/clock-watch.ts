@@ -6,9 +6,11 @@ import { MAX_AHEAD_MS } from '../../meshtastic/device-time.ts'
 import type { Ports } from './context.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 
-/** A clock that differs from its last known time by at most this is trusted: the machine was off meanwhile. */
+/**
+ * A clock that differs from its last known time by at most this is trusted: the machine may have been off meanwhile.
+ */
 const PAUSE_MS = DAY_MS
-/** Two correct clocks differ by no more than this. */
+/** The maximum difference between two correct clocks. */
 const AGREE_MS = MAX_AHEAD_MS
 
 const value = sql.placeholder
@@ -18,7 +20,7 @@ const noLater = (column: SQL) => sql`min(${column}, ${value('now')})`
 
 const queries = prepareOnce((db) => ({
   marks: db.select().from(clockMarks).prepare(),
-  // Rows written by a start prove nothing about the time; only received ones count.
+  // Only received rows count, because rows written during a start prove nothing about the time.
   newest: db
     .select({
       t: sql<number | null>`max((select max(last_heard) from nodes),
@@ -58,7 +60,7 @@ const queries = prepareOnce((db) => ({
 }))
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'> & {
-  /** Milliseconds since an arbitrary moment; never set back or forward. */
+  /** Milliseconds since an arbitrary moment; the clock is never set back or forward. */
   readonly monotonic: () => number
 }
 
@@ -151,8 +153,8 @@ function endFuture(store: Store, now: number): Statement[] {
 }
 
 /**
- * Records that an administrator at the console confirms the clock of this machine. A running service notices within a
- * minute.
+ * Records that an administrator on the command line confirms the clock of this machine. A running service notices
+ * within a minute.
  */
 export async function confirmClock(store: Store, now: number): Promise<void> {
   const { mark } = queries(store)

@@ -48,7 +48,7 @@ export interface Ports {
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is trusted; null: it always is. */
   readonly clockWatch: ClockWatch | null
-  /** Of the service, from package.json. */
+  /** The version of the service, from package.json. */
   readonly version: string
   /** The disk of the database; null: it never fills up, or that is unknown. */
   readonly disk: Disk | null
@@ -56,7 +56,7 @@ export interface Ports {
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
   now(): number
-  /** Address of the client behind trusted proxies, or null when there is none (a test, a Unix socket). */
+  /** Address of the client behind trusted proxies; null if there is none (a test, a Unix socket). */
   clientIp(c: Context): string | null
   /** The user that a trusted authenticating proxy names; null: nobody, or a proxy that is not trusted. */
   proxyUser(c: Context): string | null
@@ -91,7 +91,7 @@ export interface Ctx extends Ports {
   readonly isTokenHeld?: true
   /** Revision of the nodes, if it was read together with the viewer. */
   readonly nodesRevision?: number
-  /** What `countToReview` returns, if the query of the viewer brought it. */
+  /** The result of `countToReview`, if it was read together with the viewer. */
   readonly toReview?: number
   /** The answer is a page that other sites may show in a frame. */
   readonly isEmbedded?: true
@@ -109,19 +109,19 @@ export type AppEnv = { Variables: { ctx: Ctx } }
 export type SignedInCtx = Ctx & { readonly viewer: Viewer }
 export type SignedIn = { Variables: { ctx: SignedInCtx } }
 
-/** The caller, with present permissions. */
+/** The caller, with current permissions. */
 export type Viewer = {
   readonly user: User
   /** What this request may do: a token's scopes are already applied. */
   readonly permissions: Permissions
-  /** Which contents the owner sees; it narrows the permissions. */
+  /** The contents that the owner sees. It limits the permissions. */
   readonly scope: Scope
-  /** What this request sees of the contents. */
+  /** The contents that this request sees. */
   readonly view: View
   readonly mustChangePassword: boolean
   readonly secondFactor: {
     readonly isSetUp: boolean
-    /** When an administrator removed the second factors; null once the user has confirmed the notice. */
+    /** When an administrator removed the user's second factors; null once the user has confirmed the notice. */
     readonly resetAt: number | null
   }
   readonly credential:
@@ -141,5 +141,5 @@ export type Viewer = {
       }
 }
 
-/** What is needed to read the contents of the mesh on somebody's behalf. */
+/** What reading the contents of the mesh on somebody's behalf needs. */
 export type Reader = Pick<Ports, 'store'> & { readonly viewer: Pick<Viewer, 'permissions' | 'view'> }

@@ -1,7 +1,7 @@
 /**
- * The number of rows that each owner may keep so that all together keep at most `total`: owners with fewer rows keep
- * all, the others keep the same number. `owners`: how many owners have a given number of rows. Rounded down, so a few
- * more would fit.
+ * The number of rows that each owner may keep so that all together keep at most `total`. Owners with fewer rows keep
+ * all of them; the others keep the same number each. `owners`: how many owners have a given number of rows. The result
+ * is rounded down.
  */
 export function capTo(owners: ReadonlyMap<number, number>, total: number): number {
   let left = Math.max(0, total)

@@ -1,6 +1,6 @@
 const utf8 = new TextEncoder()
 
-/** HMAC-SHA-256 of a text, hexadecimal: whoever does not know `key` can neither make it nor try texts against it. */
+/** HMAC-SHA-256 of a text, hexadecimal. Without `key` nobody can compute it or test guesses of the text. */
 export async function keyedHash(key: string, text: string): Promise<string> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
   const imported = await crypto.subtle.importKey('raw', utf8.encode(key), algorithm, false, ['sign'])

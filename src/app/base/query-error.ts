@@ -1,6 +1,6 @@
 /**
- * The SQL of an error that Drizzle wraps around a driver's; null for any other error. Its message must go nowhere: it
- * ends with the values bound to the query, among them hashes, addresses and names.
+ * The SQL of an error that Drizzle wraps around a driver's; null for any other error. Never log or send its message,
+ * which ends with the bound values, such as hashes, addresses and names.
  */
 export function failedQuery(error: Error): string | null {
   return 'params' in error && 'query' in error && typeof error.query === 'string' ? error.query : null

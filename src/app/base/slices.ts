@@ -21,8 +21,8 @@ type Slices = {
 }
 
 /**
- * Works through rows in slices, until one is not full: `takeSlice` gets the maximum number of rows, and returns the
- * number it took. Returns the total, and false for `goesOn` when `pause` ended it before.
+ * Works through rows in slices until one is not full. `takeSlice` gets the maximum number of rows, and returns the
+ * number it took. Returns the total; `goesOn` is false if `pause` ended the work early.
  */
 export async function inSlices(
   takeSlice: (rows: number) => Promise<readonly unknown[]> | readonly unknown[],

@@ -17,14 +17,17 @@ export type Callback = {
   readonly provider: string | null
 }
 
-/** Null for the address of a proxy that routes it to a callback. The URI must be valid. */
+/**
+ * Null if the URI is not one of our paths, such as the address of a proxy that routes it to a callback. The URI must be
+ * valid.
+ */
 export function callbackIn(redirectUri: string): Callback | null {
   const { origin, pathname } = new URL(redirectUri)
   const found = /^(.*)\/api\/auth\/oidc\/callback(?:\/([^/]+))?$/.exec(pathname)
   return found === null ? null : { site: `${origin}${found[1] ?? ''}`, provider: found[2] ?? null }
 }
 
-/** The redirect URI of a provider without one of its own, beside that of the first; null: none follows from it. */
+/** The redirect URI of a provider that has none set, derived from that of the first; null: none can be derived. */
 export function redirectUriBeside(first: string, provider: string): string | null {
   const site = callbackIn(first)?.site
   return site === undefined ? null : `${site}${callbackPathOf(provider)}`

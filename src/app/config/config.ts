@@ -489,7 +489,7 @@ function textOf(env: Environment, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The names of all variables, also those of files of secrets. */
+/** The names of all variables, including those that name files with secrets. */
 export function namesOfVariables(env: Environment): readonly string[] {
   return [...Object.keys(variablesOf(env)), ...secretsOf(env).map((name) => `${name}_FILE`)]
 }
@@ -584,7 +584,7 @@ function contradictions(given: Given): string[] {
   return problems
 }
 
-/** Where other providers are named, there is no default one without an issuer. */
+/** If other providers are named, there is a default one only with an issuer. */
 function providerNames(given: Given, named: readonly string[]): readonly string[] {
   return named.length === 0 || given['OIDC_ISSUER'] !== undefined ? [DEFAULT_PROVIDER, ...named] : named
 }
@@ -648,8 +648,8 @@ function readProviders(given: Given, named: readonly string[]): ProviderSettings
 const SHARED: ReadonlySet<string> = new Set(['OIDC_AUTO_CREATE_USERS'])
 
 /**
- * The plain variable is the address of the first provider; the others have theirs below it. With one address for two
- * providers, one of them could send here an answer of the other (RFC 9700, section 4.4).
+ * The plain variable is the address of the first provider; those of the others are below it. If two providers shared an
+ * address, one could send an answer here in the name of the other (RFC 9700, section 4.4).
  */
 function redirectUriOf(given: Given, provider: string, isFirst: boolean): string | null {
   const own = given[variableName(provider, 'OIDC_REDIRECT_URI')]
@@ -659,7 +659,7 @@ function redirectUriOf(given: Given, provider: string, isFirst: boolean): string
   return isFirst ? plain : redirectUriBeside(plain, provider)
 }
 
-/** Why a valid redirect URI is not that of this provider; null: it may be. */
+/** Why a valid redirect URI cannot be this provider's; null: it can. */
 function wrongCallback(uri: string, provider: string, isFirst: boolean): string | null {
   const callback = callbackIn(uri)
   if (callback === null || callback.provider === provider || (callback.provider === null && isFirst)) return null
@@ -667,7 +667,7 @@ function wrongCallback(uri: string, provider: string, isFirst: boolean): string 
   return isFirst ? `${expected} or ${callback.site}${CALLBACK_PATH}` : expected
 }
 
-/** What every provider needs, and what two must not share. */
+/** Problems with the providers: missing values, and values that two of them must not share. */
 function contradictionsOfProviders(given: Given, named: readonly string[]): string[] {
   const problems: string[] = []
   const isEnabled = given['OIDC_ENABLED'] === 'true'

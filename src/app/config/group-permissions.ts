@@ -32,7 +32,7 @@ export function parseGroupPermissions(text: string): GroupPermissions | null {
   return { group, permissions }
 }
 
-/** Everything that one of these allows. */
+/** Everything that at least one of these allows. */
 export function unionOf(all: readonly Permissions[]): Permissions {
   return permissionsFrom((resource) => ({
     read: all.some((one) => one[resource].read),

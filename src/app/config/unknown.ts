@@ -1,15 +1,18 @@
 import { nearestNames } from '../../shared/nearest.ts'
 
-/** Beginnings that belong to this service: other programs read the other ones. */
+/** Prefixes of this service's variables. Other variables belong to other programs. */
 const OURS =
   /^(?:ADMIN|AUDIT_ANCHOR|BACKUP|BREACHED|COLLECTOR|EMBED|LOGIN|MESHTASTIC|OIDC|PASSWORD|PROXY_AUTH|RESTORE|SESSION|SMTP)_/
 const OF_A_PROVIDER = /^OIDC_([A-Z0-9]+)_[A-Z_]+$/
-/** A variable of another program is rarely so much like one of ours. */
+/**
+ * The edit distance within which an unknown name counts as a typing error. Other programs' variables are rarely this
+ * similar.
+ */
 const TYPING_ERRORS = 2
 const MIN_LENGTH = 8
 const MAX_NAMED = 50
 
-/** A variable that has no effect, and the one that may be meant. Its value is nobody's business. */
+/** A variable without effect, and the one that may be meant. Its value is never logged. */
 export type UnknownVariable = { readonly name: string; readonly hint: string | null }
 
 /** The set variables that look like ours but are not among `known`, with the nearest known name. */

@@ -5,10 +5,10 @@ import { SECTION_SCHEMAS } from '../../meshtastic/config/sections.ts'
 import type { Ports } from '../base/context.ts'
 import type { sectionSchema } from './schemas.ts'
 
-/** What an editor needs to know about a section, whatever its values are. */
+/** What an editor needs to know about a section apart from its values. */
 export type DescribedSection = Pick<z.infer<typeof sectionSchema>, 'kind' | 'fields' | 'renewals'>
 
-/** Every section of our table, by name. On the edge a file has them: the build writes it with `describeAll`. */
+/** Every section of our table, by name. On the edge they come from a file that the build writes with `describeAll`. */
 export async function readDescribed(_needs: Pick<Ports, 'store'>): Promise<ReadonlyMap<string, DescribedSection>> {
   return new Map(Object.entries((described ??= describeAll())))
 }

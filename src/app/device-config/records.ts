@@ -7,7 +7,7 @@ import type { SectionView } from '../../meshtastic/config/values.ts'
 import { type Source, writeSources } from '../mesh/radios/source-table.ts'
 import { type Change, secretStateSchema } from './schemas.ts'
 
-/** A section as it was last read, of any radio. */
+/** A section of any radio, as it was last read. */
 export type StoredSection = SectionView & { readonly section: string; readonly readAt: number }
 
 /** The outcome of a change. */
@@ -36,7 +36,7 @@ export async function storeSections(
       .insert(deviceConfig)
       .values({ sourceId, section, values: JSON.stringify(values), secrets: JSON.stringify(secrets), readAt }),
   )
-  // The packets of this radio may not be stored yet, and nothing else would have created its source.
+  // The source may not exist yet: it is created with the first packets, which may not be stored yet.
   const made = writeSources(store, [{ ...source, createdAt: now }])
   const [first, ...others] = [
     ...made,

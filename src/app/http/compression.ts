@@ -7,12 +7,12 @@ export type Encoding = 'zstd' | 'gzip'
 
 /** Compresses answers on another thread. */
 export interface Compressor {
-  /** The best first. */
+  /** Best first. */
   readonly encodings: readonly Encoding[]
   compress(encoding: Encoding, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>
 }
 
-/** A smaller answer fits into one packet anyway. */
+/** Smaller answers fit into one packet anyway. */
 const MIN_BYTES = 1400
 
 /** The bytes of an answer for many readers, compressed once per encoding, and its entity tag. */

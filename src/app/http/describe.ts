@@ -33,7 +33,7 @@ export type Description = {
   /** Headers of answers to this route only, and their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
-  /** Also answers anonymous callers while public access shows them this, or anything. */
+  /** Also answers anonymous callers while public access shows this resource, or anything. */
   readonly shared?: PublicResource | 'any'
   /** Its answers have an entity tag: 304 for a client that has that version. */
   readonly revalidates?: true

@@ -116,7 +116,7 @@ type Extra = {
   cause?: unknown
 }
 
-/** "This request cannot go on": thrown anywhere, answered as a problem response. */
+/** "This request cannot go on." May be thrown anywhere; answered as a problem response. */
 export class AppError extends Error {
   override name = 'AppError'
   readonly code: ErrorCode
@@ -135,11 +135,14 @@ export class AppError extends Error {
  */
 export type Conflict = readonly [message: RegExp, code: ErrorCode]
 
-/** Any thrown value as an AppError; an unknown one becomes `internal` with nothing of its cause in the answer. */
+/**
+ * Turns any thrown value into an AppError. An unknown one becomes `internal`, and the answer reveals nothing about its
+ * cause.
+ */
 export function toAppError(error: unknown, conflicts: readonly Conflict[] = []): AppError {
   if (error instanceof AppError) return error
   if (error instanceof HTTPException && error.status < 500) {
-    // Hono's own words for a body that JSON.parse refuses.
+    // Hono's message for a body that JSON.parse refuses.
     const code = error.message.startsWith('Malformed JSON') ? 'invalid_json' : 'invalid_request'
     return new AppError(code, undefined, { cause: error })
   }

@@ -29,7 +29,7 @@ export const takesIdempotencyKey = describing({
   errors: ['idempotency_key_reused'],
 })
 
-/** In answers with a secret that is shown once. */
+/** Field of answers with a secret that is shown once. */
 export const secretShownField = z
   .boolean()
   .describe(
@@ -42,7 +42,10 @@ export type Keyed = {
   readonly key: string
   /** Method and path. */
   readonly route: string
-  /** Of the body, under each SESSION_SECRET; new keys are stored with the first. A body may contain a password. */
+  /**
+   * Hashes of the body, one under each SESSION_SECRET; new keys are stored with the first. They are keyed because a
+   * body may contain a password.
+   */
   readonly hashes: readonly string[]
 }
 
@@ -74,14 +77,14 @@ function sortedJson(value: unknown): string {
 }
 
 /**
- * The statements that remember a key: the last ones of the atomic step that creates something. `id`: what identifies it
- * for this route; if it is null because nothing was created, no key is stored.
+ * The statements that remember a key, at the end of the atomic step that creates something. `id` identifies the created
+ * object for this route. If it is null because nothing was created, no key is stored.
  */
 export type Remember = (id: SQL) => Statement[]
 
 type Once<T> = {
   readonly create: (remember: Remember) => Promise<T>
-  /** The answer to a repeat. Throws if what was created is gone: it is not created again. */
+  /** The answer to a repeat. Throws if the created object is gone; it is not created again. */
   readonly repeat: (id: number) => Promise<T>
 }
 
@@ -115,9 +118,10 @@ const queries = prepareOnce((db) => ({
 type Needs = Pick<Ports, 'store' | 'now'>
 
 /**
- * Creates something once for each Idempotency-Key of a user: a repeat of the request gets what the first one created, and
- * of several at the same instant one creates it. Without a key each request creates. Throws `idempotency_key_reused` for
- * another request with the same key, and as `create` and `repeat`; a refused request leaves its key unused.
+ * Creates something once for each Idempotency-Key of a user: a repeat of the request gets what the first one created,
+ * and of several simultaneous ones, one creates it. Without a key, each request creates. Throws
+ * `idempotency_key_reused` for a different request with the same key, and as `create` and `repeat`. A refused request
+ * leaves its key unused.
  */
 export async function createOnce<T>(ctx: Needs, keyed: Keyed | null, { create, repeat }: Once<T>): Promise<T> {
   if (keyed === null) return create(() => [])
@@ -126,7 +130,7 @@ export async function createOnce<T>(ctx: Needs, keyed: Keyed | null, { create, r
   try {
     return await create((id) => remember(ctx, keyed, id))
   } catch (error) {
-    // The same key at the same time: the primary key let one request win, and what it created is the answer to both.
+    // Two simultaneous requests had the same key. The primary key let one win, and both get what it created.
     const winner = await findEarlier(ctx, keyed)
     if (winner === null) throw error
     return repeat(winner)

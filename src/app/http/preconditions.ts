@@ -37,14 +37,14 @@ type Secrets = Pick<Config, 'SESSION_SECRET'>
 /** A row that counts its changes. */
 type Counted = { readonly id: number; readonly revision: number }
 
-/** In answers: what stands for the version of a row. */
+/** Field of answers that stands for the version of a row. */
 export const revisionField = z
   .int()
   .describe('Differs after every change of the rule, and says nothing else; in double quotes it is the ETag')
 
 /**
- * What clients get instead of the number of changes of a row, which would tell how often others changed it: 52 bits of
- * a hash that nobody can guess. `table`: what the row is one of.
+ * What clients get instead of a row's number of changes, which would reveal how often others changed it: 52 bits of a
+ * hash that nobody can guess. `table`: the row's table.
  */
 export function shownRevision({ SESSION_SECRET: [secret = ''] }: Secrets, table: string, row: Counted): number {
   return hashedRevision(secret, table, row)

@@ -1,7 +1,8 @@
 import type { Issue } from './errors.ts'
 
 const REFUSED: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
-// A JSON string can only escape these letters in one way. Most bodies contain none of these, and are not parsed twice.
+// Finds every spelling of these keys, because JSON escapes letters only by \u. Most bodies contain none and need not be
+// parsed twice.
 const SUSPECT = /__proto__|constructor|prototype|\\u/
 const MAX_ISSUES = 50
 const MAX_PATH = 200

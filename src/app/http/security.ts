@@ -26,8 +26,8 @@ const FEATURES_USED = [
   'screen-wake-lock',
 ]
 /**
- * What an injected script, or a page in a frame, could otherwise ask for. Only names that Chromium knows on every system:
- * it complains in the console about others.
+ * Features that an injected script or a framed page could otherwise request. Only names that Chromium knows on every
+ * system, because it logs errors about others.
  */
 const FEATURES_DENIED = [
   'accelerometer',
@@ -55,7 +55,7 @@ const PERMISSIONS_POLICY = [
   ...FEATURES_DENIED.map((name) => `${name}=()`),
 ].join(', ')
 
-/** On every answer, the web application's files included. */
+/** Headers of every answer, including the web application's files. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': CSP,
   'X-Content-Type-Options': 'nosniff',
@@ -90,7 +90,7 @@ export function robotsHeaders({ PUBLIC_INDEXING }: Pick<Config, 'PUBLIC_INDEXING
   return PUBLIC_INDEXING ? {} : { 'X-Robots-Tag': 'noindex' }
 }
 
-/** Of answers over HTTPS. */
+/** Header of answers over HTTPS. */
 export const HSTS = 'max-age=31536000'
 
 /**
@@ -119,8 +119,8 @@ export const securityHeaders =
   }
 
 /**
- * Whether the client's browser uses HTTPS: according to the request, or to PUBLIC_URL if a proxy does not say or is not
- * trusted.
+ * Whether the client's browser uses HTTPS, according to the request, or to PUBLIC_URL if a proxy does not report it or
+ * is not trusted.
  */
 export function arrivedByHttps(c: Context, { origin, config }: Pick<Ports, 'origin' | 'config'>): boolean {
   return isPublishedByHttps(config) || origin(c).startsWith('https:')
@@ -134,9 +134,9 @@ export function isPublishedByHttps({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): 
 export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Refuses an unsafe request that a page of another origin made. Only a bearer token, which no browser adds by itself,
- * needs no such check. A request with neither header is not a browser's. Throws `cross_origin`.
- * Decision: docs/decisions/short-decisions.md#a-cross-site-request-is-refused-even-without-a-cookie
+ * Refuses an unsafe request from a page of another origin. Requests with a bearer token, which browsers never add by
+ * themselves, need no check. Requests without both headers do not come from a browser. Throws `cross_origin`. Decision:
+ * docs/decisions/short-decisions.md#a-cross-site-request-is-refused-even-without-a-cookie
  */
 export function refuseForeign(c: Context<AppEnv>): void {
   if (isForeign(c)) throw new AppError('cross_origin')

@@ -69,7 +69,7 @@ export const timeInput = z
 function readIsoTime(text: string): number | null {
   if (!ISO_TIME.test(text)) return null
   const ms = Date.parse(text)
-  // Otherwise the 30th of February would be a day in March.
+  // Without this check, the 30th of February would become a day in March.
   const isDay = !Number.isNaN(ms) && new Date(Date.parse(text.slice(0, 10))).toISOString().startsWith(text.slice(0, 10))
   return isDay ? ms : null
 }
@@ -82,7 +82,7 @@ export function validate<S extends z.ZodType, T extends Target>(target: T, schem
     if (!result.success) throw invalidRequest(result.error)
   })
   const strict: typeof validator = async (c, next) => {
-    // A body that is missing is not an empty object, which hono would make of it.
+    // Hono would turn a missing body into an empty object.
     if (target === 'json' && (await readText(c)) === '') throw new AppError('invalid_json', 'Expected a JSON body')
     return validator(c, next)
   }
@@ -171,7 +171,7 @@ async function readBounded(body: ReadableStream<Uint8Array>): Promise<Blob> {
     if (size > MAX_BODY_BYTES) {
       // The runtime discards the rest.
       reader.releaseLock()
-      // What it leaves would be taken for the next request on this connection.
+      // The unread rest would be taken for the next request on this connection.
       throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
     }
     chunks.push(new Uint8Array(value))

@@ -9,8 +9,8 @@ import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
 import type { Range } from './walk.ts'
 
 /**
- * The searchable text of a row, as the triggers of the migration put it into the index. FTS5 stops at a NUL, so a text
- * with one begins with `MARK`, which every search includes.
+ * The searchable text of a row, as the triggers of the migration write it to the index. FTS5 stops at a NUL, so a text
+ * that contains one begins with `MARK`, which every search also finds.
  */
 const TEXTS = {
   messages: 'text',
@@ -23,9 +23,9 @@ const TEXT_TABLES: readonly TextTable[] = ['messages', 'nodes', 'audit_log']
 
 const MARK = '\u{e000}\u{e001}\u{e002}'
 
-/** Rows of a full slice: with the pages that are merged in it, a few milliseconds. */
+/** Rows of a full slice: a few milliseconds, including the pages merged with it. */
 const SLICE = 250
-/** For each so many rows that change, a page of the index is merged: the parts of an index stay few. */
+/** One page of the index is merged for this many changed rows, so that the index keeps few parts. */
 const ROWS_PER_PAGE = 12
 /** Merges per index in one run, in addition to new rows. */
 const MERGES = 10
@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The lowest id that the index of a table contains; below it nothing is indexed yet. 1 once it is complete. */
+/** The lowest id in the index of a table. Rows below it are not indexed yet. 1 when the index is complete. */
 export async function readIndexedFrom(store: Store, table: TextTable): Promise<number> {
   const row = await queries(store).indexedFrom.get({ table })
   if (row === undefined) throw new Error(`no text index of ${table}`)
@@ -53,8 +53,8 @@ export function matching(part: string): string | null {
   const characters = [...part]
   if (characters.length < 3) return null
   const last = characters.length - 3
-  // Quoted text is not syntax. Overlapping trigrams would hardly narrow the result, and each costs a look-up for every
-  // row.
+  // Quoted text is not parsed as syntax. Overlapping trigrams would hardly reduce the result, and each costs a look-up
+  // for every row.
   const starts = Array.from({ length: Math.ceil(last / 3) }, (_, run) => run * 3)
   const runs = [...starts, last].map((at) => characters.slice(at, at + 3).join(''))
   const known = runs.filter((run) => !run.includes('\0')).map((run) => `"${run.replaceAll('"', '""')}"`)
@@ -88,9 +88,9 @@ const MAX_IDS = 4000
 type MatchWalk<Row> = Range & {
   /** Enough rows. */
   readonly limit: number
-  /** The matching ones of some ids, a JSON array: at most `limit`, the highest id first. */
+  /** The matching rows among some ids, a JSON array: at most `limit`, highest id first. */
   keep(ids: string, limit: number): Promise<readonly Row[]>
-  /** The same of all rows in the range. */
+  /** The same for all rows in the range. */
   read(range: Range, limit: number): Promise<readonly Row[]>
 }
 
@@ -107,8 +107,8 @@ export async function walkMatches<Row>(
   const index = sql.raw(`${table}_text`)
   const found: Row[] = []
   let end = before
-  // A frequent text is in the newest rows, and opening the long lists of the index takes more time than reading these
-  // rows. D1 takes longer for the additional query.
+  // A frequent text occurs in the newest rows, and opening its long lists in the index takes more time than reading
+  // these rows. On D1 the additional query would take longer.
   if (batch === undefined) {
     end = Math.max(from, before - FIRST_IDS)
     found.push(...(await read({ from: end, before }, limit)))
@@ -158,9 +158,9 @@ function merge({ db }: Store, table: TextTable, rows: number): Statement {
   return db.insert(MERGED[table]).values({ command: 'merge', rank: Math.ceil(rows / ROWS_PER_PAGE) })
 }
 
-/** Keeps the parts of an index few: to be called after each of many transactions that delete so many indexed rows. */
+/** Keeps the index in few parts. Call it after each of many transactions that delete so many indexed rows. */
 export async function mergeAfter(store: Store, table: TextTable, rows: number): Promise<void> {
-  // D1 works for other requests in the meantime, and the schedule merges.
+  // D1 serves other requests meanwhile, and there the schedule merges.
   if (store.batch !== undefined || rows === 0) return
   // A merge takes about as long as the deletion before it.
   await nextTurn()

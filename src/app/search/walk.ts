@@ -8,11 +8,14 @@ export type Range = { readonly from: number; readonly before: number }
 /** How long one query of a search should hold the event loop, in milliseconds. */
 const AIM_MS = 6
 /**
- * Ids covered by the first query, and at least by each later one. A query of D1 is a round trip, so it gets few of them;
- * elsewhere the rows may have to be read from the disk while the event loop waits.
+ * The number of ids that each query covers at least, and the first one exactly. On D1 each query is a round trip, so
+ * there should be few queries. Elsewhere the event loop waits while the rows are read from disk.
  */
 const leastIds = ({ batch }: Pick<Store, 'batch'>) => (batch === undefined ? 500 : 10_000)
-/** The next query covers at most this many times as many ids: its rows may be on the disk, those before in memory. */
+/**
+ * The next query covers at most this many times as many ids, because its rows may be on disk and the previous ones in
+ * memory.
+ */
 const MAX_GROWTH = 2
 
 type Walk<Row> = Range & {
@@ -55,7 +58,7 @@ export async function walkBack<Row>({
   return { found, seenFrom: end }
 }
 
-// Two sub-selects, because one with both would read every row.
+// Two sub-selects, because one with both minimum and maximum would read every row.
 const ranges = prepareShapes((db, table) =>
   db
     .select({
@@ -66,7 +69,7 @@ const ranges = prepareShapes((db, table) =>
     .prepare(),
 )
 
-/** The ids of a table from its lowest one, below `before` if that is given; none for an empty table. */
+/** The range of ids of a table, below `before` if that is given; none for an empty table. */
 export async function rangeOf(
   store: Store,
   table: 'messages' | 'packets' | 'audit_log',

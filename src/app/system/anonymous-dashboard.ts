@@ -7,11 +7,11 @@ import type { PublicView } from '../accounts/access/public-view.ts'
 import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../accounts/access/visible.ts'
 import { readerFor } from '../accounts/access/anonymous-reader.ts'
 
-/** The numbers of shown nodes and messages: nothing about the service, and nothing that counts hidden data. */
+/** The numbers of shown nodes and messages. Contains nothing about the service, and nothing that counts hidden data. */
 export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Dashboard> {
   const { store, viewer } = await readerFor(ctx, view)
   const facts = await readFacts(store, viewer.view, ctx.now())
-  // The packets of all channels would be counted.
+  // Packets are left out, because those of all channels would be counted.
   const hours = facts.hours.map(({ t, messages }) => ({ t, messages, packets: 0 }))
   const messages = hours.reduce((sum, hour) => sum + hour.messages, 0)
   return {

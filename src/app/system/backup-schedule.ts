@@ -27,8 +27,8 @@ export type BackupSettings = z.infer<typeof backupSettingsSchema>
 const { keepWeekly, keepMonthly } = backupSettingsSchema.shape
 
 /**
- * A client that does not know weekly and monthly backups leaves their numbers unchanged, because resetting them would
- * delete backups.
+ * If a client does not send the numbers of weekly and monthly backups, they stay unchanged, because resetting them
+ * would delete backups.
  */
 export const backupSettingsChangesSchema = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.optional(),

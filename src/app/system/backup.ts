@@ -19,7 +19,7 @@ export interface Backups {
   download(name: string): Promise<ReadableStream<Uint8Array>>
   /** When the schedule runs next: now when a run is due, null when it is off. */
   nextRun(schedule: BackupSchedule): number | null
-  /** Reports that the stored schedule has changed. */
+  /** Call it when the stored schedule has changed. */
   reschedule(): void
 }
 

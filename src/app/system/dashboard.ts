@@ -97,7 +97,7 @@ export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   }
 }
 
-/** Where each read row is charged, counts are cached for this long. */
+/** If each row read is charged, counts are cached for this long. */
 const KEPT_MS = MINUTE_MS
 
 type Facts = Awaited<ReturnType<typeof countAll>>
@@ -105,7 +105,7 @@ type Facts = Awaited<ReturnType<typeof countAll>>
 const KEPT_VIEWS = 16
 const kept = new WeakMap<Db, Map<string, { readonly at: number; readonly facts: Facts }>>()
 
-/** Counts of what the view shows. Where a query is a round trip they may be a minute old. */
+/** Counts of what the view shows. On D1 they may be a minute old. */
 export async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
   if (store.batch === undefined) return countAll(store, view, now)
   const views = kept.get(store.db) ?? new Map<string, { readonly at: number; readonly facts: Facts }>()

@@ -7,7 +7,7 @@ import type { Family, Sample } from './exposition.ts'
 export interface Meter {
   /** Monotonic, in milliseconds. */
   now(): number
-  /** `route` is a pattern of the app's own. Runs on each request, so it must cost next to nothing. */
+  /** `route` is one of the app's route patterns. Runs on each request, so it must cost next to nothing. */
   countRequest(method: string, route: string, status: number, durationMs: number): void
   /** `portName` as in `Packet`; null: could not be decrypted here. */
   countPacket(portName: string | null): void

@@ -9,12 +9,12 @@ import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'
 import { seal, unseal } from '../base/sealing.ts'
 
-/** Rows of one slice: each decryption derives keys, about a tenth of a millisecond. */
+/** Rows of one slice. Each decryption derives keys, which takes about a tenth of a millisecond. */
 const SLICE = 50
 
 type Sealed<K> = { readonly key: K; readonly sealed: string | null }
 
-/** A column of sealed text: its rows after a key, the label of each, and how one is replaced. */
+/** A column of sealed text: how to read its rows after a key, the label of each, and how to replace one. */
 type Kind<K extends string | number> = {
   readonly first: K
   readonly read: (db: Db, after: K) => Promise<Sealed<K>[]>
@@ -33,7 +33,7 @@ const SEEDS: Kind<number> = {
       .limit(SLICE)
       .all(),
   label: seedLabel,
-  // Only what was read: somebody may have set up another app meanwhile.
+  // Replaces only the value that was read, because the user may have set up another app meanwhile.
   write: async (db, key, { before, after }) =>
     db
       .update(totpFactors)
@@ -102,8 +102,9 @@ const PUSH_KEYS: Kind<number> = {
 type Needs = Pick<Ports, 'store' | 'config' | 'log'>
 
 /**
- * Seals what an earlier secret of SESSION_SECRET sealed in the database under the first one, and logs when nothing there
- * needs the others any more. Does nothing with one secret. Ends early if `pause` says so; the next call begins anew.
+ * Seals all text in the database that was sealed under other secrets of SESSION_SECRET again under the first one, and
+ * logs when the others are no longer needed. Does nothing with one secret. If `pause` ends it early, the next call
+ * starts over.
  */
 export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
   if (needs.config.SESSION_SECRET.length < 2) return

@@ -73,7 +73,10 @@ export const restoredAccessSchema = z
   .meta({ id: 'RestoredAccess', description: 'What the latest restore gave back to a user' })
 export type RestoredAccess = z.infer<typeof restoredAccessSchema>
 
-/** As stored until somebody decides: with the name of the backup, and the password change that the restore undid. */
+/**
+ * As stored until an administrator decides: with the name of the backup, and the password change that the restore
+ * undid.
+ */
 const storedSchema = restoredAccessSchema.omit({ id: true }).extend({
   scope: restoredAccessSchema.shape.scope.default(null),
   publicAccess: restoredAccessSchema.shape.publicAccess.default(null),
@@ -130,7 +133,7 @@ export function unknownRestoredAccess(backup: string): StoredRestoredAccess {
 
 type Pending = { readonly id: number; readonly stored: StoredRestoredAccess }
 
-/** What the latest restore restoredAccess and nobody has decided about yet, in the order of users. */
+/** Access that the latest restore brought back and that is not decided yet, in the order of users. */
 async function readPending(store: Store): Promise<Pending[]> {
   const { db } = store
   const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
@@ -178,7 +181,7 @@ async function inPages<T>(ids: readonly number[], read: (ids: number[]) => Promi
   return found
 }
 
-/** What the latest restore restoredAccess, and the backup it restored; null when nothing waits for a decision. */
+/** Access that the latest restore brought back, and the name of the backup; null if nothing waits for a decision. */
 export async function listRestoredAccess(
   store: Store,
 ): Promise<{ backup: string | null; restoredAccess: RestoredAccess[] }> {
@@ -192,7 +195,7 @@ function publicRestoredAccess({ id, stored }: Pending): RestoredAccess {
 }
 
 /**
- * Revokes again what the restore restoredAccess, item by item. An item that cannot be revoked, such as the last administrator,
+ * Revokes the restored access again, item by item. An item that cannot be revoked, such as the last administrator,
  * stays in the list. Throws `not_found` for an id that is not in the list.
  */
 export async function reapplyRestoredAccess(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
@@ -238,7 +241,7 @@ function settle(
 
 type Named = Pick<StoredRestoredAccess, 'action' | 'username' | 'what' | 'token' | 'hiddenNode'>
 
-/** For logs: user and action, and for what has a name also that. */
+/** A name for logs: user and action, and the name of the object if it has one. */
 export function nameRestoredAccess({ action, username, what, token, hiddenNode }: Named): Record<string, string> {
   return {
     action,

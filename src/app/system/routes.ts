@@ -15,7 +15,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Anybody may ask, so the database is queried at most this often. A failure is never cached. */
+/** Anybody may call this, so the database is queried at most this often. A failure is never cached. */
 const PROBE_INTERVAL_MS = 1000
 const answeredAt = new WeakMap<Store, number>()
 

@@ -17,7 +17,7 @@ export type TrafficHour = { readonly t: number; readonly messages: number; reado
 const start = sql`cast(${sql.placeholder('start')} as integer)`
 const hour = sql.raw(String(HOUR_MS))
 
-/** Both return the same rows: the start of the hour, and messages as in `messageHours`. */
+/** Both queries return the same rows: the start of the hour, and messages as in `messageHours`. */
 const messageQueries = (db: Db) => ({
   counted: db.select().from(messageHours).where(gte(messageHours.t, start)).prepare(),
   ofVisibleNodes: db
@@ -32,7 +32,8 @@ const messageQueries = (db: Db) => ({
     .prepare(),
 })
 
-// In the latest hour that began before it. An index covers the IDs of replayed packets, which were heard earlier.
+// The first ID of the latest hour that began before it. An index covers the IDs of replayed packets, which were heard
+// earlier.
 const FIRST = sql`(select first_id from packet_hours where t >= ${start} order by t limit 1)`
 const LEFT_OUT = sql`(
   select (select t from packet_hours where first_id <= p.id and t <= ${sql.placeholder('now')} order by t desc limit 1) as t

@@ -29,8 +29,8 @@ const passkeySchema = z.object({
 const codesSchema = z.array(z.object({ hash: z.string(), usedBy: z.string().nullable() }))
 
 /**
- * How a change to a way in, or a way out, is repeated after a restore undid it. Contains secrets; what it names is
- * stable between a database and its backups: credentials and hashes, never a name that a user typed.
+ * How a change that removed access is repeated after a restore undid it. Contains secrets. It refers to things by what
+ * stays the same between a database and its backups: credentials and hashes, never a name that a user typed.
  */
 export const undoneSchema = z.discriminatedUnion('repeat', [
   z.object({ repeat: z.literal('remove_passkey'), credentialId: z.string() }),
@@ -42,7 +42,7 @@ export const undoneSchema = z.discriminatedUnion('repeat', [
     to: totpSchema.nullable(),
     codes: codesSchema,
   }),
-  /** `codes` are all that the user had; `revived` those that work again. */
+  /** `codes`: all codes that the user had; `restoredAccess`: those that work again. */
   z.object({ repeat: z.literal('set_codes'), codes: codesSchema, restoredAccess: z.array(z.string()) }),
   z.object({ repeat: z.literal('cut_link'), issuer: z.string(), subject: z.string() }),
   z.object({ repeat: z.literal('set_groups_provider'), from: z.string(), to: z.string().nullable() }),
@@ -100,8 +100,8 @@ export async function isStillUndone({ db }: Store, userId: number, undone: Undon
 type Whose = { readonly userId: number; readonly username: string | null; readonly what: string | null }
 
 /**
- * Repeats the change. The user's sessions end if it was about a way in, except when users repeat it for themselves.
- * Throws `last_admin`.
+ * Repeats the change. If it was about a way to sign in, the user's sessions end, except when users repeat it for
+ * themselves. Throws `last_admin`.
  */
 export async function repeatUndone(ctx: Ctx, whose: Whose, undone: Undone): Promise<void> {
   const { userId } = whose

@@ -31,7 +31,7 @@ export type Deleted = { readonly [Table in keyof Cutoffs]: number }
 const placeholder = (name: string): SQL => sql`${sql.placeholder(name)}`
 const slice = sql`limit ${placeholder('rows')}`
 
-// Neither history has an index on time alone; the node (and the metric) come first in the primary key.
+// Neither history has an index on time alone: node (and metric) come first in the primary key.
 const queries = prepareOnce((db) => ({
   nodesAfter: db
     .select({ id: nodes.id })

@@ -44,16 +44,18 @@ const SLICE_ROWS = 2000
 /** Messages walked through in one slice. */
 const WALKED_ROWS = 5000
 
-// A node heard on 32 days has a share of its own. Nodes heard on fewer days share five buckets, from 1, 2, 4, 8 and 16
-// days; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many they are.
+// A node heard on at least 32 days has a share of its own. Nodes heard on fewer days share five buckets, from 1, 2, 4,
+// 8 and 16 days; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many
+// there are.
 const OWN_BUCKET = 5
 const TIER = OWN_BUCKET + 1
-// Nodes that our radios hear have buckets and room of their own: days at a broker take only patience.
+// Nodes that our radios hear have buckets and room of their own, because at a broker anybody can collect days by
+// waiting.
 const BUCKET = sql.raw(`case when n.id is null then 0
   when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${TIER + OWN_BUCKET}
   ${[32, 16, 8, 4, 2].map((days, index) => `when ${DAYS_HEARD} >= ${days} then ${OWN_BUCKET - index} + ${TIER} * n.heard_by_radio`).join(' ')}
   else ${TIER} * n.heard_by_radio end`)
-/** The part of a full table that the nodes heard by our radios have at least. */
+/** The minimum part of a full table for nodes heard by our radios. */
 const HEARD_SHARE = 3 / 4
 
 type Owner = { readonly owner: number; readonly n: number; readonly bucket: number }
@@ -70,11 +72,11 @@ type Rows = {
   /** The rows as `x`, with their owner. */
   readonly from?: string
   readonly owner: string
-  /** These rows stay first. */
+  /** Rows that come first in this order are kept longest. */
   readonly order: string
   /** The condition of the rows that are limited; absent: all. */
   readonly only?: string
-  /** How the rows of an owner with very many are found: by the ids of messages, or thinned out over time. */
+  /** How to handle an owner with very many rows: find them by the ids of messages, or thin them out over time. */
   readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
 }
 
@@ -82,7 +84,7 @@ const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
 const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
 const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
 
-/** Of an owner above its share, the latest rows are deleted, except in the packet log, which loses its oldest. */
+/** An owner above its share loses its latest rows; in the packet log, its oldest. */
 const TABLES: Record<Table, Rows> = {
   packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
   messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
@@ -214,7 +216,7 @@ export async function enforceRowQuotas(
 /** How many rows of each owner a bucket may keep, and by how many rows it exceeds its limit. */
 type Bucket = { readonly keep: number; excess: number }
 
-/** Null: there are not too many rows, or the run has ended. */
+/** Null if there are not too many rows, or if `pause` ended the run. */
 async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
   const counts = Array.from({ length: 2 * TIER }, () => new Map<number, number>())
   for (let after: number | undefined = -1; after !== undefined;) {
@@ -323,7 +325,7 @@ async function merge({ store }: Run, { isIndexed }: Prepared, rows: number): Pro
   if (isIndexed) await mergeAfter(store, 'messages', rows)
 }
 
-/** As many owners as have this number of rows together, but at least one. */
+/** As many owners as together have this number of rows, but at least one. */
 function takeSlice(over: Owner[], rows: number): Owner[] {
   let sum = 0
   const end = over.findIndex(({ n }, index) => (sum += n) > rows && index > 0)

@@ -28,7 +28,8 @@ const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL =>
   from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
 
 const queries = prepareOnce((db) => ({
-  // A chart is a node and a metric: the start of the primary key, so all charts are found without reading their rows.
+  // A chart is a node and a metric. These are the start of the primary key, so all charts are found without reading
+  // their rows.
   charts: db
     .select({ nodeId: sql<number>`json_extract(c.k, '$[0]')`, metric: sql<number>`json_extract(c.k, '$[1]')` })
     .from(

@@ -65,7 +65,7 @@ export async function deleteOld(
   const cutoffs = retentionCutoffs(settings, now())
   const unsummarised = await oldestUnsummarised(store)
   const telemetry = Math.min(cutoffs.telemetry, unsummarised ?? cutoffs.telemetry)
-  // For a collector that is no longer configured. A running one does this itself, and earlier.
+  // Needed if a collector is no longer configured. A running one does this itself, and earlier.
   const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, own())
   const deleted = {
     undelivered,
@@ -95,7 +95,7 @@ export async function readRetentionLags({
 }
 
 /**
- * Deletes rows beyond the limits of this service: first those of the most active senders and of those known for the
+ * Deletes rows beyond the limits of this service, first those of the most active senders and of those known for the
  * shortest time.
  */
 export async function keepBounds(

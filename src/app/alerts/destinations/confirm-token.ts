@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 
 type Of = { readonly uid: string; readonly settings: string }
 
-/** Proves that somebody reads e-mails to an address; valid for this destination and address only. */
+/** A token that proves that somebody reads e-mails to an address. Valid for this destination and address only. */
 export async function confirmToken({ SESSION_SECRET }: Pick<Config, 'SESSION_SECRET'>, of: Of): Promise<string> {
   const [first = ''] = SESSION_SECRET
   return tokenBy(first, of)

@@ -92,7 +92,7 @@ const queries = prepareOnce((db) => {
     byUid: joined()
       .where(eq(alertDestinations.uid, value('uid')))
       .prepare(),
-    // One message tells of all that is new when it is sent.
+    // One message reports everything that is new when it is sent.
     tellOthers: insertSelect(
       db,
       alertDeliveries,
@@ -128,7 +128,7 @@ export async function listDestinationsOf(ctx: SignedInCtx, userId: number) {
   return { destinations: rows.map((found) => publicDestination(ctx, found)) }
 }
 
-/** Names the viewer's session: a fresh proof changes its token, but not when it began. */
+/** Identifies the viewer's session by its beginning, because a fresh proof changes its token. */
 function sessionOf({ credential }: Viewer): number | null {
   return credential.kind === 'session' ? credential.session.createdAt : null
 }
@@ -168,7 +168,7 @@ function publicSettings(row: Pick<Row, 'kind' | 'settings'>): Record<string, str
   )
 }
 
-/** Those of the viewer, and for administrators those of all. Throws `destination_not_found`. */
+/** Finds one of the viewer's destinations, or for administrators any. Throws `destination_not_found`. */
 async function findDestination({ store, viewer }: SignedInCtx, id: number, whose: 'own' | 'any'): Promise<Found> {
   const found = await queries(store).byId.get({ id })
   const isVisible = found?.row.ownerId === viewer.user.id || (whose === 'any' && viewer.user.isAdmin)
@@ -186,9 +186,9 @@ function checkSettings(kind: DestinationKind, settings: Readonly<Record<string, 
   throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
-/** Confirmation e-mails of one user: they go to addresses that somebody may have invented. */
+/** The limit for confirmation e-mails requested by one user, because they go to addresses that may be made up. */
 const LETTERS: BucketSize = { most: 5, everyMs: DAY_MS / 5 }
-/** Those to one address, whoever asks: each user could otherwise send it their share. */
+/** The limit for one address, whoever requests them. Otherwise each user could send their share to it. */
 const LETTERS_TO_ADDRESS: BucketSize = { most: 3, everyMs: DAY_MS / 3 }
 const TESTS: BucketSize = { most: 10, everyMs: 60_000 }
 
@@ -196,7 +196,7 @@ async function take({ buckets, viewer, now }: SignedInCtx, name: string, size: B
   refuseLater(await buckets.take(`alerts:${name}:${viewer.user.id}`, size, now()))
 }
 
-/** Counts a confirmation e-mail for its recipient and for who asked for it. Throws `rate_limited`. */
+/** Counts a confirmation e-mail for its recipient and for the user who requested it. Throws `rate_limited`. */
 async function takeLetter(ctx: SignedInCtx, settings: string): Promise<void> {
   const { address = '' } = storedSettings({ settings })
   const key = `alerts:letters-to:${sha256Hex(address.toLowerCase())}`
@@ -219,9 +219,10 @@ function refuseLater(waitMs: number): void {
 type NewDestination = { readonly destination: z.infer<typeof destinationSchema>; readonly secret: string | null }
 
 /**
- * A webhook without a secret gets one, which is returned once: a repeat with the same key gets the destination without
- * it. Throws `too_many_destinations`, `invalid_request`, `email_disabled`, `rate_limited` for too many confirmation
- * e-mails, `idempotency_key_reused`, `destination_not_found` for a repeat whose destination was deleted.
+ * Creates a destination. A webhook without a secret gets one, which is returned once: a repeat with the same key gets
+ * the destination without it. Throws `too_many_destinations`, `invalid_request`, `email_disabled`, `rate_limited` for
+ * too many confirmation e-mails, `idempotency_key_reused`, and `destination_not_found` for a repeat whose destination
+ * was deleted.
  */
 export async function createDestination(
   ctx: SignedInCtx,
@@ -301,7 +302,9 @@ async function insertDestination(
   return { destination: publicDestination(ctx, made), secret }
 }
 
-/** A reset or deactivation at the same time wins: what it holds back is not changed, and nothing is added after it. */
+/**
+ * A simultaneous reset or deactivation wins: destinations that it holds are not changed, and none are added after it.
+ */
 function stillOwner({ store, viewer: { user, credential } }: SignedInCtx): SQL {
   return credential.kind === 'session'
     ? isUnchanged(store, { userId: user.id, epoch: credential.session.epoch })
@@ -325,8 +328,8 @@ function newSecret(): string {
 }
 
 /**
- * Another address or secret needs a fresh proof; another address also its secrets and its confirmation again. Throws
- * `destination_not_found`, `invalid_request`, `reauthentication_required`.
+ * Changes a destination. A new address or secret needs a fresh proof. A new address also needs its secrets and its
+ * confirmation again. Throws `destination_not_found`, `invalid_request`, `reauthentication_required`.
  */
 export async function changeDestination(
   ctx: SignedInCtx,
@@ -377,8 +380,9 @@ export async function changeDestination(
 }
 
 /**
- * The owner has looked at a destination: if it was held, it is used again, and the notice about a new address ends
- * unless this session wrote it. Throws `destination_not_found`, `rate_limited` for too many confirmation e-mails.
+ * Marks a destination as reviewed by its owner. If it was held, it is used again. The notice about a new address ends,
+ * unless this session entered the address. Throws `destination_not_found`, and `rate_limited` for too many confirmation
+ * e-mails.
  */
 export async function releaseDestination(ctx: SignedInCtx, id: number) {
   const { row } = await findDestination(ctx, id, 'own')
@@ -398,7 +402,7 @@ export async function releaseDestination(ctx: SignedInCtx, id: number) {
       { destinationId: id, name, kind, before: { held: heldFor }, after: { held: null } },
       { onlyIfChanged: true },
     ),
-    // What was changed after the owner has read the list is not confirmed with it.
+    // Changes made after the owner read the list are not confirmed by this.
     ...(isOwnNews
       ? []
       : [
@@ -412,7 +416,7 @@ export async function releaseDestination(ctx: SignedInCtx, id: number) {
   return publicDestination(ctx, await findDestination(ctx, id, 'own'))
 }
 
-/** A secret goes only to the server that it was entered for: another server needs it again. */
+/** A secret is sent only to the server for which it was entered. For another server it must be entered again. */
 function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Record<string, string>>): object {
   const stored = storedSettings(row)
   const fields = fieldsOf(row.kind)
@@ -432,7 +436,10 @@ function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Reco
   return checkSettings(row.kind, { ...Object.fromEntries(kept.map(([name]) => [name, stored[name] ?? ''])), ...plain })
 }
 
-/** Deletes its messages too. Administrators may delete any destination, with a fresh proof. Throws `destination_not_found`. */
+/**
+ * Deletes a destination and its messages. Administrators may delete any destination, with a fresh proof. Throws
+ * `destination_not_found`.
+ */
 export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<void> {
   const found = await findDestination(ctx, id, 'any')
   if (found.row.ownerId !== ctx.viewer.user.id) await demandFreshProof(ctx)

@@ -9,7 +9,7 @@ import { deleteDestinationOf, deleteDestinationsOf, destinationSchema, listDesti
 
 const destinationParam = z.object({ id: idSchema, destinationId: idSchema.describe('ID of the destination') })
 
-/** Where a user's alerts go, for administrators: beside the user's sessions and tokens. */
+/** The destinations of a user's alerts, for administrators, beside the user's sessions and tokens. */
 export const userDestinationRoutes = new Hono<AppEnv>()
   .get(
     '/:id/destinations',

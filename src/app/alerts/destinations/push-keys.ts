@@ -3,7 +3,7 @@ import { alertPushKeys } from '../../../db/schema.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import type { Ports } from '../../base/context.ts'
 
-/** Under which they are sealed. */
+/** The label under which the keys are sealed. */
 export const PUSH_KEYS_LABEL = 'push-keys'
 
 const keysSchema = z.strictObject({ publicKey: z.string(), privateKey: z.string() })
@@ -32,7 +32,7 @@ export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
   return made
 }
 
-/** Push services want a contact; a service without a public address has none. */
+/** Push services require a contact. This one is for a service without a public address. */
 const SUBJECT = 'mailto:nobody@localhost.localdomain'
 
 /** The keys, and the contact for a push service. */

@@ -100,7 +100,7 @@ function isInside(shape: Shape, place: Place): boolean {
   return inside
 }
 
-/** How far from its reported position a node with a rough position may be, in metres. */
+/** How far a node with a rounded position may be from it, in metres. */
 function roughness(precisionBits: number | null): number {
   if (precisionBits === null || precisionBits >= 32) return 0
   return radians(2 ** (32 - precisionBits) * 1e-7) * EARTH_METRES
@@ -158,7 +158,7 @@ function placed({ rule, owner }: Watching<AreaRule>, { nodes }: World): { node: 
   })
 }
 
-/** With the latest positions that the owner may read. */
+/** The world with the latest positions that the owner may read. */
 async function seenBy({ db }: Store, { owner: { view } }: Watching<AreaRule>, world: World): Promise<World> {
   const { nodes } = world
   const lacking = nodes.filter((node) => node.latitude !== null && !canReadChannel(view, node.positionChannel))
@@ -173,7 +173,7 @@ async function seenBy({ db }: Store, { owner: { view } }: Watching<AreaRule>, wo
     )
     .orderBy(channelPositions.t)
     .all()
-  // The latest is the last one.
+  // The last row of a node is its latest, and wins in the map.
   const places = new Map(rows.map((row) => [row.nodeId, row]))
   const shown = nodes.map((node) => {
     const place = places.get(node.id)

@@ -30,7 +30,7 @@ export const backup = defineKind(backupSchema, {
 /** A run missed while the service was down happens soon after its start. */
 const CATCH_UP_MS = 15 * MINUTE_MS
 
-/** The latest backup failed, or none succeeded for too long. */
+/** Finds out whether the latest backup failed, or none succeeded for too long. */
 function findBackups(
   { rule, anchorAt }: Watching<BackupRule>,
   { now, startedAt, backups }: World,

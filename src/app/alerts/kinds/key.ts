@@ -37,7 +37,7 @@ export const key = defineKind(keySchema, {
   endsAcknowledged: true,
 })
 
-/** Watched nodes with a doubtful public key, or in whose name somebody else seems to send. */
+/** Watched nodes with a doubtful public key, or in whose name another sender seems to transmit. */
 function findKeys({ rule, anchorAt }: Watching<KeyRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const sharing = Map.groupBy(

@@ -10,7 +10,7 @@ import type { WatchedNode } from '../watched.ts'
 import type { Anchor, World, WorldNeeds } from '../world.ts'
 import type { CommonRule } from './fields.ts'
 
-/** A rule that is on, with its owner's present permissions. */
+/** A rule that is on, with its owner's current permissions. */
 export type Watching<Rule = CommonRule> = {
   readonly id: number
   readonly ownerId: number
@@ -23,7 +23,7 @@ export type Watching<Rule = CommonRule> = {
 export type Finding = {
   /** A rule has one open alert for each. */
   readonly subject: string
-  /** Identifies this occurrence: it fires once. */
+  /** Identifies this occurrence, which fires once. */
   readonly key: string
   readonly nodeNum: number | null
   /** The channel of the data; null: none. */
@@ -67,7 +67,7 @@ export type LogEntry = {
 export type NodeField = 'latitude' | 'longitude' | 'publicKey' | 'refusedPublicKey' | 'spoofClaim'
 type Changed = { readonly nums: readonly number[]; readonly now: number }
 
-/** Evaluates the present state, each minute. */
+/** Evaluates the current state, each minute. */
 type StatePart<Rule> = {
   /** The parts of the world that `find` evaluates. */
   needs(rule: Rule): WorldNeeds
@@ -76,11 +76,11 @@ type StatePart<Rule> = {
   seenBy?(store: Store, watching: Watching<Rule>, world: World): Promise<World>
   /** Positions to which later ones are compared. */
   newAnchors?(watching: Watching<Rule>, world: World): Anchor[]
-  /** Evaluated besides each minute, with the packets that change one of these fields of a node. */
+  /** Evaluated with the packets that change one of these fields of a node, in addition to each minute. */
   readonly changes?: {
     readonly fields: readonly NodeField[]
     watches(rule: Rule): (node: WatchedNode) => boolean
-    /** The present state of the changed nodes, and of those that they affect. */
+    /** The current state of the changed nodes, and of those that they affect. */
     readWorld(store: Store, rules: readonly Watching<Rule>[], changed: Changed): Promise<World>
   }
 }
@@ -89,7 +89,7 @@ type StatePart<Rule> = {
 export type Kind<Rule> = {
   /** Errors in a rule that its schema cannot find. */
   problemsOf?(rule: Rule): readonly { readonly path: string; readonly message: string }[]
-  /** Whether the owner may see nothing of what the rule watches, although they may see other things of this kind. */
+  /** Whether the owner may see nothing that this rule watches, although they may see other data of this kind. */
   seesNone?(rule: Rule, owner: AlertOwner): boolean
   readonly state?: StatePart<Rule>
   /** Finds single events in a batch of packets; reads only if there may be one. */

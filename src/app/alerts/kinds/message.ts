@@ -53,7 +53,7 @@ export const message = defineKind(messageSchema, {
 /** A text as the rules evaluate it. */
 type Text = {
   readonly from: number
-  /** For a direct message, that of its node: see `FIRST_DIRECT`. */
+  /** For a direct message, the channel of its node: see `FIRST_DIRECT`. */
   readonly channel: number
   /** The node that a direct message is for; null: it is for the channel. */
   readonly to: number | null
@@ -122,7 +122,7 @@ async function findMessages(store: Store, rules: readonly Watching<MessageRule>[
 
 /** Texts that are read before other work gets its turn. */
 const SLICE = 500
-/** Longer lists help nobody, and cost memory. */
+/** Longer lists cost memory and are of no use. */
 const MAX_FOUND = 2000
 /** Texts that one preview reads. */
 const MAX_READ = 200_000
@@ -138,7 +138,7 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const rows = await readSlice(ctx.store, before)
     for (const { fromNodeNum, toNodeNum, channel, text: said, timestamp: at, direction, emoji, keyDoubt } of rows) {
-      // As when it was heard: what may be from somebody else fires nothing.
+      // As for live messages: one that another sender may have sent fires nothing.
       if (direction === 'out' || emoji || at < from || keyDoubt === 'other') continue
       const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: said })
       if (!isWanted(rule, text, own) || !maySee(owner, 'message', contentsOf(text))) continue

@@ -49,7 +49,7 @@ export const metric = defineKind(metricSchema, {
 /** Older measurements do not describe the present. */
 const STALE_MS = 2 * DAY_MS
 
-/** Whether a value is beyond the limit; once it is, it must return by the hysteresis. */
+/** Whether a value is beyond the limit. Once it was, it must return by the hysteresis. */
 function isBeyond({ is, limit, hysteresis }: MetricRule, value: number, was: boolean): boolean {
   const slack = was ? hysteresis : 0
   return is === 'above' ? value > limit - slack : value < limit + slack

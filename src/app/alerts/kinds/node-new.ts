@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** For this long after the first node was heard, and after a restore, all nodes are new. */
+/** For this long after the first node was heard, and after a restore, every node would count as new. */
 const FILL_MS = HOUR_MS
 
 async function isFilling(store: Store, now: number): Promise<boolean> {

@@ -42,7 +42,7 @@ const queries = prepareOnce((db) => ({
     .from(nodes)
     .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
     .prepare(),
-  // Of nodes whose latest came on another channel, the latest first.
+  // For nodes whose latest uptime came on another channel: earlier ones, latest first.
   earlierUptimes: db
     .select({
       nodeNum: nodes.nodeNum,

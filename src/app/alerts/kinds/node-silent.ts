@@ -39,8 +39,8 @@ export const nodeSilent = defineKind(nodeSilentSchema, {
 })
 
 /**
- * Watched nodes that were not heard for long enough. The time counts from the moment when the service, or the link by
- * which the node was heard, began to listen. While all those links are down the silence cannot be judged.
+ * Watched nodes that were silent for long enough. The time counts from when the service, or the link by which the node
+ * was heard, began to listen. While all those links are down, silence cannot be judged.
  */
 function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
@@ -71,14 +71,14 @@ function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: Open
   })
 }
 
-/** Since when any link by which the node was heard has been listening; null: none is. */
+/** When the first of the links by which the node was heard began to listen; null: none is listening. */
 function listeningSince({ nodeNum }: WorldNode, world: World): number | null {
   const names = world.heardBy.get(nodeNum) ?? []
   const ways = world.links.filter(({ name }) => names.includes(name))
   return firstUp(ways.length > 0 ? ways : world.links, world)
 }
 
-/** The same for our own radios; where this service has none, for its collectors. */
+/** The same for our own radios, or for the collectors of a service without radios. */
 function listeningByEar(world: World): number | null {
   const radios = world.links.filter(({ isRadio }) => isRadio)
   return firstUp(radios.length > 0 ? radios : world.links, world)

@@ -69,7 +69,7 @@ async function isFamiliar(store: Store, { userId, id, ip, details }: LogEntry): 
   if ((await seenFrom.get({ userId, id, ip })) === undefined) return false
   const browser = browserIn(details)
   if (browser === null || (await seenBy.get({ userId, id, browser })) !== undefined) return true
-  // While no browser was ever noted, nothing is known about which ones are new.
+  // As long as no browser was ever recorded, it is unknown which ones are new.
   return (await seenByAny.get({ userId, id })) === undefined
 }
 

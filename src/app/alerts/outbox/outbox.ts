@@ -17,7 +17,7 @@ import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
-/** Messages in an hour to one destination; further ones are counted in a summary. */
+/** The maximum number of messages per hour to one destination. Further ones are counted in a summary. */
 export const MAX_PER_HOUR = 30
 /** Destinations served at the same time. */
 const AT_ONCE = 8
@@ -25,7 +25,7 @@ const AT_ONCE = 8
 const CLAIM_MS = MINUTE_MS
 
 const value = sql.placeholder
-/** Rows of one statement: a few milliseconds. */
+/** Rows per statement: a few milliseconds. */
 const AT_A_TIME = sql.raw('1000')
 const isOfAlerts = sql.raw(`notification in ('fired', 'resolved', 'repeated')`)
 
@@ -121,7 +121,7 @@ const queries = prepareOnce((db) => ({
       sql`id in (select id from alert_deliveries where state = 'waiting' and created_at < ${value('before')} limit ${AT_A_TIME})`,
     )
     .prepare(),
-  // Recorded by a clock that was ahead: it would wait until then.
+  // Releases messages recorded by a clock that was ahead, which would wait until then.
   distrust: db
     .update(alertDeliveries)
     .set({ dueAt: sql`${value('now')}`, createdAt: sql`min(created_at, ${value('now')})` })
@@ -196,7 +196,9 @@ export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'providers' | 'meter' 
 type Destination = typeof alertDestinations.$inferSelect
 type Delivery = typeof alertDeliveries.$inferSelect
 
-/** Gives up messages that waited too long, and releases those of a clock that was ahead. Runs each minute. */
+/**
+ * Gives up messages that waited too long, and releases messages recorded by a clock that was ahead. Runs each minute.
+ */
 export async function tidyOutbox({
   store,
   now,
@@ -211,12 +213,12 @@ export async function tidyOutbox({
   ])
 }
 
-/** Destinations whose messages could not be sent for a fault of this service, which is logged once. */
+/** Destinations whose messages could not be sent because of a fault of this service. It is logged once. */
 const faulty = new WeakMap<Db, Set<number>>()
 
 /**
- * Sends what is due: one message to each destination at a time. Returns the number of destinations, so that the caller
- * continues. `mayWrite` is checked before each message: another process may have taken over.
+ * Sends due messages, one at a time to each destination. Returns the number of destinations, so that the caller
+ * continues. `mayWrite` is checked before each message, because another process may have taken over.
  */
 export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = () => true): Promise<number> {
   const { store, now, clockWatch, log } = needs
@@ -278,7 +280,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
 }
 
-/** Why nothing is sent to a destination; null: it is used. */
+/** Why nothing is sent to a destination; null: messages are sent. */
 function refusalOf({ enabled, heldAt }: Destination, { notification }: Delivery): string | null {
   if (heldAt !== null) return 'the destination is held until its owner has looked at it'
   return enabled || notification === 'confirm' ? null : 'the destination is off'
@@ -319,7 +321,7 @@ async function note(
 
 type Whose = { readonly destination: Destination; readonly owner: NonNullable<Awaited<ReturnType<typeof findOwner>>> }
 
-/** The text, limited to what the owner may see now; null: nothing is left of it. */
+/** The message, limited to alerts that the owner may see now; null: none are left. */
 async function compose(
   { store, now, config }: OutboxNeeds,
   { id: deliveryId, uid, notification, ruleId, createdAt }: Delivery,
@@ -351,7 +353,7 @@ async function compose(
   return news.length === 0 ? null : tellAlerts(about, rule, news, news.length)
 }
 
-/** Without what an e-mail about the account has told at the same address. */
+/** Leaves out events that an e-mail about the account already reported to the same address. */
 async function withoutLettered<Item extends { readonly key: string }>(
   store: Store,
   { kind, settings, ownerId }: Destination,
@@ -365,7 +367,7 @@ async function withoutLettered<Item extends { readonly key: string }>(
   return items.filter(({ key }) => !lettered.has(key))
 }
 
-/** What is new among the owner's other destinations; null: it is gone, or its owner knows about it. */
+/** The message about new destinations of the same owner; null: they are gone, or the owner knows about them. */
 async function tellNews(
   store: Store,
   about: Parameters<typeof tellPlain>[0],

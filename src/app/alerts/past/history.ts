@@ -11,7 +11,7 @@ import type { HeardAt } from './gaps.ts'
 const SLICE = 5000
 const MAX_POINTS = 20_000
 
-/** Stored receptions of nodes since a time, oldest first; `radios`: those off the air only. */
+/** Stored receptions of nodes since a time, oldest first; `radios`: only those off the air. */
 export async function readHeard(
   { db }: Store,
   since: number,
@@ -37,7 +37,7 @@ export async function readHeard(
 
 type Reader = Pick<SignedInCtx, 'store' | 'viewer'>
 
-/** Measurements of one node since a time, oldest first: those that the viewer may see. */
+/** Measurements of one node since a time that the viewer may see, oldest first. */
 export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: number, metric: string, since: number) {
   const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
   const rows = await db

@@ -27,7 +27,7 @@ export async function readNodes({
   return all.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
 }
 
-/** Looks at the past of each watched node. */
+/** Collects the past findings for each watched node. */
 export async function lookAtNodes(
   ctx: SignedInCtx,
   watched: Watched,
@@ -43,7 +43,7 @@ export async function lookAtNodes(
 
 type Present = { readonly since: number; readonly nodeNum: number | null; readonly what: string }
 
-/** What holds at this moment, for kinds whose history is not stored. */
+/** The current findings, for kinds whose history is not stored. */
 export async function lookAtPresent(
   { store, radio, viewer: { view } }: SignedInCtx,
   { from, to }: Range,

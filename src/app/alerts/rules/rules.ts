@@ -75,7 +75,7 @@ type Row = typeof alertRules.$inferSelect
 type Found = { readonly row: Row; readonly username: string; readonly firing: number }
 type Shown = z.infer<typeof shownRuleSchema>
 
-/** Those of the viewer, or for an administrator those of all, oldest first. */
+/** The viewer's rules, or for an administrator those of all users, oldest first. */
 export async function listRules(ctx: SignedInCtx, isAll: boolean): Promise<z.infer<typeof ruleListSchema>> {
   const { all, own } = queries(ctx.store)
   const found = isAll ? await all.all() : await own.all({ ownerId: ctx.viewer.user.id })
@@ -133,7 +133,7 @@ export async function getRule(ctx: SignedInCtx, id: number): Promise<Shown> {
   return readable(ctx, await findRule(ctx, id, 'any'))
 }
 
-/** A rule needs the permission for what it watches. Throws `forbidden` or `admin_required`. */
+/** Requires the permission to see what the rule watches. Throws `forbidden` or `admin_required`. */
 export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
   if (maySee(ownerOf(viewer), kind)) return
   const needs = ALERT_KINDS[kind]
@@ -150,9 +150,9 @@ async function demandOwnDestinations({ store, viewer }: SignedInCtx, { destinati
 }
 
 /**
- * A repeat with the same key gets the rule that the first request created. Throws `too_many_alert_rules`,
- * `invalid_request`, `forbidden`, `admin_required`, `idempotency_key_reused`, and for a repeat `alert_rule_not_found`,
- * `alert_rule_unreadable`.
+ * Creates a rule. A repeat with the same key gets the rule that the first request created. Throws
+ * `too_many_alert_rules`, `invalid_request`, `forbidden`, `admin_required`, `idempotency_key_reused`, and for a repeat
+ * `alert_rule_not_found`, `alert_rule_unreadable`.
  */
 export async function createRule(ctx: SignedInCtx, rule: AlertRule, keyed: Keyed | null): Promise<Shown> {
   return createOnce(ctx, keyed, {
@@ -247,7 +247,7 @@ export async function replaceRule(ctx: SignedInCtx, id: number, rule: AlertRule,
   return after
 }
 
-/** Ends the alerts of a rule when it watches something else, if the rule is this one now; nothing is sent. */
+/** Ends the alerts of a rule that now watches something else, if it is stored as `rule`. Nothing is sent. */
 function endAlerts({ db }: Store, id: number, now: number, rule: string | null): Statement[] {
   const isDone =
     rule === null
@@ -263,7 +263,7 @@ function endAlerts({ db }: Store, id: number, now: number, rule: string | null):
   ]
 }
 
-/** Administrators may delete any rule. Throws `alert_rule_not_found`, `alert_rule_changed`. */
+/** Deletes a rule. Administrators may delete any rule. Throws `alert_rule_not_found`, `alert_rule_changed`. */
 export async function deleteRule(ctx: SignedInCtx, id: number, wanted: Precondition): Promise<void> {
   const { row, username } = await findRule(ctx, id, 'any')
   if (!hasWantedRevision(ctx.config, wanted, 'alert_rules', row)) throw changed()
@@ -287,7 +287,7 @@ function changed(): AppError {
   return new AppError('alert_rule_changed', 'The rule was changed meanwhile; read it again')
 }
 
-/** The fields that differ. */
+/** The fields that differ, with both values. */
 function differences(before: AlertRule, after: AlertRule): { before: object; after: object } {
   const pick = (from: object, other: object) => {
     const known = new Map(Object.entries(other).map(([name, value]) => [name, JSON.stringify(value)]))

@@ -34,9 +34,9 @@ const queries = prepareOnce((db) => ({
 
 const kept = new WeakMap<Db, { readonly revision: number; readonly rules: readonly WatchingRule[] }>()
 
-/** The rules that are on and whose owners may see what they watch. One look-up while nothing of that changes. */
+/** The rules that are on and whose owners may see what they watch. Costs one look-up while none of that changes. */
 export async function listWatching(store: Store): Promise<readonly WatchingRule[]> {
-  // Before the rules are read: the cached rules may be newer than their revision, never older.
+  // Read before the rules: the cached rules may be newer than their revision, never older.
   const revision = (await queries(store).revision.get())?.value ?? 0
   const known = kept.get(store.db)
   if (known !== undefined && known.revision === revision) return known.rules

@@ -12,20 +12,20 @@ import type { AnchorTarget } from '../../config/anchor-target.ts'
 
 /** Entries and anchors in one delivery. */
 const BATCH = 100
-/** Anchors that wait for a target: a year of days. */
+/** The maximum number of anchors that wait for a target: one a day for a year. */
 const MAX_PENDING = 366
 /** An interrupted delivery is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
 const RETRY = { firstMs: 10 * SECOND_MS, mostMs: 15 * MINUTE_MS }
-/** Between two e-mails: entries are collected meanwhile. */
+/** The time between two e-mails. Entries are collected meanwhile. */
 const MAIL_EVERY_MS = 10 * MINUTE_MS
 
 type Needs = DeliveryNeeds & Pick<Ports, 'store' | 'log'>
 
 /**
  * Delivers what is due: a line each day (UTC) with the last sealed entry and its hash and, with AUDIT_ANCHOR_ENTRIES,
- * each entry before the line that covers it. In order; at least once. Stops at the first failure, and waits longer
- * after each.
+ * each entry before the line that covers it. Everything is delivered in order and at least once. Stops at the first
+ * failure, and waits longer after each.
  */
 export async function anchorAudit(needs: Needs, pause: Pause): Promise<void> {
   const { AUDIT_ANCHOR_URL: target } = needs.config
@@ -42,7 +42,7 @@ async function deliverBatch(needs: Needs, target: AnchorTarget): Promise<boolean
   if (chain.sealedId === 0) return false
   const state = withAnchorOfDay(needs, await settle(needs, before, { target, chain }), { chain, at })
   const items = await nextItems(needs, state, chain)
-  // A clock that was set back would wait for ever.
+  // If the clock was set back, `nextAt` may be far in the future and does not count.
   const waits = state.nextAt > at && state.nextAt <= at + HOUR_MS
   if (items.length === 0 || waits) {
     if (JSON.stringify(state) !== before.text) await keepAnchorState(store, before, state, at)
@@ -65,7 +65,7 @@ async function deliverBatch(needs: Needs, target: AnchorTarget): Promise<boolean
   return target.kind !== 'mail'
 }
 
-/** The state for this target and this log: where the log is not the one that was delivered, it begins anew. */
+/** The state for this target and this log. If the log is not the one that was delivered, a new state begins. */
 async function settle(
   { store, config, log }: Needs,
   { state }: Kept,

@@ -9,7 +9,7 @@ import type { AnchorTarget } from '../../config/anchor-target.ts'
 
 export type DeliveryNeeds = Pick<Ports, 'config' | 'outbound' | 'mail' | 'syslog' | 'now'>
 
-/** Delivers all items or throws `SendFailure`; then some may have arrived nevertheless. */
+/** Delivers all items, or throws `SendFailure`. Some may have arrived even then. */
 export async function deliverItems(
   needs: DeliveryNeeds,
   target: AnchorTarget,
@@ -57,7 +57,7 @@ async function toWebhook(
     data: { items: items.map(shown) },
   })
   const headers = await signWebhook(config.AUDIT_ANCHOR_SECRET, { id, at, body })
-  // The operator chose the target, in a variable.
+  // The operator chose the target by an environment variable, so it may be private.
   const { status } = await outbound.send({ ...json(url, body, headers), mayBePrivate: true })
   if (status < 200 || status > 299) throw new SendFailure(`answered ${status}`)
 }

@@ -4,12 +4,15 @@ import { jsonLine } from '../export.ts'
 /** The end of the sealed log at a time, in milliseconds. */
 export type Anchor = { readonly time: number; readonly id: number; readonly hash: string }
 
-/** What is delivered: an anchor, or an entry with its hashes. */
+/** An item to deliver: an anchor, or an entry with its hashes. */
 export type AnchorItem =
   | { readonly kind: 'anchor'; readonly anchor: Anchor }
   | { readonly kind: 'entry'; readonly row: AuditRow }
 
-/** Characters of an entry. The details of a longer one are left out; its hash still covers them. */
+/**
+ * The maximum number of characters of an entry. The details of a longer one are left out, but its hash still covers
+ * them.
+ */
 export const MAX_OF_ENTRY = 8000
 
 const LINE = /\bmesh-audit-anchor \S+Z (\d{1,15}) ([0-9a-f]{64})\b/
@@ -26,7 +29,7 @@ export function textOf(item: AnchorItem): string {
   return JSON.stringify({ id, timestamp, userId, action, resource, details: null, previousHash, hash })
 }
 
-// Syslog would ask for a byte order mark, which breaks the JSON.
+// For other characters syslog would require a byte order mark, which breaks the JSON.
 function ascii(json: string): string {
   return json.replaceAll(/[^\x20-\x7e]/g, (c) => String.raw`\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -9,7 +9,7 @@ const KEY = 'auditAnchor'
 const place = z.object({ id: z.int(), hash: z.string() })
 
 const stateSchema = z.object({
-  /** A hash of the address: another one begins anew. */
+  /** A hash of the address. For another address a new state begins. */
   target: z.string(),
   /** The day (UTC) of the latest anchor. */
   day: z.string(),
@@ -24,7 +24,7 @@ const stateSchema = z.object({
 })
 export type AnchorState = z.infer<typeof stateSchema>
 
-/** What was read, and its text, which tells whether somebody else has changed it since. */
+/** The state that was read, and its text, which shows whether another process has changed it since. */
 export type Kept = { readonly state: AnchorState | null; readonly text: string | null }
 
 const queries = prepareOnce((db) => ({
@@ -32,8 +32,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * How far the log has been delivered. A restore brings an earlier state back with its own log: some of it is delivered
- * again then, and nothing is left out.
+ * How far the log has been delivered. A restore brings back an earlier state together with its log. Then some entries
+ * are delivered again, and none are left out.
  */
 export async function readAnchorState(store: Store): Promise<Kept> {
   const text = (await queries(store).read.get())?.value ?? null
@@ -71,7 +71,7 @@ export function countWaiting({ pending, last }: AnchorState, { sealedId }: Chain
   return pending.length + (last === null ? 0 : Math.max(0, sealedId - last.id))
 }
 
-/** For the metrics; null: nothing has been looked at yet. */
+/** The progress for the metrics; null: no delivery has run yet. */
 export async function readAnchorProgress(
   store: Store,
 ): Promise<{ waiting: number; failures: number; deliveredAt: number | null } | null> {

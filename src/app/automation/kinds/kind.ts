@@ -25,7 +25,7 @@ export type Timing =
       readonly leastGapMs: number
     }
 
-/** A text that was heard by the radio which would answer. */
+/** A text that the answering radio heard. */
 export type Said = {
   readonly from: number
   /** Whether it was sent on the broadcast channel, or to our radio. */
@@ -41,7 +41,7 @@ export type Said = {
   readonly isReplayed: boolean
   /** Whether the sender seems to be forged. */
   readonly isSuspected: boolean
-  /** Whether a broker was on its way, even if one of our radios handed it down. */
+  /** Whether it passed through a broker, even if one of our radios delivered it. */
   readonly isViaMqtt: boolean
 }
 

@@ -15,8 +15,8 @@ export type OutboundAnswer = {
 }
 
 /**
- * Requests to addresses that users typed: resolved once, connected to that very address, no redirects, ten seconds in
- * total, 64 KB of answer that is never shown. Throws `SendFailure`.
+ * Sends requests to addresses that users typed. The name is resolved once and the connection goes to exactly that
+ * address. No redirects, ten seconds in total, at most 64 KB of the answer, which is never shown. Throws `SendFailure`.
  */
 export interface Outbound {
   send(request: OutboundRequest): Promise<OutboundAnswer>
@@ -26,16 +26,16 @@ export type Letter = {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The same at each attempt. */
+  /** The same for each attempt. */
   readonly id: string
 }
 
-/** E-mail by the administrator's server. Throws `SendFailure`. */
+/** Sends e-mail through the administrator's server. Throws `SendFailure`. */
 export interface Mail {
   send(letter: Letter): Promise<void>
 }
 
-/** Nothing was sent, or that is unknown; the message is short, for people, and contains no address. */
+/** Sending failed, or its outcome is unknown. The message is short, for people, and contains no address. */
 export class SendFailure extends Error {
   override name = 'SendFailure'
 }

@@ -3,9 +3,9 @@ export type BucketSize = { readonly most: number; readonly everyMs: number }
 
 /** Limits frequent actions of each client. `test/contract/buckets.ts` tests every implementation. */
 export interface Buckets {
-  /** Takes one out of the bucket `key`, atomically. Returns 0, or the milliseconds until one is available. */
+  /** Takes one token out of the bucket `key`, atomically. Returns 0, or the milliseconds until one is available. */
   take(key: string, size: BucketSize, now: number): Promise<number>
-  /** Puts back one that was not used. */
+  /** Puts back a token that was not used. */
   giveBack(key: string, size: BucketSize): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export function memoryBuckets(): Buckets {
   }
   return {
     take: async (key, { most, everyMs }, now) => {
-      // Never later than for an empty bucket: a clock that was ahead locks nobody out.
+      // Never later than for an empty bucket, so that a clock that was ahead locks nobody out.
       const known = fullAt.get(key) ?? 0
       const from = Math.min(Math.max(known, now), now + most * everyMs)
       const waitMs = from + everyMs - (now + most * everyMs)

@@ -3,20 +3,23 @@ export type BudgetSize = { readonly burstMs: number; readonly msPerSecond: numbe
 
 /** Milliseconds of processor time that unknown callers may use, each and together, in this process. */
 export type Budget = {
-  /** Takes an amount for one caller, or for one that is not named. Returns 0, or how long to wait; nothing is taken then. */
+  /**
+   * Takes an amount for one caller; null: a caller without an address. Returns 0, or how long to wait if nothing was
+   * taken.
+   */
   take(who: string | null, ms: number, now: number): number
-  /** Adds to what a caller took, or gives some of it back. What was used already cannot be refused. */
+  /** Charges a caller more, or gives some back. It refuses nothing, because the time is already used. */
   settle(who: string | null, ms: number, now: number): void
 }
 
-/** Beyond this number of callers, the one that used nothing for longest is forgotten. */
+/** Beyond this number of callers, the one idle for the longest time is forgotten. */
 const MAX_CALLERS = 20_000
-/** Who has used less than this share of their own store is a newcomer. */
+/** A caller who has used less than this share of their own store is a newcomer. */
 const NEWCOMER_SHARE = 1 / 8
 
 /**
- * `all` is for everybody together. When it is empty, callers who have used little can still take from `newcomers`, so
- * that a crowd of greedy callers keeps nobody out.
+ * `all` is shared by all callers. When it is empty, callers who have used little can still take from `newcomers`, so
+ * that many greedy callers together keep nobody out.
  */
 export function createBudget(sizes: {
   readonly each: BudgetSize
@@ -65,14 +68,14 @@ type Level = { usedMs: number; at: number }
 
 const createLevel = (): Level => ({ usedMs: 0, at: 0 })
 
-/** A clock that is set back refills nothing, and locks nobody out. */
+/** If the clock was set back, nothing is refilled and nobody is locked out. */
 function drain(level: Level, { msPerSecond }: BudgetSize, now: number): void {
   const passedMs = Math.max(0, now - level.at)
   level.usedMs = Math.max(0, level.usedMs - (passedMs * msPerSecond) / 1000)
   level.at = now
 }
 
-/** Something that takes more than a full store passes when the store is full. */
+/** A request for more than a full store passes when the store is full. */
 function waitFor({ usedMs }: Level, { burstMs, msPerSecond }: BudgetSize, ms: number): number {
   const missing = usedMs + Math.min(ms, burstMs) - burstMs
   return missing <= 0 ? 0 : Math.ceil((missing * 1000) / msPerSecond)

@@ -4,18 +4,18 @@ import { describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
 import { nextTurn } from '../../base/next-turn.ts'
 
-/** Of one user and kind. */
+/** Simultaneous requests of one user and kind. */
 const AT_ONCE = 2
 const MAX_WAITING = 32
 const MAX_WAIT_MS = 30_000
 
 /**
- * A place without activity for this long is free again: its reader stopped reading, or the runtime dropped the request,
+ * A place without activity for this long is free again. Its reader stopped reading, or the runtime dropped the request,
  * as the edge does when the client disconnects.
  */
 const GONE_AFTER_MS = 60_000
 
-/** Streams have their own places: an hour-long download blocks no page. */
+/** Streams have their own places, so that an hour-long download blocks no page. */
 type Kind = 'read' | 'stream'
 
 type Place = { heardAt: number }
@@ -25,7 +25,7 @@ const queuesOf = new WeakMap<Ports['buckets'], Map<string, Queue>>()
 
 /**
  * For expensive reads: each user has two at a time, and further ones wait. Must follow the access rule. Throws
- * `rate_limited` if too many wait already, or none of them ended for half a minute.
+ * `rate_limited` if too many already wait, or if none ended for half a minute.
  */
 export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -74,7 +74,7 @@ async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Plac
     }, MAX_WAIT_MS)
     waiting.push(turn)
   })
-  // Others first: a client with many requests only delays itself.
+  // Other clients go first, so that a client with many requests only delays itself.
   await nextTurn()
   return place
 }

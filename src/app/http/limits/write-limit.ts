@@ -4,9 +4,9 @@ import { addressKey } from './address-key.ts'
 import type { AppEnv, Ctx } from '../../base/context.ts'
 import { AppError } from '../errors.ts'
 
-/** Signing out is always possible: it only removes a session, and a sign-in precedes each. */
+/** Signing out is always possible. It only removes a session, and each session needed a sign-in, which is limited. */
 const LOGOUT = '/api/auth/logout'
-/** Has its own limit, and the cookie of such a request does not identify who signs in. */
+/** Sign-ins have their own limit, and their cookie does not identify the user who signs in. */
 const LOGIN = '/api/auth/login'
 
 /** Several people may be behind one address. */
@@ -18,9 +18,9 @@ const DELIVERIES: BucketSize = { most: 3000, everyMs: 20 }
 type Share = { readonly key: string; readonly size: BucketSize }
 
 /**
- * Counts a request that writes, against its user and its address; one that is refused changed nothing and does not count.
- * Deliveries of collectors have a bucket for each token. Throws `rate_limited`.
- * Decision: docs/decisions/limits-of-changes.md
+ * Counts a write request against its user and its address. A refused request changed nothing and does not count.
+ * Deliveries of collectors have a bucket for each token. Throws `rate_limited`. Decision:
+ * docs/decisions/limits-of-changes.md
  */
 export async function limitWrites(c: Context<AppEnv>, next: Next): Promise<void> {
   const ctx = c.get('ctx')

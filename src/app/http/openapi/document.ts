@@ -12,7 +12,7 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Answers before the viewer is looked up. */
+/** This route answers before the viewer is looked up. */
 const HEALTH = '/api/health'
 
 const SESSION = [{ session: [] }]
@@ -91,7 +91,7 @@ function isSameInBoth({ input, output }: Named, id: string): boolean {
   return [...text.matchAll(REFERENCE)].every(([, , inner = '']) => isSameInBoth({ input, output }, inner))
 }
 
-/** A reference before the name of its schema is known. */
+/** A reference whose schema has no final name yet. */
 const REFERENCE = /"#\/(input|output)\/(\w+)"/g
 
 function withReferences(document: Json, name: (io: Io, id: string) => string): Json {
@@ -227,7 +227,7 @@ function jsonSchema(named: Named, schema: z.ZodType, io: Io): Json {
 
 const schemaObject = z.looseObject({ $defs: z.record(z.string(), z.unknown()).optional() })
 
-/** Every integer has JavaScript's bound, which carries no information. */
+/** Leaves out JavaScript's bounds, which every integer would have. */
 function leaveOutSafeBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
