@@ -7,19 +7,19 @@ export function d1Store(database: D1Database): Store {
   const db = drizzle(noting(database, (bytes) => (size = bytes)))
   return {
     db: asDb(db),
-    // D1 runs a batch as one transaction. It refuses BEGIN and decides itself when a commit reaches its disks.
+    // D1 runs a batch as one transaction. It refuses BEGIN, and decides by itself when a commit reaches its disks.
     atomic: async (all) => {
       refuseMiscount(all)
       await db.batch(all)
     },
-    // D1 refuses the pragmas that count pages, but returns the size with the answer to each batch.
+    // D1 refuses the pragmas that count pages, but each answer to a batch contains the size.
     batch: (all) => db.batch(all),
     sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
     version: () => null,
   }
 }
 
-/** The same database, which records its size at each batch. */
+/** The same database, with its size reported at each batch. */
 function noting(database: D1Database, onSize: (bytes: number) => void): D1Database {
   return new Proxy(database, {
     get(target, name) {

@@ -10,7 +10,7 @@ type Described = ReadonlyMap<string, DescribedSection>
 const files = new WeakMap<Store, Fetcher>()
 const known = new WeakMap<Store, Described>()
 
-/** The files of the build that belongs to a store. */
+/** Remembers, for each store, where the files of the build are. */
 export function keepFiles(store: Store, assets: Fetcher): void {
   files.set(store, assets)
 }
@@ -24,6 +24,6 @@ export async function readDescribed({ store }: Pick<Ports, 'store'>): Promise<De
 async function readFile(store: Store): Promise<Described> {
   const answer = await files.get(store)?.fetch('https://files.invalid/api/described-settings.json')
   if (answer?.ok !== true) throw new Error('the file api/described-settings.json of the build is missing')
-  // The build wrote it from the same type.
+  // Safe, because the build wrote the file from the same type.
   return new Map(Object.entries(await answer.json<Record<string, DescribedSection>>()))
 }

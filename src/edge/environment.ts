@@ -8,7 +8,7 @@ export type Environment =
   | {
       readonly ok: true
       readonly config: Config
-      /** Variables that are set but have no meaning here. */
+      /** Variables that are set but have no effect here. */
       readonly ignored: readonly string[]
       readonly unknown: readonly UnknownVariable[]
     }

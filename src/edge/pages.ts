@@ -66,8 +66,8 @@ function refuseMethod(requestId: string): Response {
   return refuse(new AppError('method_not_allowed', undefined, { allow: ['GET', 'HEAD'] }), requestId)
 }
 
-// For a deleted file the platform returns the page with the caching of a file: a browser would take it for a script and
-// keep it for a year.
+// For a deleted file the platform returns the page with the caching headers of a file. A browser would take it for a
+// script and cache it for a year.
 function mayBePage(pathname: string): boolean {
   return !pathname.startsWith('/assets/') && !/\.[^/]*$/.test(pathname)
 }

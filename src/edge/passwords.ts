@@ -3,7 +3,7 @@ import { compareSync, hashSync } from 'bcryptjs'
 import { BCRYPT_COST } from '../app/accounts/passwords/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
-/** With this many waiting, the answer is 429: each blocks the thread for half a second. */
+/** If this many are waiting, the answer is 429, because each blocks the thread for half a second. */
 const MAX_WAITING = 16
 
 /**
@@ -14,8 +14,8 @@ const GONE_AFTER_MS = 30_000
 
 /**
  * bcrypt in JavaScript, on the isolate's only thread. It runs without a break: bcryptjs's asynchronous form yields by
- * the clock, and a Worker's clock stands still while it computes. Throws `rate_limited` if too many are waiting; known
- * browsers and strangers have separate queues.
+ * the clock, and a Worker's clock stands still while it computes. Throws `rate_limited` if too many are waiting. Known
+ * browsers and other callers have separate queues.
  */
 export function scriptPasswordHasher(now: () => number): PasswordHasher {
   const all = { known: new Map<symbol, number>(), anonymous: new Map<symbol, number>() }

@@ -60,7 +60,7 @@ export async function runAnchor(ports: Parameters<typeof anchorAudit>[0]): Promi
   await anchorAudit(ports, async () => --left > 0)
 }
 
-/** Evaluates the alert rules and sends what is due. */
+/** Evaluates the alert rules and sends due messages. */
 export async function runAlerts(ports: AlertNeeds): Promise<void> {
   // An isolate may start at any time, so its start says nothing about which nodes were silent.
   await evaluateRules({ ...ports, startedAt: null }, countSlices())

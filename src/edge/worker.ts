@@ -163,7 +163,7 @@ function isMissingTable(error: unknown): boolean {
   return error instanceof Error && (/no such table/.test(error.message) || isMissingTable(error.cause))
 }
 
-/** Begins once the answer is on its way; the next request or the schedule repeats failed work. */
+/** Starts after the answer is sent. The next request or the schedule repeats failed work. */
 async function seal({ store, log }: Ports): Promise<void> {
   try {
     await nextTurn()
@@ -202,7 +202,7 @@ export default {
     await discardBody(request)
     return response
   },
-  /** The cron trigger of wrangler.toml: deletes what has expired, and summarises what collectors delivered. */
+  /** The cron trigger of wrangler.toml: deletes expired data, and summarises data that collectors delivered. */
   async scheduled({ scheduledTime, cron }, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))

@@ -7,9 +7,9 @@ import { createTimer, type Clock, systemClock } from './clock.ts'
 
 /** After a start, radios connect first. */
 const FIRST_MS = 30_000
-/** No timer is longer, so that a saved rule or a corrected clock is noticed soon. */
+/** The longest timer, so that a saved rule or a corrected clock is noticed soon. */
 const MAX_TIMER_MS = 10_000
-/** No timer is shorter either: a run that cannot be recorded as missed is due again immediately. */
+/** The shortest timer, because a run that cannot be recorded as missed is due again immediately. */
 const MIN_TIMER_MS = 1000
 
 export type Automatons = {
@@ -26,7 +26,7 @@ export type Automatons = {
 export function startAutomation(
   ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & {
     readonly meter?: Ports['meter']
-    /** Whether this process still has the radios, asked before each piece of work. */
+    /** Whether this process still has the radios. Checked before each piece of work. */
     readonly mayWrite?: () => boolean
   },
   clock: Clock = systemClock,

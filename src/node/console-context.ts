@@ -4,7 +4,7 @@ import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { readAppVersion } from './version.ts'
 import { systemClock } from './clock.ts'
 
-/** Context of commands without HTTP: the user at the console counts as the service itself. */
+/** Context of commands without HTTP. The user of the command line counts as the service itself. */
 export function consoleContext({
   config,
   store,

@@ -21,7 +21,7 @@ export interface SqliteStore extends Store {
 
 /**
  * Opens the database file, or `:memory:`, and migrates it to this version's schema. Throws StartRefused for a newer
- * schema, and for problems that the owner can solve: a damaged file, a wrong file owner, a full disk.
+ * schema, and for problems that the operator can solve: a damaged file, a wrong file owner, a full disk.
  */
 export function openDatabase(file: string): SqliteStore {
   let sqlite: Database.Database | null = null
@@ -66,8 +66,8 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
 }
 
 /**
- * The connection counts its own changes. Changes by others show only in a check of the file, which takes its locks: one
- * check serves all requests of a turn of the event loop.
+ * The connection counts its own changes. Detecting changes by others needs a check of the file, which takes its locks,
+ * so one check serves all requests in a turn of the event loop.
  */
 function versionOf(sqlite: Database.Database): () => number {
   // Decision: docs/decisions/short-decisions.md#the-viewer-is-looked-up-again-only-after-a-commit
@@ -104,7 +104,8 @@ function migrateDatabase(sqlite: Database.Database): void {
   // A migration may rebuild a table that others refer to; SQLite ignores this pragma inside a transaction.
   sqlite.pragma('foreign_keys = OFF')
   const applied = applyMigrations(sqlite, MIGRATIONS_DIR)
-  // It reads every row, which takes seconds for ten million; only a migration can have broken a reference.
+  // Skipped without a migration, because only that can break a reference, and the check reads every row: seconds for
+  // ten million.
   const broken = applied === 0 ? [] : sqlite.pragma('foreign_key_check')
   if (Array.isArray(broken) && broken.length > 0)
     throw new Error(`${broken.length} rows refer to rows that no longer exist`)
@@ -112,9 +113,9 @@ function migrateDatabase(sqlite: Database.Database): void {
 }
 
 /**
- * Applies the missing migrations of a folder in one transaction, recorded in the table of drizzle's own migrator.
- * Drizzle's migrator is not used: it checks before it locks, so two processes would run the same migrations, and it
- * hides why one failed. Returns the number of applied migrations.
+ * Applies the missing migrations of a folder in one transaction, recorded in the table of drizzle's own migrator. That
+ * migrator is not used because it checks before it locks, so that two processes would run the same migrations, and
+ * because it hides why one failed. Returns the number of applied migrations.
  */
 export function applyMigrations(sqlite: Database.Database, folder: string): number {
   const newest = latestTime(folder)
@@ -124,7 +125,7 @@ export function applyMigrations(sqlite: Database.Database, folder: string): numb
     )
     const latest = sqlite.prepare<[], number>('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck()
     const from = latest.get() ?? 0
-    // The usual start reads none of the files.
+    // A usual start reads none of the files.
     if (from >= newest) return 0
     const note = sqlite.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)')
     const missing = readMigrationFiles({ migrationsFolder: folder }).filter((each) => each.folderMillis > from)

@@ -37,7 +37,7 @@ export function copyMigrations(folder: string, tag: string, to: string): void {
   writeFileSync(join(to, 'meta', '_journal.json'), JSON.stringify({ ...journal, entries }), { mode: 0o600 })
 }
 
-/** The empty database that was asked for last: mostly the same one is asked for again. */
+/** The empty database requested last, because usually the same one is requested again. */
 let empty: { readonly of: string; readonly image: Buffer } | undefined
 
 /** An empty database in memory, as the service had it when `tag` was its newest migration. */

@@ -7,7 +7,7 @@ import { AppError } from '../app/http/errors.ts'
 /** One core stays free for the event loop. */
 const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
-/** With this many waiting, the answer is 429. Each waits a quarter of a second for the one before it. */
+/** If this many are waiting, the answer is 429. Each waits a quarter of a second for the one before it. */
 const MAX_WAITING = 32
 
 /**
@@ -24,8 +24,8 @@ export function nativePasswordHasher(): PasswordHasher {
 }
 
 /**
- * Runs at most `atOnce` jobs at a time. At most `mostWaiting` known callers and as many strangers wait; known callers
- * go first, so that a crowd of strangers cannot keep them out.
+ * Runs at most `atOnce` jobs at a time. At most `mostWaiting` known and as many unknown callers wait. Known callers go
+ * first, so that unknown ones cannot keep them out, however many there are.
  */
 export function createGate(atOnce: number, mostWaiting: number) {
   let running = 0

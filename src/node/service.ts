@@ -173,7 +173,7 @@ async function start(config: Config, log: Log): Promise<void> {
     lock.release()
     log.info('Stopped')
   }, log)
-  // Last: a supervisor that waits for this line may stop the service immediately.
+  // Logged last, because a supervisor that waits for this line may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
   log.info('Listening', { host, port: server.port, dataDir, startMs: clock.now() - startedAt })
 }
@@ -225,7 +225,7 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   if (!admin.made) return
   ports.log.info('First administrator created', { username: admin.username })
   if (admin.randomPassword === null) return
-  // On the console, not in the log, because a log is kept and sent elsewhere.
+  // Written to standard output and not to the log, because logs are stored and sent elsewhere.
   process.stdout.write(
     `\n  Sign in as "${admin.username}" with the temporary password  ${admin.randomPassword}\n  It is shown only once.\n\n`,
   )

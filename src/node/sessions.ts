@@ -9,7 +9,7 @@ import type { SqliteStore } from './database.ts'
 
 export type OpenSessions = { readonly store: SessionStore; readonly buckets: Buckets; close(): Promise<void> }
 
-/** Sessions, counters and buckets where SESSION_STORE has them. Rejects when Redis can't be reached. */
+/** Opens sessions, counters and buckets in the store that SESSION_STORE selects. Rejects if Redis cannot be reached. */
 export async function openSessions(config: Config, store: SqliteStore, log: Log): Promise<OpenSessions> {
   switch (config.SESSION_STORE) {
     case 'database':

@@ -9,7 +9,7 @@ import type { SyslogTarget } from '../app/config/anchor-target.ts'
 import { wordsFor } from './alerts/outbound.ts'
 
 const TOTAL_MS = 10_000
-/** For the answer that nobody listens at a UDP port. */
+/** How long to wait for an ICMP answer that nobody listens on the UDP port. */
 const REFUSAL_MS = 200
 
 /** `totalMs`, in milliseconds, and `ca`, certificates as PEM, are for tests. */

@@ -10,7 +10,7 @@ import { type Clock, createTimer } from '../clock.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { createPace } from '../upkeep/pace.ts'
 
-/** How often due messages are looked for. */
+/** How often to look for due messages. */
 const LOOK_MS = 1000
 
 type Needs = OutboxNeeds &
@@ -21,8 +21,8 @@ type Needs = OutboxNeeds &
   }
 
 /**
- * Evaluates the rules each minute, and sends what is due, e-mails about accounts and anchors of the audit log included.
- * `stop` waits for work under way.
+ * Evaluates the rules each minute, and sends due messages, including e-mails about accounts and anchors of the audit
+ * log. `stop` waits for work in progress.
  */
 export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<void> } {
   let isStopping = false
@@ -51,7 +51,7 @@ export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<voi
   const pause = (): Pause => createPace(() => !isStopping && mayWrite()).pause
   const ends = [
     repeat('Looking at alert rules', MINUTE_MS, async () => {
-      // How long it has watched, regardless of changes of the clock.
+      // Based on how long this process has watched, regardless of changes of the clock.
       const startedAt = Math.round(needs.now() - (monotonic() - begun))
       await evaluateRules({ ...needs, startedAt }, pause())
       await tidyOutbox(needs)

@@ -11,7 +11,7 @@ export function openMail(
 ): Mail | null {
   if (SMTP_URL === null || SMTP_FROM === null) return null
   let transport: Promise<Transporter> | null = null
-  // Loaded for the first mail: it is a tenth of the program.
+  // Loaded for the first mail only, because it is a tenth of the program.
   const open = async () => {
     const { createTransport } = await import('nodemailer')
     return createTransport(SMTP_URL, { from: SMTP_FROM, disableFileAccess: true, disableUrlAccess: true })
@@ -40,7 +40,7 @@ export function openMail(
   }
 }
 
-/** Only its code and status: the server's text may quote the message or the password. */
+/** Only the error's code and status, because the server's text may quote the message or the password. */
 function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return 'the mail could not be sent'
   if ('responseCode' in error && typeof error.responseCode === 'number')

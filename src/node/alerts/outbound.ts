@@ -34,7 +34,10 @@ export function openOutbound({
   }
 }
 
-/** The only address to connect to. A name with any private address is refused: which one would be used is random. */
+/**
+ * The only address to connect to. A name with any private address is refused, because otherwise chance would decide
+ * which address is used.
+ */
 async function choose(
   url: URL,
   { mayBePrivate }: OutboundRequest,
@@ -116,7 +119,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'not reachable',
 }
 
-/** Only the code of a system error: its message could quote an address. */
+/** Only the code of a system error, because its message could quote an address. */
 export function wordsFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not trusted'

@@ -14,7 +14,7 @@ async function answerNext(id: number): Promise<void> {
     const next = await open.get(id)?.read()
     if (next === undefined) return
     if (next.done) open.delete(id)
-    // A copy: zlib's own buffer has other bytes too.
+    // A copy, because zlib's own buffer also has other bytes.
     post(next.done ? { id, kind: 'end' } : { id, kind: 'chunk', bytes: new Uint8Array(next.value) })
   } catch (error) {
     open.delete(id)
@@ -30,7 +30,7 @@ parentPort?.on('message', (request: ArchiveRequest) => {
   } else if (request.kind === 'next') {
     void answerNext(id)
   } else {
-    // Closes the files. The answer to a read that still waits is read by nobody.
+    // Closes the files. Nobody needs the answer to a pending read.
     open
       .get(id)
       ?.cancel()

@@ -93,7 +93,7 @@ export function createArchiving(): Archiving {
             leave(mine, id)
           },
         },
-        // Nothing is read before somebody reads this.
+        // Nothing is read ahead of the reader.
         { highWaterMark: 0 },
       )
     },

@@ -29,18 +29,18 @@ export type BackupOptions = {
   readonly database: string
   /** Tag of its last migration. */
   readonly schema: string
-  /** The folder of all of them. */
+  /** The folder of all migrations. */
   readonly migrations: string
   readonly appVersion: string
   readonly timeZone: string
-  /** The first signs. */
+  /** The first one signs. */
   readonly secrets: readonly string[]
   readonly log: Log
   readonly now: () => number
   readonly files?: Files
   /** Lets `ms` pass. */
   readonly wait?: (ms: number) => Promise<unknown>
-  /** Writes a snapshot; in its own thread, except in some tests. */
+  /** Writes a snapshot, in its own thread except in some tests. */
   readonly snapshot?: Snapshot
 }
 
@@ -52,7 +52,7 @@ export type BackupStore = Omit<Backups, 'nextRun' | 'reschedule'> & {
   readonly close: () => Promise<void>
 }
 
-/** Deletes the remains of a crash, then serves the directory. */
+/** Deletes what a crash left behind, then serves the directory. */
 export function openBackups(options: BackupOptions): BackupStore {
   const { dataDir, log, now } = options
   const files = options.files ?? diskFiles
@@ -102,7 +102,7 @@ export function openBackups(options: BackupOptions): BackupStore {
       log.info('Backup completed', { name, kind, tables, rows, sizeBytes, ms: now() - begun })
       return backup
     } catch (error) {
-      // A thread that was ended could not clean up.
+      // A terminated thread could not clean up.
       if (running.name !== '') await files.removeLarge(join(directory, partialName(running.name)))
       throw asBackupError(error)
     } finally {
@@ -146,7 +146,7 @@ const snapshotInThread: Snapshot = async (job, signal, onProgress) => {
   return done.manifest
 }
 
-/** The name of this second; a taken one waits for the next. */
+/** The name for the current second; waits for the next one if it is taken. */
 async function freeName(options: BackupOptions, directory: string): Promise<{ name: string; createdAt: number }> {
   for (;;) {
     const createdAt = options.now()

@@ -8,11 +8,11 @@ export type ProgressBar = {
   readonly show: (done: number, of: number | null) => void
   /** A line above the bar. */
   readonly print: (line: string) => void
-  /** Takes the bar off the screen. */
+  /** Removes the bar from the screen. */
   readonly end: () => void
 }
 
-/** A bar on a terminal; elsewhere nothing but the printed lines. */
+/** A bar on a terminal; elsewhere only the printed lines. */
 export function createProgressBar(out: { readonly isTTY?: boolean; write(text: string): unknown }): ProgressBar {
   let shownAt = -Infinity
   let isShown = false

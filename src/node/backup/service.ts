@@ -24,8 +24,8 @@ const LOG_INTERVAL_MS = 10_000
 export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
 
 /**
- * Before the database is opened: finishes an interrupted restore, and performs the one in RESTORE_FROM_BACKUP. Returns
- * the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
+ * Call it before the database is opened. Finishes an interrupted restore, and performs the one in RESTORE_FROM_BACKUP.
+ * Returns the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
  */
 export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
   const options = { ...restoreOptions(config, log), onProgress: progressLog(log) }
@@ -69,7 +69,7 @@ function progressLog(log: Log): (rows: number, of: number) => void {
   }
 }
 
-// Reapplying restores hashes without creating any, so it needs no native code.
+// Reapplying changes writes back hashes without creating any, so it needs no native code.
 const NO_PASSWORDS: PasswordHasher = { hash: noHash, verify: noHash }
 
 async function noHash(): Promise<never> {
@@ -108,7 +108,7 @@ function timeZoneOf(config: Config): string {
   return config.TZ ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
-/** The Backups port of a service: the directory and its schedule, which `start` sets going. */
+/** The Backups port of a service: the directory and its schedule, which `start` starts. */
 export function serveBackups({
   config,
   store,
@@ -118,9 +118,9 @@ export function serveBackups({
 }: Pick<Ports, 'config' | 'store' | 'log'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
   readonly port: Backups
   readonly start: () => Promise<void>
-  /** No more scheduled runs, until the next `start`. */
+  /** Stops scheduled runs until the next `start`. */
   readonly stop: () => void
-  /** Ends a backup that is still being made; nothing of it is left. */
+  /** Aborts a running backup and leaves nothing of it. */
   readonly close: () => Promise<void>
 } {
   const backups = openBackups(backupOptions(config, log))

@@ -13,7 +13,7 @@ const CHUNK_CHARACTERS = 1024 * 1024
 export type SnapshotJob = {
   /** The database file. */
   readonly database: string
-  /** Where backups are. */
+  /** The directory of backups. */
   readonly directory: string
   readonly name: string
   readonly createdAt: number
@@ -27,14 +27,14 @@ export type SnapshotJob = {
 /** Finished tables, rows of all tables, and the current table. */
 export type SnapshotProgress = { readonly tables: number; readonly rows: number; readonly table: string }
 
-/** The path of a backup until it is complete; the next start deletes what a crash leaves. */
+/** The path of a backup until it is complete. After a crash, the next start deletes it. */
 export function partialName(name: string): string {
   return `.${name}.partial`
 }
 
 /**
- * Writes a backup from one read snapshot, beside its place, and moves it there when all of it is on the disk.
- * On an error nothing is left.
+ * Writes a backup from one read snapshot under a temporary name, and renames it when all of it is on the disk. On an
+ * error nothing is left.
  */
 export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: SnapshotProgress) => void): Manifest {
   const partial = join(job.directory, partialName(job.name))
@@ -60,8 +60,8 @@ export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: S
 }
 
 /**
- * While a snapshot is read, SQLite cannot empty its write-ahead log. Copies the log into the database here, in the
- * thread of the backup: otherwise the next commit of the service would, and wait until the disk has it.
+ * While a snapshot is read, SQLite cannot empty its write-ahead log. This copies the log into the database in the
+ * backup's thread. Otherwise the next commit of the service would do it and wait for the disk.
  */
 function copyLog(file: string): void {
   try {
@@ -74,7 +74,7 @@ function copyLog(file: string): void {
       database.close()
     }
   } catch {
-    // As on a full disk. The log is still complete, and a later commit copies it.
+    // For example on a full disk. The log is still complete, and a later commit copies it.
   }
 }
 
@@ -166,13 +166,13 @@ function* rowChunks(database: Database.Database, table: TableShape): Generator<C
     const { text } = page
     const rows = Number(page.rows)
     yield { text, rows }
-    // Rows of any width: about a megabyte at a time.
+    // Reads about a megabyte at a time, however wide the rows are.
     limit = Math.max(1, Math.min(MAX_CHUNK_ROWS, limit * 4, Math.floor((CHUNK_CHARACTERS * rows) / text.length)))
     page = next.get(...(key === null ? [page.last] : lastKey(text, table, key)), limit)
   }
 }
 
-/** By rowid, which every ordinary table has and an index look-up finds; WITHOUT ROWID by primary key. */
+/** The rowid, which every ordinary table has and an index look-up finds; for WITHOUT ROWID tables the primary key. */
 function keyOf(database: Database.Database, { name, columns }: TableShape): { key: string[] | null; order: string } {
   const isRowless = database
     .prepare("select 1 from pragma_table_list where schema = 'main' and name = ? and wr = 1")

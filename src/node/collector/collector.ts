@@ -22,17 +22,17 @@ import { MINUTE_MS } from '../../shared/time.ts'
 
 /** The maximum size of the outbox: about a week of a busy mesh, some 60 MB. The oldest packets are dropped first. */
 const MAX_WAITING = 200_000
-/** Rows beyond the bound before they are deleted. */
+/** The number of rows beyond the maximum at which they are deleted. */
 const TRIM_AT = 1000
 /** A delivery of fewer rows is never too large for a target. */
 const FEW_ITEMS = 25
-/** Items that are refused one by one before the target is thought to refuse everything. */
+/** After this many items are refused one by one, the target probably refuses everything. */
 const MAX_SUSPECTS = 10
 /** How long a running delivery may take when the service stops; unconfirmed packets are sent again. */
 const CLOSE_MS = 3000
 
 export type CollectorTimings = {
-  /** From the first packet to its delivery. */
+  /** The time from the first packet to its delivery. */
   readonly gatherMs: number
   readonly backoffFirstMs: number
   readonly backoffMaxMs: number
@@ -78,7 +78,7 @@ type Memory = {
   failures: number
   /** Items of the next delivery. */
   limit: number
-  /** Rows that the target did not understand: given up as soon as it understands another one. */
+  /** Rows that the target did not understand. They are given up as soon as it understands another one. */
   readonly suspects: Set<number>
 }
 
@@ -148,7 +148,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     if (ids.length === 0) return
     drop(await removeFromOutbox(store, ids), 'the target does not understand them')
   }
-  /** How long to wait before the next delivery. */
+  /** Processes the outcome of a delivery, and returns how long to wait before the next one. */
   const settle = async (rows: readonly Waiting[], verdict: Verdict): Promise<number> => {
     switch (verdict.kind) {
       case 'delivered': {
@@ -183,7 +183,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
         return refuse(verdict.reason)
       case 'failed':
         if (isClosed) return timings.gatherMs
-        // It may be too much for the target, which on a small plan just breaks off.
+        // The delivery may be too large for the target, which on a small plan just breaks off.
         if (memory.failures >= 2) memory.limit = Math.max(FEW_ITEMS, rows.length >> 1)
         return fail(verdict.reason, verdict.retryAfterMs)
       default:
@@ -284,10 +284,10 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   }
 }
 
-/** The target's name for a time in its future. */
+/** The target's reason for a time in its future. */
 const TOO_NEW = 'received_in_future'
 
-/** Ids of the rows that are rejected for good, by the reason. */
+/** Ids of the permanently rejected rows, by reason. */
 function groupRejected(rows: readonly Waiting[], reasons: ReadonlyMap<number, string>): Map<string, number[]> {
   const groups = new Map<string, number[]>()
   for (const [index, reason] of reasons) {

@@ -47,7 +47,8 @@ export async function deliver(
     source: nameSource(target, rows[0]?.source ?? ''),
     packets: rows.map(({ data, receivedAt, replayed, gateway, identity }) => ({
       data,
-      // This clock was wrong when the packet arrived and has been corrected: the target can date the packet better.
+      // A later time means that this clock was wrong when the packet arrived and has been corrected. The target can
+      // date the packet better.
       ...(receivedAt <= now && { receivedAt }),
       replayed,
       ...(gateway !== null && { gateway }),
@@ -142,7 +143,7 @@ function readCode(text: string | null): string | null {
   return problemSchema.safeParse(text === null ? null : parseJson(text)).data?.code ?? null
 }
 
-/** Seconds only: a date of another clock is of no use. */
+/** Only seconds are read, because a date of another clock is of no use. */
 function readRetryAfter(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   return /^\d{1,5}$/.test(text) ? Number(text) * 1000 : null

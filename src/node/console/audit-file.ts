@@ -6,7 +6,7 @@ import { EXPORT_COLUMNS } from '../../app/audit/export.ts'
 import { isFormula } from '../../shared/csv.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 
-/** Which format a file has by its name. */
+/** The format of a file according to its name. */
 export function formatOf(file: string): ExportFormat {
   return file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson'
 }
@@ -19,14 +19,14 @@ export type FileProof = {
   readonly entries: number
   readonly firstId: number
   readonly lastId: number
-  /** Of the entry before the first one. */
+  /** The hash of the entry before the first one. */
   readonly previousHash: string | null
   readonly lastHash: string | null
   /** Whether no entry between the first and the last one is missing. */
   readonly isComplete: boolean
 }
 
-/** The file is not an export, or was changed: its message is for people. */
+/** The file is not an export, or was changed. The message is for people. */
 export class FileDamage extends Error {
   override name = 'FileDamage'
 }

@@ -93,7 +93,7 @@ async function verifyFile(ctx: Ctx, file: string): Promise<number> {
   return foreign.length > 0 ? 1 : 0
 }
 
-/** Lines that do not fit are all named; of those that fit, the last ones of the file. */
+/** The maximum number of matching lines to name: the last ones of the file. Lines that do not match are all named. */
 const MAX_NAMED = 20
 
 /** Compares lines that AUDIT_ANCHOR_URL has received with the log, which must be intact up to them. */

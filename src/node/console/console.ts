@@ -118,7 +118,7 @@ function explain(usage: string, code: number): number {
   return code
 }
 
-/** Runs something that returns the exit code. */
+/** Runs a function that returns the exit code. */
 async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Promise<number>): Promise<number> {
   const parsed = readConfig(env)
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))

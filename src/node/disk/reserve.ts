@@ -7,7 +7,7 @@ import type { Log } from '../../app/base/log.ts'
 import { isDiskFull } from './error-code.ts'
 import { systemClock } from '../clock.ts'
 
-/** The space that is reserved for administrators: a file, so that other programs cannot take it either. */
+/** The space reserved for administrators. It is a file, so that other programs cannot take it either. */
 const RESERVE_BYTES = 16 * 1024 * 1024
 /** With less room a write may fail: SQLite's log grows to some 4 MB. */
 const LOW_BYTES = 2 * 1024 * 1024
@@ -32,7 +32,7 @@ export type DiskReserve = Disk & {
    * then count as free space.
    */
   countIn(spareBytes: () => number): void
-  /** Creates the file again when there is room for it. Never throws. */
+  /** Creates the file again if there is room for it. Never throws. */
   keep(): Promise<void>
 }
 

@@ -46,7 +46,8 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
         if (!hasWarned) warnOf(peer, incoming)
         return peer
       }
-      // The right-most hop that is not one of our proxies: the client can forge everything to the left of it.
+      // Takes the right-most hop that is not one of our proxies, because the client can forge everything to the left of
+      // it.
       const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
       let client = peer
       for (const hop of hops.toReversed()) {

@@ -8,7 +8,7 @@ type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
 
 export type Listening = {
   readonly port: number
-  /** Stops accepting, lets running requests end for `graceMs`, then cuts them off. */
+  /** Stops accepting connections, gives running requests `graceMs` to end, then cuts them off. */
   close(graceMs: number): Promise<void>
 }
 
@@ -18,7 +18,7 @@ const IDLE_CHECK_MS = 50
 export async function listen(fetch: Fetch, port: number, hostname: string): Promise<Listening> {
   const handle: FetchCallback = (request, env) => (isHostless(env.incoming) ? refuseHostless() : fetch(request, env))
   const answer = getRequestListener(handle, { hostname, errorHandler: answerUnaddressable })
-  // Node's own refusal of a request without Host has another format than our errors.
+  // Node's own refusal of a request without Host differs in format from our errors.
   const server = createServer({ requireHostHeader: false }, (request, response) => {
     if (hasBody(request)) closeAfterBody(request)
     void answer(request, response)

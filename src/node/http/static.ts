@@ -52,7 +52,7 @@ export function serveSite(directory: string, publicUrl: string | null): Pages {
     if (file !== undefined) return answer(request, file)
     const page = isFileName(pathname) ? undefined : files.get('/index.html')
     if (page === undefined) return notFound('Not found\n')
-    // People get the page, which says that nothing is here; programs see the status.
+    // People see the page, which says that nothing is here; programs see the status.
     return answer(request, page, isPagePath(pathname) ? 200 : 404)
   }
 }

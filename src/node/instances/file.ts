@@ -3,20 +3,23 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
-/** In DATA_DIR. Not in the database: a lease is renewed every few seconds, and a backup has no use for it. */
+/**
+ * A file in DATA_DIR. It is not part of the database, because a lease is renewed every few seconds and is useless in a
+ * backup.
+ */
 const fileIn = (dataDir: string): string => join(dataDir, 'instances.db')
 
 /** Messages between the instances on one DATA_DIR. */
 export type InstancesFile = {
   readonly sqlite: Database.Database
-  /** Names this instance among all that ever ran. */
+  /** Identifies this instance among all that ever ran. */
   readonly id: string
   /** Whether another instance has written since the last call. */
   hasNews(): boolean
   close(): void
 }
 
-// The rows are worthless once all instances have ended, so writes do not wait for the disk. If a power cut damages the
+// The rows are useless once all instances have ended, so writes do not wait for the disk. If a power cut damages the
 // file, the next instance that starts alone replaces it.
 const TABLES = `
 create table if not exists lease (

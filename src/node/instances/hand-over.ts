@@ -7,11 +7,11 @@ import { addressedBy, peerAddress } from '../http/client-address.ts'
 import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'
 
-/** How long a request waits until an instance takes it. */
+/** How long a request waits for an instance to take it. */
 const TAKE_MS = 5000
 /** How long a taken request waits for its answer. */
 const ANSWER_MS = 20_000
-/** Requests of one instance at a time. */
+/** The maximum number of waiting requests of one instance. */
 const MAX_WAITING = 50
 /** An older request, or one from the future, is ignored. */
 const MAX_AGE_MS = 2 * TAKE_MS
@@ -19,13 +19,15 @@ const MAX_AGE_MS = 2 * TAKE_MS
 export type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
 
 export type HandOver = {
-  /** The answer of the instance with the radios to a request; null if none takes it. Throws `radio_unavailable`. */
+  /**
+   * Returns the answer of the instance with the radios to a request; null if none takes it. Throws `radio_unavailable`.
+   */
   ask(c: Context): Promise<Response | null>
   /** Whether any instance has the radios now. */
   hasTaker(): boolean
   /** Whether a request was passed on by another instance. */
   isHandedOver(c: Context): boolean
-  /** Hands out the answers that have arrived. */
+  /** Delivers the answers that have arrived. */
   settle(): void
   /** Answers requests of other instances; call it only while this instance has the lease. */
   serve(fetch: Fetch): void
@@ -128,8 +130,8 @@ export function openHandOver(needs: {
     const env = addressedBy(peer, Object.fromEntries(headers))
     handedOver.add(env)
     const init = { method, headers, ...(body === '' ? {} : { body }) }
-    // Checked again: the lease may be lost by now. After this check the request is treated like any other of this
-    // instance.
+    // Checked again, because the lease may be lost by now. After this check the request is treated like any other of
+    // this instance.
     if (!lease.isHeld()) {
       giveBack.run(id)
       return

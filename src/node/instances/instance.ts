@@ -5,7 +5,7 @@ import type { Lease } from './lease.ts'
 
 /** How often an instance reports that it is running, or checks whether the holder of the lease still is. */
 const BEAT_MS = 4000
-/** How often it checks for messages of others, by the change counter of a file. */
+/** How often it checks the change counter of a file for messages from others. */
 const LOOK_MS = 200
 /** An instance that is silent for this long no longer counts. */
 const MEMBER_MS = 60_000
@@ -31,7 +31,7 @@ export const hasOthers = ({ duties, waiting }: Standing): boolean => duties === 
 type Tasks = {
   /** Takes up the duties. */
   readonly begin: () => Duties
-  /** Other instances have written something, or this one got the duties. */
+  /** Called when other instances have written something, or this one got the duties. */
   readonly onNews: (duties: Duties | null) => void
   /** Called at each check. */
   readonly onLook: (duties: Duties | null) => void
@@ -51,7 +51,7 @@ type Needs = {
   readonly lease: Lease
   readonly log: Log
   readonly now: () => number
-  /** Updated here. */
+  /** This object is updated. */
   readonly standing: Standing
 }
 

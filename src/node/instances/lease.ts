@@ -15,7 +15,7 @@ export type Lease = {
    */
   isHeld(): boolean
   release(): void
-  /** The number that this instance got with the lease. Each holder gets a higher one. */
+  /** The number that this instance got with the lease. Each new holder gets a higher one. */
   token(): number
   /** The holder and its number; null while no running instance holds it. */
   owner(): { readonly id: string; readonly token: number } | null
@@ -25,7 +25,7 @@ type Row = { readonly owner: string | null; readonly token: number; readonly exp
 
 /**
  * `hasRadios`: an instance with configured radios takes the lease from one without. If `now` jumps, the worst result is
- * that the lease changes its holder.
+ * a change of holder.
  */
 export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, now: () => number): Lease {
   const values = () => ({

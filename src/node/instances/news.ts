@@ -8,7 +8,7 @@ const KEPT_NOTES = 500
 /** Messages read at once. */
 const PAGE = 100
 
-/** A message of one instance to the others. */
+/** A message from one instance to the others. */
 type Note = { readonly events?: readonly NewEvent[]; readonly forgetNode?: number }
 
 // Written by an instance of the same version.
@@ -17,7 +17,7 @@ const noteSchema = z.custom<Note>((value) => typeof value === 'object' && value 
 export type News = {
   /** The live events of all instances. */
   readonly events: Events
-  /** Asks the instance with the radios to delete a node from their memory. */
+  /** Tells the instance with the radios to delete a node from their memory. */
   forgetNode(nodeNum: number): void
   /** Returns the messages of the others since the last call. */
   take(): void

@@ -17,7 +17,7 @@ const STATE_MS = 1000
 
 /** This instance among all on the same DATA_DIR. */
 export type Instances = {
-  /** The radios, whichever instance has them. */
+  /** The radios, even if another instance has them. */
   readonly radio: Radio
   /** The live events of all instances. */
   readonly events: Events

@@ -71,7 +71,7 @@ export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioSt
 export function sharedRadio(needs: {
   /** Null while another instance has them. */
   readonly own: () => Radio | null
-  /** Also false in a process that was suspended for long and has not noticed yet that it lost the radios. */
+  /** Also false in a process that was suspended for a long time and has not yet noticed that it lost the radios. */
   readonly isOnDuty: () => boolean
   readonly state: RadioState
   readonly handOver: HandOver
@@ -105,7 +105,7 @@ export function sharedRadio(needs: {
     isHandedOver: handOver.isHandedOver,
     elsewhere: (c) => {
       if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null
-      // Reading also works without them; sending waits until an instance takes over.
+      // Reading also works without the radios; sending waits until an instance takes over.
       if (c.req.method === 'GET' && !handOver.hasTaker()) return null
       return () => handOver.ask(c)
     },

@@ -13,8 +13,8 @@ export type OpenCounters = { readonly counters: Counters; close(): void }
 const UNWRITABLE = 'Attempts are counted in memory: counters.db in DATA_DIR cannot be used'
 
 /**
- * Counters in their own file, shared by all instances on one DATA_DIR and never flushed. A power cut may damage the
- * file; then it is created again. While it can't be used, as on a full disk, this process counts alone.
+ * Counters in their own file, shared by all instances on one DATA_DIR and never flushed. If a power cut damages the
+ * file, it is created again. While it cannot be used, as on a full disk, this process counts in its own memory.
  */
 export function openCounters(dataDir: string, log: Log): OpenCounters {
   try {

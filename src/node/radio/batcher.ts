@@ -9,9 +9,11 @@ import { createTimer, type Clock, systemClock } from '../clock.ts'
 /** A batch is stored when its first event is this old, or when it is this large. */
 const BATCH_MS = 100
 const BATCH_EVENTS = 200
-/** Events held while the database refuses them: minutes of the busiest mesh, a few tens of MB. */
+/** The maximum number of events held while the database refuses them: minutes of the busiest mesh, a few tens of MB. */
 const MAX_WAITING = 50_000
-/** Events held of a sender that can wait, while the database accepts events: seconds of a flood. */
+/**
+ * The maximum number of events held for a sender that can wait, while the database accepts events: seconds of a flood.
+ */
 const ROOM_EVENTS = 2000
 const RETRIES = { firstMs: 200, mostMs: 5000 }
 /** How long the last events may take when the service stops. */
@@ -32,11 +34,11 @@ export type Batcher = {
   /** Events that are not stored yet. */
   waiting(): number
   /**
-   * Resolves when a sender that can wait should continue: at once, or after the next batch while very many events wait.
-   * Does not block while the database fails, as events held back elsewhere would be lost.
+   * Resolves when a sender that can wait should continue: at once, or after the next batch if too many events are
+   * waiting. Does not block while the database fails, because events held back elsewhere would be lost.
    */
   room(): Promise<void>
-  /** Stores the waiting events, without later ones. */
+  /** Stores the waiting events; later ones are not accepted. */
   close(): Promise<void>
 }
 
@@ -100,7 +102,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       letGo()
       patience.end(CLOSE_MS)
       await running
-      // The rest is less than a batch.
+      // Less than a batch is left.
       if (waiting.length > 0) start()
       await running
       if (waiting.length > 0) log.error('Events were lost: the database did not store them', { events: waiting.length })
@@ -154,11 +156,11 @@ function describe([heard]: readonly Heard[]): Record<string, unknown> {
   return { source: heard?.source.name, type: event?.type, ...packet }
 }
 
-/** A wait that ends when the service stops. */
+/** Waits that end when the service stops. */
 type Patience = {
   /** Waits; false if the time is up. */
   wait(delayMs: number): Promise<boolean>
-  /** Limits all waits, from now on, to this time. */
+  /** Limits all waits to this time from now on. */
   end(limitMs: number): void
 }
 

@@ -8,7 +8,7 @@ import { tcpRadios } from './tcp.ts'
 
 type Configured = ConfiguredRadio | ConfiguredFeed
 
-/** What the configuration names of each kind. */
+/** The links of each kind in the configuration. */
 const CONFIGURED: { readonly [Kind in OwnKind]: (config: Config) => readonly ConfiguredRadio[] } & {
   readonly [Kind in FeedKind]: (config: Config) => readonly ConfiguredFeed[]
 } = {
@@ -17,10 +17,7 @@ const CONFIGURED: { readonly [Kind in OwnKind]: (config: Config) => readonly Con
   demo: demoRadio,
 }
 
-/**
- * The links that the configuration names: the only list of them. A simulated radio replaces all others, whose kinds
- * are then in `replaced`.
- */
+/** The only list of the configured links. A simulated radio replaces all others, whose kinds are then in `replaced`. */
 export function configuredLinks(config: Config): {
   readonly radios: readonly ConfiguredRadio[]
   readonly feeds: readonly ConfiguredFeed[]
@@ -36,7 +33,7 @@ export function configuredLinks(config: Config): {
   }
 }
 
-/** Whether the configuration names any link. */
+/** Whether any link is configured. */
 export function hasLinks(config: Config): boolean {
   const { radios, feeds } = configuredLinks(config)
   return radios.length + feeds.length > 0

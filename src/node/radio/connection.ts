@@ -12,14 +12,16 @@ export type Connection = {
 export type ConnectionEvents = {
   onOpen(): void
   onData(bytes: Uint8Array): void
-  /** Not opened, or closed by the other end. Called once, as the last event. `reason` is for people. */
+  /**
+   * The stream could not be opened, or the other end closed it. Called once, as the last event. `reason` is for people.
+   */
   onClose(reason: string): void
 }
 
 /** Begins to open a stream. Events come later, never during the call. */
 export type Connect = (events: ConnectionEvents) => Connection
 
-/** A radio that the configuration names. */
+/** A configured radio. */
 export type ConfiguredRadio = {
   readonly kind: OwnKind
   /** The name of its source: unique among all links. */
@@ -27,7 +29,7 @@ export type ConfiguredRadio = {
   readonly connect: (needs: { readonly clock: Clock }) => Connect
 }
 
-/** A stream to which nothing is written once `mayWrite` returns false: checked before each write. */
+/** A stream that checks `mayWrite` before each write, and writes nothing once that returns false. */
 export function fenced(connect: Connect, mayWrite: () => boolean): Connect {
   return (events) => {
     const connection = connect(events)

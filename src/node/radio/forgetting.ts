@@ -5,10 +5,13 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
 import type { Link } from './link.ts'
 
-/** A radio rewrites its memory for each deletion; the remaining nodes are deleted at the next connection. */
+/**
+ * The maximum number of deletions per connection, because a radio rewrites its memory for each. The remaining nodes are
+ * deleted at the next connection.
+ */
 const MAX_AT_ONCE = 20
 
-/** Deletes nodes from a radio's memory: when they are deleted here, and when a radio that still has them connects. */
+/** Deletes nodes from a radio's memory: when they are deleted here, and when a radio connects that still has them. */
 export type Forgetting = {
   observe(event: RadioEvent): void
   /** False: the radio is not connected, or is this node. */

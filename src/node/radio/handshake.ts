@@ -4,7 +4,7 @@ import { createTimer, type Clock } from '../clock.ts'
 import type { LinkTimings } from './timings.ts'
 
 export type Handshake = {
-  /** Asks for everything, from the beginning. */
+  /** Requests everything, from the beginning. */
   start(): void
   /** Takes the next message; true for the one that completes the handshake. */
   advance(message: FromRadio): boolean

@@ -42,12 +42,12 @@ export type Link = {
   readAgain(): boolean
 }
 
-/** A broker, or another connection that only listens, that the configuration names. */
+/** A configured broker, or another connection that only listens. */
 export type ConfiguredFeed = {
   readonly kind: FeedKind
   /** The name of its source: unique among all links. */
   readonly name: string
-  /** Throws StartRefused if what the configuration names cannot be used. */
+  /** Throws StartRefused if the configured values cannot be used. */
   readonly open: (needs: FeedNeeds) => Link
 }
 
@@ -56,7 +56,7 @@ export type FeedNeeds = {
   readonly clock: Clock
   /** Numbers from 0 to below 1. */
   readonly random: () => number
-  /** Gets events in order; what arrives later waits for it. Must not throw. */
+  /** Gets events in order; later ones wait for it. Must not throw. */
   readonly onFrames: (batch: readonly ReceivedEvent[]) => void | Promise<void>
   /** Called after each change of state. */
   readonly onState: (info: LinkInfo) => void
@@ -82,11 +82,11 @@ type Memory = {
   connections: number
   connectedAt: number | null
   failures: number
-  /** When the radio hung up lately without a sign that it had restarted. */
+  /** When the radio recently hung up without a sign of a restart. */
   lostAt: readonly number[]
   /** How often in a row another client took over the radio. */
   contests: number
-  /** As the radio last counted them; null: it has not. */
+  /** The radio's latest count of its restarts; null: not reported. */
   rebootCount: number | null
   uptimeSeconds: number | null
   /** When the latest sign of a restart was seen. */
@@ -171,7 +171,7 @@ export function createLink(options: LinkOptions): RadioLink {
   }
 }
 
-/** States before `connected`. After an ordered restart they count as `restarting`. */
+/** States before `connected`. After a requested restart they count as `restarting`. */
 const PASSING_STATES: ReadonlySet<State> = new Set<State>(['connecting', 'handshake', 'waiting'])
 
 function createMemory(now: number): Memory {
@@ -239,7 +239,7 @@ function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): voi
 
 type EventOf<Type extends RadioEvent['type']> = Extract<RadioEvent, { readonly type: Type }>
 
-/** A radio at this address that is another one than before is no rival of ours either. */
+/** A different radio at this address also means that no other client took over. */
 function noteBoot(memory: Memory, { rebootCount, receivedAt }: EventOf<'my-info'>, isSameRadio: boolean): void {
   const { rebootCount: before } = memory
   const hasRestarted = before !== null && rebootCount !== null && rebootCount !== before
@@ -257,9 +257,9 @@ function noteUptime(memory: Memory, { packet, receivedAt }: EventOf<'packet'>): 
   memory.uptimeSeconds = uptime
 }
 
-/** A radio that restarts also hangs up: what it did before does not come from another client. */
+/** A radio that restarts also hangs up, so its earlier disconnections were not caused by another client. */
 function noteRestart(memory: Memory, now: number): void {
-  // Until the first connection there is nothing that it could have interrupted.
+  // Before the first connection there is nothing that a restart could have interrupted.
   if (memory.connections > 0) memory.restartedAt = now
   memory.lostAt = []
   memory.contests = 0
@@ -283,7 +283,7 @@ function planRetry(
 ): { readonly state: State; readonly delayMs: number; readonly reason: string } {
   const restarting = isRestarting(memory, now)
   const { connectedAt } = memory
-  // The disconnection at the start of a requested restart is not a failure.
+  // A disconnection because of a requested restart is not a failure.
   const lasted = (ms: number) => connectedAt !== null && (restarting || now - connectedAt >= ms)
   memory.connectedAt = null
   if (lasted(timings.kickWindowMs)) memory.contests = 0

@@ -38,8 +38,8 @@ export type NodeRadio = Radio & {
   /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
   start(onHeard?: (batch: readonly Heard[]) => void): void
   /**
-   * Disconnects, and resolves when everything heard is stored. `lost`: another process already has the radios and does
-   * not know which packets wait here.
+   * Disconnects, and resolves when all received events are stored. `lost`: another process already has the radios and
+   * does not know which packets wait here.
    */
   close(why?: 'lost'): Promise<void>
 }
@@ -48,7 +48,7 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** The live events that it raises. */
   readonly events?: Ports['events']
   readonly meter?: Ports['meter']
-  /** Whether this process may use the radios, asked before anything is written to one. */
+  /** Whether this process may use the radios. Checked before anything is written to one. */
   readonly mayWrite?: () => boolean
   readonly clock?: Clock
   readonly disk?: Disk
@@ -69,7 +69,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly random: () => number
   readonly batcher: Batcher
   readonly records: RecordQueue
-  /** Handles a packet that the radio `nodeNum` of a source was given to send. */
+  /** Called with a packet that was passed to the radio `nodeNum` of a source to send. */
   readonly onSent: (source: string, message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
 
@@ -81,7 +81,7 @@ export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
   const { mayWrite = () => true } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
-  // When a process has lost the radios, its disconnection is not news: another one has them.
+  // When a process has lost the radios, its disconnection is not reported, because another process has them.
   const tellLink = (info: LinkInfo) => {
     if (mayWrite()) publish([linkEvent(info)])
   }
@@ -112,8 +112,8 @@ export function openRadio(needs: Needs): NodeRadio {
     },
   })
   const records = createRecordQueue(log, clock)
-  // The radio does not repeat what it was told to send, so it is recorded here. Otherwise the target of a collector
-  // would miss it.
+  // The radio does not report packets that it was told to send, so they are recorded here. Otherwise a collector's
+  // target would miss them.
   const onSent: Shared['onSent'] = (source, message, kind, nodeNum) => {
     const raw = collector === null || kind !== 'text' ? null : echoSent(message, nodeNum)
     if (raw === null) return
@@ -129,7 +129,7 @@ export function openRadio(needs: Needs): NodeRadio {
   }
   const radios = configured.radios.map((radio) => openLink(radio, shared))
   const feeds = configured.feeds.map((feed) => openFeed(feed, shared))
-  // Of several processes on one database, the one with the radios knows which packets are under way.
+  // Of several processes on one database, only the one with the radios knows which packets are being sent.
   const recover = () => {
     if (radios.length === 0) return
     records.add(() => loseUnfinished(store))
@@ -187,7 +187,7 @@ export function openRadio(needs: Needs): NodeRadio {
   }
 }
 
-/** One of our radios has its own clock, set by satellites or by its mesh; this service never sets it. */
+/** A radio of ours has its own clock, set by satellites or by its mesh. This service never sets it. */
 function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
   for (const { source, event } of batch) {
     if (!isOwnKind(source.kind) || isSimulated(source.kind)) continue
@@ -285,7 +285,8 @@ function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
     store,
     clock,
     random,
-    // A broker sends everything to each process, so the process with the radios has heard what arrives late here.
+    // A broker sends everything to each process, so the process with the radios has already heard events that arrive
+    // late here.
     onFrames(batch) {
       if (mayWrite()) take(batcher, kind, name, batch)
       // A flood waits at the broker, not in memory.

@@ -6,7 +6,7 @@ const RETRY_MS = 30_000
 /** Writes that must come one after the other. */
 export type RecordQueue = {
   add(write: () => Promise<void>): void
-  /** As above, but repeated every 30 s until it works, because the information will not come again. */
+  /** As above, but repeats a failed write every 30 s until it works, because the information will not come again. */
   keep(write: () => Promise<void>): void
   /** Resolves when everything added has been tried; nothing is retried after that. */
   done(): Promise<void>

@@ -14,7 +14,7 @@ import { type Connect } from './connection.ts'
 import { createHandshake } from './handshake.ts'
 import type { LinkTimings } from './timings.ts'
 
-/** An event, and the bytes of its FromRadio to pass on: null when there may be secrets in them. */
+/** An event, and the bytes of its FromRadio to pass on; null if they may contain secrets. */
 export type ReceivedEvent = { readonly event: RadioEvent; readonly raw: Uint8Array | null }
 
 export type SessionOptions = {
@@ -22,7 +22,7 @@ export type SessionOptions = {
   readonly clock: Clock
   readonly random: () => number
   readonly timings: LinkTimings
-  /** `isLocked`: the radio keeps its settings to itself. */
+  /** `isLocked`: the radio does not show its settings. */
   onPhase(phase: 'handshake' | 'connected', isLocked: boolean): void
   /** Each complete message, before the events of its batch. */
   readonly onMessage?: ((message: FromRadio) => void) | undefined
@@ -31,7 +31,10 @@ export type SessionOptions = {
   onEnd(end: SessionEnd): void
 }
 
-/** `unreached`: it was never open; `hung-up`: a radio that had talked to us closed it. `reason` is for people. */
+/**
+ * `unreached`: the stream was never open; `hung-up`: a radio that had already sent something closed it. `reason` is for
+ * people.
+ */
 export type SessionEnd = { readonly reason: string; readonly how: 'unreached' | 'hung-up' | 'failed' }
 
 /** One connection with its handshake, from opening to its end. */
@@ -52,7 +55,7 @@ export function openSession(options: SessionOptions): Session {
   const silence = createTimer(clock)
   let phase: 'opening' | 'handshake' | 'connected' | 'ended' = 'opening'
   let heard = false
-  /** As the radio was when it was read last. */
+  /** The state of the radio when it was last read. */
   let isLocked = false
   let readings = 0
 
@@ -135,7 +138,7 @@ function toChannelEvent(value: Channel, identity: string | null, receivedAt: num
   return { event: { receivedAt, type: 'channel', channel }, raw: bytesWithoutSecrets(message, NOTHING) }
 }
 
-/** A radio that is locked or unlocked is read again, this often on one connection. */
+/** When a radio is locked or unlocked, it is read again, at most this often on one connection. */
 const MAX_READINGS = 20
 
 const NOTHING = new Uint8Array(0)

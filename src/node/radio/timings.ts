@@ -1,6 +1,6 @@
 /** All in milliseconds. */
 export const LINK_TIMINGS = {
-  /** For opening the stream. */
+  /** The time limit for opening the stream. */
   connectMs: 10_000,
   /** A handshake that stalls for this long is requested again, and abandoned after the limit. */
   handshakeRetryMs: 30_000,

@@ -148,7 +148,7 @@ function redisBuckets(redis: Redis, prefix: string): Buckets {
   }
 }
 
-// Computed from the session's own times, as the clocks of the two machines need not agree.
+// Computed from the session's own times, because the clocks of the two machines may differ.
 function lifetime(from: number, to: number): number {
   return Math.max(1, to - from)
 }

@@ -9,10 +9,10 @@ export class StartRefused extends Error {
   override name = 'StartRefused'
 }
 
-/** With less free space than this, a failure without an explanation of its own is put down to the full disk. */
+/** With less free space than this, an otherwise unexplained failure is attributed to the full disk. */
 const LITTLE_BYTES = 1024 * 1024
 
-// A volume may contain entries of others, such as lost+found.
+// Our own files. A volume may also contain others, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
 
 /**

@@ -21,7 +21,7 @@ export function keptSessionSecret(dataDir: string): string {
   const known = readSecret(file)
   if (known !== null) return known
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  // A random name: two containers on one volume may have the same process id.
+  // The name is random, because two containers on one volume may have the same process id.
   const draft = `${file}.${randomToken()}`
   const fd = openSync(draft, 'wx', 0o600)
   writeSync(fd, `${randomToken()}\n`)

@@ -5,7 +5,7 @@ import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { SECOND_MS } from '../../shared/time.ts'
 
 /**
- * Seals new audit entries each second, apart from the requests that wrote them, so that no request waits for it or for
+ * Seals new audit entries each second, outside of the requests that wrote them, so that no request waits for it or for
  * the disk. `stop` seals the last ones.
  */
 export function startSealing(
@@ -21,7 +21,7 @@ export function startSealing(
       await sealAudit(store, createPace(() => !isStopping).pause)
       hasFailed = false
     } catch (error) {
-      // Logged once, not each second: most likely the disk is full.
+      // Logged once and not each second, because most likely the disk is full.
       if (!hasFailed) log.error('Sealing the audit log failed; retrying', { error })
       hasFailed = true
     }

@@ -51,7 +51,7 @@ export function startUpkeep(ports: Watched): Upkeep {
   }
 }
 
-/** A job is held for this long at most: a backup may hang, and old data must go. */
+/** The maximum time that a job is held: a backup may hang, and old data must still be deleted. */
 const MAX_HELD_MS = HOUR_MS
 
 type Job = {
@@ -59,8 +59,8 @@ type Job = {
   readonly job: Work
   readonly everyMs: number
   /**
-   * While it returns true the job rests, even in the middle. A backup reads one snapshot, and SQLite's log grows with
-   * every change meanwhile: what can wait should not be written then.
+   * While it returns true the job pauses, even in the middle. A backup reads one snapshot, and SQLite's log grows with
+   * every change meanwhile, so writes that can wait should wait.
    */
   readonly isHeld?: () => boolean
   readonly clock?: Clock
@@ -68,7 +68,7 @@ type Job = {
 
 /**
  * Runs a job a minute after the start, and again at this interval after it ended. Requests are served between its
- * slices; a failed run is repeated next time. `stop` waits for the slice under way.
+ * slices; a failed run is repeated next time. `stop` waits for the current slice.
  */
 export function startJob(ports: Needs, { name, job, everyMs, isHeld = () => false, clock = systemClock }: Job): Upkeep {
   const due = createTimer(clock)

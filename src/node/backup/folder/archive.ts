@@ -8,8 +8,8 @@ import { type Manifest, MANIFEST } from './manifest.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
 
 /**
- * A backup as .tar.gz with one top folder, made while it is read: nothing is opened before the first read, and when
- * the reader goes away every file is closed.
+ * A backup as .tar.gz with one top folder, made while it is read. Nothing is opened before the first read. When the
+ * reader goes away, every file is closed.
  */
 export function archiveBackup(directory: string, name: string, manifest: Manifest): ReadableStream<Uint8Array> {
   const mtime = new Date(manifest.createdAt)

@@ -7,10 +7,10 @@ import { describeBackup, type Manifest, readManifest } from './manifest.ts'
 import { isBackupName } from './names.ts'
 import { isRealDirectory, readRealDirectory } from './safe-read.ts'
 
-/** Where the backups of a data directory are. */
+/** The directory of a data directory's backups. */
 export const backupsDirectory = (dataDir: string): string => join(dataDir, 'system-backups')
 
-/** Where a backup is while it is being deleted. */
+/** The name of a backup while it is being deleted. */
 export function deletedName(name: string): string {
   return `.${name}.deleted`
 }
@@ -28,24 +28,26 @@ export function findManifest(directory: string, name: string): Manifest | null {
   }
 }
 
-/** Whether there is a directory of that name, itself no link. A name that can't be a backup's is not looked for. */
+/**
+ * Whether there is a directory with that name that is not a link. Names that cannot be a backup's are not looked up.
+ */
 export function hasBackup(directory: string, name: string): boolean {
   return isBackupName(name) && isRealDirectory(join(directory, name))
 }
 
-/** All backups, newest first. Without other files, and without folders that have no readable manifest. */
+/** All backups, newest first. Leaves out other files, and folders without a readable manifest. */
 export async function listBackups(directory: string): Promise<Backup[]> {
   const backups: Backup[] = []
   for (const name of readRealNames(directory)) {
     const manifest = findManifest(directory, name)
     if (manifest !== null) backups.push(describeBackup(name, manifest))
-    // Hundreds of manifests must not hold up a request.
+    // Reading hundreds of manifests must not delay requests.
     await setImmediate()
   }
   return backups.toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1))
 }
 
-/** Whether there is a backup, other than `except`, that `isOurs` says so of. Damaged ones do not count. */
+/** Whether there is a backup other than `except` for which `isOurs` is true. Damaged ones do not count. */
 export function hasBackupOf(directory: string, except: string, isOurs: (manifest: Manifest) => boolean): boolean {
   return readRealNames(directory).some((name) => {
     const manifest = name === except ? null : findManifest(directory, name)
@@ -54,11 +56,11 @@ export function hasBackupOf(directory: string, except: string, isOurs: (manifest
 }
 
 function readRealNames(directory: string): string[] {
-  // The directory of backups itself may be a link, to a bigger disk.
+  // The directory of backups itself may be a link to a bigger disk.
   return (readRealDirectory(`${directory}/.`) ?? []).filter(isBackupName)
 }
 
-/** Deletes what an interrupted backup or deletion left behind. Only under the backup lock. */
+/** Deletes what an interrupted backup or deletion left behind. Call it only while holding the backup lock. */
 export function sweepBackups(directory: string, files: Files): void {
   for (const entry of readRealDirectory(`${directory}/.`) ?? []) {
     const name = /^\.(.{17})\.(?:partial|deleted)$/.exec(entry)?.[1]

@@ -15,7 +15,9 @@ import {
 import { rm } from 'node:fs/promises'
 import { hasCode } from '../../disk/error-code.ts'
 
-/** Every change that backup and restore make to the disk, so that a test can stop before any one of them. */
+/**
+ * Every change that backup and restore make to the disk, as an interface, so that a test can stop before any of them.
+ */
 export interface Files {
   /** Creates a directory (0700) and its missing parents. */
   makeDirectory(path: string): void
@@ -36,7 +38,10 @@ export interface Files {
   removeLarge(path: string): Promise<void>
 }
 
-/** Bytes of a file that wait for the disk at most. With gigabytes, commits of the database would wait for all of them. */
+/**
+ * The maximum number of unflushed bytes of a file. If there were gigabytes, commits of the database would wait for all
+ * of them.
+ */
 const MAX_UNFLUSHED = 8 * 2 ** 20
 /** By descriptor of an open file. */
 const unflushed = new Map<number, number>()

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { hasCode } from '../../disk/error-code.ts'
 
-// SQLite's own file locks: they hold among processes and end with their process, however it ends.
+// SQLite's own file locks. They work across processes, and end with their process, however it ends.
 
 /** One backup at a time. */
 export const backupLockFile = (dataDir: string): string => join(dataDir, '.backup-lock')

@@ -82,8 +82,8 @@ function keyName(key: Uint8Array): string {
 }
 
 /**
- * Reads the manifest of a backup. Throws BackupDamage, or RestoreRefused for a format of a later version.
- * Every byte counts: a file that says the same in other bytes is damaged too.
+ * Reads the manifest of a backup. Throws BackupDamage, or RestoreRefused for a format of a later version. Every byte
+ * counts: a file with the same content in different bytes is damaged too.
  */
 export function readManifest(directory: string): Manifest {
   const text = readSmallFile(join(directory, MANIFEST), MANIFEST, MAX_MANIFEST_BYTES)

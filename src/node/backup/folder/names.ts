@@ -6,7 +6,7 @@ export function isBackupName(text: string): boolean {
   if (parts === undefined) return false
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
   const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second))
-  // Date.UTC carries a 31st of April into May, and reads years below 100 as 19xx.
+  // Date.UTC turns the 31st of April into the 1st of May, and reads years below 100 as 19xx.
   return (
     date.getUTCFullYear() === year &&
     date.getUTCMonth() === month - 1 &&

@@ -9,8 +9,8 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 export const CHUNK_BYTES = 64 * 1024
 
 /**
- * Opens a regular file without following a link. Throws BackupDamage naming `label`, RestoreRefused for one that is not
- * ours to read.
+ * Opens a regular file without following a link. Throws BackupDamage naming `label`, and RestoreRefused for a file that
+ * we may not read.
  */
 export function openRegular(path: string, label: string): { fd: number; size: number } {
   const fd = openAny(path, label)

@@ -27,15 +27,15 @@ export type BuildOptions = {
 }
 
 /**
- * Builds a database from a backup: the migrations up to the backup's, its rows, then the other migrations, for real.
- * Returns it open and checked. Throws BackupDamage, or RestoreRefused for a backup of a later version.
+ * Builds a database from a backup: runs the migrations up to the backup's, inserts its rows, then runs the later
+ * migrations. Returns it open and checked. Throws BackupDamage, or RestoreRefused for a backup of a later version.
  */
 export function buildDatabase(options: BuildOptions): Database.Database {
   const { manifest, migrations, log } = options
   refuseUnknownMigration(manifest, migrations)
   const database = new Database(options.file)
   try {
-    // Nobody else sees this file, and one that fails is thrown away.
+    // Nobody else uses this file, and it is deleted after a failure.
     database.pragma('journal_mode = OFF')
     database.pragma('synchronous = OFF')
     database.pragma('locking_mode = EXCLUSIVE')
@@ -73,7 +73,7 @@ function migrateBuilt(database: Database.Database, folder: string): void {
 
 function loadTables(database: Database.Database, options: BuildOptions, rules: Rules): void {
   const { manifest, backup, onProgress } = options
-  // Building indexes after the rows is cheaper. Triggers already acted when the rows were first written.
+  // Building indexes after the rows is cheaper, and triggers already ran when the rows were first written.
   const put = setAside(database)
   database.exec('begin')
   let rows = 0
@@ -99,7 +99,10 @@ function setAside(database: Database.Database): () => void {
   }
 }
 
-/** The service builds them beside its work, newest rows first, so that a restore takes no longer for them. */
+/**
+ * The service builds the text indexes later beside its work, newest rows first, so that they do not make a restore
+ * longer.
+ */
 function emptyTextIndexes(database: Database.Database): void {
   const tables = database.prepare<[], string>('select table_name from text_indexes').pluck().all()
   for (const table of tables) {
@@ -113,7 +116,7 @@ function emptyTextIndexes(database: Database.Database): void {
   }
 }
 
-/** The count of nodes is no part of a backup, and the triggers that keep it did not see the rows. */
+/** The count of nodes is not part of a backup, and the triggers that maintain it did not run for these rows. */
 function countNodes(database: Database.Database): void {
   database.exec("update revisions set row_count = (select count(*) from nodes) where name = 'nodes'")
 }
@@ -153,7 +156,7 @@ function writeSequence(database: Database.Database, table: string, sequence: num
   database.prepare(sql).run(BigInt(sequence), table)
 }
 
-/** If SQLite refuses the rows, the backup is at fault; if the disk does, it is not. */
+/** If SQLite refuses the rows, the backup is at fault; after a disk error it is not. */
 function asDamage(what: string, work: () => void): void {
   try {
     work()
@@ -163,7 +166,7 @@ function asDamage(what: string, work: () => void): void {
   }
 }
 
-// A mismatch: an integer key is no integer, even after SQLite's own conversions.
+// SQLITE_MISMATCH: an integer key is not an integer, even after SQLite's own conversions.
 function isRefusedRow({ code }: { readonly code: string }): boolean {
   return /^SQLITE_(CONSTRAINT|MISMATCH)/.test(code)
 }

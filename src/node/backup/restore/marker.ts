@@ -5,12 +5,12 @@ import type { Files } from '../folder/files.ts'
 import { readSmallFile } from '../folder/safe-read.ts'
 import { existsSync } from 'node:fs'
 
-/** Says which backup was restored last: the same one is not restored again. */
+/** The file that names the backup restored last, so that it is not restored again. */
 export const markerFile = (dataDir: string): string => join(dataDir, '.restore-completed')
 
 const markerSchema = z.object({ name: z.string(), restoredAt: z.int() })
 
-/** Throws RestoreRefused for a marker that can't be read: restoring once too often would lose data. */
+/** Throws RestoreRefused for an unreadable marker, because restoring once too often would lose data. */
 export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null {
   const file = markerFile(dataDir)
   if (!existsSync(file)) return null
@@ -22,7 +22,7 @@ export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null
   }
 }
 
-/** Writes the text of a marker, to the disk. */
+/** Writes a marker and flushes it to the disk. */
 export function writeMarker(files: Files, path: string, name: string, restoredAt: number): void {
   const fd = files.create(path)
   try {

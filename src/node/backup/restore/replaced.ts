@@ -8,12 +8,12 @@ import { tablesOf, quoted } from '../tables/tables.ts'
 /** The database that a restore replaces: none, a readable one, or an unreadable one. */
 export type Replaced = 'none' | 'sound' | 'unreadable'
 
-/** SQLite's files beside a database, which it would apply to another one of the same name. */
+/** SQLite's files beside a database. It would apply them to any other database with the same name. */
 export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
 
 /**
- * Brings all of the old database into its one file, so that nothing of it is left beside a new one.
- * Throws RestoreRefused while another process has it open.
+ * Moves all content of the old database into its main file, so that no side files are left beside the new one. Throws
+ * RestoreRefused while another process has it open.
  */
 export function settleReplaced(file: string, log: Log): Replaced {
   if (!existsSync(file)) return 'none'
@@ -42,7 +42,7 @@ export function isBroken(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
 }
 
-/** Whether something that SQLite would apply is still beside the file. */
+/** Whether there are still side files that SQLite would apply. */
 export function hasSideFiles(file: string): boolean {
   return SIDE_FILES.some((suffix) => existsSync(file + suffix) && statSync(file + suffix).size > 0)
 }
@@ -98,7 +98,7 @@ function copyEntries(database: Database.Database, createdAt: number): number {
           `insert into main.audit_log (${list}) select ${list} from replaced.audit_log where timestamp >= ? order by id`,
         )
         .run(createdAt)
-  // An entry keeps its seal with its id: if it was changed, this is seen in the restored log too.
+  // An entry keeps its seal with its id, so that a change to it is also detected in the restored log.
   if (isOneHistory && isSealed) {
     database
       .prepare(

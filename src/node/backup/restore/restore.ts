@@ -39,9 +39,9 @@ export type RestoreOptions = {
   readonly database: string
   readonly migrations: string
   readonly secrets: readonly string[]
-  /** Refuses a backup that was signed with none of `secrets`. */
+  /** Refuses a backup that was not signed with one of `secrets`. */
   readonly requireSignature: boolean
-  /** Restores such a backup even where the directory has signed backups of its own. */
+  /** Restores such a backup even if the directory has signed backups of its own. */
   readonly allowUnsigned: boolean
   /** The context in which access that the restore gives back is revoked again; null: administrators decide. */
   readonly reapply: ((store: SqliteStore) => Ctx) | null
@@ -56,8 +56,9 @@ export type Restored = { readonly tables: number; readonly rows: number }
 /** The database that a restore replaced. Only the newest one is kept. */
 export const safetyCopyOf = (database: string): string => `${database}.before-restore`
 
-// Everything that a restore builds before it takes effect is in one directory. If the new database has left it and the
-// marker has not, the restore is done except for the marker; if both are in it, nothing has happened.
+// The directory in which a restore builds everything before it takes effect. If only the marker is still in it, the
+// restore is done except for the marker. If the new database and the marker are both in it, the restore has not
+// happened.
 const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
 const builtIn = (scratch: string) => join(scratch, 'mesh.db')
 const markerIn = (scratch: string) => join(scratch, 'marker')
@@ -97,7 +98,9 @@ function isSameFile(a: string, b: string): boolean {
   return one.ino === other.ino && one.dev === other.dev
 }
 
-/** RESTORE_FROM_BACKUP: restores the backup, unless the marker says that this has been done. Throws RestoreRefused. */
+/**
+ * For RESTORE_FROM_BACKUP: restores the backup, unless the marker says that this has been done. Throws RestoreRefused.
+ */
 export async function restoreAtStart(options: RestoreOptions, name: string): Promise<void> {
   const marker = readMarker(options.dataDir)
   if (marker?.name === name) {
@@ -107,7 +110,10 @@ export async function restoreAtStart(options: RestoreOptions, name: string): Pro
   await restoreBackup(options, name)
 }
 
-/** Restores a backup. Throws RestoreRefused, its message the line for the log; database and marker are as they were. */
+/**
+ * Restores a backup. Throws RestoreRefused, whose message is the line for the log; then database and marker are
+ * unchanged.
+ */
 export async function restoreBackup(options: RestoreOptions, name: string): Promise<Restored> {
   const { dataDir, log } = options
   const directory = backupsDirectory(dataDir)
@@ -183,8 +189,8 @@ function logRestoredAccess(log: Log, { restoredAccess, outcomes }: RestoredAcces
 }
 
 /**
- * A forger can drop the signature, or sign with any other secret. Where this service signs its backups, nothing else
- * distinguishes such a backup from a forged one. Throws RestoreRefused.
+ * An attacker can drop the signature, or sign with another secret. If this service signs its backups, a genuine backup
+ * without its signature cannot be told from a forged one. Throws RestoreRefused.
  */
 function refuseUnsigned(options: RestoreOptions, name: string, signature: keyof typeof UNTRUSTED): void {
   const { dataDir, secrets, requireSignature, allowUnsigned } = options
@@ -273,7 +279,7 @@ async function finishBuilt(
       ? null
       : await restoredAccessBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
   const isUnknown = replaced === 'unreadable' || found === 'unreadable'
-  // A list from the backup counts only if there is no better information.
+  // A list in the backup is used only if there is no better information.
   const restoredAccess = isUnknown
     ? [...readUndecided(built), unknownRestoredAccess(name)]
     : Array.isArray(found)
@@ -316,13 +322,13 @@ async function restoredAccessBy(
   }
 }
 
-/** The outcome of each, in their order. */
+/** Returns the outcome of each, in the same order. */
 async function reapplyAll(ctx: Ctx, restoredAccess: readonly StoredRestoredAccess[]): Promise<string[]> {
   const { refused } = await reapplyRestoredAccess(ctx, 'all')
   return restoredAccess.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')
 }
 
-/** Puts the new file in the old one's place. There is a whole database under the live name at every instant. */
+/** Replaces the old file with the new one. At every moment there is a complete database under the live name. */
 function swap(files: Files, live: string, built: string, replaced: Replaced): void {
   const dataDir = join(live, '..')
   const safety = safetyCopyOf(live)
@@ -334,7 +340,7 @@ function swap(files: Files, live: string, built: string, replaced: Replaced): vo
   }
   for (const suffix of SIDE_FILES) {
     if (!existsSync(live + suffix)) continue
-    // Left only by a database that can't be read: SQLite would apply it to the new file.
+    // Only an unreadable database leaves such files. SQLite would apply them to the new file.
     if (replaced === 'unreadable') files.rename(live + suffix, safety + suffix)
     else files.remove(live + suffix)
   }

@@ -78,7 +78,7 @@ type Entry = {
   action: string
   subject: number | null
   tokenId: number | null
-  /** Whether tokens of the subject may have ended with it. */
+  /** Whether the change may have ended the subject's tokens. */
   endsTokens: boolean
   /** The node that was hidden. */
   hiddenNode: number | null
@@ -96,8 +96,8 @@ export type RestoredAccessFacts = {
 }
 
 /**
- * Access that was revoked after the backup, according to the audit log and the replaced database, and access restoredAccess by
- * an earlier restore without a decision. Null if the replaced database knows none of the users.
+ * Access that was revoked after the backup, according to the audit log and the replaced database, and undecided access
+ * that an earlier restore brought back. Null if the replaced database knows none of the users.
  */
 export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<StoredRestoredAccess[] | null> {
   const { built, replacedFile, lastOfBackup, backup, now } = facts
@@ -107,7 +107,7 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
     const [after, before] = [readState(built, now), readState(replaced, now)]
     const pairs = [...after.accounts.values()].flatMap((account) => {
       const other = before.accounts.get(account.id)
-      // Ids of another history mean other users.
+      // In a database with another history the same ids mean other users.
       return other?.createdAt === account.createdAt ? [{ account, other }] : []
     })
     if (pairs.length === 0) return null
@@ -138,7 +138,7 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
   }
 }
 
-// A database of before there were users, or one that was never opened.
+// False for a database from before there were users, or one that was never opened.
 function hasUsers(database: Database.Database): boolean {
   const names = database.prepare("select count(*) from sqlite_schema where name in ('users', 'settings', 'api_tokens')")
   return names.pluck().get() === 3
@@ -221,7 +221,7 @@ const subjectSchema = z.object({
 
 type Lost = Omit<StoredRestoredAccess, 'backup' | 'at' | 'by'> & { readonly isToldBy?: LostWay['isToldBy'] }
 
-/** The fields of a restoredAccess item, all unset: most items use only a few. */
+/** All fields of an item, unset, because most items use only a few. */
 const NOTHING = {
   userId: null,
   username: null,
@@ -270,7 +270,7 @@ function scopeOfAccount({ isAdmin, channels, directRead, directWrite }: Account)
 }
 const channelsSchema = z.object({ read: z.array(z.int()), write: z.array(z.int()) })
 
-/** What is not about one user. */
+/** Changes that are not about one user. */
 function lostByAll(after: State, before: State): Lost[] {
   const { publicAccess } = before
   const hidden = before.hidden.filter((nodeNum) => !after.hidden.includes(nodeNum))
@@ -297,8 +297,8 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
 }
 
 /**
- * With when and by whom it was done; nothing if the log does not say. A password has one latest change. A hidden node
- * may have been hidden under another number, and ways in are compared row by row.
+ * Adds when and by whom each change was made, if the log has it. A password has one latest change. A node may have been
+ * hidden under another number, and ways to sign in are compared row by row.
  */
 function tell(
   { isToldBy = () => true, ...lost }: Lost,
@@ -330,7 +330,7 @@ export function readUndecided(replaced: Database.Database): StoredRestoredAccess
   return z.array(z.string()).parse(values).map(parseRestoredAccess)
 }
 
-/** Adds access restoredAccess by an earlier restore, as far as this one revives it too. */
+/** Adds access that an earlier restore brought back, if this one brings it back too. */
 function withUndecided(
   told: readonly StoredRestoredAccess[],
   undecided: readonly StoredRestoredAccess[],

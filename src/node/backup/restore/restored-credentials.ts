@@ -49,7 +49,7 @@ type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof 
   readonly rulers: ReadonlyMap<number, string | null> | null
 }
 
-/** The ways in and out of users in a database; of an earlier version, those that it knows. */
+/** The users' ways to sign in, and their alert destinations, in a database. An older version has only some of them. */
 export function readWays(database: Database.Database): Tables {
   return {
     passkeys: readAll(database, 'passkeys', SCHEMAS.passkeys),
@@ -90,25 +90,25 @@ function readAll<S extends z.ZodType>(database: Database.Database, table: string
   return z.array(schema).parse(database.prepare(`select * from "${table}"`).all())
 }
 
-/** The columns of `users` that are ways in. */
+/** The columns of `users` that are ways to sign in. */
 export type WayColumns = {
   readonly email: string | null
   readonly authProvider: string
 }
 
-/** One way that the restore gave back, or protection that it took away. */
+/** A way to sign in that the restore brought back, or a protection that it removed. */
 export type LostWay = {
   readonly action: RestorableAction
-  /** What it is called: the name of a passkey or a destination, an address. */
+  /** Its name: of a passkey or a destination, or an address. */
   readonly what: string | null
   readonly undone: Undone
-  /** Whether the details of an audit entry may be about it. */
+  /** Whether an audit entry with these details may be about it. */
   isToldBy(details: Readonly<Record<string, unknown>>): boolean
 }
 
 type Both<T> = { readonly after: T; readonly before: T }
 
-/** What the restore changed in the ways of one user: `after` it, and `before` it, in the replaced database. */
+/** What the restore changed for one user. `after`: the restored database; `before`: the replaced one. */
 export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<Tables>): LostWay[] {
   const own = <T extends { readonly user_id: number }>(rows: readonly T[]) =>
     rows.filter((row) => row.user_id === userId)
@@ -132,7 +132,7 @@ export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<T
 
 type Codes = { hash: string; usedBy: string | null }[]
 
-/** A reset by an administrator names no factor; the other entries name one, and a passkey also by its name. */
+/** Entries name the factor, and a passkey also by its name, except for a reset by an administrator. */
 const tellsFactor = (factor: string, name?: string) => (details: Readonly<Record<string, unknown>>) =>
   details['factor'] === undefined ||
   (details['factor'] === factor && (name === undefined || details['name'] === undefined || details['name'] === name))
@@ -172,7 +172,7 @@ function lostPasskeys({ after, before }: Both<Tables['passkeys']>, codes: Codes)
   ]
 }
 
-// A seed may have been sealed again under another secret: when it was set up tells apps apart.
+// Apps are compared by the time of their setup, because a seed may have been sealed again under another secret.
 function lostApps({ after, before }: Both<Tables['totp_factors'][number] | null>, codes: Codes): LostWay[] {
   const from = after?.created_at ?? null
   if (from === (before?.created_at ?? null)) return []
@@ -205,7 +205,7 @@ function lostCodes(after: Tables['recovery_codes'], codes: Codes): LostWay[] {
       action: 'recovery_codes_created',
       what: String(restoredAccess.length),
       undone: { repeat: 'set_codes', codes, restoredAccess },
-      // A sign-in tells that a code was used; an entry without a factor that all were replaced or removed.
+      // A sign-in entry means that a code was used; an entry without a factor, that all were replaced or removed.
       isToldBy: ({ factor }) => factor === undefined || factor === 'recovery',
     },
   ]

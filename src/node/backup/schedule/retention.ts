@@ -5,9 +5,9 @@ import { DAY_MS } from '../../../shared/time.ts'
 type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
 
 /**
- * Names of scheduled backups that no rule keeps: neither the newest `maxBackups`, nor the newest of each of the latest
- * weeks and months with backups. A backup from the future comes from a wrong clock: it is deleted first and counts for
- * no week.
+ * Names of scheduled backups that no rule keeps: they are neither among the newest `maxBackups`, nor the newest of one
+ * of the latest weeks and months with backups. A backup from the future comes from a wrong clock. It is deleted first
+ * and counts for no week.
  */
 export function expiredBackups(backups: readonly Backup[], keep: Keep, now: number, timeZone: string): string[] {
   const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)
@@ -22,7 +22,7 @@ export function expiredBackups(backups: readonly Backup[], keep: Keep, now: numb
   return scheduled.filter((backup) => !kept.has(backup)).map(({ name }) => name)
 }
 
-/** The first of each period, of backups that come newest first. */
+/** The newest backup of each period. `backups`: newest first. */
 function newestOfEach(backups: readonly Backup[], period: (backup: Backup) => string | number): Backup[] {
   const seen = new Set<string | number>()
   return backups.filter((backup) => {

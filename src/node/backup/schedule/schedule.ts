@@ -8,7 +8,7 @@ export type ScheduleState = {
   readonly timeZone: string
   /** HH:MM */
   readonly time: string
-  /** Since when this schedule is on. */
+  /** When this schedule was switched on. */
   readonly since: number
   /** When the latest run that succeeded began. */
   readonly succeededAt: number | null
@@ -17,9 +17,10 @@ export type ScheduleState = {
 }
 
 /**
- * The time of the next run, at the earliest `now`. Once a day at its time: a skipped time at the end of the gap, a
- * repeated time at its first occurrence. A single run makes up at once for all missed ones; it also replaces the day's
- * regular run if that is less than 12 hours away. A failed run is repeated after 5 minutes, then 10, 20, up to an hour.
+ * The time of the next run, at the earliest `now`. Runs once a day: if the clock change skips its time, at the end of
+ * the gap; if it repeats it, at the first occurrence. A single immediate run makes up for all missed ones, and replaces
+ * the day's regular run if that is less than 12 hours away. A failed run is repeated after 5 minutes, then 10, 20, up
+ * to an hour.
  */
 export function nextRun(now: number, state: ScheduleState): number {
   const { timeZone, since, succeededAt: last, failed } = state

@@ -10,12 +10,12 @@ import type { BackupStore } from '../backups.ts'
 import { expiredBackups } from './retention.ts'
 import { nextRun } from './schedule.ts'
 
-/** A timer is never longer, so that a clock that is set, or a machine that slept, is noticed soon. */
+/** The longest timer, so that a changed clock or a machine that slept is noticed soon. */
 const MAX_TIMER_MS = 60_000
-/** Another backup is under way. */
+/** The pause while another backup is running. */
 const BUSY_RETRY_MS = 60_000
 
-/** One timer at a time. */
+/** A single timer. */
 export type Alarm = { set(ms: number, ring: () => Promise<void>): void; clear(): void }
 
 export function createAlarm(clock: Clock): Alarm {
@@ -29,13 +29,13 @@ export type Scheduler = Pick<Backups, 'nextRun' | 'reschedule'> & {
   readonly stop: () => void
 }
 
-/** Makes scheduled backups and keeps the newest of them. */
+/** Makes scheduled backups, and deletes old ones. */
 export function createScheduler(options: {
   readonly backups: BackupStore
   readonly ports: Pick<Ports, 'store' | 'log' | 'now'>
   readonly timeZone: string
   readonly alarm: Alarm
-  /** Whether it is this instance that makes scheduled backups, asked before each; yes unless given. */
+  /** Whether this instance makes the scheduled backups. Checked before each one. Default: yes. */
   readonly mayRun?: () => boolean
 }): Scheduler {
   const { backups, ports, alarm, timeZone, mayRun = () => true } = options
@@ -103,7 +103,7 @@ export function createScheduler(options: {
     await recordScheduledRun(context, { at, ok: true, error: await prune() })
   }
 
-  /** Only after a success, only scheduled backups, oldest first. Returns an error message, or null. */
+  /** Deletes only scheduled backups, oldest first, and only after a success. Returns an error message, or null. */
   async function prune(): Promise<string | null> {
     try {
       const { settings } = await readBackupSchedule(ports.store)
@@ -139,7 +139,10 @@ function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: string)
   })
 }
 
-/** A restored database may know of fewer runs than the disk: today's backup must not be made twice. */
+/**
+ * A restored database may have recorded fewer runs than there are backups on disk. Today's backup must not be made
+ * twice.
+ */
 async function adoptNewest(backups: BackupStore, ctx: AuditContext): Promise<void> {
   const { run } = await readBackupSchedule(ctx.store)
   const newest = (await backups.list()).find(({ kind }) => kind === 'scheduled')

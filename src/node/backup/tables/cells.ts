@@ -18,8 +18,8 @@ function cellJson(cell: string, type: string): string {
   const blob = `when 'blob' then json_object('$base64', to_base64(${cell}))`
   // Without an affinity, the column does not distinguish 5 from 5.0.
   if (hasNoAffinity(type)) return `case typeof(${cell}) when 'integer' then ${marked} ${blob} else ${cell} end`
-  // Nearly every cell is a number in these bounds, or null. Comparing is twice as fast as typeof. SQLite sorts
-  // numbers before texts and blobs.
+  // Nearly every cell is null or a number within these bounds, and comparing is twice as fast as typeof. It works
+  // because SQLite sorts numbers before texts and blobs.
   const exact = `${cell} between -${MAX_EXACT} and ${MAX_EXACT} or ${cell} is null`
   return `case when ${exact} then ${cell}
     else case typeof(${cell}) when 'integer' then ${marked} ${blob} else ${cell} end end`

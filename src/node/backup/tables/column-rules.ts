@@ -6,7 +6,7 @@ import * as schema from '../../../db/schema.ts'
 import { MAX_ID } from '../folder/manifest.ts'
 import type { Cell } from './cells.ts'
 
-/** UTF-16 units of a text: the service takes no body of more than a megabyte. */
+/** The maximum UTF-16 units of a text. The service accepts no body of more than a megabyte. */
 const MAX_TEXT = 4 * 1024 * 1024
 /** The range of a `Date`, in milliseconds. */
 const MAX_TIME = 8_640_000_000_000_000
@@ -132,7 +132,7 @@ function isJsonText(text: string): boolean {
   }
 }
 
-// Never the value itself: it may be a hash, and the message goes to the log.
+// Describes the value without showing it, because it may be a hash and the message goes to the log.
 function kindOf(cell: Cell): string {
   if (typeof cell === 'string') return 'a text'
   if (typeof cell === 'bigint') return 'an integer'

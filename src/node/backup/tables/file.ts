@@ -155,7 +155,7 @@ function cellCheck(
   }
 }
 
-// A hash of a huge cost would hold the processor for hours at one attempt to sign in.
+// With a hash of a huge cost, one attempt to sign in would occupy the processor for hours.
 function checkPasswordHash(hash: Cell | undefined, where: string): void {
   const cost = typeof hash === 'string' ? /^\$2[a-z]?\$(\d+)/.exec(hash)?.[1] : undefined
   if (cost !== undefined && Number(cost) > MAX_BCRYPT_COST) {

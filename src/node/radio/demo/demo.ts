@@ -51,7 +51,7 @@ export function connectDemo({ seed = 1, clock = systemClock, paceMs = 3000 }: De
   }
 }
 
-/** Between its order to save and its disconnection. */
+/** The time between the command to save and the disconnection. */
 const RESTART_MS = 2000
 
 /** The radio's end of one connection. */

@@ -10,7 +10,7 @@ export type DemoNode = {
   readonly hwModel: HardwareModel
   readonly role: Role
   readonly publicKey: Uint8Array<ArrayBuffer>
-  /** 32: it reports its exact position; less: a cell. */
+  /** 32: the exact position; less: the position of a cell. */
   readonly precisionBits: number
   readonly hopsAway: number
   readonly isMoving: boolean
@@ -31,7 +31,7 @@ export type DemoNode = {
 /** Middle of the made-up town. */
 const TOWN = { latitude: 49.8917, longitude: 10.8871 }
 
-/** Names, kilometres north and east of the middle, hops to us; the first node is the radio itself. */
+/** Names, kilometres north and east of the middle, and hops to us. The first node is the radio itself. */
 const PLACES = [
   ['Town Hall Gateway', 'HALL', 0, 0, 0, 'base'],
   ['Castle Hill Relay', 'CSTL', 1.2, -1.9, 0, 'router'],

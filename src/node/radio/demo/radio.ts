@@ -114,7 +114,7 @@ function seconds(now: number): number {
   return Math.floor(now / 1000)
 }
 
-/** What changes with time: batteries discharge and charge, walkers walk. */
+/** Applies the passing of time: batteries discharge and charge, walkers walk. */
 function age(node: DemoNode, random: () => number): void {
   node.battery = Math.min(100, Math.max(8, node.battery + Math.round((random() - 0.5) * 3)))
   if (!node.isMoving) return

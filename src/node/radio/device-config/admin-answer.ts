@@ -14,7 +14,7 @@ export function readAnswer(event: RadioEvent, nodeNum: number, packetId: number)
   }
   if (event.type !== 'packet' || event.replayed) return null
   const { from, to, payload, requestId, rssi } = event.packet
-  // Our own radio reports this without a radio wave: a "self" received by radio is forged.
+  // Our own radio reports this without an RSSI. A packet with its own number that was received by radio is forged.
   const isOwn = from === nodeNum && to === nodeNum && rssi === null
   return isOwn && payload.kind === 'routing' && requestId === packetId ? payload.error : null
 }

@@ -41,7 +41,7 @@ type BegunChange = { readonly id: string; readonly section: string }
 /** The settings of one radio. It keeps them in memory, secrets included, as long as the connection lasts. */
 export type Configurator = {
   readonly device: RadioDevice
-  /** Takes each message, whole. */
+  /** Takes each complete message. */
   take(message: FromRadio): void
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
@@ -106,7 +106,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
     const plan = check(section, change, regionPresets)
-    // Before anything is recorded, because a change that can't be sent does not count.
+    // Done before anything is recorded, because a change that cannot be sent does not count.
     const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true

@@ -11,17 +11,20 @@ import { createRestart, type Exchange, type ExchangeNeeds, HANG_UP_MS } from './
 export const EDIT_TIMINGS = {
   /** Older settings are read again first: somebody may have changed them at the radio itself. */
   freshMs: 30_000,
-  /** For the radio's answer to each step. */
+  /** The time limit for the radio's answer to each step. */
   answerMs: 15_000,
   /** The firmware connects to the broker before it answers. */
   brokerMs: 60_000,
-  /** For the whole edit, including a restart. After this time the outcome counts as unknown until the radio is back. */
+  /**
+   * The time limit for the whole edit, including a restart. After this time the outcome counts as unknown until the
+   * radio is back.
+   */
   limitMs: 240_000,
 } as const satisfies Record<string, number>
 
 export type EditOptions = ExchangeNeeds & {
   readonly plan: SectionPlan
-  /** Its encoded messages, from the first to the order to save. */
+  /** Its encoded messages, from the first to the command to save. */
   readonly steps: readonly Uint8Array[]
   /** The settings on which the plan is based, and when they were read. */
   readonly config: RadioConfig
@@ -36,7 +39,7 @@ export type EditOptions = ExchangeNeeds & {
  */
 type Progress = {
   phase: 'checking' | 'sending' | 'waiting' | 'over'
-  /** The settings read last, before any step. */
+  /** The settings read last before any step. */
   config: RadioConfig
   /** Steps sent. */
   sent: number
@@ -50,9 +53,9 @@ type Progress = {
 }
 
 /**
- * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. If a
- * change cannot continue after it was begun, the radio restarts without saving. `stop` ends the change, with an outcome
- * only if the radio is not in the middle of it.
+ * A change of a radio's settings in progress: check, begin, set, commit, restart, read again, compare. If a change
+ * cannot continue after it was begun, the radio restarts without saving. `stop` ends the change, with an outcome only
+ * if the radio is not in the middle of it.
  */
 export function createEdit(options: EditOptions): Exchange {
   const { plan, steps, link, send, clock, nextId, onOutcome } = options
@@ -197,7 +200,7 @@ type Evidence = {
   readonly plan: SectionPlan
   readonly config: RadioConfig
   readonly read: RadioConfig
-  /** Null: the radio was ordered to save, and restarted. */
+  /** Null: the radio was told to save, and restarted. */
   readonly obstacle: string | null
   /** The settings just read are the saved ones. */
   readonly hasRestarted: boolean

@@ -7,8 +7,8 @@ import { createTimer, type Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 
 /**
- * A radio that was ordered to restart disconnects within seconds. If it has not done so by then, its settings are read
- * without a restart.
+ * A radio that was told to restart disconnects within seconds. If it has not done so after this time, its settings are
+ * read without a restart.
  */
 export const HANG_UP_MS = 60_000
 

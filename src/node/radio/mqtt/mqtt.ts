@@ -78,7 +78,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
       },
       onEnd(reason) {
         current = null
-        // A broker that accepts the connection and closes it again is asked less and less often.
+        // The pauses also grow for a broker that accepts connections and closes them again.
         if (memory.connectedAt !== null && clock.now() - memory.connectedAt >= timings.stableMs) memory.failures = 0
         memory.connectedAt = null
         const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings

@@ -38,7 +38,8 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
   const { clock, openDirect = async () => null } = options
   const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
   const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
-  // The ingest keeps the same number for one source: those heard last. Forgotten ones are reported again when heard.
+  // The ingest stores the same number of channels for one source: those heard last. Forgotten ones are reported again
+  // when heard.
   const isToTell = (index: number, name: string, now: number): boolean => {
     const known = named.get(index)
     const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS
@@ -67,7 +68,7 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
   }
 }
 
-/** A channel in use is reported again, so that it is not forgotten. */
+/** A channel in use is reported again at this interval, so that it is not forgotten. */
 const TELL_AGAIN_MS = HOUR_MS
 
 const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
@@ -87,7 +88,7 @@ function receive(
   return { event: event.type === 'packet' && gateway !== null ? { ...event, gateway } : event, raw }
 }
 
-/** The broker has no channel table; of a channel only its hash, its name and our matching key are known. */
+/** The broker has no channel table. Only the hash of a channel, its name and our matching key are known. */
 function nameChannel(index: number, name: string, receivedAt: number): ReceivedEvent {
   const channel = {
     index,

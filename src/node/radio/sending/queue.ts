@@ -10,7 +10,7 @@ import { createTimer, type Clock } from '../../clock.ts'
 const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
-/** Of these, the places for automation rules, which never leave people without a place. */
+/** The part of these places for automation rules, so that users always have places left. */
 const MAX_OF_RULES = 20
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
@@ -34,19 +34,19 @@ type Entry = {
   readonly packetId: number
   readonly kind: OutgoingKind
   readonly message: Uint8Array
-  /** Null: a person sends it. */
+  /** Null: a user sends it. */
   readonly rule: RuleMark | null
 }
 
 /** Packets on their way to one radio, paced by kind: packets of users first, then in order of arrival. */
 export type SendQueue = {
-  /** Reserves a place for a packet that comes soon; false if none is free. */
+  /** Reserves a place for a packet that follows soon; false if none is free. */
   reserve(rule: RuleMark | null): boolean
-  /** Gives a reserved place back. */
+  /** Releases a reserved place. */
   release(rule: RuleMark | null): void
   /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
   push(entry: Entry): void
-  /** Places taken. */
+  /** The number of places taken. */
   readonly waiting: number
   /** Processes the radio's events. */
   observe(event: RadioEvent): void

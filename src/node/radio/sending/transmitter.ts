@@ -12,7 +12,7 @@ import { createSendQueue } from './queue.ts'
 /** For a radio that has not reported its own limit. */
 const DEFAULT_HOP_LIMIT = 3
 const MAX_HOP_LIMIT = 7
-/** A text is sent every 2.2 s, and frees its place for another. */
+/** One text is sent every 2.2 s and frees its place, so retry after this time. */
 const PLACE_FREE_AFTER_S = 3
 
 export type TransmitterOptions = {
@@ -32,7 +32,9 @@ export type Transmitter = {
   canSend(): boolean
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
-  /** Withdraws packets of the rules for which this returns true, whether they wait or are about to. */
+  /**
+   * Withdraws packets of the rules for which this returns true, whether they are queued or only have a reserved place.
+   */
   withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Null: the radio did not report it. */
   lora(): LoraSettings | null
@@ -62,7 +64,7 @@ export function createTransmitter({
   let isTxEnabled = true
   let lora: LoraSettings | null = null
   const ownNum = () => link.info().radio?.nodeNum ?? null
-  /** The radio for which the waiting packets are meant. */
+  /** The radio that the waiting packets are for. */
   let servedNum: number | null = null
   const open = new Set<OpenPlace>()
   const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
@@ -82,7 +84,7 @@ export function createTransmitter({
     onDelivery: (packetId, event) => report(servedNum, packetId, event),
   })
   return {
-    // Connected for a reason means that the radio is locked: it drops what it is told to send.
+    // Connected with a reason means that the radio is locked. It then drops packets that it is told to send.
     canSend: () => link.info().state === 'connected' && link.info().reason === null && isTxEnabled,
     withdraw(isStale) {
       for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
@@ -138,7 +140,7 @@ export function createTransmitter({
       if (event.type !== 'packet' || event.replayed) return
       const { from, to, payload, requestId, rssi } = event.packet
       const own = ownNum()
-      // Our own radio reports this without a radio wave: a "self" received by radio is forged.
+      // Our own radio reports this without an RSSI. A packet with its own number that was received by radio is forged.
       const isForged = from === own && rssi !== null
       if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
       report(own, requestId, { type: 'routing', error: payload.error, from })
