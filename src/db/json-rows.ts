@@ -31,7 +31,7 @@ export function prepareJsonInsert(
     if (value === undefined) throw new Error(`no value for column ${name}`)
     return value
   })
-  // As binary JSON (since SQLite 3.51) the array is parsed once, and not once for each field of each row.
+  // As binary JSON (since SQLite 3.51) the array is parsed only once, instead of once for each field of each row.
   const prepared = db
     .insert(table)
     .select(

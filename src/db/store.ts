@@ -13,21 +13,21 @@ export type Statement = BatchItem<'sqlite'>
 export interface Store {
   readonly db: Db
   /**
-   * Runs the statements in order as one transaction: all of them or none. A later statement may refer to an earlier
-   * insert by a sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. If
-   * the process ends, nothing is lost; a power cut may lose the last half minute.
+   * Runs the statements in order as one transaction: all or none. A later statement may refer to an earlier insert by a
+   * sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. Nothing is lost
+   * if the process ends, but a power cut may lose the last half minute.
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /**
-   * Returns the rows of several selects at one moment. Absent where a query is not a round trip, because there single
+   * Returns the rows of several selects at one moment. Absent if queries need no round trip, because then single
    * queries are just as good. See `readTogether`.
    */
   batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
   /** The size of the database on disk in bytes; null if unknown. */
   sizeBytes(): Promise<number | null>
   /**
-   * Changes with each commit, of this process or of another one; null if only a query could show it. A commit of
-   * another process may go unnoticed until the event loop's next turn.
+   * Changes with each commit of this or another process; null if only a query could show it. A commit of another
+   * process may go unnoticed until the event loop's next turn.
    */
   version(): number | null
 }
@@ -43,8 +43,8 @@ export function noteIndexing(statement: Statement, isCounting: boolean): Stateme
 }
 
 /**
- * Throws if a statement that reads `changes()` follows one that writes to a text index: SQLite writes what the index
- * has pending before it runs the later one, and `changes()` then counts those rows.
+ * Throws if a statement that reads `changes()` follows one that writes to a text index: SQLite writes the index's
+ * pending rows before it runs the later one, and `changes()` then counts those rows.
  */
 export function refuseMiscount(all: readonly Statement[]): void {
   const first = all.findIndex((statement) => indexing.has(statement))
@@ -59,7 +59,7 @@ type Prepared = {
   getQuery(): { readonly sql: string; readonly params: unknown[] }
 }
 
-/** A prepared query with its values: a statement for `atomic` that need not be built. */
+/** Binds values to a prepared query: a statement for `atomic` that need not be built. */
 export function bind(prepared: Prepared, values: Record<string, unknown>): Statement {
   const filled = () => {
     const query = prepared.getQuery()
@@ -123,7 +123,7 @@ export async function batchWith<T>(
   return { answers: all.slice(0, -1), rows }
 }
 
-// Both drivers map the rows of a statement as its select says, also in a batch.
+// Both drivers map the rows of a statement as its select defines, even in a batch.
 function rowsOf<const T extends readonly unknown[]>(
   _selects: { readonly [K in keyof T]: Select<T[K]> },
   found: readonly unknown[],

@@ -3,22 +3,22 @@ import { type Channel, Channel_Role } from './gen/channel_pb.ts'
 import { type Config_LoRaConfig, Config_LoRaConfig_ModemPreset as Preset } from './gen/config_pb.ts'
 import type { FromRadio } from './gen/stream_pb.ts'
 
-/** Slots of a radio: 0 to 7. */
+/** The number of channel indexes of a radio: 0 to 7. */
 export const RADIO_CHANNELS = 8
 
 /**
- * Channels kept of one source, besides the slots of a radio. Anybody can make up more, so only the last ones heard
- * stay.
+ * The maximum number of channels stored for one source, besides those with a radio's channel index. Anybody can make up
+ * more, so only the last ones heard are kept.
  */
 export const MAX_HEARD_CHANNELS = 200
 
-/** The first number of channels that are not in a slot of a radio. */
+/** The first number for channels without a radio's channel index. */
 export const FIRST_NUMBER = 256
 const NAMES = 4096
 export const MAX_NUMBER = FIRST_NUMBER + NAMES * 256 - 1
 
 /**
- * Identifies a channel across all radios and brokers: its hash, which each of its packets carries, and its name. Other
+ * Identifies a channel across all radios and brokers by its name and its hash, which each of its packets carries. Other
  * channels may have the same hash or the same name, but hardly both. Not secret: the key cannot be derived from it.
  */
 export function identifyChannel(hash: number, name: string): string {
@@ -31,8 +31,8 @@ export function nameIn(identity: string): string {
 }
 
 /**
- * The number of a channel that is not in a slot: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256 gives the
- * hash.
+ * The number of a channel without a radio's channel index: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256
+ * gives the hash.
  */
 export function numberChannel(identity: string): number {
   // FNV-1a: many channels share a hash, but collisions become unlikely with the additional bits of the name.
@@ -42,7 +42,7 @@ export function numberChannel(identity: string): number {
   return FIRST_NUMBER + ((digest >>> 0) % NAMES) * 256 + Number.parseInt(identity, 10)
 }
 
-/** A slot as the radio reported it, including the key, and the resulting identity; null: disabled or unknown. */
+/** A channel as the radio reported it, including the key, and the resulting identity; null: disabled or unknown. */
 export type ToldChannel = { readonly channel: Channel; readonly identity: string | null }
 
 /**

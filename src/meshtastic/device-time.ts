@@ -1,6 +1,6 @@
 import { isFuture, MINUTE_MS } from '../shared/time.ts'
 
-/** 2020-01-01. The protocol is younger, so an earlier time means that the clock was never set. */
+/** 2020-01-01. The protocol is newer than that, so an earlier time means that the clock was never set. */
 export const EARLIEST_MS = Date.UTC(2020, 0, 1)
 /** How far another clock may run ahead of ours. */
 export const MAX_AHEAD_MS = 10 * MINUTE_MS

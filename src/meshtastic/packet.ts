@@ -18,11 +18,14 @@ export type Packet = {
   readonly to: number
   /** Unique for one sender for some hours. 0: none. */
   readonly id: number
-  /** Slot of the radio's channel table, or `numberChannel`; for an encrypted packet the hash of an unknown channel. */
+  /**
+   * The radio's channel index, or the result of `numberChannel`; for an encrypted packet the hash of an unknown
+   * channel.
+   */
   readonly channel: number
   /** When the radio heard it, by the radio's clock. */
   readonly rxTime: number | null
-  /** dB and dBm, of the last transmitter: the sender's own only at `hopsAway` 0. */
+  /** dB and dBm of the last transmitter, which is the sender itself only at `hopsAway` 0. */
   readonly snr: number | null
   readonly rssi: number | null
   readonly hopStart: number
@@ -50,7 +53,10 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
-  /** The sender does not allow it to be passed on by MQTT: *OK to MQTT* is off. Firmware before 2.5 does not say. */
+  /**
+   * The sender does not allow it to be passed on by MQTT: *OK to MQTT* is off. Firmware before 2.5 does not report
+   * this.
+   */
   readonly isWithheld: boolean
   /** XEdDSA signature by the sender's key, as received: neither its validity nor its length of 64 bytes is checked. */
   readonly signature: Uint8Array | null
@@ -99,7 +105,7 @@ function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
   return rxSnr === 0 && rxRssi === undefined ? null : rxSnr
 }
 
-/** The bit of `bitfield` by which a sender allows that MQTT gateways pass its packet on. */
+/** The bit of `bitfield` with which a sender allows MQTT gateways to pass its packet on. */
 const OK_TO_MQTT = 1
 
 type Content = Pick<

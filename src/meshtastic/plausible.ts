@@ -99,7 +99,7 @@ function checkPacket(packet: Packet, refuse: Refuse): Packet {
   const areHops = hopStart <= MAX_HOPS && hopLimit <= MAX_HOPS
   if (hopStart > MAX_HOPS) refuse('hopStart')
   if (hopLimit > MAX_HOPS) refuse('hopLimit')
-  // A reaction is shown beside other people's messages.
+  // Reactions are limited because they are shown beside other people's messages.
   const isReaction = isEmoji && payload.kind === 'text'
   const isBadReaction = isReaction && UNPRINTABLE.test(payload.text)
   if (isBadReaction) refuse('emoji')
@@ -129,7 +129,7 @@ function checkNode(node: NodeFacts, refuse: Refuse): NodeFacts {
   }
 }
 
-/** An impossible channel number becomes that of an unknown channel, with the hash in its last byte. */
+/** An impossible channel number becomes the number of an unknown channel, with the hash in its last byte. */
 function checkChannel(channel: number, refuse: Refuse): number {
   if (channel <= MAX_NUMBER) return channel
   refuse('channel')
@@ -176,7 +176,10 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
 
 type Names = { readonly longName: string | null; readonly shortName: string | null; readonly isNameAltered?: true }
 
-/** A faulty client may leave a control character in a name, and an imitator an invisible one: the rest is the name. */
+/**
+ * A faulty client may leave a control character in a name, and an imitator may insert an invisible one. Without them,
+ * the rest is the name.
+ */
 function checkNames({ longName, shortName }: Names, refuse: Refuse): Names {
   let isNameAltered = false
   const check = (field: string, name: string | null, most: number) => {

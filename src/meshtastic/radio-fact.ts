@@ -5,9 +5,12 @@ import type { PositionFix } from './payload/position.ts'
 import type { Metric } from './payload/telemetry.ts'
 import type { NodeUser } from './payload/user.ts'
 
-/** The content of one message of a radio. */
+/** The content of one message from a radio. */
 export type RadioFact =
-  /** First of a handshake: which node the radio is. `rebootCount`: how often it has started; null: it does not count. */
+  /**
+   * First message of a handshake: the radio's own node number. `rebootCount`: how often it has started; null: it does
+   * not count.
+   */
   | {
       readonly type: 'my-info'
       readonly nodeNum: number
@@ -34,7 +37,7 @@ export type RadioFact =
       readonly packetId: number | null
     }
   | { readonly type: 'rebooted' }
-  /** A notification for the user; `packetId` of our packet that it is about, null: none, or unknown. */
+  /** A notification for the user. `packetId`: our packet that it is about; null: none, or unknown. */
   | {
       readonly type: 'notification'
       readonly level: string

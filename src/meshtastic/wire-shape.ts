@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, fromBinary, type MessageShape, ScalarType } from '@bufbuild/protobuf'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 
-/** How far a newer firmware's field number may lie above our newest one. A higher number is noise. */
+/** How far a newer firmware's field number may be above our newest one. A higher number is noise. */
 const FIELDS_TO_COME = 32
 
 /** Messages of the protocol nest three deep. */

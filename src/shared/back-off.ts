@@ -1,5 +1,5 @@
 type BackOff = {
-  /** After the first failure. */
+  /** Milliseconds to wait after the first failure. */
   readonly firstMs: number
   /** The maximum, before jitter. */
   readonly mostMs: number

@@ -1,6 +1,6 @@
 /**
- * A longer text is refused; in bytes of UTF-8. The radio's own limits are 232 for a broadcast, 227 for a reply, 220 for
- * a direct message.
+ * The maximum length of a text in bytes of UTF-8. The radio's own limits are 232 for a broadcast, 227 for a reply, 220
+ * for a direct message.
  */
 export const MAX_TEXT_BYTES = 200
 
@@ -9,14 +9,14 @@ export const MAX_RETENTION_DAYS = 36_500
 /** Seconds after which a node must be heard again to count as active. */
 export const MAX_ACTIVE_SECONDS = 2_592_000
 
-// Characters, unless they say bytes: the limits of form fields and of the service.
+// Limits of form fields and of the service, in characters unless they say bytes.
 
 /** A search term in a list. */
 export const MAX_SEARCH = 200
 export const MAX_USERNAME = 64
 export const MAX_DISPLAY_NAME = 100
 export const MAX_EMAIL = 254
-/** Of a user at an OpenID provider: OpenID Connect Core 1.0, section 2. */
+/** The subject of a user at an OpenID provider: OpenID Connect Core 1.0, section 2. */
 export const MAX_SUBJECT = 255
 /** A user name in the sign-in form. It may be longer than any valid name, because an overlong one is simply wrong. */
 export const MAX_SIGN_IN_NAME = 1024
@@ -25,7 +25,7 @@ export const MAX_TYPED_PASSWORD = 4096
 export const MAX_TOKEN_NAME = 100
 /** Notes about a node. */
 export const MAX_NOTES = 2000
-/** Of automation and alerts: the name of a rule, a text with its tokens, a reaction, and a message to try. */
+/** For automation and alerts: the name of a rule, a text with its tokens, a reaction, and a message to try. */
 export const MAX_RULE_NAME = 64
 export const MAX_TEMPLATE = 400
 export const MAX_REACTION = 16
@@ -46,7 +46,7 @@ export const MAX_PASSKEY_NAME = 64
 export const MAX_TILE_URL = 2048
 export const MAX_ATTRIBUTION = 300
 
-/** Event streams of anonymous callers that one process keeps open, of all and of one address. */
+/** The maximum number of event streams that one process keeps open for anonymous callers: in total and per address. */
 export const MAX_PUBLIC_STREAMS = 1000
 export const MAX_PUBLIC_STREAMS_OF_ADDRESS = 10
 

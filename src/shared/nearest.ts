@@ -12,7 +12,7 @@ export function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
-/** Longer texts are nobody's mistyped name. */
+/** A longer text is not a mistyped name. */
 const MAX_CHARACTERS = 100
 
 /** The names that are most like a text without regard to case, the nearest first, each at most `within` edits away. */

@@ -12,7 +12,7 @@ import { flag } from './flag.ts'
 
 // The tables of alerts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
-/** What a user created and named: it belongs to the user, and is deleted with the account. */
+/** Columns of what a user creates and names. It belongs to the user, and is deleted with the account. */
 const ofOwner = () => ({
   id: integer('id').primaryKey({ autoIncrement: true }),
   /** Random: finds the row that was just created. */
@@ -117,7 +117,7 @@ export const alertDestinations = sqliteTable(
     heldFor: text('held_for', { enum: HELD_FOR }),
     /** When it was created or got another address; null once the owner has confirmed the notice about that. */
     newsAt: integer('news_at'),
-    /** When the session began in which that was done. */
+    /** When the session began in which this happened. */
     newsSession: integer('news_session'),
   },
   (t) => [index('alert_destinations_owner').on(t.ownerId)],

@@ -15,9 +15,9 @@ export const automations = sqliteTable(
     rule: text('rule').notNull(),
     /** Incremented by every change: runs of an earlier version of the rule are dropped. */
     revision: integer('revision').notNull(),
-    /** Runs that were due before this time are over: done, skipped, or from before the rule was switched on. */
+    /** Runs that were due before this time are finished: done, skipped, or from before the rule was switched on. */
     anchorAt: integer('anchor_at').notNull(),
-    /** When the latest run began that was not skipped. */
+    /** When the latest run that was not skipped began. */
     lastFiredAt: integer('last_fired_at'),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),

@@ -10,7 +10,7 @@ export const idempotencyKeys = sqliteTable(
     route: text('route').notNull(),
     /** HMAC-SHA-256 of the body, hexadecimal. */
     requestHash: text('request_hash').notNull(),
-    /** What identifies the created thing for this route. It may be gone. */
+    /** Identifies the created object for this route. The object may no longer exist. */
     createdId: integer('created_id').notNull(),
     createdAt: integer('created_at').notNull(),
   },

@@ -7,11 +7,11 @@ export const settings = sqliteTable('settings', {
   updatedAt: integer('updated_at').notNull(),
 })
 
-/** Change counters kept by triggers. One look-up tells a polling client that nothing is new. */
+/** Change counters maintained by triggers. One look-up shows a polling client that nothing is new. */
 export const revisions = sqliteTable('revisions', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),
-  /** How many rows the table has, counted for the nodes alone; null: not counted. */
+  /** The number of rows of the table, counted only for nodes; null: not counted. */
   rowCount: integer('row_count'),
 })
 

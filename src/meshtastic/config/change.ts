@@ -12,7 +12,7 @@ export type SectionInput = {
 
 export type InputIssue = { readonly path: string; readonly message: string }
 
-/** One field to change. Of a secret, `before` and `after` must stay in memory. */
+/** One field to change. For a secret, `before` and `after` must stay in memory. */
 type LeafChange = {
   readonly leaf: Leaf
   readonly before: JsonValue
@@ -23,7 +23,7 @@ type LeafChange = {
 /** The effect of a change on a section. */
 export type SectionPlan = {
   readonly changes: readonly LeafChange[]
-  /** The changed parts, complete: with everything else that the radio sent in them. */
+  /** The changed parts, complete with everything else that the radio sent in them. */
   readonly section: RawSection
 }
 
@@ -46,7 +46,7 @@ export function planChange(section: RawSection, input: SectionInput): Planned {
   return { ok: true, plan: { changes, section: merged } }
 }
 
-/** Without a primary channel a radio receives nothing; of two it keeps one at random. */
+/** Without a primary channel a radio receives nothing. If there are two, it keeps one at random. */
 function checkPrimary(section: RawSection, merged: RawSection, issues: InputIssue[]): void {
   const changed = new Map(merged.parts.map((part) => [part.prefix, part]))
   const parts = section.parts.map((part) => changed.get(part.prefix) ?? part)
@@ -72,7 +72,7 @@ function takeValue({ path, value, leaf }: Given<unknown>, changes: LeafChange[],
   changes.push({ leaf, before, after, value: parsed.value })
 }
 
-/** Sending a secret always counts as a change, so that nobody can find out whether it was the same before. */
+/** Sending a secret always counts as a change, so that nobody can find out whether it was the same as before. */
 function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafChange[], issues: InputIssue[]): void {
   const at = `secrets.${path}`
   if (leaf?.field.secret !== true) return void issues.push({ path: at, message: 'not a secret of this section' })
@@ -81,7 +81,7 @@ function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafCh
   changes.push({ leaf, before: readLeaf(leaf), after: valueAfter(leaf, parsed.value), value: parsed.value })
 }
 
-/** The value as it will be read once it is written. */
+/** The value as it will be read after writing it. */
 function valueAfter(leaf: Leaf, value: unknown): JsonValue {
   const { schema } = leaf.part
   const message = clone(schema, leaf.part.message)

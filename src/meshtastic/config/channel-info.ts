@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { enumName } from '../enum-name.ts'
 import { type Channel, Channel_RoleSchema, type ChannelSettings, ChannelSettingsSchema } from '../gen/channel_pb.ts'
 
-/** A slot of the channel table, without its key. */
+/** An entry of the radio's channel table, without its key. */
 export type ChannelInfo = {
   /** 0 to 7. */
   readonly index: number
@@ -17,7 +17,7 @@ export type ChannelInfo = {
   readonly downlinkEnabled: boolean
   /** Precision in bits of positions shared on the channel: 0 none, 32 exact. */
   readonly positionPrecision: number
-  /** As from `identifyChannel`; null when the channel is off or not known yet. */
+  /** The result of `identifyChannel`; null if the channel is off or not known yet. */
   readonly identity: string | null
 }
 

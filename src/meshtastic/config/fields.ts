@@ -17,12 +17,12 @@ export type ConfigField = {
   /** Whether it is a list of such values. The value of flags is a list of names anyway. */
   readonly list: boolean
   readonly options: readonly string[] | null
-  /** Of numbers. */
+  /** The minimum of a number. */
   readonly min: number | null
   readonly max: number | null
-  /** Of a text, in bytes of UTF-8. */
+  /** The maximum length of a text in bytes of UTF-8. */
   readonly maxBytes: number | null
-  /** Of bytes: how many there may be. */
+  /** The permitted lengths of a bytes field. */
   readonly sizes: readonly number[] | null
   readonly maxItems: number | null
   /** Writable, but never shown. */
@@ -48,7 +48,7 @@ const BYTE = { max: 255 } as const satisfies Note
 const BEACON_KEY = { secret: true, sizes: [0, 1, 16, 32] } as const satisfies Note
 const LINK = { risk: 'link' } as const satisfies Note
 
-// Lengths and numbers are those that fit the firmware (its nanopb sizes, less the final NUL of a text). A message with
+// Lengths and counts are those that fit the firmware (its nanopb sizes, less the final NUL of a text). A message with
 // anything larger is lost.
 const NOTES: Readonly<Record<string, Note>> = {
   'owner.id': { hidden: true },
@@ -110,7 +110,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'security.adminKey': { ...KEY, maxItems: 3, risk: 'access' },
   'security.isManaged': { risk: 'access' },
   'security.adminChannelEnabled': { risk: 'access' },
-  // A strict radio drops what older nodes say.
+  // A strict radio drops packets of older nodes.
   'security.packetSignaturePolicy': MESH,
   'mqtt.address': { maxBytes: 63 },
   'mqtt.username': { maxBytes: 63 },
@@ -147,7 +147,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'meshBeacon.broadcastOnChannel.moduleSettings.positionPrecision': { max: 32 },
 }
 
-/** For a text or bytes with no other known limit: an admin message must fit in one packet. */
+/** The limit for text or bytes without another known limit, because an admin message must fit in one packet. */
 const MAX_BYTES = 200
 const MAX_ITEMS = 16
 const MAX_U32 = 0xffffffff

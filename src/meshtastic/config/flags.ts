@@ -3,7 +3,7 @@ import type { DescEnum } from '@bufbuild/protobuf'
 const BITS = Array.from({ length: 64 }, (_, bit) => BigInt(bit))
 const UNKNOWN = /^UNKNOWN_(\d{1,2})$/
 
-/** The flags that a table of bits names, in its order: all but its zero. */
+/** The flags in a table of bits, in its order: all except its zero. */
 export function listFlags(table: DescEnum): string[] {
   return table.values.flatMap(({ name, number }) => (number === 0 ? [] : [name]))
 }

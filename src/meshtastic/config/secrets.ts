@@ -28,7 +28,7 @@ export function listRenewals(section: string): readonly Renewal[] {
 
 type Changed = { readonly leaf: { readonly path: string }; readonly after: JsonValue }
 
-/** Those that apply to changes which leave the secret as it is. */
+/** The renewals that these changes require but that leave the secret as it is. */
 export function findUnrenewed(section: RawSection, changes: readonly Changed[]): Renewal[] {
   const { secrets } = viewSection(section)
   return listRenewals(section.section).filter(({ path, value, secret }) => {

@@ -78,7 +78,7 @@ function kindOfKey(psk: Uint8Array): SecretState['kind'] {
   return (psk[0] ?? 0) === 0 ? 'none' : 'default'
 }
 
-/** The value as JSON, including a secret's, which must not be shown then. */
+/** The value as JSON. It may be a secret, which must not be shown. */
 export function readLeaf(leaf: Leaf): JsonValue {
   const { owner, last } = reach(leaf)
   const value = (owner ?? reflect(last.parent)).get(last)

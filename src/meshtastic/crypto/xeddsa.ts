@@ -1,7 +1,7 @@
 /** Bytes of a signature. */
 export const SIGNATURE_BYTES = 64
 
-/** Keys whose Edwards form is cached: those of several meshes. */
+/** The number of keys whose Edwards form is cached: enough for several meshes. */
 const KEPT_KEYS = 2000
 const KEY_BYTES = 32
 

@@ -33,7 +33,7 @@ export function encodeRemoveNode(nodeNum: number): Uint8Array {
 
 /** An encoded ToRadio with an admin message to the radio itself, which answers it with a routing message. */
 export function encodeAdminPacket(nodeNum: number, id: number, payload: Uint8Array): Uint8Array {
-  // It never leaves the radio. If the number belongs to another node, hop limit 0 keeps it near.
+  // The packet never leaves the radio. If the number belongs to another node, hop limit 0 keeps it from being relayed.
   const way = { to: nodeNum, channel: 0, id, hopLimit: 0, wantAck: false }
   return encodeData({ ...way, port: PortNum.ADMIN_APP, payload, wantResponse: true })
 }

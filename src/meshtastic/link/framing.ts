@@ -29,7 +29,7 @@ export type Frame<T> = { readonly payload: Uint8Array; readonly message: T }
 export type FrameDecoder<T> = {
   /** Takes the next bytes of the stream and returns the frames that they complete. `now` in milliseconds. */
   push(chunk: Uint8Array, now: number): Frame<T>[]
-  /** Bytes so far that belonged to no frame: debug text, noise. */
+  /** The number of bytes so far that belonged to no frame: debug text, noise. */
   skippedBytes(): number
 }
 
@@ -75,7 +75,7 @@ function isOverdue(pendingBytes: number, waitingSince: number | null, now: numbe
   return pendingBytes >= HEADER_BYTES && waitingSince !== null && now - waitingSince > HEADER_PATIENCE_MS
 }
 
-/** Where the next start could be: a 0x94 that is followed by 0xC3 or by nothing yet, else the end. */
+/** The index of the next possible start, a 0x94 that is followed by 0xC3 or by nothing yet; else the end. */
 function findStart(bytes: Uint8Array, from: number): number {
   let at = bytes.indexOf(START_1, from)
   while (at !== -1) {

@@ -7,12 +7,12 @@ import { mayHoldSecrets } from '../payload/payload.ts'
 /** In 2026 the protocol is at field 20. A much higher number means that debug text was taken for a message. */
 const MAX_FIELD_NUMBER = 255
 
-/** Variants that are a plain number: configCompleteId and rebooted. All others of ours have a length. */
+/** Variants that are a plain number: configCompleteId and rebooted. All others in our table have a length. */
 const NUMBER_VARIANTS: readonly number[] = [7, 8]
 
 const ID_FIELD = 1
 
-/** One message of the radio, or null for other bytes. Newer variants decode to a message without variant. */
+/** A message from the radio, or null for other bytes. Newer variants decode to a message without a variant. */
 export function decodeFromRadio(payload: Uint8Array): FromRadio | null {
   try {
     return isShapedLikeFromRadio(payload) ? fromBinary(FromRadioSchema, payload) : null

@@ -2,14 +2,14 @@ import { type FromRadio, LockdownStatus_State as State } from '../gen/stream_pb.
 
 /** Follows one connection to a radio that may be locked (firmware 2.8, lockdown). */
 export type Lockdown = {
-  /** Takes each message in order; true for one that a locked radio has emptied: nothing in it is real. */
+  /** Takes each message in order. True for one that a locked radio has emptied, so that nothing in it is real. */
   take(message: FromRadio): boolean
   isLocked(): boolean
 }
 
 /**
- * A locked radio tells a client without its passphrase nothing: channels, settings and metadata are sent, but empty.
- * It says that it is locked only after them, so the first sign is metadata without a firmware version.
+ * A locked radio reveals nothing to a client without its passphrase: it sends channels, settings and metadata, but
+ * empty. It reports only afterwards that it is locked, so the first sign is metadata without a firmware version.
  */
 export function createLockdown(): Lockdown {
   let isEmptied = false

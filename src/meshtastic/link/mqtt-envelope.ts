@@ -30,7 +30,7 @@ export function parseMqttTopic(topic: string): MqttTopic | null {
   return { kind: map === undefined ? 'packet' : 'map', channelName, gateway: parseGateway(gateway) }
 }
 
-/** Anybody can publish in any name; neither 0 nor the broadcast number can be a gateway. */
+/** Anybody can publish under any number. Neither 0 nor the broadcast number can be a gateway. */
 function parseGateway(text: string): number | null {
   const nodeNum = parseNodeId(text)
   return nodeNum === 0 || nodeNum === BROADCAST ? null : nodeNum
@@ -57,7 +57,7 @@ export type ChannelKey = { readonly name: string; readonly key: Uint8Array<Array
 
 export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8Array.of(1)) }
 
-/** An opened direct message: its encoded `Data`, and the sender's public key that opened it, 32 bytes. */
+/** A decrypted direct message: its encoded `Data`, and the sender's public key that decrypted it, 32 bytes. */
 export type Opened = { readonly data: Uint8Array; readonly publicKey: Uint8Array }
 
 /** Decrypts a direct message; null without the right key. */
@@ -65,8 +65,8 @@ export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise
 
 /**
  * The packet as a radio with these keys would report it: decrypted if one of the keys fits, else unchanged. A readable
- * packet gets the number of its channel, even if the gateway sent its own slot; a direct message names the key that
- * opened it.
+ * packet gets the number of its channel, even if the gateway sent its own channel index; a direct message contains the
+ * key that decrypted it.
  */
 export async function openEnvelope(
   { packet, channelName }: Envelope,
@@ -74,7 +74,7 @@ export async function openEnvelope(
   openDirect: OpenDirect,
 ): Promise<MeshPacket> {
   const { case: variant, value } = packet.payloadVariant
-  // What is readable at a broker was encrypted for nobody, whatever its publisher says.
+  // A packet that is readable at a broker was not encrypted for one node, whatever its publisher says.
   if (variant !== 'encrypted')
     return { ...clone(MeshPacketSchema, packet), channel: channelOf(channelName, keys), pkiEncrypted: false }
   const isDirect = packet.pkiEncrypted || channelName === PKI_CHANNEL

@@ -7,11 +7,11 @@ import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 export type Destination = {
   /** Node number (u32) or `BROADCAST`. */
   readonly to: number
-  /** Slot of the channel table, 0 to 7. */
+  /** Channel index, 0 to 7. */
   readonly channel: number
   /** From `createPacketIds`, never 0. */
   readonly id: number
-  /** 0 to 7. The radio does not reduce it to its own setting; the caller does. */
+  /** 0 to 7. The radio does not limit it to its own setting, so the caller must. */
   readonly hopLimit: number
   readonly wantAck: boolean
 }
@@ -31,7 +31,7 @@ export type DataPacket = Destination & {
   readonly isEmoji?: boolean
 }
 
-/** Asks the radio for everything it knows. `nonce` (u32, not 0) comes back in `config-complete`. */
+/** Requests everything the radio knows. `nonce` (u32, not 0) comes back in `config-complete`. */
 export function encodeWantConfig(nonce: number): Uint8Array {
   return encode({ case: 'wantConfigId', value: nonce })
 }

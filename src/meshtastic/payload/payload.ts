@@ -19,7 +19,7 @@ import { isNameOf } from '../../shared/names.ts'
 export type Payload =
   /** `origin` distinguishes a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
-  /** A numbered text that a radio sends by itself, to see how far it reaches. */
+  /** A numbered text that a radio sends by itself to test its range. */
   | { readonly kind: 'rangetest'; readonly text: string }
   /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
   | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
@@ -38,7 +38,7 @@ export type Payload =
   | { readonly kind: 'waypoint'; readonly waypoint: Waypoint }
   | { readonly kind: 'storeforward'; readonly storeForward: StoreForward }
   | { readonly kind: 'paxcounter'; readonly wifi: number; readonly ble: number; readonly uptimeSeconds: number }
-  /** What the node's owner wants others to know, in one line; empty: nothing any more. Null: no radio can send it. */
+  /** A line of text that the node's owner shows to others; empty: withdrawn. Null: no radio can send it. */
   | { readonly kind: 'status'; readonly status: string | null }
   | { readonly kind: 'mapreport'; readonly report: MapReport }
   /** May hold keys and passwords, so it is not decoded and its bytes are not kept. */

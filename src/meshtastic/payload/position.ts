@@ -1,7 +1,7 @@
 import { parseDeviceTime } from '../device-time.ts'
 import type { Position } from '../gen/position_pb.ts'
 
-/** A place on Earth. Degrees are WGS 84; absent is null, never 0. */
+/** A place on Earth. Degrees are WGS 84; absent values are null, never 0. */
 export type PositionFix = {
   readonly latitude: number
   readonly longitude: number

@@ -21,16 +21,16 @@ export function listDeviceMetrics(metrics: DeviceMetrics): Metric[] {
   return listFields('deviceMetrics', DeviceMetricsSchema, metrics)
 }
 
-/** Every metric that telemetry can have, the first of repeated values alone. */
+/** Every metric that telemetry can have; of repeated values only the first. */
 export function knownMetrics(): string[] {
   return TelemetrySchema.fields.flatMap(({ localName, message }) =>
     (message?.fields ?? []).map(({ jsonName }) => `${localName}.${jsonName}`),
   )
 }
 
-/** Counters and loads of these variants have no presence: what is absent on the wire is a measured 0. */
+/** Counters and loads of these variants have no field presence: an absent value is a measured 0. */
 const COUNTING: ReadonlySet<string> = new Set(['localStats', 'hostMetrics'])
-/** These are never 0 where they are measured, and an optional field is absent. */
+/** If measured, these are never 0, and an optional field is absent. */
 const MEASURED: ReadonlySet<string> = new Set([
   'uptimeSeconds',
   'heapTotalBytes',

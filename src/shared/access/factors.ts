@@ -14,7 +14,7 @@ export const SIGN_IN_METHODS = [
 ] as const
 export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
-/** How a signed-in user can prove again who they are. */
+/** How a signed-in user can prove their identity again. */
 export const PROOF_WAYS = ['password', 'totp', 'passkey', 'recovery', 'oidc'] as const
 export type ProofWay = (typeof PROOF_WAYS)[number]
 

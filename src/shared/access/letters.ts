@@ -1,7 +1,7 @@
-/** What an e-mail about an account is about. */
+/** The subjects of e-mails about accounts. */
 export const LETTER_KINDS = ['reset', 'verify', 'invitation', 'sign_in', 'change'] as const
 export type LetterKind = (typeof LETTER_KINDS)[number]
 
-/** What the link in such an e-mail is for. */
+/** The purposes of the links in such e-mails. */
 export const LINK_PURPOSES = ['reset', 'verify', 'invitation'] as const
 export type LinkPurpose = (typeof LINK_PURPOSES)[number]

@@ -1,17 +1,19 @@
 import { FIRST_DIRECT, MIXED_WITH_DIRECT, WITHHELD } from '../mesh/channels.ts'
 import { type Grant, NONE } from './resources.ts'
 
-/** The channels that may be read and those on which may be sent, with numbers as in GET /api/channels. */
+/**
+ * The channels that the viewer may read and those on which the viewer may send, with numbers as in GET /api/channels.
+ */
 export type Channels = 'all' | { readonly read: readonly number[]; readonly write: readonly number[] }
 
-/** Which contents of the mesh a viewer may see. It narrows permissions and never adds to them. */
+/** Which contents of the mesh a viewer may see. It limits permissions and never adds to them. */
 export type Scope = { readonly channels: Channels; readonly direct: Grant }
 
-/** A scope, with what narrows it further. */
+/** A scope with further limits. */
 export type Sight = Scope & {
-  /** It is that of anonymous callers: they do not see what its sender withholds from the public. */
+  /** The scope of anonymous callers, who do not see content that its sender withholds from the public. */
   readonly isPublic?: true
-  /** Numbers of the nodes that are hidden from the viewer, with those that they had before. */
+  /** Numbers of the nodes that are hidden from the viewer, including their earlier numbers. */
   readonly hidden?: ReadonlySet<number>
 }
 
@@ -28,8 +30,8 @@ export const NEW_SCOPE: Scope = { channels: 'all', direct: NONE }
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }
 
 /**
- * Whether the contents of a channel may be read, also of those that `channels.ts` lists beside the numbers of channels;
- * null: what one of our radios reported about itself, without a channel.
+ * Whether the contents of a channel may be read. `channel` may also be one of the special numbers in `channels.ts`;
+ * null: one of our radios reported the content about itself, without a channel.
  */
 export function canReadChannel(sight: Sight, channel: number | null): boolean {
   const { channels, direct, isPublic, hidden } = sight

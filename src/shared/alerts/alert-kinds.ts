@@ -30,7 +30,7 @@ export const MAX_ALERT_RULES = 50
 export const MAX_DESTINATIONS = 20
 /** The maximum length of a rule's list. */
 export const MAX_WATCHED = 200
-/** What counts for a rule about silence: any way, or our own radios only. */
+/** What counts as heard for a rule about silence: any source, or our own radios only. */
 export const HEARD_BY = ['any', 'radios'] as const
 
 /** Minutes. */

@@ -48,7 +48,7 @@ export function fieldsOf(kind: DestinationKind): readonly (readonly [name: strin
   return Object.entries<Field>(DESTINATION_KINDS[kind])
 }
 
-/** After what a destination is held back until its owner has looked at it. */
+/** The events after which a destination is held until its owner has reviewed it. */
 export const HELD_FOR = ['password_reset', 'second_factor_reset', 'user_deactivated', 'restore'] as const
 export type HeldFor = (typeof HELD_FOR)[number]
 

@@ -4,23 +4,23 @@
  */
 export const UNKNOWN_CHANNEL = -1
 
-/** A summary of several channels that contains something sent to one node: for those who see everything. */
+/** A summary of several channels that contains data sent to one node. Only viewers who see everything see it. */
 export const MIXED_WITH_DIRECT = -2
 
 /**
- * From here on, what was sent to one node: for those who may read direct messages and see that node. Higher than the
- * number of any channel.
+ * Numbers from here on stand for data sent to one node. Viewers need to be allowed to read direct messages and to see
+ * that node. Higher than the number of any channel.
  */
 export const FIRST_DIRECT = 2 ** 33
 
-/** The channel of what was sent to this node alone. */
+/** The channel of data that was sent to this node alone. */
 export function directChannel(to: number): number {
   return FIRST_DIRECT + to
 }
 
 /**
- * Added to the number of a channel if the sender does not allow what it sends to be passed on (*OK to MQTT* is off):
- * those who may read the channel see it, anonymous callers do not.
+ * Added to the number of a channel if the sender does not allow its packets to be passed on (*OK to MQTT* is off).
+ * Users who may read the channel see them, anonymous callers do not.
  */
 export const WITHHELD = 2 ** 22
 

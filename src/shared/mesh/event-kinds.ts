@@ -1,7 +1,9 @@
 import { namesOf } from '../names.ts'
 import type { Resource } from '../access/resources.ts'
 
-/** The kinds of live events, and the permission that a viewer needs for them; `own`: each is for one user alone. */
+/**
+ * The kinds of live events, and the permission that a viewer needs for them. `own`: each event is for one user only.
+ */
 export const EVENT_KINDS = {
   node: 'nodes',
   message: 'messages',

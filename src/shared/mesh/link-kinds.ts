@@ -39,12 +39,12 @@ export function isOwnKind(kind: SourceKind): kind is OwnKind {
   return SOURCES[kind].how === 'radio' || isSimulated(kind)
 }
 
-/** Whether it exists only in this service: it says nothing about the world, not even the time. */
+/** Whether it exists only in this service. Then its data says nothing about the real world, not even the time. */
 export function isSimulated(kind: SourceKind): boolean {
   return SOURCES[kind].how === 'simulated'
 }
 
-/** What to set in the environment for each kind of link that comes that way, for people. */
+/** What to set in the environment for each kind of link of this type, as text for people. */
 export function settingsFor(how: 'radio' | 'feed' | 'simulated'): string {
   const settings = LINK_KINDS.flatMap((kind) => (SOURCES[kind].how === how ? [SOURCES[kind].setting] : []))
   return settings.join(' or ')

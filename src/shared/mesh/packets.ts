@@ -5,7 +5,7 @@
 export const TRUSTS = ['own', 'signed', 'plain'] as const
 export type Trust = (typeof TRUSTS)[number]
 
-/** The same in the packet log, where null means `plain`. `spoofed`: somebody else sent it in the name of its sender. */
+/** The same in the packet log, where null means `plain`. `spoofed`: another sender sent it in its sender's name. */
 export const TRUST_LEVELS = ['own', 'signed', 'spoofed'] as const
 export type TrustLevel = (typeof TRUST_LEVELS)[number]
 
@@ -19,20 +19,20 @@ export const UNREADABLE = ['encrypted', 'malformed'] as const
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
 
 /**
- * Why a node is suspected of being imitated. `own`: sent in the name of one of our radios; `signature`: it does not match
- * the key; `unsigned`: the node signs, and this packet is unsigned; `key`, `name`, `position`: differs from what is
- * certain; `sealed`: a direct message encrypted with another key than the known one.
+ * Why a node is suspected of being imitated. `own`: a packet in the name of one of our radios; `signature`: it does not
+ * match the key; `unsigned`: the node signs, but this packet is unsigned; `key`, `name`, `position`: differs from
+ * certain data; `sealed`: a direct message encrypted with a key other than the known one.
  */
 export const SUSPICIONS = ['own', 'signature', 'unsigned', 'key', 'name', 'position', 'sealed'] as const
 export type Suspicion = (typeof SUSPICIONS)[number]
 
 /**
- * Why encryption for one node does not show who sent a packet. `other`: it was opened with another key than the known one
- * of its sender; `unproven`: a collector says so of a packet for a radio that is not its own.
+ * Why encryption for one node does not prove who sent a packet. `other`: it was decrypted with a key other than its
+ * sender's known one; `unproven`: a collector reports it of a packet for a radio that is not its own.
  */
 export const KEY_DOUBTS = ['other', 'unproven'] as const
 export type KeyDoubt = (typeof KEY_DOUBTS)[number]
 
-/** What copies of a message may differ in. Of these, a signature covers the text only. */
+/** The fields in which copies of a message may differ. Of these, a signature covers only the text. */
 export const DIFFERENCES = ['text', 'to', 'replyId', 'emoji'] as const
 export type Difference = (typeof DIFFERENCES)[number]

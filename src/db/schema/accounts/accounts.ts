@@ -14,8 +14,9 @@ export const users = sqliteTable(
     displayName: text('display_name'),
     authProvider: text('auth_provider', { enum: AUTH_PROVIDERS }).notNull(),
     /**
-     * The provider whose groups rule the account, and the only one whose user may take over a prepared account; null:
-     * no groups rule, any may take it over. Who may sign in is in `identities`.
+     * The provider whose groups decide role and permissions of the account, and the only one whose user may take over a
+     * prepared account. Null: no groups apply, and a user of any provider may take it over. Who may sign in is in
+     * `identities`.
      */
     oidcIssuer: text('oidc_issuer'),
     passwordHash: text('password_hash'),
@@ -50,7 +51,7 @@ export const userPermissions = sqliteTable(
     canWrite: flag('can_write').notNull(),
     /** When it was last changed. */
     grantedAt: integer('granted_at').notNull(),
-    /** Null: the service itself, somebody at its console, or unknown. */
+    /** Null: the service itself, somebody on its command line, or unknown. */
     grantedBy: integer('granted_by').references(() => users.id),
   },
   (t) => [uniqueIndex('user_permissions_resource').on(t.userId, t.resource)],

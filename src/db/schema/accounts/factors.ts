@@ -13,7 +13,7 @@ export const totpFactors = sqliteTable('totp_factors', {
   seed: text('seed').notNull(),
   /** The latest time step whose code was accepted. No code works twice (RFC 6238, 5.2). */
   lastStep: integer('last_step').notNull(),
-  /** Random, from the use that set `lastStep`: it shows which of two simultaneous uses won. */
+  /** Random value of the use that set `lastStep`. It shows which of two simultaneous uses won. */
   lastUse: text('last_use'),
   createdAt: integer('created_at').notNull(),
   lastUsedAt: integer('last_used_at'),
@@ -28,7 +28,7 @@ export const recoveryCodes = sqliteTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     /** SHA-256, hexadecimal. */
     codeHash: text('code_hash').notNull(),
-    /** Null while the code is unused, then random, from the use that took it. */
+    /** Null while the code is unused, then a random value of the use that took it. */
     usedBy: text('used_by'),
   },
   (t) => [uniqueIndex('recovery_codes_code').on(t.userId, t.codeHash)],
@@ -54,7 +54,7 @@ export const passkeys = sqliteTable(
     transports: text('transports', { mode: 'json' }).$type<string[]>().notNull(),
     /** The domain that it belongs to. */
     rpId: text('rp_id').notNull(),
-    /** Random, from the latest use: it shows which of two simultaneous uses won. */
+    /** Random value of the latest use. It shows which of two simultaneous uses won. */
     lastUse: text('last_use'),
     createdAt: integer('created_at').notNull(),
     lastUsedAt: integer('last_used_at'),
@@ -62,7 +62,7 @@ export const passkeys = sqliteTable(
   (t) => [index('passkeys_user').on(t.userId)],
 )
 
-/** What the passkeys of a user call the account: it says nothing about the user, so no ID or name. */
+/** The user handle in a user's passkeys. It reveals nothing about the user, so it is neither an ID nor a name. */
 export const passkeyHandles = sqliteTable('passkey_handles', {
   userId: integer('user_id')
     .primaryKey()

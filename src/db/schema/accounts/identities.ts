@@ -40,7 +40,7 @@ export const invitations = sqliteTable('invitations', {
   createdBy: integer('created_by').references(() => users.id),
   /** The address that it was sent to; null: the administrator hands it over. */
   email: text('email'),
-  /** It no longer works. The row stays, so that whoever opens the link learns why. */
+  /** When it stopped working. The row stays, so that whoever opens the link learns why. */
   endedAt: integer('ended_at'),
   endedFor: text('ended_for', { enum: INVITATION_ENDS }),
 })
@@ -51,9 +51,9 @@ export const providerRoles = sqliteTable('provider_roles', {
     .primaryKey()
     .references(() => users.id, { onDelete: 'cascade' }),
   issuer: text('issuer').notNull(),
-  /** Null: the groups say nothing about it. */
+  /** Null: the groups do not decide it. */
   isAdmin: flag('is_admin'),
-  /** JSON of the permissions; null: the groups say nothing about them. */
+  /** JSON of the permissions; null: the groups do not decide them. */
   permissions: text('permissions'),
   appliedAt: integer('applied_at').notNull(),
 })
@@ -78,7 +78,8 @@ export const providerSessions = sqliteTable(
 )
 
 /**
- * What logout tokens ended recently. A sign-in that was under way at that time must not survive it. Never in a backup.
+ * What logout tokens ended recently. A sign-in that was in progress at that time must not survive it. Never in a
+ * backup.
  */
 export const providerLogouts = sqliteTable(
   'provider_logouts',
@@ -90,15 +91,17 @@ export const providerLogouts = sqliteTable(
     /** Null: sessions of any user. */
     subject: text('subject'),
     createdAt: integer('created_at').notNull(),
-    /** Of the logout token, SHA-256, hexadecimal. */
+    /** SHA-256 of the logout token, hexadecimal. */
     tokenHash: text('token_hash'),
-    /** All that it names has ended: from then on the token is used up. */
+    /** Everything that it names has ended. From then on the token is used up. */
     isDone: flag('is_done').notNull().default(false),
   },
   (t) => [index('provider_logouts_created').on(t.createdAt)],
 )
 
-/** Sessions of a user that began at an issuer before this time have ended, in whichever store. Never in a backup. */
+/**
+ * Sessions of a user that began at an issuer before this time have ended, whichever store has them. Never in a backup.
+ */
 export const providerCutoffs = sqliteTable(
   'provider_cutoffs',
   {
@@ -111,7 +114,7 @@ export const providerCutoffs = sqliteTable(
   (t) => [primaryKey({ columns: [t.userId, t.issuer] })],
 )
 
-/** Claims that a provider has sent for anybody: from then on a missing one has a meaning. */
+/** Claims that a provider has sent for at least one user. From then on a missing one has a meaning. */
 export const providerClaims = sqliteTable(
   'provider_claims',
   {

@@ -5,7 +5,7 @@ import { users } from './accounts.ts'
 
 // E-mails about accounts, and the links in them.
 
-/** Addresses whose e-mails a local user has proved to read. */
+/** Addresses that local users have proved to be theirs. */
 export const verifiedEmails = sqliteTable(
   'verified_emails',
   {
@@ -40,7 +40,7 @@ export const mailLinks = sqliteTable(
     tokenHash: text('token_hash').notNull().unique(),
     /** The address that it was sent to. */
     email: text('email').notNull(),
-    /** SHA-256 of the state of the account: with another state the link is dead. */
+    /** SHA-256 of the state of the account. If the state changes, the link is invalid. */
     state: text('state').notNull(),
     createdAt: integer('created_at').notNull(),
     expiresAt: integer('expires_at').notNull(),
@@ -60,7 +60,7 @@ export const accountLetters = sqliteTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     kind: text('kind', { enum: LETTER_KINDS }).notNull(),
     email: text('email').notNull(),
-    /** JSON of what it says. */
+    /** JSON of its data. */
     details: text('details').notNull(),
     /** The token of its link, sealed under SESSION_SECRET until the letter has been sent. */
     sealed: text('sealed'),
@@ -68,7 +68,7 @@ export const accountLetters = sqliteTable(
     /** Time of the next attempt. */
     dueAt: integer('due_at').notNull(),
     attempts: integer('attempts').notNull().default(0),
-    /** When it was sent or given up; null: it waits. */
+    /** When it was sent or given up; null: it is waiting. */
     endedAt: integer('ended_at'),
     /** The result, in a few words. */
     result: text('result'),
@@ -82,10 +82,10 @@ export const accountLetters = sqliteTable(
   ],
 )
 
-/** What people typed who forgot their password, until it is looked up. Never in a backup. */
+/** Names entered by people who forgot their password, until they are looked up. Never in a backup. */
 export const resetRequests = sqliteTable('reset_requests', {
   id: integer('id').primaryKey({ autoIncrement: true }),
-  /** A username or an e-mail address, of anybody. */
+  /** A username or an e-mail address, known or unknown. */
   name: text('name').notNull(),
   /** The users who signed in before in the browser of the request. */
   knownTo: text('known_to', { mode: 'json' }).$type<number[]>().notNull(),

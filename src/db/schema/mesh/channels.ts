@@ -2,7 +2,7 @@ import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
 
-/** Channels without their keys. `index`: the slot of a radio, or the number of a broker's channel. */
+/** Channels without their keys. `index`: the channel index of a radio, or the number of a broker's channel. */
 export const channels = sqliteTable(
   'channels',
   {
@@ -12,9 +12,9 @@ export const channels = sqliteTable(
     index: integer('channel_index').notNull(),
     name: text('name').notNull(),
     role: text('role', { enum: CHANNEL_ROLES }).notNull(),
-    /** From `identifyChannel`: the same for one channel everywhere; null when it is off or unknown. */
+    /** From `identifyChannel`, the same for one channel everywhere; null if the channel is off or unknown. */
     identity: text('identity'),
-    /** For a channel that is not in a slot of a radio: first and last time it was heard. */
+    /** For a channel without a radio's channel index: first and last time it was heard. */
     firstHeard: integer('first_heard'),
     lastHeard: integer('last_heard'),
   },

@@ -7,7 +7,7 @@ export const collectorOutbox = sqliteTable('collector_outbox', {
   receivedAt: integer('received_at').notNull(),
   replayed: integer('replayed', { mode: 'boolean' }).notNull(),
   gateway: integer('gateway'),
-  /** Of the channel, as in `channels`. */
+  /** The identity of its channel, as in `channels`. */
   identity: text('identity'),
   /** A FromRadio without secrets, base64. */
   data: text('data').notNull(),

@@ -36,11 +36,11 @@ export const messages = sqliteTable(
     notice: text('notice'),
     /** Username of the sender at that time, or `automation:<name>`; null for received messages. */
     sentBy: text('sent_by'),
-    /** Its copies disagree about the text, the recipient, or what it answers. */
+    /** Its copies differ in the text, the recipient, or the answered message. */
     conflicting: flag('conflicting').notNull().default(false),
     /** Its sender does not allow it to be passed on, so it is not shown to anonymous callers. */
     withheld: flag('withheld').notNull().default(false),
-    /** Why `pkiEncrypted` does not show who sent it; null: nothing speaks against it. */
+    /** Why `pkiEncrypted` does not prove who sent it; null: there is no doubt. */
     keyDoubt: text('key_doubt', { enum: KEY_DOUBTS }),
     /** One of our own radios heard it off the air: what others deliver does not replace it. */
     heard: flag('heard').notNull().default(false),
@@ -82,7 +82,7 @@ export const receptions = sqliteTable(
     rxSnr: real('rx_snr'),
     rxRssi: integer('rx_rssi'),
     hopsAway: integer('hops_away'),
-    /** What differs from the stored message: names of `DIFFERENCES`, separated by commas; null: nothing. */
+    /** The differences from the stored message: names of `DIFFERENCES`, separated by commas; null: none. */
     differs: text('differs'),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.sourceId, t.gateway] })],

@@ -23,7 +23,7 @@ export const nodes = sqliteTable(
     /** The latest key that was announced in the node's name and not accepted. */
     refusedPublicKey: text('refused_public_key'),
     spoofSuspected: flag('spoof_suspected').notNull().default(false),
-    /** What raised the suspicion. The node lifts it by sending the same itself. `*`: more than one thing. */
+    /** What raised the suspicion. It ends when the node itself sends the same data. `*`: several claims. */
     spoofClaim: text('spoof_claim'),
     /** When the latest packet arrived whose signature `publicKey` verified. */
     signedAt: integer('signed_at'),
@@ -64,7 +64,7 @@ export const nodes = sqliteTable(
     sourceId: integer('source_id'),
     /** The channel of the position, numbered as in GET /api/channels; see `UNKNOWN_CHANNEL`. */
     positionChannel: integer('position_channel').default(UNKNOWN_CHANNEL),
-    /** The one channel of the device metrics. */
+    /** The channel of all device metrics. */
     metricsChannel: integer('metrics_channel').default(UNKNOWN_CHANNEL),
     /** Only users who may change nodes see the node and what it sends. */
     isHidden: flag('is_hidden').notNull().default(false),
@@ -92,7 +92,7 @@ export const nodes = sqliteTable(
     metricsHeard: flag('metrics_heard').notNull().default(false),
     /** Control characters or invisible ones were removed from its names. */
     nameAltered: flag('name_altered').notNull().default(false),
-    /** What its owner wants others to know; empty: nothing any more. Null: nothing was ever said. */
+    /** A text that its owner shows to others; empty: withdrawn. Null: there never was one. */
     status: text('status'),
     /** When it was heard. */
     statusTime: integer('status_time'),
@@ -119,8 +119,8 @@ export const nodes = sqliteTable(
 )
 
 /**
- * Why a node is suspected of being imitated, by who delivered it. The rows fade, and with the last one the node's mark.
- * WITHOUT ROWID in its migration.
+ * Why a node is suspected of being imitated, by source and gateway. The rows expire, and with the last one the node's
+ * mark. WITHOUT ROWID in its migration.
  */
 export const suspicions = sqliteTable(
   'suspicions',
@@ -161,8 +161,8 @@ export const refusedIdentities = sqliteTable(
 )
 
 /**
- * The latest position of a node on a channel, as long as `nodes` has one from another channel. A trigger on `nodes`
- * keeps it.
+ * The latest position of a node on a channel, while `nodes` has one from another channel. Maintained by a trigger on
+ * `nodes`.
  */
 export const channelPositions = sqliteTable(
   'channel_positions',
@@ -208,8 +208,8 @@ export const channelStatuses = sqliteTable(
 )
 
 /**
- * When a node was heard on a channel by what it sent to all and allows to be passed on: what anonymous callers may know
- * of it. A trigger on `nodes` deletes the rows of a deleted node.
+ * When a node was heard on a channel by packets that it sent to all and allows to be passed on. Anonymous callers may
+ * know only these. A trigger on `nodes` deletes the rows of a deleted node.
  */
 export const channelHearings = sqliteTable(
   'channel_hearings',
@@ -219,7 +219,7 @@ export const channelHearings = sqliteTable(
     channel: integer('channel').notNull(),
     firstHeard: integer('first_heard').notNull(),
     lastHeard: integer('last_heard').notNull(),
-    /** Of the latest packet. */
+    /** The hops of the latest packet. */
     hopsAway: integer('hops_away'),
     viaMqtt: flag('via_mqtt').notNull(),
   },
@@ -262,7 +262,7 @@ export const renumberings = sqliteTable(
 )
 
 /**
- * Ids of deleted nodes, recorded by a trigger while rows of their history are left. An id is never reused, so nothing
+ * Ids of deleted nodes, recorded by a trigger while rows of their history are left. An id is never reused, so no query
  * finds those rows.
  */
 export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })
@@ -273,7 +273,7 @@ export const deletedNodes = sqliteTable(
   {
     nodeNum: integer('node_num').primaryKey(),
     deletedAt: integer('deleted_at').notNull(),
-    /** It was hidden. Its messages still are, and so is the node as soon as it is heard again. */
+    /** It was hidden. Its messages stay hidden, and so will the node when it is heard again. */
     isHidden: flag('is_hidden').notNull().default(false),
   },
   (t) => [

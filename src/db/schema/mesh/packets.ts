@@ -25,7 +25,7 @@ export const packets = sqliteTable(
     replayed: flag('replayed').notNull(),
     /**
      * `own`: one of our radios reported it about itself; `signed`: the sender's signature was verified; `spoofed`:
-     * somebody else seems to have sent it in the sender's name.
+     * another sender seems to have sent it in the sender's name.
      */
     trustLevel: text('trust_level', { enum: TRUST_LEVELS }),
     /** JSON: the decoded packet, without fields that may contain keys and passwords. */

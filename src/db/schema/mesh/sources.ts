@@ -34,21 +34,24 @@ export const newcomers = sqliteTable('newcomers', {
   sourceId: integer('source_id')
     .primaryKey()
     .references(() => sources.id, { onDelete: 'cascade' }),
-  /** The latest hour with any, in hours since the epoch. */
+  /** The latest hour with unknown numbers, in hours since the epoch. */
   hour: integer('hour').notNull(),
   /** Unknown node numbers of that hour. */
   asked: integer('asked').notNull(),
-  /** Refused beyond the limit, over all hours. */
+  /** The number refused beyond the limit, over all hours. */
   refused: integer('refused').notNull(),
-  /** Those of that hour that asked for the part of the room that no gateway has for itself. */
+  /** Those of that hour that counted against the part of the limit that is reserved for no gateway. */
   opened: integer('opened').notNull().default(0),
 })
 
-/** Gateways that a broker names: since when, and how many new nodes each brought. Bounded for each source. */
+/**
+ * Gateways that a broker names, with how long each is known and how many new nodes it brought. Their number is limited
+ * for each source.
+ */
 export const gateways = sqliteTable(
   'gateways',
   {
-    /** Earlier rows stay first. */
+    /** Earlier rows are kept first. */
     id: integer('id').primaryKey({ autoIncrement: true }),
     sourceId: integer('source_id')
       .notNull()
@@ -59,7 +62,7 @@ export const gateways = sqliteTable(
     days: integer('days').notNull(),
     /** The latest of these days, in days since the epoch. */
     lastDay: integer('last_day').notNull(),
-    /** The latest hour in which it brought new nodes within its own share, and how many. */
+    /** The latest hour in which it brought new nodes within its own share, and their number. */
     hour: integer('hour').notNull(),
     taken: integer('taken').notNull(),
   },

@@ -31,7 +31,7 @@ const rollUpColumns = () => ({
   max: real('max').notNull(),
   sum: real('sum').notNull(),
   last: real('last').notNull(),
-  /** The one channel of all summarised measurements; see `UNKNOWN_CHANNEL`. */
+  /** The channel of all summarised measurements; see `UNKNOWN_CHANNEL`. */
   channel: integer('channel').default(UNKNOWN_CHANNEL),
 })
 
