@@ -5,7 +5,7 @@ import type { AppType } from '../app/app.ts'
 /** Path of the site, with a slash at its end; scripts are in `assets/` below it. */
 export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
-/** The ticket with which an administrator sees as somebody else; kept only in this tab. */
+/** The ticket with which an administrator sees as somebody else. Stored only in this tab. */
 export type SeeingAs = {
   readonly ticket: string
   /** The user whose view is shown; null: people without an account. */
@@ -45,7 +45,7 @@ const READ_MS = 30_000
 
 async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   if (init.method !== 'GET') return fetch(url, init)
-  // Who is signed in, the service tells everybody.
+  // The status route answers everybody, also after the session has ended.
   const isOfSession = !(url instanceof Request ? url.url : String(url)).endsWith('/api/auth/status')
   if (isOfSession && leaving !== null && (await leaving)) throw missing('timeout')
   const controller = new AbortController()
@@ -65,12 +65,12 @@ async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promi
 
 const LEAVING = Symbol('the session is being ended')
 const unanswered = new Set<AbortController>()
-/** Whether the session was ended, once that is known; null: nobody ends it. */
+/** Resolves to whether the session was ended; null: it is not being ended. */
 let leaving: Promise<boolean> | null = null
 
 /**
- * Ends the session by `leave`. Reads without an answer are cut off, since the service would refuse them, and new ones
- * wait: they fail once the session has ended, and are sent if it could not be.
+ * Ends the session with `leave`. Pending reads are aborted, because the service would refuse them. New reads wait: they
+ * fail if the session has ended, and are sent if it could not be ended.
  */
 export async function withoutReads(leave: () => Promise<void>): Promise<void> {
   const left = leave()
@@ -113,8 +113,8 @@ export function noteHeard(): void {
 export type Issue = { readonly path: string; readonly message: string }
 
 /**
- * A request that the service refused, or never answered: `code` is then `timeout` if it was heard in the meantime, else
- * `offline`.
+ * A request that the service refused or did not answer. Without an answer, `code` is `timeout` if the service answered
+ * something else meanwhile, otherwise `offline`.
  */
 export class ApiError extends Error {
   override name = 'ApiError'
@@ -125,7 +125,7 @@ export class ApiError extends Error {
   readonly retryAfter: number | null
   readonly required: { readonly resource: string; readonly action: string } | null
   readonly requestId: string | null
-  /** How users can prove again who they are; comes with `reauthentication_required`. */
+  /** How users can prove their identity again; comes with `reauthentication_required`. */
   readonly ways: readonly string[]
 
   constructor(

@@ -32,7 +32,7 @@ function straight(children: ComponentChildren): ComponentChildren {
   return drawn.some((child, index) => child !== children[index]) ? drawn : children
 }
 
-/** Without any of these marks. */
+/** The text without any of these marks. */
 export function withoutTurns(text: string): string {
   return text.replace(TURNING, '')
 }

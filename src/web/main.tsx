@@ -81,7 +81,7 @@ function Screen() {
   )
 }
 
-/** Until it is known who is signed in: the heading of the page that is opening. */
+/** Shown until it is known who is signed in: the heading of the page that is opening. */
 function Starting() {
   return (
     <main class="boot">
@@ -91,7 +91,7 @@ function Starting() {
   )
 }
 
-/** Of a subpage: the name of the page above it. */
+/** The name of a page; for a subpage that of the page above it. */
 function pageName(path: string): string {
   if (path === '/login') return t.signIn.title
   if (path === '/account') return t.nav.account

@@ -1,4 +1,4 @@
-/** In place of Hono's functions for cookies, whose client needs this one: a page can't set the header. */
+/** Replaces Hono's functions for cookies. Its client imports this one, but a page cannot set the header. */
 export function serialize(): never {
   throw new Error('A page cannot set a cookie header.')
 }

@@ -29,7 +29,7 @@ async function enterBy(passkey: Made) {
   try {
     return await ask(api.auth.login.passkey.$post({ json: { response: plain(passkey) } }))
   } catch (error) {
-    // In the second step the service says so of every factor, but its text is about typed codes.
+    // In the second step the service uses this error for every factor, but its text is about typed codes.
     if (!(error instanceof ApiError) || error.code !== 'invalid_code') throw error
     throw new ApiError(error.status, 'passkey_refused', error.message, {}, null)
   }
@@ -49,8 +49,9 @@ async function signInOptions(how: 'alone' | 'second'): Promise<PublicKeyCredenti
 const OFFER_MS = 4 * 60_000
 
 /**
- * Lets the browser list passkeys in the name field, without a dialog (conditional mediation). `onChosen` gets how to
- * sign in with the one that the user took. Returns how to stop. Browsers that cannot do it are asked for nothing.
+ * Lets the browser list passkeys in the name field, without a dialog (conditional mediation). `onChosen` gets a
+ * function that signs in with the chosen one. Returns a function that stops the offer. Does nothing in browsers without
+ * this feature.
  */
 export function offerPasskeys(onChosen: (signIn: () => Promise<void>) => void): () => void {
   let isOver = false
@@ -93,7 +94,7 @@ export function offerPasskeys(onChosen: (signIn: () => Promise<void>) => void): 
   }
 }
 
-/** Proves again who the user is. Throws `ApiError`. */
+/** Proves the user's identity again. Throws `ApiError`. */
 export async function proveByPasskey(): Promise<void> {
   const { options: optionsJSON } = await askAs<Options>(api.auth.reauthenticate.options.$post())
   const passkey = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))

@@ -16,11 +16,11 @@ function readPlace(): Place {
   return { path: path.replace(/(?<=.)\/+$/, ''), query: new URLSearchParams(location.search) }
 }
 
-/** The query with which each page was left. */
+/** The query of each page when it was left. */
 const queries = new Map<string, string>()
 place.subscribe(({ path, query }) => void queries.set(path, query.toString()))
 
-/** The address of a page with its last search and sorting, for the way back to a list. */
+/** The address of a page with its last search and sorting, for links back to a list. */
 export function asLeft(path: string): string {
   const query = queries.get(path) ?? ''
   return query === '' ? path : `${path}?${query}`

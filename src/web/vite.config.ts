@@ -73,7 +73,7 @@ function workersHeaders(): Plugin {
   }
 }
 
-/** What makes the site installable: its manifest, its icons, and the service worker. */
+/** Makes the site installable: manifest, icons, and service worker. */
 function installable(): Plugin {
   const icon = (size: number) => ({ src: `icon-${size}.png`, sizes: `${size}x${size}`, type: 'image/png' })
   const description = {

@@ -6,7 +6,10 @@ import { useAction } from '../state/load.ts'
 import { Failure, openDialogs, Toaster } from './notice.tsx'
 import { Icon } from './icon.tsx'
 
-/** The element outside dialogs that had the focus last. A button that is disabled while it works loses the focus. */
+/**
+ * The element outside dialogs that had the focus last, because a button that is disabled while its action runs loses
+ * the focus.
+ */
 let lastFocused: Element | null = null
 document.addEventListener('focusin', ({ target }) => {
   if (target instanceof Element && target.closest('dialog') === null) lastFocused = target
@@ -32,7 +35,8 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     <dialog
       ref={dialog}
       aria-labelledby={id}
-      // Before it disappears: `close` follows in a task of its own, and the page may be gone by then.
+      // Called before the window disappears, because `close` follows in a task of its own, when the page may already be
+      // gone.
       onBeforeToggle={({ newState }) => newState === 'closed' && props.onClose()}
       // Browsers without that event on dialogs.
       onClose={() => dialog.current !== null && props.onClose()}

@@ -61,7 +61,7 @@ function Wait({ seconds }: { seconds: number }) {
     }, 1000)
     return () => clearInterval(timer)
   }, [seconds])
-  // A number that changes each second must not be announced each second.
+  // Screen readers must not announce the number each second.
   return <span aria-live="off">{left.value === 0 ? t.signIn.waitOver : t.signIn.wait(duration(left.value))}</span>
 }
 

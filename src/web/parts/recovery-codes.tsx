@@ -4,7 +4,7 @@ import { CopyText } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 import { Actions } from './form/field.tsx'
 
-/** Shows new recovery codes until they are kept: once per page. */
+/** Shows new recovery codes until the user has stored them. Used once per page. */
 export function RecoveryCodes() {
   const codes = newRecoveryCodes.value
   if (codes === null) return null

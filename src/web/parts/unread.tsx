@@ -2,7 +2,7 @@ import { t } from '../strings.ts'
 
 const MAX_SHOWN = 99
 
-/** The number of new ones; nothing if there are none. */
+/** The number of new items; nothing if there are none. */
 export function Unread({ count, what = t.messages.unread }: { count: number; what?: string }) {
   if (count === 0) return null
   return (

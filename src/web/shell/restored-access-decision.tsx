@@ -11,7 +11,7 @@ import { Failure, say } from '../parts/notice.tsx'
 type List = InferResponseType<(typeof api.system.restore)['restored-access']['$get']>
 type RestoredAccess = List['restoredAccess'][number]
 
-/** The user, the node, or public access. */
+/** The subject of a change: the user, the node, or public access. */
 function nameOf({ action, username, hiddenNode }: RestoredAccess): string {
   if (action === 'unknown') return restoredAccessTexts.replaced
   return (

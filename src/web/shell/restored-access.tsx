@@ -4,7 +4,7 @@ import { lazyPage } from '../parts/list/lazy-page.tsx'
 
 const Decision = lazyPage(async () => (await import('./restored-access-decision.tsx')).Decision)
 
-/** Access that the latest restore gave back to users and tokens, until an administrator decides about it. */
+/** Shows access that the latest restore gave back to users and tokens, until an administrator decides about it. */
 export function RestoredAccessNotice() {
   const { data, reload } = useLoad(() => ask(api.system.restore['restored-access'].$get()), [])
   const list = data.value

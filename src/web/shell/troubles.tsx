@@ -15,7 +15,7 @@ import { say } from '../parts/notice.tsx'
 const RETRY_MS = 3000
 const CUT_MS = 2000
 
-/** Problems, shown at the lower edge of every page, where they move nothing that a user is about to press. */
+/** Problems, shown at the lower edge of every page, where they do not move anything that a user is about to press. */
 export function Troubles() {
   return (
     <div class="troubles">

@@ -1,4 +1,4 @@
-/** Texts that were written and not sent, kept in this tab through a reload and another sign-in. */
+/** Unsent texts, kept in this tab through a reload and another sign-in. */
 const PREFIX = 'draft:'
 /** Used if the browser stores nothing. */
 const fallback = new Map<string, string>()
@@ -27,6 +27,6 @@ export function dropDrafts(): void {
   try {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
   } catch {
-    // Nothing is stored there.
+    // Storage is blocked, so nothing is stored there.
   }
 }

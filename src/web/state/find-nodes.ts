@@ -49,7 +49,7 @@ async function ask(wanted: string): Promise<readonly Node[]> {
   try {
     return (await Promise.all(asked.map((one) => askAs<Node[]>(one)))).flat()
   } catch {
-    // Those that this browser knows, while the service is away.
+    // While the service is unreachable, searches the nodes that this browser knows.
     return (nodes.peek() ?? []).filter((node) => isCalled(node, wanted))
   }
 }

@@ -9,7 +9,7 @@ export type Info = InferResponseType<typeof api.info.$get>
 export type Link = Info['links'][number]
 
 const POLL_MS = 10_000
-// Polled less often where there are no live events and each row that is read is charged.
+// The interval where there are no live events and each row read is charged.
 const SLOW_POLL_MS = 60_000
 
 /** The radios, brokers and other sources; null until they are loaded, and for users who may not see them. */

@@ -5,7 +5,7 @@ import { ApiError, BASE, isEmbedded, isRecord, noteHeard, readProblem, reconnect
 import { can, has, isLeaving, isAnonymous, refreshStatus, status } from './session.ts'
 
 /**
- * - `off`: nobody is there who may see anything, or the page is hidden
+ * - `off`: the visitor may see nothing, or the page is hidden
  * - `connecting`: opening for the first time
  * - `live`: events arrive at once
  * - `cut`: was open, and is being reopened
@@ -42,17 +42,17 @@ function tell(event: LiveEvent): void {
   for (const listener of listeners) listener(event)
 }
 
-/** A connection that is silent for longer is dead, because the service sends a beat every 15 s. */
+/** A connection that is silent for longer is dead, because the service sends a keep-alive every 15 s. */
 const SILENCE_MS = 40_000
 const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 /** Failures in a row after which pages no longer wait for the stream. */
 const PATIENCE = 3
 
 /**
- * Keeps one stream of events open while the tab is visible, for a user or for a stranger who is shown something; a
- * hidden tab closes its connection and resumes where it was. Uses `fetch`, since an EventSource hides statuses and
- * heartbeats, and cannot resume after it gave up. Runs until the returned function is called.
- * Decision: docs/decisions/short-decisions.md#the-pages-read-events-by-fetch-not-by-eventsource
+ * Keeps one stream of events open while the tab is visible, for a user or for an anonymous visitor who may see
+ * something. A hidden tab closes its connection and resumes where it was. Uses `fetch`, because an EventSource hides
+ * statuses and keep-alives, and cannot resume after it gave up. Runs until the returned function is called. Decision:
+ * docs/decisions/short-decisions.md#the-pages-read-events-by-fetch-not-by-eventsource
  */
 export function keepLive(): () => void {
   const isVisible = signal(document.visibilityState === 'visible')
@@ -86,7 +86,7 @@ export function keepLive(): () => void {
 /** The id of no user. */
 const ANONYMOUS = 0
 
-/** Where the stream was when it ended, and whose it was. */
+/** The position of the stream when it ended, and its user. */
 let resumeAt = { userId: ANONYMOUS, id: '' }
 
 function createStream(userId: number) {

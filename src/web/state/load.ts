@@ -22,8 +22,8 @@ const TOLD_MS = 60_000
 const KEPT_MS = 15 * 60_000
 
 /**
- * The age of an answer for people without an account: up to 5 s in the service and 5 s in caches on the way. One that was
- * requested at an event may lack what the event tells.
+ * The maximum age of an answer for people without an account: up to 5 s in the service and 5 s in caches on the way. An
+ * answer requested after an event may lack the event's data.
  */
 const CACHED_MS = 11_000
 

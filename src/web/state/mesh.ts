@@ -181,7 +181,7 @@ async function refreshChanged(): Promise<void> {
   nodesError.value = null
 }
 
-/** The present state of the changed nodes; null: the list is more efficient. */
+/** The current state of the changed nodes; null: loading the list is more efficient. */
 async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node[] | null> {
   const known: Node[] = []
   const unknown: number[] = []

@@ -6,7 +6,7 @@ import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
 /**
- * The data seen last, stored in this browser for its user. It is shown at once while the latest data is loading, and
+ * The last data that the user saw, stored in this browser. It is shown at once while the latest data is loading, and
  * while the service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another
  * version may read other fields.
  */
@@ -65,7 +65,7 @@ async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore
   })
 }
 
-/** What `userId` saw last under this name; null: nothing, nothing from this version, or too old. */
+/** The stored data of `userId` under this name; null: none, from another version, or too old. */
 export async function readCached<T>(name: string, userId: number): Promise<Cached<T> | null> {
   const row: Row | null = (await inStore('readonly', (store) => store.get(`${userId} ${name}`))) ?? null
   if (row === null || row.userId !== userId || row.version !== VERSION || Date.now() - row.at > OLDEST_MS) return null
@@ -81,7 +81,7 @@ const written = new Set<string>()
 
 /** Keeps an answer for the signed-in user. */
 export function keep(name: string, data: unknown): void {
-  // What an administrator sees as somebody else is not stored.
+  // Data that an administrator sees as somebody else is not stored.
   if (user.peek() === null || seeingAs !== null) return
   waiting.set(name, data)
   if (!written.has(name)) {

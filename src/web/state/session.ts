@@ -86,7 +86,7 @@ export async function refreshStatus(): Promise<void> {
 
 const STATUS_KEY = 'status'
 
-/** The signed-in user, for a page that is opened while the service is unreachable; nobody after signing out. */
+/** Stores the signed-in user, for a page that is opened while the service is unreachable; nobody after signing out. */
 function keepStatusOf(next: Status): void {
   try {
     const isWhole = next.authenticated && !next.mustChangePassword && !next.secondFactor.isMissing
@@ -109,7 +109,7 @@ export function readStatus(): Status | null {
 
 let leaving: (() => Promise<void>) | null = null
 
-/** What else is deleted here on signing out. */
+/** Registers what else is deleted in this browser on signing out. */
 export function whenLeaving(run: () => Promise<void>): void {
   leaving = run
 }
@@ -117,7 +117,7 @@ export function whenLeaving(run: () => Promise<void>): void {
 /** The session is being ended through this page. */
 export const isLeaving = signal(false)
 
-/** Stored in a tab in which somebody signed out: it goes to no provider automatically. */
+/** Stored in a tab in which somebody signed out, so that it does not go to a provider automatically. */
 export const SIGNED_OUT_KEY = 'signed-out'
 
 function noteSignOut(): void {
@@ -133,12 +133,14 @@ const tabs = new BroadcastChannel('session')
 
 /** Makes the other tabs check immediately who is signed in. */
 export function tellTabs(): void {
-  // A BroadcastChannel reaches its own origin alone.
+  // A BroadcastChannel reaches only its own origin.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin
   tabs.postMessage(null)
 }
 
-/** Whoever uses this browser next sees no alerts of the user. The service has also removed the subscription that it made. */
+/**
+ * Keeps the next user of this browser from seeing alerts of this one. The service has also removed its subscription.
+ */
 async function unsubscribe(): Promise<void> {
   if (!('serviceWorker' in navigator) || !('PushManager' in window)) return
   try {

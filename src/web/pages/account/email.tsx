@@ -9,7 +9,7 @@ import { t } from '../../strings.ts'
 import { mailTexts } from '../../strings/people/mail.ts'
 import { MAX_EMAIL } from '../../../shared/limits.ts'
 
-/** The own address: changes it, and confirms it by a link. */
+/** The user's own address: changes it, and confirms it by a link. */
 export function OwnEmail({ user }: { user: User }) {
   const { busy, error, run } = useAction()
   const again = useAction()

@@ -24,7 +24,7 @@ function takeToken(): string | null {
 
 type Link = InferResponseType<typeof api.auth.links.$post>
 
-/** What a link in an e-mail is for. Opening it changes nothing; only its button does. */
+/** Shows what a link in an e-mail is for. Opening it changes nothing; only its button does. */
 export function MailLinkPage() {
   useEffect(() => {
     const again = () => {
@@ -53,7 +53,7 @@ function NoLink() {
   )
 }
 
-/** Where somebody goes whose link does not work. */
+/** Where to go if a link does not work. */
 function Ways() {
   return (
     <>

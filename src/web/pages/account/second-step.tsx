@@ -11,7 +11,7 @@ import type { SecondFactor } from '../../../shared/access/factors.ts'
 
 type Props = { factors: readonly SecondFactor[]; onEntered(): Promise<void>; onBack(): void }
 
-/** After the right password: the code of the app, a passkey, or a recovery code. */
+/** The step after the correct password: a code of the app, a passkey, or a recovery code. */
 export function SecondStep({ factors, onEntered, onBack }: Props) {
   const typed = factors.filter((factor) => factor !== 'passkey')
   const chosen = useSignal(typed[0] ?? 'recovery')

@@ -246,7 +246,7 @@ function PasswordStep({ half, action, isPasskeyOffered, onBegin, onEntered }: Pa
   const submit = handleForm(async (text) => {
     const password = text('password')
     onBegin()
-    // An earlier failure at the provider does not concern the present attempt.
+    // An earlier failure at the provider does not concern the current attempt.
     if (place.peek().query.has('error')) setQuery({ error: '' })
     await run(async () => {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))

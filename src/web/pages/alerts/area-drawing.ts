@@ -106,7 +106,7 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
   }
 }
 
-/** A circle that has no centre yet, or a polygon without corners. */
+/** Whether a circle has no centre yet, or a polygon no corners. */
 function isAtNowhere(shape: Shape): boolean {
   return shape.kind === 'polygon' || (shape.latitude === 0 && shape.longitude === 0)
 }

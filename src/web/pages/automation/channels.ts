@@ -5,7 +5,7 @@ import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {
-  /** Slots in use; empty if unknown. */
+  /** Channel indexes in use; empty if unknown. */
   readonly used: readonly number[]
   name(index: number): string
 }

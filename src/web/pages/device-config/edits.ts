@@ -26,7 +26,7 @@ export function isEdited(source: string, section: string): boolean {
   return values.size > 0 || [...secrets.values()].some((secret) => secret !== '')
 }
 
-/** Changes that were begun here. */
+/** Changes that were sent from this page. */
 const sent = new Set<string>()
 
 export function noteSent(changeId: string): void {

@@ -18,7 +18,7 @@ export function fieldName(section: string, leaf: Leaf): string {
   return wordsFor(section, leaf)?.[0] ?? spell(leaf.field.path.split('.').at(-1) ?? '')
 }
 
-/** With the channel that it is in. */
+/** The label together with the channel. */
 export function fullName(section: string, leaf: Leaf): string {
   const name = fieldName(section, leaf)
   return leaf.channel === null ? name : `${c.channel(leaf.channel)}: ${name}`

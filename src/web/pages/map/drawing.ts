@@ -12,7 +12,7 @@ import type { MeshMap } from './view.ts'
 import type { Waypoint } from './waypoint.ts'
 import { type Traceroute, waysOf } from '../../parts/mesh/traceroute.ts'
 
-/** More signals at once would hide the nodes. */
+/** The maximum number of signals shown at once; more would hide the nodes. */
 const MAX_NUMBERS = 12
 
 export type MapContent = {

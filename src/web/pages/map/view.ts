@@ -96,7 +96,10 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
       top.redraw()
       next.ask('arrange', arrange)
     })
-  /** What the ground shows of nodes. The time heard is not part of it, so thousands of lines are not redrawn each time. */
+  /**
+   * The properties of nodes that affect the ground. The time heard is not among them, so thousands of lines are not
+   * redrawn each time.
+   */
   let drawnGround: readonly unknown[] = []
   const isGroundOld = ({ now, look, bright }: ShownNodes) => {
     const before = drawnGround
@@ -126,7 +129,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   }
   scheme.addEventListener('change', recolour)
   const fitTo = (wanted: readonly LatLng[]) => {
-    // Without any, the next ones are shown when they arrive.
+    // If there are none, the map moves to the next nodes when they arrive.
     isPlaced = wanted.length > 0
     if (!isPlaced) return
     map.fitBounds(latLngBounds([...wanted]), {

@@ -31,7 +31,7 @@ export function useChannels(): Channels {
   const inRadio = used.filter(isInRadio)
   return {
     used,
-    // Before the radio has reported its channels, the radio itself decides.
+    // Until the radio has reported its channels, all are offered, and the radio itself decides.
     isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }

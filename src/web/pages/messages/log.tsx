@@ -102,7 +102,7 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
     // The found message must be rendered first.
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }
-  // On a wall, where nobody scrolls, those are shown that fit whole, from the latest upwards.
+  // On a wall display, where nobody scrolls, shows the latest texts that fit completely.
   const drawn = isWall.value ? texts.slice(-MAX_ON_WALL) : texts
   const rows = drawn.map((message, index) => (
     <Row

@@ -55,7 +55,7 @@ export function MessagesPage() {
   )
 }
 
-/** The greatest number of a channel, whether in a slot or heard through MQTT. */
+/** The highest number of a channel, whether a radio's channel index or heard through MQTT. */
 const MAX_CHANNEL = 256 + 4096 * 256 - 1
 
 /** The conversation in the address; invalid ones are ignored. */

@@ -19,7 +19,7 @@ export type Chart = {
 const HEIGHT = 240
 /** A gap of this many usual intervals between two points is drawn as a gap. */
 const GAP_STEPS = 2.5
-/** Reports close together are often late by more than their usual interval: shorter holes are not gaps. */
+/** Frequent reports are often late by more than their usual interval, so shorter pauses are not gaps. */
 const MIN_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
 
 /** A line with a band from least to greatest where several measurements are in one point. */

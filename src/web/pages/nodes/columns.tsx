@@ -231,13 +231,13 @@ function measured(value: number | null | undefined, unit: string, digits: number
   return value === null || value === undefined ? t.common.none : measure(value, unit, digits)
 }
 
-/** A protocol name in readable form; complete in the tooltip where the column is too narrow. */
+/** A protocol name in readable form. The tooltip has all of it if the column is too narrow. */
 function Name({ of: name, show }: { of: string | null; show(name: string): string }) {
   if (name === null) return <span class="faint">{t.common.none}</span>
   return <span title={name}>{show(name)}</span>
 }
 
-/** Complete in the tooltip where the column is too narrow. */
+/** The tooltip has the whole status if the column is too narrow. */
 function Status({ text }: NonNullable<Node['status']>) {
   return (
     <span title={plain(text)}>

@@ -183,7 +183,7 @@ function Told({ by }: { by: Refused }) {
   )
 }
 
-/** Why the node is suspected, by who delivered the packets. */
+/** Why the node is suspected, by source and gateway of the packets. */
 function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
   return (
     <ul class="rows tight">
@@ -202,7 +202,7 @@ function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
   )
 }
 
-/** The names in force and those that were refused, where both have the same key. */
+/** The current names and the refused ones, if both have the same key. */
 function Identities({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
   if (!can('nodes', 'write')) return null
   const settle = (use: 'known' | 'refused', by: Refused | undefined) => {

@@ -120,7 +120,7 @@ function usePackets({ port, from }: Filter) {
     last.current = { page, reconnects: now }
     return page
   }
-  /** Only packets after the known ones are sent, unless more came than a page holds. */
+  /** Loads only packets after the known ones, unless there are more than fit in a page. */
   const withNews = async (known: PacketPage | null): Promise<PacketPage> => {
     const after = known?.packets[0]?.id
     if (known === null || after === undefined) return load(null)

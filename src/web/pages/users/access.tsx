@@ -13,7 +13,7 @@ type Listed = InferResponseType<(typeof api.users)[':id']['$get'], 200>['user']
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
 
-/** Role, password, and whether the account is active. */
+/** A user's role and password, and whether the account is active. */
 export function UserAccess({ user, onChanged }: { user: Listed; onChanged(): Promise<void> }) {
   const password = useSignal<string | null>(null)
   const isSelf = user.id === viewer.value?.id

@@ -68,7 +68,7 @@ export function UserPage({ id }: { id: string }) {
   )
 }
 
-/** Somebody has still to take it over: a provider's user by a link, or a local one by an invitation. */
+/** Whether nobody has taken over the account yet: a provider's user by a link, or a local one by an invitation. */
 function isOpenAccount({ authProvider, oidcSubject, isActive, lastLoginAt }: User): boolean {
   return isActive && (authProvider === 'oidc' ? oidcSubject === null : lastLoginAt === null)
 }

@@ -41,8 +41,8 @@ export function lazyPage<P extends object>(
 }
 
 /**
- * The service is unreachable, or has another version than this page. `again`: loads without showing that, until the
- * page comes by itself.
+ * Shown if the service is unreachable or has a different version than this page. `again`: retries in the background
+ * until the page loads.
  */
 function Missing({ retry, again }: { retry: () => void; again: () => void }) {
   useEffect(() => {

@@ -27,7 +27,7 @@ export function LogTable({ headings, children }: { headings: readonly Heading[];
   )
 }
 
-/** Whether columns for wide screens are shown: a cell across all of them would make them reappear on a phone. */
+/** Whether columns for wide screens are shown. On a phone, a cell across all columns would make them reappear. */
 const wideScreen = matchMedia('(width > 60rem)')
 const isWide = signal(wideScreen.matches)
 wideScreen.addEventListener('change', ({ matches }) => (isWide.value = matches))

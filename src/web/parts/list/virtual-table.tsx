@@ -54,7 +54,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
     return () => observer.disconnect()
   }, [])
   const { rows, columns } = props
-  // One tab stop: arrow keys reach what is in the rows.
+  // The table is a single tab stop; arrow keys reach the controls in its rows.
   useLayoutEffect(() => {
     for (const inner of box.current?.querySelectorAll<HTMLElement>('tbody a, tbody button') ?? []) inner.tabIndex = -1
   })
@@ -91,7 +91,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
       aria-label={props.label}
       onKeyDown={walk}
       onScroll={(event) => {
-        // Renders other rows only when the present ones run out, not for every pixel.
+        // Renders other rows only when the current ones run out, not for every pixel.
         const scrolled = event.currentTarget.scrollTop
         if (Math.abs(scrolled - top.value) > (ROW_PX * SPARE_ROWS) / 2) top.value = scrolled
       }}
@@ -145,7 +145,7 @@ function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
   )
 }
 
-// One cell, because a cell across all columns would make those reappear that narrow screens omit.
+// One cell only, because a cell across all columns would make columns reappear that narrow screens omit.
 function Gap({ rows }: { rows: number }) {
   if (rows <= 0) return null
   return (

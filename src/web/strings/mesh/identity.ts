@@ -1,6 +1,6 @@
 import { numberFormat } from '../quantity.ts'
 
-/** Texts about who really sends in the name of a node; only its page loads them. */
+/** Texts about senders that imitate a node. Only the node's page loads them. */
 export const identityTexts = {
   suspicions: {
     own: 'A packet in the name of this radio did not come from its connection',

@@ -100,14 +100,14 @@ type NumberProps = {
 }
 
 type MeasureProps = Omit<NumberProps, 'set'> & {
-  /** Of the service. */
+  /** The unit of the service. */
   unit: string | null
   /** Whether it is a difference of two values. */
   isDifference?: boolean
   set(value: number): void
 }
 
-/** Decimals that are shown, and that are stored: what is typed with those shown comes back as it was. */
+/** The number of decimals shown, and stored. A value typed with the shown decimals is shown unchanged afterwards. */
 const SHOWN_DIGITS = 3
 const SHOWN_PARTS = 10 ** SHOWN_DIGITS
 const STORED_DIGITS = 9

@@ -4,8 +4,8 @@ import type { Place } from '../../../parts/map/sheet.ts'
 export const CLUSTER_PX = 36
 
 /**
- * Joins what lies within CLUSTER_PX of each other at this scale (pixels per pixel at zoom 0; less where dots are drawn
- * larger). The result depends only on the order of `items`, so use a stable one. An item with no neighbour is a group
+ * Joins items within CLUSTER_PX of each other at this scale (pixels per pixel at zoom 0; less if dots are drawn
+ * larger). The result depends only on the order of `items`, so use a stable one. An item without a neighbour is a group
  * of its own.
  */
 export function groupNear<T extends { readonly world: Place }>(items: readonly T[], scale: number): T[][] {

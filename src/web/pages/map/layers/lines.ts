@@ -170,7 +170,7 @@ type Manner = {
 }
 
 /**
- * The number of lines that a canvas draws efficiently at once: in one path of thousands, it compares each with each.
+ * The number of lines that a canvas draws efficiently in one path: with thousands, it compares each with all others.
  */
 const AT_ONCE = 40
 

@@ -15,12 +15,12 @@ export type Names = {
 const SIDES = ['right', 'left', 'above', 'below'] as const
 type Side = (typeof SIDES)[number]
 
-/** Sizes of the two in rem, as the styles have them. */
+/** Their sizes in rem, as in the styles. */
 const SHORT_REM = 0.75
 const CHOSEN_REM = 0.875
 /** The maximum width of a name in `.map-name.chosen`. */
 const MAX_CHOSEN_REM = 16
-/** From the middle of a dot to its name. */
+/** The distance from the middle of a dot to its name. */
 const AWAY_PX = 11
 const CHOSEN_AWAY_PX = 15
 

@@ -14,7 +14,7 @@ import type { Palette } from '../../../parts/map/colour.ts'
 import { enlargement } from '../../../parts/map/occupied.ts'
 import type { Frame, Place } from '../../../parts/map/sheet.ts'
 
-/** What is drawn of the nodes, and how. */
+/** How nodes are drawn. */
 export type NodeLook = {
   readonly dots: boolean
   readonly precision: boolean
@@ -60,7 +60,7 @@ export type Unit = {
 
 type Spot = { readonly node: Node; readonly at: LatLng; readonly world: Place }
 
-/** With this many in sight they are drawn smaller, so that they stay apart. */
+/** If this many are in sight, they are drawn smaller, so that they stay apart. */
 const SIZES = [
   [800, 0.5],
   [250, 0.7],
@@ -146,7 +146,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
         if (meters === null) continue
         const radius = (meters / (METERS_PER_PIXEL * Math.cos((at.lat * Math.PI) / 180))) * frame.scale
         const [x, y] = [frame.x(world), frame.y(world)]
-        // One that its dot hides is not worth a stroke.
+        // A cell that its dot hides need not be drawn.
         if (radius < 6 || !frame.touches(x, y, x, y, radius)) continue
         const dimmed = isDimmed(nodes, shown) ? DIMMED : 1
         pen.fillStyle = pen.strokeStyle = colours(AGE_COLOURS[ageOf(nodes[0], shown.now)])
@@ -181,7 +181,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
 /** The ring around a dot belongs to it. */
 const EDGE_PX = 2
 
-/** Whether it has another place, or another claim to stand alone. */
+/** Whether its place has changed, or whether it may join a cluster. */
 function isOther({ at, node }: Spot, before: Spot | undefined): boolean {
   if (before === undefined || before.at !== at) return true
   const { isFavorite, isLocal, role } = before.node
@@ -289,7 +289,7 @@ function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: 
     pen.lineWidth = times * (isChosen ? 3 : ring === null ? 2 * size : 2.5)
     pen.stroke()
   }
-  /** Its number in a ring that shows how many of them are how old. */
+  /** Draws the number of nodes in a ring that shows their shares by age. */
   const paintCluster = (nodes: readonly Node[], x: number, y: number, radius: number) => {
     disc(x, y, radius + 2 * times)
     pen.fillStyle = colours('--raised')

@@ -18,7 +18,7 @@ export type Choice = {
 
 type Parts = { readonly dots: Dots; readonly lines: Lines; readonly tip: Tip }
 
-/** What a pointing mouse shows, and what a press does. */
+/** Decides what pointing with a mouse shows, and what a press does. */
 export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, choice: Choice): void {
   const box = map.getContainer()
   let isFinger = false

@@ -37,7 +37,7 @@ type Sheet = {
 
 const { _update: update } = Renderer.prototype
 
-/** Leaflet's canvas without its shapes: larger than the map's box, and empty at each `update`. */
+/** Leaflet's canvas without its shapes: larger than the map's box, and cleared at each `update`. */
 const Sheet = Renderer.extend({
   _initContainer(this: object) {
     const container = document.createElement('canvas')

@@ -4,7 +4,7 @@ import type { Tiles } from './archive.ts'
 export type TileReports = {
   /** Tiles are unavailable: no more are requested. */
   onFail(): void
-  /** Whose tiles these are, as their file says. */
+  /** Reports the attribution from the file of the tiles. */
   onAttribution(text: string): void
 }
 
