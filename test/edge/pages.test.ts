@@ -64,7 +64,7 @@ test('an unknown path is 404, answered by the application', async () => {
   }
 })
 
-test('a hashed file may be cached for ever, and never becomes a page when it is missing', async () => {
+test('a hashed file may be cached forever, and never becomes a page when it is missing', async () => {
   const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
   const found = await get(script)
   expect([found.status, found.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])

@@ -19,7 +19,7 @@ test('of simultaneous hashes sixteen wait their turn, and the others are told to
   expect(await passwords.verify('anything', hash, 'anonymous')).toBe(false)
 })
 
-test('strangers cannot take the places of known browsers', async () => {
+test('unknown browsers cannot take the places of known ones', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
   const strangers = Promise.allSettled(

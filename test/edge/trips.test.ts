@@ -99,7 +99,7 @@ test('a cold dashboard reads 100 rows at most, however many messages there are',
   }
 })
 
-test('a sign-in takes four journeys to D1', async () => {
+test('a sign-in takes four round trips to D1', async () => {
   const credentials = { username: 'admin', password: ADMIN_PASSWORD }
   app.ip = '192.0.2.1'
   expect(await tripsOf(() => app.client().send('POST', '/api/auth/login', credentials))).toBe(4)

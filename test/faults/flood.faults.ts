@@ -178,7 +178,7 @@ test('300 nodes heard for a week survive 1,000,000 invented ones in a day', asyn
   store.close()
 })
 
-test('nodes that a radio heard survive strangers at a broker who are patient for ten days', async () => {
+test('nodes that a radio heard survive made-up nodes repeated at a broker for ten days', async () => {
   const DAYS = 10
   const most = { messages: 20_000, positions: 20_000, telemetry: 20_000, receptions: 20_000 }
   const store = openDatabase(join(dir, 'mesh.db'))

@@ -42,7 +42,7 @@ async function login(password: string, cookie?: string) {
   return { status: answer.status, cookie: set?.split(';')[0], ms: performance.now() - sent }
 }
 
-test(`${ATTACKERS} strangers who guess the administrator's password for ${SECONDS} s lock out no known browser`, async () => {
+test(`${ATTACKERS} attackers who guess the administrator's password for ${SECONDS} s lock out no known browser`, async () => {
   let { cookie } = await login(PASSWORD)
   const attempts = new Map<number, number>()
   const end = performance.now() + SECONDS * 1000

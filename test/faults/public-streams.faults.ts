@@ -94,7 +94,7 @@ async function probe(): Promise<number[]> {
 const told = (waits: readonly number[]) =>
   `p50 ${waits[Math.floor(PROBES * 0.5)]?.toFixed(1)} ms, p99 ${waits[Math.floor(PROBES * 0.99)]?.toFixed(1)} ms`
 
-test('a thousand strangers listen; the greediest keep nobody out; switching public access off ends all streams', async () => {
+test('a thousand anonymous visitors listen; the greediest keep nobody out; switching public access off ends all streams', async () => {
   figure('a signed-in user, nobody listens', told(await probe()))
   // Ten addresses open as many streams as they can, and claim to be others.
   const greedy: Listener[] = []

@@ -94,7 +94,7 @@ describe('channels of a handshake', () => {
   })
 })
 
-it('numbers are the same for the same channel, contain its hash and are never a slot', () => {
+it('numbers are the same for the same channel, contain its hash and are never a channel index', () => {
   const numbers = ['LongFast', 'LongSlow', 'Rescue', 'ünïcode 🦊', ''].map((name) =>
     numberChannel(identifyChannel(8, name)),
   )

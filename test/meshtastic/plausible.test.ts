@@ -66,7 +66,7 @@ it.each(['\u0001', '\u3164', '\u202e \u200b', 'x'.repeat(40)])('the name %j is n
   expect(heard.payload).not.toHaveProperty('user.isNameAltered')
 })
 
-it('a status is one line: what is hidden in it is removed, and one that no packet can carry is none', () => {
+it('a status is one line: hidden characters are removed, and one that no packet can carry is dropped', () => {
   const status = (words: string) => {
     const { packet: heard, refused } = said(nodeStatus(words))
     return [heard.payload, refused]
@@ -155,7 +155,7 @@ it('the node database of a radio is checked in the same way', () => {
   })
 })
 
-it('a channel with an impossible name is unknown at a broker, and an unnamed slot in a radio', () => {
+it('a channel with an impossible name is unknown at a broker, and unnamed in a radio', () => {
   const named = (index: number, name: string) =>
     read({ case: 'channel', value: { index, role: 2, settings: { name } } })
   expect(named(3, 'Team\u0007')).toMatchObject({ refused: ['channelName'], channel: { index: 3, name: '' } })

@@ -34,7 +34,7 @@ describe('toRadioEvent', () => {
   const recordings = readRecordings('fromradio')
   const events = recordings.map(({ bytes }) => toRadioEvent(fromBinary(FromRadioSchema, bytes), NOW, false))
 
-  it('tells every recorded message apart', () => {
+  it('distinguishes every recorded message', () => {
     const counts = new Map<string, number>()
     for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1)
     expect(Object.fromEntries(counts)).toStrictEqual({

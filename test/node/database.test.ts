@@ -181,7 +181,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('renumber the channels of brokers, and leave the slots of radios', () => {
+  test('renumber the channels of brokers, and leave the channel indexes of radios', () => {
     const sqlite = databaseBefore('channel_identity')
     sqlite.exec(`
       insert into sources (kind, name, created_at) values
@@ -242,7 +242,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('keep the oldest of the made-up channels, and all slots', () => {
+  test('keep the oldest of the made-up channels, and all channels of radios', () => {
     const sqlite = databaseBefore('token_sources')
     sqlite.exec(`
       insert into sources (kind, name, created_at) values ('mqtt', 'mqtt://broker', 1), ('tcp', 'radio', 1);

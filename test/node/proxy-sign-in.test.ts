@@ -112,7 +112,7 @@ describe('behind an authenticating proxy', () => {
     expect(named).toMatchObject({ username: 'Jurgen', oidcSubject: 'Jürgen' })
   })
 
-  test('a deactivated user, and a stranger without auto-creation, are refused and recorded', async () => {
+  test('a deactivated user, and an unknown user without auto-creation, are refused and recorded', async () => {
     await ask(LOGIN, ['Remote-User', 'anna'])
     app.store.sqlite.exec("update users set is_active = 0 where username = 'anna'")
     expect((await ask(LOGIN, ['Remote-User', 'anna'])).location).toBe('/login?error=oidc_user_inactive')

@@ -52,7 +52,7 @@ const keptBy = ({ headers }: Answer) => ({
   by: String(headers['vary']).toLowerCase().split(/,\s*/),
 })
 
-test.each(SHARED)('%s is cached for strangers only, not for requests with credentials', async (path) => {
+test.each(SHARED)('%s is cached for anonymous visitors only, not for requests with credentials', async (path) => {
   const stranger = await ask(path)
   expect([stranger.status, stranger.headers['cache-control'], stranger.headers['set-cookie']]).toEqual([
     200,
@@ -74,7 +74,7 @@ test.each(SHARED)('%s is cached for strangers only, not for requests with creden
   }
 })
 
-test('an ETag gives no access: a stranger who sends the ETag of a user gets their own body', async () => {
+test('an ETag gives no access: an anonymous visitor who sends the ETag of a user gets their own body', async () => {
   for (const path of SHARED) {
     const users = await ask(path, { cookie })
     const etag = String(users.headers['etag'])

@@ -130,7 +130,7 @@ test('flags are checkboxes, and an unknown one stays as it is', async () => {
   await expect.poll(() => page.getByText('One change').count()).toBe(0)
 })
 
-test('a distance is typed and stored in metres, and is also told in the units of the user', async () => {
+test('a distance is typed and stored in metres, and is also shown in the units of the user', async () => {
   const { page } = admin
   const inUnits = async (name: string) => {
     await admin.goto('/account')

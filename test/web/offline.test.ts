@@ -139,7 +139,7 @@ test.each([
   await page.context().close()
 })
 
-test('signing out deletes what was kept, and the next user sees none of it', async () => {
+test('signing out deletes the offline cache, and the next user sees none of it', async () => {
   const { page } = reader
   await reader.goto('/nodes')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()

@@ -52,7 +52,7 @@ test.each(['/apiary', '/other/nodes', '/nodes/!a0cb00011', '/users/0'])(
   },
 )
 
-test('a hashed file may be cached for ever, and never becomes a page when it is missing', async () => {
+test('a hashed file may be cached forever, and never becomes a page when it is missing', async () => {
   const answer = await get('/assets/main-abc.js')
   expect(await answer.text()).toBe(SCRIPT)
   expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')

@@ -49,7 +49,7 @@ test('a new destination or address needs a fresh proof; a new name does not', as
   expect(await listOf(otto)).toMatchObject([{ name: 'Home', host: 'own.example.org' }])
 })
 
-test('the other destinations are told of a new one, and of a new address', async () => {
+test('the other destinations are notified of a new one, and of a new address', async () => {
   await make(otto, 'own.example.org')
   await alerts.look()
   expect(hostsOf()).toStrictEqual([])
@@ -133,7 +133,7 @@ test('a password reset holds all destinations until their owner has looked at th
   ])
 })
 
-test('what waits when the reset comes is not sent, and nobody makes a destination during it', async () => {
+test('messages that wait when the reset comes are not sent, and no destination is created during it', async () => {
   const thief = await alerts.app.signIn('otto')
   await make(thief, 'thief.example.org')
   await fires(thief)

@@ -222,7 +222,7 @@ describe.each(operations.map((operation) => ({ ...operation, name: `${operation.
     })
 
     if (rule.kind === 'anyone') return
-    test('keeps a stranger out in every spelling of its path', async () => {
+    test('refuses anonymous callers in every spelling of its path', async () => {
       const plain = emptyPath(path)
       const variants = [
         plain,

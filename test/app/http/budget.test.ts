@@ -25,7 +25,7 @@ test('what was taken in advance is settled by what it really took, however much'
   expect(budget.take('a', 1, START)).toBe(0)
 })
 
-test('a crowd of greedy callers leaves newcomers their part', () => {
+test('many greedy callers leave newcomers their part', () => {
   const budget = createBudget(SIZES)
   const greedy = Array.from({ length: 5 }, (_, n) => `greedy ${n}`)
   for (const who of greedy) expect(budget.take(who, 40, START)).toBe(0)

@@ -19,7 +19,7 @@ function restart(...secrets: string[]): void {
   Object.assign(app.ports, { config: { ...app.ports.config, SESSION_SECRET: secrets } })
 }
 
-test('with new,old everything sealed is sealed anew, and old can go', async () => {
+test('with new,old everything is sealed again under new, and old can be removed', async () => {
   const { secret } = await enrol(app, await app.user('anna'))
   const keys = await readPushKeys(app.ports)
   restart(NEW, OLD)

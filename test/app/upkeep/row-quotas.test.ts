@@ -50,7 +50,7 @@ describe('the shares', () => {
   })
 })
 
-describe('patient strangers at a broker', () => {
+describe('made-up nodes repeated for days at a broker', () => {
   it('displace no row of nodes that a radio of ours heard once', async () => {
     addNodes(100, 1)
     exec('update nodes set heard_by_radio = 1')
@@ -198,7 +198,7 @@ describe('in a table with too many rows', () => {
   })
 })
 
-describe('the receptions that strangers may add at once', () => {
+describe('the receptions that made-up gateways may add at once', () => {
   it('are those of a hundred gateways per message, and our own radio besides', async () => {
     const said = packet(text('hi'), { id: 4711 })
     const copies = Array.from({ length: 150 }, (_, index) => heard(said, { source: BROKER, at: START + index }))

@@ -210,7 +210,7 @@ export function describeSeveralLinks(runtime: string, open: OpenOidcService): vo
       ).toHaveLength(3)
     })
 
-    test('both of two ways in unlinked at once: one stays, with its sessions', async () => {
+    test('two links, the only ways to sign in, removed at once: one stays, with its sessions', async () => {
       const first = await signIn('default')
       expect(await link(first, 'club')).toBe(LINKED)
       const second = await signIn('club')
@@ -223,7 +223,7 @@ export function describeSeveralLinks(runtime: string, open: OpenOidcService): vo
       expect(await audited('account_unlinked')).toHaveLength(before + 1)
     })
 
-    test('an administrator does not take the last way in either, alone or of two at once', async () => {
+    test('an administrator cannot remove the last way to sign in either, alone or of two at once', async () => {
       const browser = await signIn('default')
       const id = await idOf(browser)
       const by = async (query: string) => {

@@ -128,7 +128,7 @@ export function sharingScenarios(admin: () => Client): void {
       expect(marksIn(await answersTo(admin(), ASKED), MESH)).toEqual(marksFor(everything, MESH, HIDDEN))
     })
 
-    test('a stranger sees only the chosen channels, and nothing before and after public access', async () => {
+    test('an anonymous visitor sees only the chosen channels, and nothing before and after public access', async () => {
       const stranger = createClient(admin().service)
       expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
       await share([0])
@@ -160,7 +160,7 @@ export function sharingScenarios(admin: () => Client): void {
     })
   })
 
-  test('a stranger who has an answer already gets 304', async () => {
+  test('an anonymous visitor who already has an answer gets 304', async () => {
     await share([0])
     const stranger = createClient(admin().service)
     for (const path of [

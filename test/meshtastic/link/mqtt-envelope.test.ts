@@ -213,7 +213,7 @@ describe('openEnvelope', () => {
     expect(opened.pkiEncrypted).toBe(false)
   })
 
-  it('accepts packets that the gateway published unencrypted, with the hash as slot number', async () => {
+  it('accepts packets that the gateway published unencrypted, with the hash as channel number', async () => {
     const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: bytes('open') }
     const packet = create(MeshPacketSchema, { ...NONCE, channel: 3, payloadVariant: { case: 'decoded', value } })
     const opened = await openEnvelope({ packet, channelName: 'LongFast', gateway: 1 }, [DEFAULT_CHANNEL_KEY], closed)

@@ -98,7 +98,7 @@ test('a token is shown with the change that ended it, not with later ones', asyn
   ])
 })
 
-test('whatever a restore revives is listed in its log, its entry and for administrators, and can be revoked', async () => {
+test('access that a restore brings back is listed in its log, its entry and for administrators, and can be revoked', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   const { dorasPassword } = await takeAway(people)
@@ -224,7 +224,7 @@ test('wider public access, channels of users and nodes that were hidden are list
   expect(await restoredAccess()).toStrictEqual([])
 })
 
-test('what was narrowed by hand since the restore leaves the list, and a wider public access is not listed', async () => {
+test('what was reduced by hand since the restore leaves the list, and a wider public access is not listed', async () => {
   showNode(NODE)
   expect((await share({ ...SHOWN, channels: [0] })).status).toBe(200)
   const narrow = await makeBackup(here.dataDir, { now: () => app.clock.now })

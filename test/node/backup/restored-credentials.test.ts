@@ -228,7 +228,7 @@ test('a provider whose groups were taken their say is named, and loses it again'
   expect((await session.send('GET', '/api/nodes')).status).toBe(200)
 })
 
-test('a link that is the only way in of the last administrator is not cut again', async () => {
+test('a link that is the only way to sign in of the last administrator is not cut again', async () => {
   moveToProvider(app, [1])
   const ctx = consoleContext({ ...app.ports, store: app.store })
   const cut = async () =>

@@ -63,7 +63,7 @@ describe('a channel of a radio and a broker', () => {
     ).toStrictEqual([0, 0, 0, 0, 1, 1])
   })
 
-  it('stays apart from channels with its hash and another name, or with its slot number as hash', async () => {
+  it('stays separate from channels with its hash and another name, or with its channel index as hash', async () => {
     const club = await startClub([ONE_RADIO])
     await club.untilLinks('connected', 'connected')
     const same = findOpenChannel(hashChannel(LONG_FAST, DEFAULT_CHANNEL_KEY.key))
@@ -219,7 +219,7 @@ describe('channels of two radios', () => {
 })
 
 describe('rules', () => {
-  it('answer what is said on their channel, whichever slot the radio has for it', async () => {
+  it('answer messages on their channel, whichever index the radio has for it', async () => {
     const club = await startClub([
       { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }] },
       { channels: [{ name: 'Rescue', psk: CLUB_PSK }, {}] },

@@ -54,7 +54,7 @@ it('a radio forgets a deleted node and does not bring it back', async () => {
   expect(nodes()).toStrictEqual([OWN])
 })
 
-it('a radio that was away is told when it is back', async () => {
+it('a radio that was disconnected is told after it reconnects', async () => {
   const { service, remove, settle, nodes } = await start()
   service.device.kick()
   await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))

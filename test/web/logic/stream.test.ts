@@ -197,7 +197,7 @@ test('a user with too many streams polls at once, and waits as long as the answe
   expect(tries).toBe(2)
 })
 
-test('a stream without a beat for 40 s is dead; one with beats is not', async () => {
+test('a stream without a keep-alive for 40 s is dead; one with keep-alives is not', async () => {
   const stream = await open()
   for (let beat = 0; beat < 8; beat++) {
     await pass(15_000)
@@ -218,7 +218,7 @@ test('reset marks all data as outdated; access requests the status', async () =>
   expect(asked).toBe(1)
 })
 
-test('a stranger gets a new stream while public access shows something, and polls when too many are open', async () => {
+test('an anonymous visitor gets a new stream while public access shows something, and polls when too many are open', async () => {
   const stream = await open()
   await stream.say(event('7', 'node', { nodeNum: 7 }))
   showToAnonymous(true)
@@ -238,7 +238,7 @@ test('a stranger gets a new stream while public access shows something, and poll
   expect(liveState.value).toBe('off')
 })
 
-test('a stranger’s list has a text that was heard while an answer from a cache was loading', async () => {
+test('an anonymous visitor’s list has a text that was heard while an answer from a cache was loading', async () => {
   showToAnonymous(true)
   const texts: string[] = []
   let kept: { at: number; texts: readonly string[] } = { at: -Infinity, texts: [] }

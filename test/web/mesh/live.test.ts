@@ -186,7 +186,7 @@ test('signing out ends the stream in every tab, and the other tab says why', asy
   await visitor.page.getByRole('heading', { name: 'You have no access yet', level: 1 }).waitFor()
 })
 
-test('a stranger reads a text as it is heard, without asking for it, and none of another channel', async () => {
+test('an anonymous visitor reads a text as it is heard, without a request, and none of another channel', async () => {
   const headers = { origin: mesh.site.base }
   const put = await admin.page.request.put(`${mesh.site.base}/api/public-access`, { headers, data: OPEN })
   expect(put.status()).toBe(200)

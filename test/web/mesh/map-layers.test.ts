@@ -157,7 +157,7 @@ describe('the demo mesh', () => {
   })
 })
 
-describe('a crowd', () => {
+describe('many nodes in one place', () => {
   const CROWD = 150
   const AT = { latitude: 47.5, longitude: 8.5 }
   let mesh: RadioSite

@@ -28,7 +28,7 @@ afterAll(async () => {
   await Promise.all([office.close(), club.close()])
 })
 
-test('a user of one provider links another one, sees both, and keeps the last way in', async () => {
+test('a user of one provider links another one, sees both, and keeps the last way to sign in', async () => {
   office.user = { sub: 'anna at the office', preferred_username: 'anna', name: 'Anna Berg' }
   club.user = { sub: 'anna in the club', preferred_username: 'anna.club' }
   const visitor = await site.visit()

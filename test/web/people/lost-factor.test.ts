@@ -84,7 +84,7 @@ async function beginRemoval(username: string): Promise<Locator> {
   return proof
 }
 
-test('an administrator removes the factors of a user, after a proof, and the user is told', async () => {
+test('an administrator removes the factors of a user, after a proof, and the user is notified', async () => {
   const lost = await newUser()
   const proof = await beginRemoval(lost.username)
   await proof.getByLabel('Password', { exact: true }).fill('not this one at all')

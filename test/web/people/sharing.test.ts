@@ -44,7 +44,7 @@ async function openTown() {
 const NONE = { read: false, write: false }
 const linksOf = async ({ page }: Visitor) => page.locator('.sidebar a.nav-link span').allTextContents()
 
-test('what strangers would see is previewed before it is switched on, read-only and marked', async () => {
+test('what anonymous visitors would see is previewed before it is switched on, read-only and marked', async () => {
   const { page } = admin
   await page.getByLabel('Primary channel').check()
   await page.getByRole('button', { name: 'Preview' }).click()
@@ -58,7 +58,7 @@ test('what strangers would see is previewed before it is switched on, read-only 
   await page.getByRole('heading', { name: 'Public access', level: 1 }).waitFor()
 })
 
-test('a stranger begins on the map, sees what is chosen, and signs in from there', async () => {
+test('an anonymous visitor begins on the map, sees what is chosen, and signs in from there', async () => {
   const { page } = admin
   await page.getByRole('switch').check({ force: true })
   await page.getByLabel('Messages of the channels below').check()
@@ -88,7 +88,7 @@ test('a stranger begins on the map, sees what is chosen, and signs in from there
   expect(stranger.complaints).toEqual([])
 })
 
-test('a page that strangers do not see asks them to sign in', async () => {
+test('a page that anonymous visitors do not see asks them to sign in', async () => {
   const stranger = await site.visit()
   await stranger.goto('/account')
   await stranger.page.getByLabel('Username').waitFor()
@@ -107,7 +107,7 @@ test('an administrator sees the pages as a guest, and returns to where this bega
   expect(await linksOf(admin)).toContain('Users')
 })
 
-test('the named site shows the map in a frame, as a stranger; another site shows nothing', async () => {
+test('the named site shows the map in a frame, with the anonymous view; another site shows nothing', async () => {
   const visitor = await site.visit({ viewport: { width: 900, height: 600 } })
   await visitor.page.goto(town.origin)
   const frame = visitor.page.frameLocator('iframe')

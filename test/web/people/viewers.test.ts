@@ -113,7 +113,7 @@ async function visitAs(username: string, password = PASSWORD): Promise<Visitor> 
 
 const NODES: What[] = ['hall', 'tracker']
 
-test('a stranger sees the chosen channel, without places of others, hidden nodes or a search', async () => {
+test('an anonymous visitor sees the chosen channel, without places of others, hidden nodes or a search', async () => {
   const stranger = await site.visit()
   const seen = await walk(stranger, false)
   expect(seen).toEqual({ nodes: NODES, map: ['hall'], messages: ['hall', 'town'], place: false })

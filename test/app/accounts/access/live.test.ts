@@ -155,7 +155,7 @@ describe('the stream for anonymous callers', () => {
     expect(await stream.next()).toEqual({ id: expect.stringMatching(/-2$/), event: 'reset', data: {} })
   })
 
-  test('tells of a text sent on a shown channel as the list shows it, and of no other one', async () => {
+  test('reports a text sent on a shown channel as the list shows it, and no other text', async () => {
     await put(OPEN)
     const stream = await connect()
     await stream.next()
@@ -179,7 +179,7 @@ describe('the stream for anonymous callers', () => {
     expect(await stream.next()).toMatchObject({ event: 'message', data: { text: 'heard afterwards' } })
   })
 
-  test('tells of no text of a hidden node, nor of one that may be read no longer', async () => {
+  test('reports no text of a hidden node, nor one that may no longer be read', async () => {
     await hear([heard({ case: 'nodeInfo', value: { num: LOCAL, user: { longName: 'Town Hall', shortName: 'TH' } } })])
     await put(OPEN)
     const stream = await connect()

@@ -242,7 +242,7 @@ describe('an anonymous caller', () => {
     expect(await outcomeOf(admin.send('GET', '/api/nodes'))).toBe('200')
   })
 
-  test('gets every limit of a list from one kept body, whoever asks', async () => {
+  test('gets every limit of a list from one cached body, whoever asks', async () => {
     await put(OPEN)
     await fill(300)
     const whole = z.array(z.unknown()).parse(await json0(see('/api/nodes')))
@@ -286,7 +286,7 @@ describe('an anonymous caller', () => {
     expect(await outcomeOf(admin.send('GET', '/api/nodes/101/positions?from=7'))).toBe('200')
   })
 
-  test('shares such a budget with all others; what is kept still comes', async () => {
+  test('shares such a budget with all others; cached answers are still served', async () => {
     await put(OPEN)
     const outcomes = new Set<string>()
     for (let n = 0; n < 4000 && outcomes.size < 2; n++) {

@@ -138,7 +138,7 @@ function latestIn(answers: ReadonlyMap<string, string>, all: readonly Said[], re
   return marksIn(answers, all).filter((mark) => !earlier.includes(mark))
 }
 
-test('a stranger sees only the chosen channels, and the latest of each value on them', async () => {
+test('an anonymous visitor sees only the chosen channels, and the latest of each value on them', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0], null)
   const answers = await mesh.everythingPublic(since)
@@ -162,7 +162,7 @@ test('a stranger sees only the chosen channels, and the latest of each value on 
   })
 })
 
-test('a stranger gets only rounded positions, and nothing that reveals which radios are ours', async () => {
+test('an anonymous visitor gets only rounded positions, and nothing that reveals which radios are ours', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.share([0, 1, 2], 12)
   const answers = await mesh.everythingPublic(since)
@@ -175,7 +175,7 @@ test('a stranger gets only rounded positions, and nothing that reveals which rad
   expect([...answers].filter(([, body]) => body.includes('radio-1')).map(([path]) => path)).toEqual([])
 })
 
-test('a stranger gets nothing that is not shared', async () => {
+test('an anonymous visitor gets nothing that is not shared', async () => {
   const some = fc.tuple(meshesOn(4), channelsAmong(4), someNodes, someNodes)
   await fc.assert(
     fc.asyncProperty(some, async ([all, channels, hidden, ignored]) => {

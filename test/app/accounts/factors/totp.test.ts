@@ -172,7 +172,7 @@ describe('signing in with TOTP', () => {
     expect(await outcomeOf(sendCode(copy, codeAt(secret, app.clock.now)))).toBe('401 attempt_ended')
   })
 
-  test('five wrong codes end an attempt, each recorded; ten in a window lock the account for strangers', async () => {
+  test('five wrong codes end an attempt, each recorded; ten in a window lock the account for unknown browsers', async () => {
     const { secret } = await enrol(app, anna)
     app.clock.advance(5 * STEP_MS)
     const wrong = String((Number(codeAt(secret, app.clock.now)) + 1) % 1_000_000).padStart(6, '0')

@@ -57,7 +57,7 @@ describe('status', () => {
     expect(await unsupported()).toBe('backups, events, radio')
   })
 
-  test('a form posted while passwords are switched off is told so, not that it should send JSON', async () => {
+  test('a form posted while passwords are switched off is refused for that reason, not for not being JSON', async () => {
     const form = () =>
       app.request('/api/auth/login', {
         method: 'POST',

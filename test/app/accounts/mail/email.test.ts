@@ -44,7 +44,7 @@ describe('an own address', () => {
     ])
   })
 
-  test('needs a new proof for another address, which the previous one is told of', async () => {
+  test('needs a new proof for another address, and the previous one is notified', async () => {
     await verify(made, anna, ANNAS)
     await anna.send('PUT', '/api/auth/email', { email: OTHER })
     expect(await status()).toEqual({ email: OTHER, emailVerified: false })

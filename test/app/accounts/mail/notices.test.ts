@@ -35,7 +35,7 @@ async function login(headers: Record<string, string> = {}): Promise<string> {
   )
 }
 
-test('a sign-in in a new browser is recorded as such and told, one in a known browser is not', async () => {
+test('a sign-in in a new browser is recorded as such and notified, one in a known browser is not', async () => {
   made.app.ip = '203.0.113.7'
   const cookie = await login({ 'user-agent': FIREFOX })
   expect(auditRows(made.app).at(-1)?.details).toEqual({
@@ -53,7 +53,7 @@ test('a sign-in in a new browser is recorded as such and told, one in a known br
   expect(await subjects()).toEqual([])
 })
 
-test('each change of the ways to sign in is told, once for each request', async () => {
+test('each change of the ways to sign in is notified, once for each request', async () => {
   const { secret, enrolment } = Object(await (await anna.send('POST', '/api/auth/factors/totp')).json())
   await anna.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code: codeAt(secret, made.app.clock.now) })
   const [added, ...more] = await made.post()
@@ -86,7 +86,7 @@ test('many sign-ins hide no change: each kind has its own share of letters, and 
   expect(await subjects()).toEqual([CHANGED])
 })
 
-test('nothing is told of what happened while e-mail was off, of a day ago, or to users of a provider', async () => {
+test('no notification for what happened while e-mail was off or a day ago, and none to users of a provider', async () => {
   await login()
   made.app.clock.advance(25 * HOUR)
   expect(await subjects()).toEqual([])
@@ -112,7 +112,7 @@ test('a mail server that is down delays letters and no request', async () => {
   expect(await subjects()).toEqual([NEW_BROWSER])
 })
 
-test('a rule about sign-ins that sends to the same address repeats nothing, and tells the rest', async () => {
+test('a rule about sign-ins that sends to the same address repeats nothing, and reports the rest', async () => {
   const destination = { kind: 'email', name: 'Mail', settings: { address: ANNAS } }
   const added = Object(await (await anna.send('POST', '/api/alerts/destinations', destination)).json())
   const rule = { kind: 'sign_in', name: 'Account', destinations: [added.destination.id] }

@@ -260,7 +260,7 @@ describe('a request', () => {
     ])
   })
 
-  test('of strangers causes three letters in an hour and ten in a day; a known browser still gets one', async () => {
+  test('from unknown browsers causes three letters in an hour and ten in a day; a known browser still gets one', async () => {
     const login = await made.app.client().send('POST', '/api/auth/login', { username: 'anna', password: USER_PASSWORD })
     const cookie =
       login.headers

@@ -65,7 +65,7 @@ test('is empty for a user without groups, and not found for an unknown user', as
   expect(await outcomeOf(admin.send('GET', '/api/users/999/provider-role'))).toBe('404 user_not_found')
 })
 
-test('groups rule a linked local account only after an administrator said so, at each provider anew', async () => {
+test('groups decide about a linked local account only after an administrator allowed it, separately for each provider', async () => {
   const old = provider
   app = await createTestApp({ env: oidcEnv(old, GROUPS) })
   const anna = await app.user('anna')

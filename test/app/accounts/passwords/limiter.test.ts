@@ -264,7 +264,7 @@ describe('where requests may queue', () => {
     expect(new Set(outcomes)).toStrictEqual(new Set(['200']))
   })
 
-  test('wrong passwords still use up the allowance, and nobody waits for ever', async () => {
+  test('wrong passwords still use up the allowance, and nobody waits forever', async () => {
     const { passwords, calls } = patient()
     app = await createTestApp({ passwords, env: { LOGIN_MAX_FAILURES: '3' } })
     const before = auditRows(app).length

@@ -191,7 +191,7 @@ test('the gate runs a fixed number at once, queues a fixed number and refuses th
   await expect(gate(async () => 'still free', 'anonymous')).resolves.toBe('still free')
 })
 
-test('behind the gate known browsers go first, and strangers cannot take their places', async () => {
+test('behind the gate known browsers go first, and unknown ones cannot take their places', async () => {
   const gate = createGate(1, 2)
   const done: string[] = []
   const ask = (name: string, turn: 'known' | 'anonymous') =>

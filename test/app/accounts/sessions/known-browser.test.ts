@@ -43,7 +43,7 @@ async function known(credentials: Credentials = RIGHT, before: string | null = n
 }
 
 describe('a browser that has signed in before', () => {
-  test('gets in while strangers lock the account, and does not unlock it for them', async () => {
+  test('gets in while unknown browsers lock the account, and does not unlock it for them', async () => {
     let cookie = await known()
     for (let round = 0; round < 5; round++) {
       if (round === 0) await lockOut()
@@ -84,7 +84,7 @@ describe('a browser that has signed in before', () => {
     expect(await outcomeFor(RIGHT)).toBe('200')
   })
 
-  test('is a stranger to other accounts until somebody signs in to them there', async () => {
+  test('is unknown to other accounts until somebody signs in to them there', async () => {
     await app.user('anna')
     const anna = { username: 'anna', password: USER_PASSWORD }
     const cookie = await known()
@@ -139,7 +139,7 @@ describe('a browser that has signed in before', () => {
   })
 })
 
-test('strangers who keep all cores hashing do not make a known browser wait', async () => {
+test('unknown browsers that keep all cores hashing do not make a known browser wait', async () => {
   const turns: string[] = []
   const { passwords } = app.ports
   Object.assign(app.ports, {

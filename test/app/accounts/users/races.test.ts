@@ -132,7 +132,7 @@ describe('a deactivation meanwhile', () => {
     expect(audited).toStrictEqual(['login_failed'])
   })
 
-  test('beats the creation of a token: reactivation revives none', async () => {
+  test('beats the creation of a token: reactivation brings none back', async () => {
     const { app, admin, anna, before, deactivate, sqlite } = await interruptibleApp()
     before(deactivate)
     const audited = await auditedBy(app, async () => {

@@ -22,7 +22,7 @@ const stored = async () => Object(await (await admin.send('GET', path())).json()
 const seen = async (client: Client) => Object(await (await client.send('GET', '/api/auth/status')).json()).scope
 
 describe('the scope of a user', () => {
-  test('is everything for administrators, all but direct messages for new users, and nothing for strangers', async () => {
+  test('is everything for administrators, all but direct messages for new users, and nothing for anonymous visitors', async () => {
     expect([await seen(anna), await stored()]).toEqual([NEW, NEW])
     expect(await seen(admin)).toEqual({ channels: 'all', direct: { read: true, write: true } })
     expect(await seen(app.client())).toEqual({ channels: { read: [], write: [] }, direct: NONE })

@@ -184,7 +184,7 @@ describe('in the name of our own radio', () => {
     ])
   })
 
-  it('what another of our radios hears is rejected too, and flagged if the radio itself says otherwise', async () => {
+  it('what another of our radios hears is rejected too, and flagged if it contradicts the radio itself', async () => {
     await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: FAR } }], { source: OTHER_RADIO })
     await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Before' } })], { source: OTHER_RADIO })
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: false })

@@ -87,7 +87,7 @@ describe('a node that a collector calls its radio', () => {
     expect(ended()).toHaveLength(1)
   })
 
-  it('is believed in the batch that ends the claim as a stranger, not as itself', async () => {
+  it('is trusted as an ordinary node in the batch that ends the claim, not as our radio', async () => {
     await claimed()
     await hear(packet(named('Owner', 2)), packet(named('Liar', 3)))
     expect(await node()).toMatchObject({ longName: 'Owner', refusedPublicKey: base64(KEY(3)), refusedLongName: 'Liar' })

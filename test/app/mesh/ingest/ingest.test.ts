@@ -316,7 +316,7 @@ describe('beside the radios of this service', () => {
     ])
   })
 
-  test('unless the collector marks them, packets replayed after a handshake are told apart from live ones', async () => {
+  test('unless the collector marks them, packets replayed after a handshake are distinguished from live ones', async () => {
     const way = { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA }
     const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 6, ...way })
     const own = packet(battery(50, START), { from: LOCAL, rxRssi: undefined, rxSnr: 0 })

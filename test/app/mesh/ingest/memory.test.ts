@@ -251,7 +251,7 @@ describe('sources', () => {
     expect(await mesh.node(LOCAL)).toMatchObject({ firmwareVersion: '2.8.0.1a2b3c4', lastHeard: null })
   })
 
-  it('keeps channels without keys, one row per slot', async () => {
+  it('stores channels without keys, one row per channel index', async () => {
     const channel = (name: string, role: Channel_Role): FromRadioVariant => ({
       case: 'channel',
       value: { index: 1, role, settings: { name, psk: new Uint8Array(32).fill(7) } },

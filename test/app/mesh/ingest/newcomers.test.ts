@@ -103,7 +103,7 @@ describe('beyond the limit of nodes', () => {
     expect([countOf('node_num <= 300'), countOf('node_num > 300')]).toStrictEqual([300, 700])
   })
 
-  it('strangers at a broker displace none that a radio of ours heard, however patient they are', async () => {
+  it('made-up nodes at a broker displace none that a radio of ours heard, however long they are repeated', async () => {
     const real = numbers(1, 200)
     await hear(real, START + 2 * DAY, RADIO)
     for (let day = 0; day < 40; day++) await hear(numbers(10_000, 310), START + day * DAY, BROKER)
@@ -111,7 +111,7 @@ describe('beyond the limit of nodes', () => {
     expect(countOf('node_num <= 200')).toBe(200)
   })
 
-  it('patient strangers at one broker displace none of another', async () => {
+  it('made-up nodes repeated for days at one broker displace none of another', async () => {
     await hear(numbers(1, 100), START, OTHER_BROKER)
     await hear(numbers(1, 100), START + DAY, OTHER_BROKER)
     await hear(numbers(1, 100), START + 2 * DAY, OTHER_BROKER)
@@ -120,7 +120,7 @@ describe('beyond the limit of nodes', () => {
     expect(countOf('node_num <= 100')).toBe(100)
   })
 
-  it('a newcomer has room beside strangers who have been there for days', async () => {
+  it('a newcomer has room beside made-up nodes that have been there for days', async () => {
     for (let day = 0; day < 10; day++) await hear(numbers(10_000, 1000), START + day * DAY, BROKER)
     await hear(numbers(1, 20), START + 10 * DAY, BROKER)
     expect(await forget(300, START + 10 * DAY)).toBe(720)

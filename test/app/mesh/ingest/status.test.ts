@@ -85,7 +85,7 @@ describe('the status of a node', () => {
     expect(await statusOf()).toMatchObject({ text: 'next' })
   })
 
-  it('of a node that our own radio hears is not what a broker tells, unless it is signed', async () => {
+  it('of a node that our own radio hears does not come from a broker, unless it is signed', async () => {
     const node = createSigner(1)
     const from = { from: node.nodeNum }
     await hear([packet(node.user({ longName: 'Hill' }), from), packet(nodeStatus('heard'), from)])
@@ -98,7 +98,7 @@ describe('the status of a node', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ status: { text: 'signed' }, statusSigned: true })
   })
 
-  it('comes from a broker as long as nobody else tells one', async () => {
+  it('comes from a broker as long as nobody else reports one', async () => {
     await publish(packet(nodeStatus('told')))
     expect(await statusOf()).toMatchObject({ text: 'told' })
     await hear([packet(nodeStatus('heard'))], START + MINUTE)
@@ -146,7 +146,7 @@ describe('a name from which something was removed', () => {
     expect(await mesh.node()).toMatchObject({ longName: 'Hill', nameAltered: false })
   })
 
-  it('does not replace the name of another node, which its id tells apart', async () => {
+  it('does not replace the name of another node, which has another id', async () => {
     await hear([packet(user({ longName: 'Hill', shortName: 'H' }))])
     await hear([packet(user({ longName: 'H\u202eill\u200b', shortName: 'H' }), { from: 7 })])
     const all: Record<string, unknown>[] = await mesh.nodes()

@@ -418,7 +418,7 @@ describe('nobody is accused', () => {
 
   const calm = { spoofSuspected: false, keyMismatch: false, longName: 'Hill', position: { latitude: 52.5 } }
 
-  it('by what firmware changes before it hands a packet on', async () => {
+  it('by what firmware changes before it passes a packet on', async () => {
     const xeddsaSignature = KEY(5)
     const signature = Uint8Array.from([...xeddsaSignature, ...xeddsaSignature])
     const neighbors = create(NeighborInfoSchema, { nodeId: node.nodeNum, lastSentById: 9 })
@@ -437,7 +437,7 @@ describe('nobody is accused', () => {
     expect(await detail(node.nodeNum)).toMatchObject(calm)
   })
 
-  it('for ever: one wrong signature is listed with its gateway, and fades', async () => {
+  it('forever: one wrong signature is listed with its gateway, and expires', async () => {
     const garbage = { ...text('garbage'), xeddsaSignature: new Uint8Array(64).fill(3) }
     const send = (gateway: number, at: number) => publish([packet(garbage, { from: node.nodeNum })], { gateway, at })
     await send(0x81, START)

@@ -305,7 +305,7 @@ describe('a number is not followed', () => {
     await expectBoth(START + 10 * HOUR)
   })
 
-  it('when a broker tells the new number, and our own radio heard the old one', async () => {
+  it('when a broker reports the new number, and our own radio heard the old one', async () => {
     await speak(OLD, START)
     const said = packet(user({ longName: 'Thief', publicKey: key(1) }), { from: NEW, viaMqtt: true })
     await store(mesh.ingest, [said], { at: START + HOUR, source: { kind: 'mqtt', name: 'mqtt://broker' } })

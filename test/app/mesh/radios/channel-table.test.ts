@@ -50,7 +50,7 @@ describe('numbers of channels', () => {
     expect(alone.list()).toStrictEqual([{ source: 'broker', index: number, name: 'LongFast', role: 'SECONDARY' }])
   })
 
-  it('remain slots where nothing else is known', () => {
+  it('remain channel indexes where nothing else is known', () => {
     const table = tableOf(['radio'], [channel('tcp', 'radio', 1, null)])
     expect([table.numberOf('radio', 1), table.numberOf('other', 7), table.indexIn('other', 7)]).toStrictEqual([1, 7, 7])
     expect(table.indexIn('radio', 1)).toBeNull()
