@@ -410,9 +410,11 @@ test('second factors can be removed only from a user who has one', async () => {
   store.sqlite
     .prepare("insert into totp_factors (user_id, seed, last_step, created_at) values (?, 'sealed', 1, 1)")
     .run(karl)
-  store.close()
   await openUser('karl')
   expect(await page.getByRole('button', { name: 'Remove second factors' }).count()).toBe(1)
+  // Its seed is invented, so that karl could never sign in with it.
+  store.sqlite.prepare('delete from totp_factors where user_id = ?').run(karl)
+  store.close()
 })
 
 test('a browser that rejects cookies is told so instead of returning to the sign-in page', async () => {

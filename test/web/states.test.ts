@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeRestoredAccess } from '../../src/app/system/restored-access.ts'
-import { nodes } from '../../src/db/schema.ts'
+import { audit, SYSTEM } from '../../src/app/audit/audit.ts'
+import { nodes, ownRadioDecisions, suspicions } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { freePort } from '../support/servers/free-port.ts'
@@ -180,6 +181,18 @@ const DISPUTED = {
   refusedLongName: 'Somebody else',
 }
 
+/** Why it is disputed: without a reason the mark would end within minutes. */
+const DOUBT = {
+  nodeNum: DISPUTED.nodeNum,
+  sourceId: 1,
+  gateway: 0x30000001,
+  reason: 'name',
+  claim: 'name',
+  count: 1,
+  firstAt: Date.now(),
+  lastAt: Date.now(),
+} as const
+
 const LOST = {
   token: null,
   permissions: null,
@@ -209,9 +222,11 @@ beforeAll(async () => {
   // Passkeys belong to a host name, not to an address.
   const base = `http://localhost:${port}`
   const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `${base}/api/auth/oidc/callback` })
-  site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, ({ db }) =>
-    db.insert(nodes).values([...OWN_NODES, DISPUTED]),
-  )
+  site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, async ({ db }) => {
+    await db.insert(nodes).values([...OWN_NODES, DISPUTED])
+    await db.insert(suspicions).values(DOUBT)
+    await db.insert(ownRadioDecisions).values({ nodeNum: DISPUTED.nodeNum, isOwn: false, decidedAt: Date.now() })
+  })
   browser = await openBrowser(base)
   desk = await browser.visit()
   await desk.goto('/account')
@@ -341,6 +356,8 @@ describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {
   beforeAll(async () => {
     const store = openDatabase(join(site.data, 'mesh.db'))
     await store.atomic(storeRestoredAccess(store, REVIVED, 1))
+    const context = { store, ip: null, requestId: null, viewer: null, now: () => 1_768_478_400_000 }
+    await store.atomic([audit(context, 'audit_damaged', { damage: 'entry 7 is changed' }, { actor: SYSTEM })])
     // As if everybody had signed in a quarter of an hour earlier.
     store.sqlite.prepare('update sessions set authenticated_at = authenticated_at - 900000').run()
     store.close()

@@ -40,7 +40,7 @@ test('the first five minutes of the README work word for word, with a radio conn
     const { stdout } = await promisify(execFile)('bash', ['-euc', script], { cwd: dir })
     expect(stdout).toContain('"authenticated":false')
     expect(stdout).toContain('"username":"anna"')
-    expect(stdout).toContain('"nodeId":"!796b94bf","longName":"Lab Node B"')
+    expect(stdout).toContain('"nodeId":"!796b94bf","nodeNum":2037093567,"longName":"Lab Node B"')
     expect(stdout).toMatch(
       /\]200\n\{.*"code":"forbidden".*"required":\{"resource":"messages","action":"read"\}\}403\n$/,
     )

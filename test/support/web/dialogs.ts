@@ -74,6 +74,12 @@ export const DIALOGS: readonly State[] = [
       await page.getByRole('dialog').locator('code').waitFor()
     },
   },
+  {
+    name: "unlinking a user's account",
+    of: 'pages/users/linked.tsx',
+    path: '/users/1',
+    open: pressed(/^Unlink /),
+  },
   { name: 'ending sessions', of: 'pages/users/credentials.tsx', path: '/users/1', open: pressed('End all sessions') },
   { name: 'an invitation', of: 'pages/users/invitation.tsx', path: '/users/3', open: pressed('Make a link') },
   { name: 'a new token', of: 'pages/account/tokens.tsx', path: '/account', open: pressed('New token') },
@@ -201,8 +207,23 @@ export const LAST_DIALOGS: readonly State[] = [
     open: pressed('Take the other names'),
   },
   {
+    name: 'leaving whose radio it is to the radios',
+    of: 'pages/nodes/node.tsx',
+    path: '/nodes/!30000009',
+    open: pressed('Leave it to the radios'),
+  },
+  {
+    name: 'damage of the audit log',
+    of: 'shell/audit-damage-advice.tsx',
+    path: '/users?q=anna',
+    open: async (page) => {
+      await page.reload()
+      await pressed('Dealt with it')(page)
+    },
+  },
+  {
     name: 'access that a restore brought back',
-    of: 'shell/revived-decision.tsx',
+    of: 'shell/restored-access-decision.tsx',
     path: '/users?q=anna',
     open: async (page) => {
       await page.reload()

@@ -426,8 +426,8 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
 
 /**
  * Gives a local user a random, temporary password, ends sessions and API tokens, holds destinations of alerts, ends the
- * proof of the e-mail address and clears failed attempts at the old one. Returns the password in clear, once. Throws `local_auth_disabled`, `user_not_found`,
- * `not_a_local_user`, `user_inactive`.
+ * proof of the e-mail address and clears failed attempts at the old one. Returns the password in clear, once. Throws
+ * `local_auth_disabled`, `user_not_found`, `not_a_local_user`, `user_inactive`.
  */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
@@ -458,7 +458,7 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
 
 /**
  * What else a password reset ends: statements for the same atomic step, and the details for its audit entry, which must
- * come before them. `onlyIf`: a condition under which the reset took place.
+ * come before them. `onlyIf`: a condition under which the reset took place. Why tokens end: docs/decisions/resets-end-tokens.md.
  */
 export function endAccessByReset(
   ctx: Ctx,

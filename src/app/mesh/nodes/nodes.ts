@@ -315,8 +315,8 @@ export const DETAILED: readonly Detailed[] = columnsAmong(namesOfFields(nodeDeta
 /** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
   return {
-    ...pickColumns(row, LISTED),
     nodeId: formatNodeId(row.nodeNum),
+    ...pickColumns(row, LISTED),
     hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
     role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
     position: publicPosition(row),

@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
 import { clock, dateMinutes, shortDay } from '../../format.ts'
 import { shownUnit } from '../../measure.ts'
+import { nodeTexts } from '../../strings/mesh/node.ts'
 import { t } from '../../strings.ts'
 import { colour } from '../../parts/map/colour.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
@@ -127,7 +128,7 @@ function optionsOf(found: Series, name: string, rangeMs: number, width: number):
         value: (_plot, value) => shown(value),
         points: { size: 5, filter: lonelyPoints },
       },
-      ...(hasBand ? [edge(t.nodes.least), edge(t.nodes.greatest)] : []),
+      ...(hasBand ? [edge(nodeTexts.least), edge(nodeTexts.greatest)] : []),
     ],
   }
 }

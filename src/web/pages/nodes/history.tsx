@@ -12,6 +12,7 @@ import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { place, setQuery } from '../../router.ts'
+import { nodeTexts } from '../../strings/mesh/node.ts'
 import { t } from '../../strings.ts'
 import type { Series } from './chart.ts'
 
@@ -64,7 +65,7 @@ export function NodeHistory({ node }: { node: Node }) {
   const series = data.value
   return (
     <Card
-      title={t.nodes.charts}
+      title={nodeTexts.charts}
       actions={
         series !== null &&
         series.series.length > 0 && (
@@ -77,21 +78,21 @@ export function NodeHistory({ node }: { node: Node }) {
       <div class="toolbar">
         {metric !== null && (
           <Select
-            label={t.nodes.metric}
+            label={nodeTexts.metric}
             value={metric}
             options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
             onChange={(name) => setQuery({ metric: name })}
           />
         )}
         <Segments
-          label={t.nodes.chartRange}
+          label={nodeTexts.chartRange}
           value={range}
-          options={RANGES.map((ms) => [ms, t.nodes.ranges[ms]] as const)}
+          options={RANGES.map((ms) => [ms, nodeTexts.ranges[ms]] as const)}
           onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
         />
       </div>
       <Failure error={error.value ?? known.error.value} retry={reload} />
-      {series?.series.length === 0 && <p class="faint">{t.nodes.noHistory}</p>}
+      {series?.series.length === 0 && <p class="faint">{nodeTexts.noHistory}</p>}
       {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
     </Card>
   )
@@ -104,13 +105,13 @@ function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
   const isBand = series.series.some((point) => point.length === 4)
   return (
     <>
-      {hasFailed.value && <p class="bad">{t.nodes.chartFailed}</p>}
+      {hasFailed.value && <p class="bad">{nodeTexts.chartFailed}</p>}
       <ChartKeys series={series} onPoint={(time) => chart.value?.point(time)}>
         <div class="chart" ref={box} role="img" aria-label={summary(series)} />
       </ChartKeys>
       <p class="about">
-        {isBand && `${t.nodes.chartBand} `}
-        {t.nodes.chartZone(zoneName())}
+        {isBand && `${nodeTexts.chartBand} `}
+        {nodeTexts.chartZone(zoneName())}
       </p>
     </>
   )
@@ -136,7 +137,7 @@ function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
   }
   const point = at.value === null ? undefined : series.series[at.value]
   return (
-    <div class="chart-keys" tabIndex={0} role="group" aria-label={t.nodes.chartKeys} onKeyDown={step}>
+    <div class="chart-keys" tabIndex={0} role="group" aria-label={nodeTexts.chartKeys} onKeyDown={step}>
       {children}
       <p class="sr-only" role="status">
         {point !== undefined && pointText(point, series.unit)}
@@ -148,8 +149,8 @@ function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
 function pointText([time, ...values]: Series['series'][number], unit: string | null): string {
   const [least = 0, greatest, average] = values
   return greatest === undefined || average === undefined
-    ? t.nodes.chartPoint(dateTime(time), measure(least, unit))
-    : t.nodes.chartPointBand(dateTime(time), measure(average, unit), measure(least, unit), measure(greatest, unit))
+    ? nodeTexts.chartPoint(dateTime(time), measure(least, unit))
+    : nodeTexts.chartPointBand(dateTime(time), measure(average, unit), measure(least, unit), measure(greatest, unit))
 }
 
 function measure(value: number, unit: string | null): string {
@@ -161,7 +162,7 @@ function measure(value: number, unit: string | null): string {
 function summary({ metric, unit, series }: Series): string {
   const least = series.map(([, value]) => value)
   const greatest = series.map(([, value, max = value]) => max)
-  return t.nodes.chartSummary(
+  return nodeTexts.chartSummary(
     metricName(metric),
     measure(Math.min(...least), unit),
     measure(Math.max(...greatest), unit),

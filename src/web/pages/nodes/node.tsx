@@ -1,3 +1,4 @@
+import { nodeTexts } from '../../strings/mesh/node.ts'
 import { identityTexts } from '../../strings/mesh/identity.ts'
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
@@ -42,9 +43,9 @@ export function NodePage({ id }: { id: string }) {
   const up = { path: asLeft('/nodes'), name: t.nodes.title }
   if (error.value?.code === 'node_not_found') {
     return (
-      <Page title={t.nodes.gone} up={up}>
+      <Page title={nodeTexts.gone} up={up}>
         <Empty icon="nodes">
-          <p>{t.nodes.goneHelp}</p>
+          <p>{nodeTexts.goneHelp}</p>
         </Empty>
       </Page>
     )
@@ -57,18 +58,18 @@ export function NodePage({ id }: { id: string }) {
     >
       <Failure error={error.value} retry={reload} />
       {node?.keyMismatch && (
-        <Warning title={t.nodes.mismatch} help={t.nodes.mismatchHelp}>
+        <Warning title={t.nodes.mismatch} help={nodeTexts.mismatchHelp}>
           <Keys node={node} onChanged={reload} />
         </Warning>
       )}
       {node?.spoofSuspected && (
-        <Warning title={t.nodes.spoofed} help={node.isLocal ? t.nodes.spoofedOwnHelp : t.nodes.spoofedHelp}>
+        <Warning title={t.nodes.spoofed} help={node.isLocal ? nodeTexts.spoofedOwnHelp : nodeTexts.spoofedHelp}>
           <Suspicions node={node} />
           {!node.keyMismatch && <Identities node={node} onChanged={reload} />}
         </Warning>
       )}
       {node !== null && <Claims node={node} onChanged={reload} />}
-      {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
+      {node?.weakKey && <Warning title={nodeTexts.weakKey} help={nodeTexts.weakKeyHelp} />}
       {node !== null && (
         <>
           <div class="pairs">
@@ -104,28 +105,28 @@ function Warning({ title, help, children }: { title: string; help: string; child
 function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
   const { publicKey, previousPublicKey, refused } = node
   const keys = [
-    { id: 'known', name: t.nodes.keyKnown, key: publicKey, about: null },
+    { id: 'known', name: nodeTexts.keyKnown, key: publicKey, about: null },
     {
       id: 'first',
-      name: t.nodes.keyFirst,
+      name: nodeTexts.keyFirst,
       key: previousPublicKey === publicKey ? null : previousPublicKey,
       about: null,
     },
     ...refused.map((each, at) => ({
       id: `refused ${at}`,
-      name: [t.nodes.keyRefused, namesOf(each)].filter((part) => part !== '').join(' · '),
+      name: [nodeTexts.keyRefused, namesOf(each)].filter((part) => part !== '').join(' · '),
       key: each.publicKey,
       about: <Told by={each} />,
     })),
   ]
   const accept = (key: string) =>
     askFirst({
-      text: t.nodes.keySure(nodeName(node)),
-      confirm: t.nodes.keyAccept,
+      text: nodeTexts.keySure(nodeName(node)),
+      confirm: nodeTexts.keyAccept,
       isDangerous: true,
       act: async () => {
         await ask(api.nodes[':id'].key.$put({ param: { id: node.nodeId }, json: { publicKey: key } }))
-        say(t.nodes.keyAccepted)
+        say(nodeTexts.keyAccepted)
         await Promise.all([onChanged(), refreshNodes()])
       },
     })
@@ -143,7 +144,7 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
               </span>
               {can('nodes', 'write') && (
                 <button type="button" class="button small" onClick={() => accept(key)}>
-                  {t.nodes.keyAccept}
+                  {nodeTexts.keyAccept}
                 </button>
               )}
             </li>
@@ -316,12 +317,12 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
     })
   const forget = () =>
     askFirst({
-      text: t.nodes.forgetSure(nodeName(node)),
-      confirm: t.nodes.forget,
+      text: nodeTexts.forgetSure(nodeName(node)),
+      confirm: nodeTexts.forget,
       isDangerous: true,
       act: async () => {
         await send(api.nodes[':id'].$delete({ param }))
-        say(t.nodes.forgotten)
+        say(nodeTexts.forgotten)
         navigate(asLeft('/nodes'))
       },
     })
@@ -332,7 +333,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
       {can('messages', 'read') && !isAnonymous.value && !node.isLocal && (
         <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />
-          {can('messages', 'write') && has('radio') ? t.nodes.write : t.nodes.messages}
+          {can('messages', 'write') && has('radio') ? nodeTexts.write : nodeTexts.messages}
         </a>
       )}
       {can('nodes', 'write') && (
@@ -345,7 +346,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
             onClick={() => void set({ isFavorite: !node.isFavorite })}
           >
             <Icon name="star" filled={node.isFavorite} />
-            {t.nodes.favorite}
+            {nodeTexts.favorite}
           </button>
           <button
             type="button"
@@ -354,20 +355,20 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
             disabled={busy.value}
             onClick={() => void set({ isIgnored: !node.isIgnored })}
           >
-            {node.isIgnored ? t.nodes.ignored : t.nodes.ignore}
+            {node.isIgnored ? nodeTexts.ignored : nodeTexts.ignore}
           </button>
           <button
             type="button"
             class="button"
             aria-pressed={node.hidden}
-            title={t.nodes.hideHelp}
+            title={nodeTexts.hideHelp}
             disabled={busy.value}
             onClick={() => void set({ hidden: !node.hidden })}
           >
-            {node.hidden ? t.nodes.hidden : t.nodes.hide}
+            {node.hidden ? nodeTexts.hidden : nodeTexts.hide}
           </button>
           <button type="button" class="button danger-quiet" onClick={forget}>
-            {t.nodes.forget}
+            {nodeTexts.forget}
           </button>
         </>
       )}
@@ -381,14 +382,17 @@ function SignalCard({ node }: { node: Node }) {
     <Card title={t.nodes.signal}>
       <Facts
         entries={[
-          [t.nodes.lastHeard, <ExactAge at={node.lastHeard} />],
-          [t.nodes.lastHeardByRadio, node.lastHeardByBroker === null ? null : <ExactAge at={node.lastHeardByRadio} />],
+          [nodeTexts.lastHeard, <ExactAge at={node.lastHeard} />],
+          [
+            nodeTexts.lastHeardByRadio,
+            node.lastHeardByBroker === null ? null : <ExactAge at={node.lastHeardByRadio} />,
+          ],
           [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
-          [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
+          [nodeTexts.via, node.viaMqtt ? nodeTexts.viaMqtt : nodeTexts.viaRadio],
           [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
-          [t.nodes.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
-          [t.nodes.channel, node.channel === null ? null : channels.name(node.channel)],
-          [t.nodes.firstHeard, <ExactAge at={node.firstHeard} />],
+          [nodeTexts.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
+          [nodeTexts.channel, node.channel === null ? null : channels.name(node.channel)],
+          [nodeTexts.firstHeard, <ExactAge at={node.firstHeard} />],
         ]}
       />
     </Card>
@@ -398,17 +402,17 @@ function SignalCard({ node }: { node: Node }) {
 function DeviceCard({ node }: { node: Node }) {
   const metrics = node.deviceMetrics
   return (
-    <Card title={t.nodes.device}>
+    <Card title={nodeTexts.device}>
       {metrics === null ? (
-        <p class="faint">{t.nodes.noMetrics}</p>
+        <p class="faint">{nodeTexts.noMetrics}</p>
       ) : (
         <Facts
           entries={[
-            [t.nodes.battery, <Battery level={metrics.batteryLevel} />],
-            [t.nodes.voltage, metrics.voltage === null ? null : `${decimal(metrics.voltage, 2)} V`],
-            [t.nodes.channelUtilization, percent(metrics.channelUtilization)],
-            [t.nodes.airtime, percent(metrics.airUtilTx)],
-            [t.nodes.uptime, metrics.uptimeSeconds === null ? null : duration(metrics.uptimeSeconds)],
+            [nodeTexts.battery, <Battery level={metrics.batteryLevel} />],
+            [nodeTexts.voltage, metrics.voltage === null ? null : `${decimal(metrics.voltage, 2)} V`],
+            [nodeTexts.channelUtilization, percent(metrics.channelUtilization)],
+            [nodeTexts.airtime, percent(metrics.airUtilTx)],
+            [nodeTexts.uptime, metrics.uptimeSeconds === null ? null : duration(metrics.uptimeSeconds)],
           ]}
         />
       )}
@@ -420,7 +424,7 @@ function PositionCard({ node }: { node: Node }) {
   const { position } = node
   if (position === null) {
     return (
-      <Card title={t.nodes.position}>
+      <Card title={nodeTexts.position}>
         <p class="faint">{t.nodes.noPosition}</p>
       </Card>
     )
@@ -429,7 +433,7 @@ function PositionCard({ node }: { node: Node }) {
   const meters = precisionMeters(precisionBits)
   return (
     <Card
-      title={t.nodes.position}
+      title={nodeTexts.position}
       actions={
         <a class="button small" href={href(`/map?node=${node.nodeId}`)}>
           {t.nodes.showOnMap}
@@ -442,8 +446,8 @@ function PositionCard({ node }: { node: Node }) {
             t.nodes.coordinates,
             <Copyable text={`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`} name={t.nodes.coordinates} />,
           ],
-          [t.nodes.altitude, altitude === null ? null : shownAltitude(altitude)],
-          [t.nodes.precision, meters === null ? t.nodes.exact : t.nodes.within(distance(meters))],
+          [nodeTexts.altitude, altitude === null ? null : shownAltitude(altitude)],
+          [nodeTexts.precision, meters === null ? nodeTexts.exact : t.nodes.within(distance(meters))],
           [t.nodes.positionTime, time === null ? null : <ExactAge at={time} />],
         ]}
       />
@@ -454,29 +458,29 @@ function PositionCard({ node }: { node: Node }) {
 function IdentityCard({ node }: { node: NodeDetail }) {
   const { signedAt, status } = node
   const signedParts = [
-    node.nameSigned ? t.nodes.signedParts.names : [],
-    node.positionSigned ? t.nodes.signedParts.position : [],
-    node.statusSigned ? t.nodes.signedParts.status : [],
+    node.nameSigned ? nodeTexts.signedParts.names : [],
+    node.positionSigned ? nodeTexts.signedParts.position : [],
+    node.statusSigned ? nodeTexts.signedParts.status : [],
   ].flat()
   return (
-    <Card title={t.nodes.identity}>
+    <Card title={nodeTexts.identity}>
       <Facts
         entries={[
           [t.nodes.status, status ? <Status {...status} /> : null],
-          [t.nodes.id, <Copyable text={node.nodeId} name={t.nodes.id} />],
-          [t.nodes.number, <span class="mono">{node.nodeNum}</span>],
-          [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
-          [t.nodes.shortName, node.shortName],
-          [t.nodes.name, node.nameAltered ? <Altered /> : null],
+          [nodeTexts.id, <Copyable text={node.nodeId} name={nodeTexts.id} />],
+          [nodeTexts.number, <span class="mono">{node.nodeNum}</span>],
+          [nodeTexts.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
+          [nodeTexts.shortName, node.shortName],
+          [nodeTexts.name, node.nameAltered ? <Altered /> : null],
           [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
           [t.nodes.firmware, node.firmwareVersion],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
-          [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
-          [t.nodes.local, node.isLocal ? t.common.yes : null],
+          [nodeTexts.licensed, node.isLicensed ? t.common.yes : null],
+          [nodeTexts.local, node.isLocal ? t.common.yes : null],
           [identityTexts.keyConfirmed, node.keyConfirmed ? t.common.yes : null],
-          [t.nodes.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={t.nodes.key} />],
-          [t.nodes.proof, signedAt === null ? t.nodes.signedNever : <Verified at={signedAt} />],
-          [t.nodes.signedContent, signedParts.length === 0 ? null : signedParts.join(', ')],
+          [nodeTexts.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={nodeTexts.key} />],
+          [t.nodes.proof, signedAt === null ? nodeTexts.signedNever : <Verified at={signedAt} />],
+          [nodeTexts.signedContent, signedParts.length === 0 ? null : signedParts.join(', ')],
         ]}
       />
     </Card>
@@ -491,7 +495,7 @@ function Status({ text, time }: NonNullable<Node['status']>) {
         <>
           <br />
           <span class="faint">
-            {t.nodes.statusFrom} <ExactAge at={time} />
+            {nodeTexts.statusFrom} <ExactAge at={time} />
           </span>
         </>
       )}
@@ -502,7 +506,7 @@ function Status({ text, time }: NonNullable<Node['status']>) {
 function Altered() {
   return (
     <>
-      <Icon name="warning" /> {t.nodes.alteredHelp}
+      <Icon name="warning" /> {nodeTexts.alteredHelp}
     </>
   )
 }
@@ -513,7 +517,7 @@ function Verified({ at }: { at: number }) {
       <span class="good">
         <Icon name="shield" />
       </span>{' '}
-      {t.nodes.signedLast} <ExactAge at={at} />
+      {nodeTexts.signedLast} <ExactAge at={at} />
     </>
   )
 }
@@ -530,7 +534,7 @@ function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
   useEffect(() => keepDraft(draft, edited.value ?? ''), [edited.value])
   if (!can('nodes', 'write')) {
     return node.notes === '' ? null : (
-      <Card title={t.nodes.notes}>
+      <Card title={nodeTexts.notes}>
         <p class="pre">{node.notes}</p>
       </Card>
     )
@@ -545,11 +549,11 @@ function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
     })
   }
   return (
-    <Card title={t.nodes.notes}>
+    <Card title={nodeTexts.notes}>
       <form onSubmit={save} class="stack">
         <textarea
-          aria-label={t.nodes.notes}
-          placeholder={t.nodes.notesHint}
+          aria-label={nodeTexts.notes}
+          placeholder={nodeTexts.notesHint}
           rows={3}
           maxLength={MAX_NOTES}
           value={edited.value ?? node.notes}

@@ -7,7 +7,7 @@ import { Age } from '../../parts/age.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
-import { t } from '../../strings.ts'
+import { nodeTexts } from '../../strings/mesh/node.ts'
 import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 const POLL_MS = 10_000
@@ -27,15 +27,15 @@ export function NodePackets({ node }: { node: Node }) {
   const packets = data.value?.packets ?? []
   return (
     <Card
-      title={t.nodes.packets}
+      title={nodeTexts.packets}
       actions={
         <a class="button small" href={href(`/packets?from=${nodeId}`)}>
-          {t.nodes.allPackets}
+          {nodeTexts.allPackets}
         </a>
       }
     >
       <Failure error={error.value} />
-      {data.value !== null && packets.length === 0 && <p class="faint">{t.nodes.noPackets}</p>}
+      {data.value !== null && packets.length === 0 && <p class="faint">{nodeTexts.noPackets}</p>}
       <ul class="rows tight">
         {packets.map(({ id, portName, toNodeNum, toNodeId, rxSnr, timestamp }) => (
           <li key={id}>
