@@ -69,7 +69,7 @@ function withoutProxySignIn(root) {
 
 /** Only the Node service restores backups: there is never a list of access that a restore brought back. */
 function withoutRestore(root) {
-  const file = join(root, 'src/app/system/restored-access.ts')
+  const file = join(root, 'src/app/system/restore/restored-access.ts')
   const code = `export * from ${JSON.stringify(join(root, 'src/edge/no-restore.ts'))}`
   return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }

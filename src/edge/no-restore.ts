@@ -1,6 +1,6 @@
 import { AppError } from '../app/http/errors.ts'
 
-// Replaces `src/app/system/restored-access.ts` in the worker: only the Node service restores backups.
+// Replaces `src/app/system/restore/restored-access.ts` in the worker: only the Node service restores backups.
 
 export const [restoredAccessSchema, reapplicationSchema] = [undefined, undefined]
 

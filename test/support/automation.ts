@@ -1,6 +1,6 @@
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'
 import type { LinkInfo, OutgoingKind, Radio } from '../../src/app/mesh/radios/radio.ts'
-import type { Meter } from '../../src/app/system/meter.ts'
+import type { Meter } from '../../src/app/system/metrics/meter.ts'
 import { expect } from 'vitest'
 import { createEngine, type Engine } from '../../src/app/automation/engine.ts'
 import { AppError } from '../../src/app/http/errors.ts'

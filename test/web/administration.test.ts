@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { audit, SYSTEM } from '../../src/app/audit/audit.ts'
 import { users } from '../../src/db/schema.ts'
-import { storeRestoredAccess } from '../../src/app/system/restored-access.ts'
+import { storeRestoredAccess } from '../../src/app/system/restore/restored-access.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 

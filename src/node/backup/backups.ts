@@ -1,4 +1,4 @@
-import type { Backup, BackupKind, BackupProgress, Backups } from '../../app/system/backup.ts'
+import type { Backup, BackupKind, BackupProgress, Backups } from '../../app/system/backup/backup.ts'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AppError } from '../../app/http/errors.ts'

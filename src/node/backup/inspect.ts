@@ -1,4 +1,4 @@
-import type { Signature, Verification } from '../../app/system/backup.ts'
+import type { Signature, Verification } from '../../app/system/backup/backup.ts'
 import { BackupDamage, RestoreRefused } from './folder/damage.ts'
 import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './folder/manifest.ts'
 import { readRealDirectory } from './folder/safe-read.ts'

@@ -1,4 +1,4 @@
-import type { Verification } from '../../app/system/backup.ts'
+import type { Verification } from '../../app/system/backup/backup.ts'
 import { Worker } from 'node:worker_threads'
 import type { Against } from './inspect.ts'
 import type { Manifest } from './folder/manifest.ts'

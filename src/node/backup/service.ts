@@ -1,4 +1,4 @@
-import type { Backups } from '../../app/system/backup.ts'
+import type { Backups } from '../../app/system/backup/backup.ts'
 import type { PasswordHasher } from '../../app/accounts/passwords/hasher.ts'
 import { join } from 'node:path'
 import type { Config } from '../../app/config/config.ts'

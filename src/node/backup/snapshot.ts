@@ -1,4 +1,4 @@
-import type { BackupKind } from '../../app/system/backup.ts'
+import type { BackupKind } from '../../app/system/backup/backup.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

@@ -6,7 +6,11 @@ import { AppError } from '../../app/http/errors.ts'
 import { createLog } from '../../app/base/log.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { confirmClock } from '../../app/base/clock-watch.ts'
-import { listRestoredAccess, reapplyRestoredAccess, type RestoredAccess } from '../../app/system/restored-access.ts'
+import {
+  listRestoredAccess,
+  reapplyRestoredAccess,
+  type RestoredAccess,
+} from '../../app/system/restore/restored-access.ts'
 import {
   createUser,
   findUserByName,

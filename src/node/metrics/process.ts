@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type Family, single } from '../../app/system/exposition.ts'
+import { type Family, single } from '../../app/system/metrics/exposition.ts'
 import { systemClock } from '../clock.ts'
 
 const NS = 1e9

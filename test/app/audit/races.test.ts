@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { replaceBackupSettings } from '../../../src/app/system/backup-settings.ts'
+import { replaceBackupSettings } from '../../../src/app/system/backup/settings.ts'
 import { type SqliteStore } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 import { SCHEDULE } from '../../support/automation.ts'

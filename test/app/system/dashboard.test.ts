@@ -1,4 +1,4 @@
-import type { Backups } from '../../../src/app/system/backup.ts'
+import type { Backups } from '../../../src/app/system/backup/backup.ts'
 import type { LinkInfo, Radio } from '../../../src/app/mesh/radios/radio.ts'
 import { beforeEach, expect, it } from 'vitest'
 import { readTrafficHours } from '../../support/mesh/traffic-hours.ts'

@@ -1,4 +1,4 @@
-import type { Backup, BackupKind } from '../../../src/app/system/backup.ts'
+import type { Backup, BackupKind } from '../../../src/app/system/backup/backup.ts'
 import { expect, test } from 'vitest'
 import { expiredBackups } from '../../../src/node/backup/schedule/retention.ts'
 

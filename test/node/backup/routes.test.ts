@@ -1,4 +1,4 @@
-import type { Backups } from '../../../src/app/system/backup.ts'
+import type { Backups } from '../../../src/app/system/backup/backup.ts'
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,

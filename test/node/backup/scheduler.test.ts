@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { AuditContext } from '../../../src/app/audit/audit.ts'
-import { readBackupSchedule, replaceBackupSettings } from '../../../src/app/system/backup-settings.ts'
+import { readBackupSchedule, replaceBackupSettings } from '../../../src/app/system/backup/settings.ts'
 import { type BackupStore, openBackups } from '../../../src/node/backup/backups.ts'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { backupLockFile, lockExclusively } from '../../../src/node/backup/folder/lock.ts'

@@ -1,4 +1,4 @@
-import type { Verification } from '../../../src/app/system/backup.ts'
+import type { Verification } from '../../../src/app/system/backup/backup.ts'
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'

@@ -1,6 +1,6 @@
 import { readTogether, type Store } from '../../../src/db/store.ts'
 import { type View, visibleValues, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
-import { firstHour, trafficHours, trafficQueries } from '../../../src/app/system/traffic-hours.ts'
+import { firstHour, trafficHours, trafficQueries } from '../../../src/app/system/dashboard/traffic-hours.ts'
 
 /** The last 24 clock hours, as in the dashboard. */
 export async function readTrafficHours(store: Store, now: number, view: View = WHOLE_VIEW) {

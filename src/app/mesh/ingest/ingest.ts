@@ -1,6 +1,6 @@
 import type { Heard, News } from '../heard/heard.ts'
 import type { NodeRow } from './node-row.ts'
-import type { BatchCounts } from '../../system/meter.ts'
+import type { BatchCounts } from '../../system/metrics/meter.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'

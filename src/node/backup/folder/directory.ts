@@ -1,4 +1,4 @@
-import type { Backup } from '../../../app/system/backup.ts'
+import type { Backup } from '../../../app/system/backup/backup.ts'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { BackupDamage, RestoreRefused } from './damage.ts'

@@ -1,4 +1,4 @@
-import { BACKUP_KINDS, type Backup, type Signature } from '../../../app/system/backup.ts'
+import { BACKUP_KINDS, type Backup, type Signature } from '../../../app/system/backup/backup.ts'
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'

@@ -1,4 +1,4 @@
-import type { Signature } from '../../../app/system/backup.ts'
+import type { Signature } from '../../../app/system/backup/backup.ts'
 import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
@@ -11,7 +11,7 @@ import {
   type StoredRestoredAccess,
   storeRestoredAccess,
   unknownRestoredAccess,
-} from '../../../app/system/restored-access.ts'
+} from '../../../app/system/restore/restored-access.ts'
 import { type SqliteStore, sqliteStore } from '../../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'

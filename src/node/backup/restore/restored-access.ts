@@ -5,7 +5,7 @@ import { scopeOf } from '../../../app/accounts/users/scope.ts'
 import { unpackPermissions } from '../../../app/accounts/users/permissions.ts'
 import { type PublicAccess, showsMore } from '../../../shared/access/public-access.ts'
 import { isWiderScope, type Scope } from '../../../shared/access/scope.ts'
-import { isStillUndone } from '../../../app/system/undone.ts'
+import { isStillUndone } from '../../../app/system/restore/undone.ts'
 import { sqliteStore } from '../../database.ts'
 import { type LostWay, lostWays, readWays } from './restored-credentials.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type RestorableAction,
   REVIVED_KEYS,
   type StoredRestoredAccess,
-} from '../../../app/system/restored-access.ts'
+} from '../../../app/system/restore/restored-access.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
 /** Other audit entries that also end tokens or change permissions. */

@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3'
 import * as z from 'zod'
 import { hostOf } from '../../../app/alerts/destinations/host.ts'
-import type { RestorableAction } from '../../../app/system/restored-access.ts'
-import type { Undone } from '../../../app/system/undone.ts'
+import type { RestorableAction } from '../../../app/system/restore/restored-access.ts'
+import type { Undone } from '../../../app/system/restore/undone.ts'
 import { DESTINATION_KIND_NAMES } from '../../../shared/alerts/destination-kinds.ts'
 
 const flag = z.int().transform((value) => value !== 0)

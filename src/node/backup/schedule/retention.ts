@@ -1,5 +1,5 @@
-import type { Backup } from '../../../app/system/backup.ts'
-import type { BackupSettings } from '../../../app/system/backup-schedule.ts'
+import type { Backup } from '../../../app/system/backup/backup.ts'
+import type { BackupSettings } from '../../../app/system/backup/schedule.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>

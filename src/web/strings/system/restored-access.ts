@@ -1,4 +1,4 @@
-import type { RestorableAction } from '../../../app/system/restored-access.ts'
+import type { RestorableAction } from '../../../app/system/restore/restored-access.ts'
 
 const WHAT: Readonly<Record<RestorableAction, string>> = {
   user_deleted: 'was deactivated and is active again',

@@ -1,7 +1,7 @@
 import type { Backup, BackupKind, Backups } from './backup.ts'
-import { audit, type AuditContext } from '../audit/audit.ts'
-import type { Ports } from '../base/context.ts'
-import { AppError } from '../http/errors.ts'
+import { audit, type AuditContext } from '../../audit/audit.ts'
+import type { Ports } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
 
 /** What the commands need from a request or from the schedule. */
 export type BackupContext = AuditContext & Pick<Ports, 'backups'>

@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { requireFreshProof } from '../accounts/fresh-proof.ts'
-import type { AppEnv } from '../base/context.ts'
-import { requireAdmin } from '../accounts/access/require.ts'
-import { answers } from '../http/describe.ts'
-import { validate } from '../http/validate.ts'
+import { requireFreshProof } from '../../accounts/fresh-proof.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { requireAdmin } from '../../accounts/access/require.ts'
+import { answers } from '../../http/describe.ts'
+import { validate } from '../../http/validate.ts'
 import {
   acceptRestoredAccess,
   listRestoredAccess,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { timeField } from '../http/fields.ts'
-import type { BackupSchedule } from './backup-schedule.ts'
+import { timeField } from '../../http/fields.ts'
+import type { BackupSchedule } from './schedule.ts'
 
 /** Backups in the data directory. An impossible name is `backup_not_found`, without reading the disk. */
 export interface Backups {

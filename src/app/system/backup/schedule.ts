@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { timeField } from '../http/fields.ts'
+import { timeField } from '../../http/fields.ts'
 
 export const backupSettingsSchema = z.strictObject({
   enabled: z.boolean(),

@@ -5,13 +5,13 @@ import {
   type StoredRun,
   storedRun,
   storedSettings,
-} from './backup-schedule.ts'
+} from './schedule.ts'
 import { inArray, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { settings } from '../../db/schema.ts'
-import type { Store } from '../../db/store.ts'
-import { audit, type AuditContext } from '../audit/audit.ts'
-import { DAY_MS, isFuture } from '../../shared/time.ts'
+import { settings } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { audit, type AuditContext } from '../../audit/audit.ts'
+import { DAY_MS, isFuture } from '../../../shared/time.ts'
 
 /** Rows of the table `settings` with this prefix belong to backups and not to the general list of settings. */
 export const BACKUP_SETTINGS_PREFIX = 'backup.'

@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
-import { requireAdminOrScope } from '../accounts/access/require.ts'
-import type { AppEnv } from '../base/context.ts'
-import { answers } from '../http/describe.ts'
-import { inTurn } from '../http/limits/in-turn.ts'
+import { requireAdminOrScope } from '../../accounts/access/require.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
 import { formatMetrics, METRICS_TYPE } from './exposition.ts'
 import { collectMetrics } from './metrics.ts'
 

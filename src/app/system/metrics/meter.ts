@@ -1,6 +1,6 @@
-import type { DestinationKind } from '../../shared/alerts/destination-kinds.ts'
-import type { RuleKind, RunEnd } from '../../shared/automation/rule-kinds.ts'
-import type { SIGNATURES } from '../../shared/mesh/packets.ts'
+import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
+import type { RuleKind, RunEnd } from '../../../shared/automation/rule-kinds.ts'
+import type { SIGNATURES } from '../../../shared/mesh/packets.ts'
 import type { Family, Sample } from './exposition.ts'
 
 /** Counts events of this process, for monitoring. */

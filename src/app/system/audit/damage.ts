@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
-import type { Store } from '../../db/store.ts'
-import { stillAdmin } from '../accounts/users/still-admin.ts'
-import type { SignedInCtx } from '../base/context.ts'
-import { AppError } from '../http/errors.ts'
-import { timeField } from '../http/fields.ts'
-import { audit } from '../audit/audit.ts'
+import type { Store } from '../../../db/store.ts'
+import { stillAdmin } from '../../accounts/users/still-admin.ts'
+import type { SignedInCtx } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
+import { timeField } from '../../http/fields.ts'
+import { audit } from '../../audit/audit.ts'
 
 const MOST_SHOWN = 20
 

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { nodes } from '../../db/schema.ts'
-import type { Store } from '../../db/store.ts'
-import type { Ctx } from '../base/context.ts'
+import { nodes } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import type { Ctx } from '../../base/context.ts'
 import { type Dashboard, readFacts } from './dashboard.ts'
-import type { PublicView } from '../accounts/access/public-view.ts'
-import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../accounts/access/visible.ts'
-import { readerFor } from '../accounts/access/anonymous-reader.ts'
+import type { PublicView } from '../../accounts/access/public-view.ts'
+import { heardInPublic, ofNodesSeenBy, type View, visibleValues } from '../../accounts/access/visible.ts'
+import { readerFor } from '../../accounts/access/anonymous-reader.ts'
 
 /** The numbers of shown nodes and messages. Contains nothing about the service, and nothing that counts hidden data. */
 export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Dashboard> {

@@ -1,11 +1,11 @@
 import { and, gte, lte, sql } from 'drizzle-orm'
-import { messageHours, messages, packetHours } from '../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../db/store.ts'
-import { BROADCAST } from '../../meshtastic/node-id.ts'
-import type { Sight } from '../../shared/access/scope.ts'
-import { UNKNOWN_CHANNEL, WITHHELD } from '../../shared/mesh/channels.ts'
-import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../accounts/access/visible.ts'
-import { HOUR_MS } from '../../shared/time.ts'
+import { messageHours, messages, packetHours } from '../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import type { Sight } from '../../../shared/access/scope.ts'
+import { UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
+import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../../accounts/access/visible.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
 
 /** The number of reported hours; the last one is the current hour. */
 const HOURS = 24
