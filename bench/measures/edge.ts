@@ -2,7 +2,7 @@
 // workerd.
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
-import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
+import { alertsOnBatch } from '../../src/app/alerts/findings/on-batch.ts'
 import { createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
 import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'

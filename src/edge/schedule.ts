@@ -1,5 +1,5 @@
 import type { Pause } from '../app/base/slices.ts'
-import { evaluateRules } from '../app/alerts/evaluate.ts'
+import { evaluateRules } from '../app/alerts/findings/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { anchorAudit } from '../app/audit/anchor/anchor.ts'
 import { sealAudit } from '../app/audit/chain.ts'

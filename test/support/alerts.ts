@@ -1,5 +1,5 @@
-import { alertsOnBatch } from '../../src/app/alerts/on-batch.ts'
-import { evaluateRules } from '../../src/app/alerts/evaluate.ts'
+import { alertsOnBatch } from '../../src/app/alerts/findings/on-batch.ts'
+import { evaluateRules } from '../../src/app/alerts/findings/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
 import type { Mail, Outbound, OutboundRequest } from '../../src/app/base/outgoing/ports.ts'
 import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'

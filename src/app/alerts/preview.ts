@@ -4,7 +4,7 @@ import { DAY_MS } from '../../shared/time.ts'
 import type { SignedInCtx } from '../base/context.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { kindOf } from './kinds/kinds.ts'
-import { TOGETHER_MS } from './occur.ts'
+import { TOGETHER_MS } from './findings/occur.ts'
 import type { AlertRule } from './rules/rule.ts'
 import { demandSight } from './rules/rules.ts'
 

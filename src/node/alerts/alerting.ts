@@ -1,4 +1,4 @@
-import { evaluateRules } from '../../app/alerts/evaluate.ts'
+import { evaluateRules } from '../../app/alerts/findings/evaluate.ts'
 import { deliverDue, type OutboxNeeds, tidyOutbox } from '../../app/alerts/outbox/outbox.ts'
 import { anchorAudit } from '../../app/audit/anchor/anchor.ts'
 import { noteChanges } from '../../app/accounts/mail/notices.ts'

@@ -16,7 +16,7 @@ import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/m
 import { announce, logExcess } from '../../app/mesh/ingest/announce.ts'
 import { readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
-import { alertsOnBatch } from '../../app/alerts/on-batch.ts'
+import { alertsOnBatch } from '../../app/alerts/findings/on-batch.ts'
 import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'

@@ -9,7 +9,7 @@ import type { Sending } from '../../../src/app/base/outgoing/request.ts'
 import { toSlack } from '../../../src/app/alerts/destinations/senders/slack.ts'
 import { toTelegram } from '../../../src/app/alerts/destinations/senders/telegram.ts'
 import { cleanText } from '../../../src/app/alerts/names.ts'
-import { shownName } from '../../../src/app/alerts/node-names.ts'
+import { shownName } from '../../../src/app/alerts/world/node-names.ts'
 import { tellAlerts, type AlertNotification } from '../../../src/app/alerts/notification.ts'
 
 // What these services accept comes from their documentation, which each sender names; no service is called.

@@ -3,7 +3,7 @@ import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { readPast } from '../past/history.ts'
 import { lookAtPresent } from '../past/past.ts'
 import { ownerOf } from '../rights.ts'
-import type { World } from '../world.ts'
+import type { World } from '../world/world.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
 

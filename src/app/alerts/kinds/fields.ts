@@ -3,7 +3,7 @@ import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
 import { timeInput } from '../../http/validate.ts'
 import { plainName } from '../names.ts'
-import { watchedNode } from '../watched.ts'
+import { watchedNode } from '../world/watched.ts'
 
 /** The fields of rules of every kind. */
 export const common = {

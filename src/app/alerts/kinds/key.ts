@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { lookAtPresent } from '../past/past.ts'
 import { ownerOf } from '../rights.ts'
-import { readWorldOfKeys } from '../read-world.ts'
-import { watchedSchema, watcher } from '../watched.ts'
-import type { World, WorldNode } from '../world.ts'
+import { readWorldOfKeys } from '../world/read-world.ts'
+import { watchedSchema, watcher } from '../world/watched.ts'
+import type { World, WorldNode } from '../world/world.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { cleanText } from '../names.ts'
-import type { World } from '../world.ts'
+import type { World } from '../world/world.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
 

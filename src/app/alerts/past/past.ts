@@ -1,9 +1,9 @@
 import { nextTurn } from '../../base/next-turn.ts'
 import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
-import { readKnownNodes, readWorld } from '../read-world.ts'
-import { type Watched, watcher } from '../watched.ts'
-import type { World, WorldNeeds, WorldNode } from '../world.ts'
+import { readKnownNodes, readWorld } from '../world/read-world.ts'
+import { type Watched, watcher } from '../world/watched.ts'
+import type { World, WorldNeeds, WorldNode } from '../world/world.ts'
 
 export type Range = { readonly from: number; readonly to: number }
 

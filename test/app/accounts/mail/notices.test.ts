@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { evaluateRules } from '../../../../src/app/alerts/evaluate.ts'
+import { evaluateRules } from '../../../../src/app/alerts/findings/evaluate.ts'
 import { deliverDue } from '../../../../src/app/alerts/outbox/outbox.ts'
 import { ANNAS, createMailApp, type MailApp, USER_PASSWORD } from '../../../support/account-mail.ts'
 import { auditRows, type Client, moveToProvider } from '../../../support/app.ts'

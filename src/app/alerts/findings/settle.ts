@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { insertSelect } from '../../db/insert-select.ts'
-import { alertAnchors, alerts } from '../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { HOUR_MS } from '../../shared/time.ts'
-import { seesEverything, seesNodes } from '../accounts/access/visible.ts'
-import type { Finding } from './kinds/kind.ts'
-import { kindOf } from './kinds/kinds.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
+import { alertAnchors, alerts } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
+import { seesEverything, seesNodes } from '../../accounts/access/visible.ts'
+import type { Finding } from '../kinds/kind.ts'
+import { kindOf } from '../kinds/kinds.ts'
 import {
   fire,
   forgetPending,
@@ -19,9 +19,9 @@ import {
   setInhibited,
   tellAgain,
 } from './occur.ts'
-import { isSilenced } from './rules/rule.ts'
-import type { WatchingRule } from './rules/watch-list.ts'
-import type { World } from './world.ts'
+import { isSilenced } from '../rules/rule.ts'
+import type { WatchingRule } from '../rules/watch-list.ts'
+import type { World } from '../world/world.ts'
 
 const queries = prepareOnce((db) => ({
   anchor: insertSelect(

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
-import { nodes } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
-import { formatNodeId } from '../../meshtastic/node-id.ts'
-import type { Plan } from '../mesh/ingest/plan.ts'
-import { cleanText } from './names.ts'
+import { nodes } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import type { Plan } from '../../mesh/ingest/plan.ts'
+import { cleanText } from '../names.ts'
 
 const queries = prepareOnce((db) => ({
   names: db

@@ -1,5 +1,5 @@
-import type { Store } from '../../db/store.ts'
-import type { OnBatch } from '../mesh/ingest/on-batch.ts'
+import type { Store } from '../../../db/store.ts'
+import type { OnBatch } from '../../mesh/ingest/on-batch.ts'
 import { type Changed, readChanging, settleChanged } from './changed.ts'
 import { alertsOfBatch } from './heard.ts'
 

@@ -1,14 +1,14 @@
 import { and, eq, gt, inArray, lte, sql } from 'drizzle-orm'
-import { alertMarks, auditLog } from '../../db/schema.ts'
-import { prepareOnce } from '../../db/store.ts'
-import { ALERT_KIND_NAMES } from '../../shared/alerts/alert-kinds.ts'
-import type { Ports } from '../base/context.ts'
-import { kindOf } from './kinds/kinds.ts'
+import { alertMarks, auditLog } from '../../../db/schema.ts'
+import { prepareOnce } from '../../../db/store.ts'
+import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
+import type { Ports } from '../../base/context.ts'
+import { kindOf } from '../kinds/kinds.ts'
 import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut } from './occur.ts'
-import { isSilenced } from './rules/rule.ts'
-import type { WatchingRule } from './rules/watch-list.ts'
+import { isSilenced } from '../rules/rule.ts'
+import type { WatchingRule } from '../rules/watch-list.ts'
 import { run } from './settle.ts'
-import { tellOwner } from '../mesh/live/tell-owner.ts'
+import { tellOwner } from '../../mesh/live/tell-owner.ts'
 
 type Needs = Pick<Ports, 'store' | 'events'>
 

@@ -1,10 +1,10 @@
-import type { Statement, Store } from '../../db/store.ts'
-import { ALERT_KIND_NAMES } from '../../shared/alerts/alert-kinds.ts'
-import type { Batch, Event } from './kinds/kind.ts'
-import { kindOf } from './kinds/kinds.ts'
+import type { Statement, Store } from '../../../db/store.ts'
+import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
+import type { Batch, Event } from '../kinds/kind.ts'
+import { kindOf } from '../kinds/kinds.ts'
 import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
-import { isSilenced } from './rules/rule.ts'
-import { listWatching, ofKind } from './rules/watch-list.ts'
+import { isSilenced } from '../rules/rule.ts'
+import { listWatching, ofKind } from '../rules/watch-list.ts'
 
 /** The effect of a batch on rules: statements that run after its own, and the owners of the alerts. */
 export type HeardAlerts = { readonly statements: readonly Statement[]; readonly owners: readonly number[] }

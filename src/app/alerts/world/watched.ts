@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { Config_DeviceConfig_RoleSchema } from '../../meshtastic/gen/config_pb.ts'
-import { nodes } from '../../db/schema.ts'
-import { enumName } from '../../meshtastic/enum-name.ts'
-import { MAX_WATCHED } from '../../shared/alerts/alert-kinds.ts'
-import { bodyNodeNum } from '../mesh/sending/send.ts'
-import { BROADCAST } from '../../meshtastic/node-id.ts'
+import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
+import { nodes } from '../../../db/schema.ts'
+import { enumName } from '../../../meshtastic/enum-name.ts'
+import { MAX_WATCHED } from '../../../shared/alerts/alert-kinds.ts'
+import { bodyNodeNum } from '../../mesh/sending/send.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
 
 export const watchedNode = bodyNodeNum.refine((nodeNum) => nodeNum !== BROADCAST && nodeNum !== 0, 'a node')
 export const watchedList = z

@@ -1,12 +1,12 @@
 import { and, isNotNull, sql, type SQL } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../db/json-rows.ts'
-import { insertSelect } from '../../db/insert-select.ts'
-import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
-import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
-import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
-import { NEW_DELIVERY } from './new-delivery.ts'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
+import { alertDeliveries, alertDeliveryItems, alerts } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
+import type { AlertState } from '../../../shared/alerts/alert-kinds.ts'
+import type { NotificationKind } from '../../../shared/alerts/destination-kinds.ts'
+import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
