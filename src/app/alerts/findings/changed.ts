@@ -1,7 +1,7 @@
 import { ne, sql } from 'drizzle-orm'
 import { alerts, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import type { NodeRow } from '../../mesh/ingest/node-row.ts'
+import type { NodeRow } from '../../mesh/ingest/rows/node-row.ts'
 import type { Plan } from '../../mesh/ingest/plan.ts'
 import { type AlertKind, ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { type NodeField, nodeSubject } from '../kinds/kind.ts'

@@ -1,20 +1,20 @@
 import type { Heard, News } from '../heard/heard.ts'
-import type { NodeRow } from './node-row.ts'
+import type { NodeRow } from './rows/node-row.ts'
 import type { BatchCounts } from '../../system/metrics/meter.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
-import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
-import { writeHearings } from './hearings.ts'
-import { fileMessages, refileMessages, writeMessages } from './messages.ts'
+import { listMetricNames, writePositions, writeTelemetry } from './rows/history.ts'
+import { writeHearings } from './rows/hearings.ts'
+import { fileMessages, refileMessages, writeMessages } from './rows/messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
 import type { OnBatch } from './on-batch.ts'
 import { type Admission, admitNewcomers, type NewNodeExcess } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { writeRefused } from '../nodes/refused-identities.ts'
 import { liftSuspicions, writeSuspicions } from '../nodes/suspicions.ts'
-import { writeNodes } from './nodes.ts'
+import { writeNodes } from './rows/nodes.ts'
 import { type Plan, planBatch } from './plan.ts'
 import {
   disputeClaims,
@@ -25,12 +25,18 @@ import {
   writeChannels,
   writeSources,
 } from '../radios/source-table.ts'
-import { writeTraffic } from './traffic.ts'
+import { writeTraffic } from './rows/traffic.ts'
 import type { CollectorFilter } from '../collector/filter.ts'
 import { listDeliverable, writeOutbox } from './outbox.ts'
-import { createPacketWindow, type PacketWindow, type Sightings, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import {
+  createPacketWindow,
+  type PacketWindow,
+  type Sightings,
+  WINDOW_MS,
+  WINDOW_SIZE,
+} from './duplicates/packet-window.ts'
 import { readContent } from './refused-content.ts'
-import { readRecentPackets, readRepeated, readSeenPackets } from './seen-packets.ts'
+import { readRecentPackets, readRepeated, readSeenPackets } from './duplicates/seen-packets.ts'
 
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {

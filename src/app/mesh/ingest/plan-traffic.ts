@@ -3,7 +3,7 @@ import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
-import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
+import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './rows/traffic.ts'
 import { UNREADABLE } from '../../../shared/mesh/packets.ts'
 import { channelOnAir } from '../heard/contents.ts'
 

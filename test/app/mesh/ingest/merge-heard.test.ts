@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { mergeHeard } from '../../../../src/app/mesh/ingest/merge-heard.ts'
+import { mergeHeard } from '../../../../src/app/mesh/ingest/rows/merge-heard.ts'
 import { createSeededRandom } from '../../../../src/node/radio/demo/seeded-random.ts'
 import { START } from '../../../support/app.ts'
 import {

@@ -13,8 +13,8 @@ import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadios } from './own-radios.ts'
-import { hasDeviceMetrics } from '../nodes.ts'
-import type { Sightings } from '../packet-window.ts'
+import { hasDeviceMetrics } from '../rows/nodes.ts'
+import type { Sightings } from '../duplicates/packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import {
   EARSHOT_MS,

@@ -1,5 +1,5 @@
 import type { Heard } from '../../heard/heard.ts'
-import type { NodeRow } from '../node-row.ts'
+import type { NodeRow } from '../rows/node-row.ts'
 import { sql } from 'drizzle-orm'
 import { insertSelect } from '../../../../db/insert-select.ts'
 import { gateways, newcomers, nodes, sources } from '../../../../db/schema.ts'

@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { channelHearings } from '../../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { channelHearings } from '../../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 
 /** When a packet that anonymous callers may know about was received from a node on a channel. Times in milliseconds. */
 export type Hearing = {

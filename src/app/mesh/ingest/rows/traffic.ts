@@ -1,10 +1,16 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { field, literals, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
-import { WINDOW_MS } from './packet-window.ts'
-import { EARSHOT_MS, isLocalNode } from '../radios/source-table.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { type Difference, DIFFERENCES, type TrustLevel, UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
+import { field, literals, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../../db/schema.ts'
+import { WINDOW_MS } from '../duplicates/packet-window.ts'
+import { EARSHOT_MS, isLocalNode } from '../../radios/source-table.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
+import {
+  type Difference,
+  DIFFERENCES,
+  type TrustLevel,
+  UNREADABLE,
+  type Trust,
+} from '../../../../shared/mesh/packets.ts'
 
 /** Further receptions of a message are not stored. */
 const MAX_RECEPTIONS = 100

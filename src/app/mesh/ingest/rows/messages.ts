@@ -1,12 +1,12 @@
 import { notInArray, sql, type SQL } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { messages } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { WINDOW_MS } from './packet-window.ts'
-import type { Refiling } from '../radios/channel-table.ts'
-import type { DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
-import type { KeyDoubt } from '../../../shared/mesh/packets.ts'
-import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { messages } from '../../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
+import { WINDOW_MS } from '../duplicates/packet-window.ts'
+import type { Refiling } from '../../radios/channel-table.ts'
+import type { DIRECTIONS } from '../../../../shared/mesh/delivery-states.ts'
+import type { KeyDoubt } from '../../../../shared/mesh/packets.ts'
+import { OWN_KINDS } from '../../../../shared/mesh/link-kinds.ts'
 
 /** One reception of a text. */
 export type MessageRow = {

@@ -1,12 +1,12 @@
-import type { Heard } from '../heard/heard.ts'
+import type { Heard } from '../../heard/heard.ts'
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
-import { packets } from '../../../db/schema.ts'
-import { literals } from '../../../db/json-rows.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
-import { IS_CLAIMED } from '../radios/source-table.ts'
+import { packets } from '../../../../db/schema.ts'
+import { literals } from '../../../../db/json-rows.ts'
+import { prepareOnce, type Store } from '../../../../db/store.ts'
+import { IS_CLAIMED } from '../../radios/source-table.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
-import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
-import { UNREADABLE, type Trust } from '../../../shared/mesh/packets.ts'
+import { OWN_KINDS } from '../../../../shared/mesh/link-kinds.ts'
+import { UNREADABLE, type Trust } from '../../../../shared/mesh/packets.ts'
 
 // A forged packet that uses the ID first does not block the sender's own packet.
 const isGenuine = (trustLevel: SQL) => sql`${trustLevel} is not 'spoofed'`

@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { metrics, positions, telemetry, telemetryDirty } from '../../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { metrics, positions, telemetry, telemetryDirty } from '../../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 
 /** The position of a node at `t`, in milliseconds. */
 export type PositionRow = {

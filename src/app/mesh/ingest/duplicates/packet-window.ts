@@ -1,5 +1,5 @@
-import { HOUR_MS } from '../../../shared/time.ts'
-import type { Trust } from '../../../shared/mesh/packets.ts'
+import { HOUR_MS } from '../../../../shared/time.ts'
+import type { Trust } from '../../../../shared/mesh/packets.ts'
 
 /** How long packets are recognised, and how many of them. */
 export const WINDOW_MS = 6 * HOUR_MS

@@ -1,4 +1,4 @@
-import { columnsOf, type Content, CONTENTS, type ReportedColumn } from '../nodes/columns.ts'
+import { columnsOf, type Content, CONTENTS, type ReportedColumn } from '../../nodes/columns.ts'
 import type { NodeRow } from './node-row.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { NodeRow as StoredNode, ReportedColumn } from '../nodes/columns.ts'
+import type { NodeRow as StoredNode, ReportedColumn } from '../../nodes/columns.ts'
 
 /**
  * New data about a node: values of columns, of which absent or null ones change nothing. `isLicensed` comes with `role`,
