@@ -207,8 +207,8 @@ test('rows are inserted by the names of their columns', async () => {
   expect(new Set(byOrder)).toStrictEqual(
     new Set([
       // Copies of the rows of a table, a union, and selects that need something before their first word.
-      'app/mesh/nodes/move-history.ts',
-      'app/mesh/nodes/renumbering.ts',
+      'app/mesh/nodes/identity/move-history.ts',
+      'app/mesh/nodes/identity/renumbering.ts',
       'app/mesh/telemetry/roll-up.ts',
       'app/search/text-index.ts',
       // These two take the values by name.

@@ -14,7 +14,7 @@ import {
   waypoints,
 } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
-import { DAYS_HEARD } from '../mesh/nodes/evidence.ts'
+import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 import { mergeAfter } from '../search/text-index.ts'

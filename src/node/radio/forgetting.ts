@@ -1,4 +1,4 @@
-import { listDeleted } from '../../app/mesh/nodes/deleted.ts'
+import { listDeleted } from '../../app/mesh/nodes/deletion/deleted.ts'
 import type { Store } from '../../db/store.ts'
 import { encodeAdminPacket, encodeRemoveNode } from '../../meshtastic/link/admin-packets.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'

@@ -5,7 +5,7 @@ import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/sto
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ports } from '../../base/context.ts'
 import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
-import { keepBodies, readRevision } from '../nodes/body-cache.ts'
+import { keepBodies, readRevision } from '../nodes/list/body-cache.ts'
 import {
   seesEverything,
   type View,

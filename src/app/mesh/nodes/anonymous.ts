@@ -1,7 +1,7 @@
 import { asc, desc, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../../db/schema.ts'
-import { MAX_NODES } from './list.ts'
+import { MAX_NODES } from './list/list.ts'
 import { type Node, type nodeDetailSchema, nodeNumSchema } from './nodes.ts'
 import { readTrack, type trackSchema } from './positions.ts'
 import { getNode, nodesSeenBy } from './seen.ts'

@@ -23,8 +23,8 @@ import {
   publicNode,
   readNodeRow,
 } from './nodes.ts'
-import { listSuspicions } from './suspicions.ts'
-import { listFormerNums, readPresentNum } from './renumbering.ts'
+import { listSuspicions } from './identity/suspicions.ts'
+import { listFormerNums, readPresentNum } from './identity/renumbering.ts'
 
 // Nodes as seen by a viewer who may not read every channel.
 

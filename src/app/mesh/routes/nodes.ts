@@ -7,7 +7,7 @@ import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { announceNodes } from '../live/details.ts'
-import { listNodes, MAX_NODES, openNodeCursor } from '../nodes/list.ts'
+import { listNodes, MAX_NODES, openNodeCursor } from '../nodes/list/list.ts'
 import {
   acceptKey,
   deleteNode,

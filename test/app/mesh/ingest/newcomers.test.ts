@@ -2,7 +2,7 @@ import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MAX_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
-import { forgetSurplusNodes } from '../../../../src/app/mesh/nodes/surplus.ts'
+import { forgetSurplusNodes } from '../../../../src/app/mesh/nodes/deletion/surplus.ts'
 import { START } from '../../../support/app.ts'
 import {
   createTestMesh,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { followRenumbered } from '../../../../src/app/mesh/nodes/renumbering.ts'
+import { followRenumbered } from '../../../../src/app/mesh/nodes/identity/renumbering.ts'
 import type { FromRadioVariant } from '../../../support/radio/device.ts'
 import {
   createTestMesh,

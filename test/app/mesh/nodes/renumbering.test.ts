@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { followRenumbered } from '../../../../src/app/mesh/nodes/renumbering.ts'
+import { followRenumbered } from '../../../../src/app/mesh/nodes/identity/renumbering.ts'
 import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { type Client, START } from '../../../support/app.ts'
 import { createSigner } from '../../../support/mesh/signer.ts'

@@ -4,7 +4,7 @@ import { PaxcountSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { deleteOldTraffic } from '../../../../src/app/upkeep/traffic-retention.ts'
-import { sweepForgotten } from '../../../../src/app/mesh/nodes/forgotten.ts'
+import { sweepForgotten } from '../../../../src/app/mesh/nodes/deletion/forgotten.ts'
 import { readSettings } from '../../../../src/app/settings/settings.ts'
 import { type Client, START } from '../../../support/app.ts'
 import {

@@ -7,7 +7,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../../../db/st
 import { HOUR_MS } from '../../../../shared/time.ts'
 import type { Plan } from '../plan.ts'
 import type { Source } from '../../radios/source-table.ts'
-import { dayOf } from '../../nodes/evidence.ts'
+import { dayOf } from '../../nodes/deletion/evidence.ts'
 
 /** New nodes of one source within an hour: more than a radio's memory holds. Anybody can make up numbers. */
 export const MAX_NEW_NODES = 6000

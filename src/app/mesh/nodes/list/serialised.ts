@@ -1,12 +1,12 @@
 import { and, asc, gt, sql } from 'drizzle-orm'
-import { nodes } from '../../../db/schema.ts'
-import { type Db, prepareOnce, readTogether, type Store } from '../../../db/store.ts'
-import { nextTurn } from '../../base/next-turn.ts'
+import { nodes } from '../../../../db/schema.ts'
+import { type Db, prepareOnce, readTogether, type Store } from '../../../../db/store.ts'
+import { nextTurn } from '../../../base/next-turn.ts'
 import { readRevision } from './body-cache.ts'
-import { publicNode } from './nodes.ts'
-import { channelsOf, nodesSeenBy, readNodeRows, seesWhole } from './seen.ts'
-import type { NodeChannels } from '../../accounts/access/visible.ts'
-import { seesNodes, type View, viewKey } from '../../accounts/access/visible.ts'
+import { publicNode } from '../nodes.ts'
+import { channelsOf, nodesSeenBy, readNodeRows, seesWhole } from '../seen.ts'
+import type { NodeChannels } from '../../../accounts/access/visible.ts'
+import { seesNodes, type View, viewKey } from '../../../accounts/access/visible.ts'
 
 /** A node as the API returns it. */
 export type SerialisedNode = {

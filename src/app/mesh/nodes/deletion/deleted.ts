@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { deletedNodes } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { deletedNodes } from '../../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../../db/store.ts'
 
 /** A node, and when it was heard, in milliseconds, if known. */
 export type LastWord = { readonly nodeNum: number; readonly lastHeard?: number | null }

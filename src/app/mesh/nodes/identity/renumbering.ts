@@ -1,14 +1,14 @@
 import { and, eq, isNull, sql, type SQL } from 'drizzle-orm'
-import { insertSelect } from '../../../db/insert-select.ts'
-import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Store } from '../../../db/store.ts'
-import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { fitsNodeNum } from '../../../meshtastic/crypto/public-key.ts'
-import type { Ports } from '../../base/context.ts'
-import { columnsOf, CONTENTS, type NodeColumn, sqlNameOf } from './columns.ts'
+import { insertSelect } from '../../../../db/insert-select.ts'
+import { neighbors, nodes, renumberings, telemetryDirty } from '../../../../db/schema.ts'
+import { bind, prepareOnce, type Store } from '../../../../db/store.ts'
+import { formatNodeId } from '../../../../meshtastic/node-id.ts'
+import { fitsNodeNum } from '../../../../meshtastic/crypto/public-key.ts'
+import type { Ports } from '../../../base/context.ts'
+import { columnsOf, CONTENTS, type NodeColumn, sqlNameOf } from '../columns.ts'
 import { moveHistory } from './move-history.ts'
-import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
-import { type Share, wholeSlices } from '../../base/slice-share.ts'
+import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
+import { type Share, wholeSlices } from '../../../base/slice-share.ts'
 
 /** The old number must be silent for this long after the new one was first heard. */
 const SILENCE_MS = HOUR_MS

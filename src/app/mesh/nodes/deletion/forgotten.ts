@@ -7,9 +7,9 @@ import {
   telemetryDaily,
   telemetryDirty,
   telemetryHourly,
-} from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
-import { partOf, type Share, wholeSlices } from '../../base/slice-share.ts'
+} from '../../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
+import { partOf, type Share, wholeSlices } from '../../../base/slice-share.ts'
 
 /** Nodes whose history is deleted together. */
 const SLICE_NODES = 100

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../shared/time.ts'
+import { DAY_MS } from '../../../../shared/time.ts'
 
 /**
  * Evidence that a node exists: the number of days on which it was heard, by the clock of this service. Node numbers can

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
-import { revisions } from '../../../db/schema.ts'
-import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
+import { revisions } from '../../../../db/schema.ts'
+import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../../db/store.ts'
 
 // The number of bodies kept for one state of a table, because clients poll the same few lists.
 const KEPT_BODIES = 4

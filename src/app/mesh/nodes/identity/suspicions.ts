@@ -1,11 +1,11 @@
 import { desc, eq, sql } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { nodes, sources, suspicions } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import type { Suspicion } from '../../../shared/mesh/packets.ts'
-import { MAX_SUSPICIONS } from '../../../shared/limits.ts'
-import { DAY_MS } from '../../../shared/time.ts'
-import type { Pause } from '../../base/slices.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { nodes, sources, suspicions } from '../../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
+import type { Suspicion } from '../../../../shared/mesh/packets.ts'
+import { MAX_SUSPICIONS } from '../../../../shared/limits.ts'
+import { DAY_MS } from '../../../../shared/time.ts'
+import type { Pause } from '../../../base/slices.ts'
 
 /**
  * A packet that somebody other than its stated sender seems to have sent. `gateway` 0: the radio of the source itself.

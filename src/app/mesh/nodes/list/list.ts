@@ -1,11 +1,11 @@
 import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
-import { contains } from '../../../db/contains.ts'
-import { nodes } from '../../../db/schema.ts'
-import type { Store } from '../../../db/store.ts'
-import { seal, unseal } from '../../base/sealing.ts'
-import type { Config } from '../../config/config.ts'
-import { AppError } from '../../http/errors.ts'
-import type { Ctx, Reader } from '../../base/context.ts'
+import { contains } from '../../../../db/contains.ts'
+import { nodes } from '../../../../db/schema.ts'
+import type { Store } from '../../../../db/store.ts'
+import { seal, unseal } from '../../../base/sealing.ts'
+import type { Config } from '../../../config/config.ts'
+import { AppError } from '../../../http/errors.ts'
+import type { Ctx, Reader } from '../../../base/context.ts'
 import {
   ofNodesSeenBy,
   onChannelSeenBy,
@@ -13,11 +13,11 @@ import {
   type View,
   viewKey,
   viewTag,
-} from '../../accounts/access/visible.ts'
-import { type Body, bodyOf, stateTag } from '../../http/compression.ts'
-import { matching, readIndexedFrom } from '../../search/text-index.ts'
+} from '../../../accounts/access/visible.ts'
+import { type Body, bodyOf, stateTag } from '../../../http/compression.ts'
+import { matching, readIndexedFrom } from '../../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
-import { nodesSeenBy } from './seen.ts'
+import { nodesSeenBy } from '../seen.ts'
 import { type SerialisedNode, type SerialisedNodes, serialiseNodes, serialiseSeen } from './serialised.ts'
 
 /** Nodes in one answer. */

@@ -1,8 +1,8 @@
 import { desc, eq, sql } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { refusedIdentities, sources } from '../../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { MAX_REFUSED_IDENTITIES } from '../../../shared/limits.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { refusedIdentities, sources } from '../../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
+import { MAX_REFUSED_IDENTITIES } from '../../../../shared/limits.ts'
 
 /** What a source announced in the name of a node, and was not accepted. `gateway` 0: the radio of the source itself. */
 export type RefusedRow = {
