@@ -1,4 +1,4 @@
-import type { Pause } from '../app/base/slices.ts'
+import type { Pause } from '../app/base/pacing/slices.ts'
 import { evaluateRules } from '../app/alerts/findings/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { anchorAudit } from '../app/audit/anchor/anchor.ts'

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { alertDeliveries, alerts } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
-import type { Pause } from '../base/slices.ts'
+import type { Pause } from '../base/pacing/slices.ts'
 
 /** Retention of the history of alerts. */
 const ALERTS_MS = 90 * DAY_MS

@@ -1,11 +1,11 @@
 import type { AuditRow, StoredRow } from './entry.ts'
-import { eachTurn, inSlices, type Pause } from '../base/slices.ts'
+import { eachTurn, inSlices, type Pause } from '../base/pacing/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { insertSelect } from '../../db/insert-select.ts'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../base/crypto.ts'
-import { nextTurn } from '../base/next-turn.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { mergeAfter } from '../search/text-index.ts'
 
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an

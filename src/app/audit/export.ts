@@ -1,10 +1,10 @@
 import type { AuditRow } from './entry.ts'
 import type { Ctx } from '../base/context.ts'
-import { nextTurn } from '../base/next-turn.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { type AuditFilters, listRows } from './audit.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 import { csvCell } from '../../shared/csv.ts'
-import { FIRST_SHARE, nextShare, partOf } from '../base/slice-share.ts'
+import { FIRST_SHARE, nextShare, partOf } from '../base/pacing/slice-share.ts'
 
 export const EXPORT_COLUMNS = [
   'id',

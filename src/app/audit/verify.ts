@@ -3,7 +3,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { auditLog } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
-import { nextTurn } from '../base/next-turn.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { type Chain, hashRow, readChain, rowsAfter } from './chain.ts'
 import { timeField } from '../http/fields.ts'
 

@@ -7,7 +7,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts
 import { DAY_MS } from '../../shared/time.ts'
 import type { Ports, SignedIn } from '../base/context.ts'
 import { keyedHash } from '../base/keyed-hash.ts'
-import { inSlices, type Pause } from '../base/slices.ts'
+import { inSlices, type Pause } from '../base/pacing/slices.ts'
 import { describing } from './describe.ts'
 import { AppError } from './errors.ts'
 

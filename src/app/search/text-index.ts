@@ -1,11 +1,11 @@
-import type { Pause } from '../base/slices.ts'
+import type { Pause } from '../base/pacing/slices.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { integer, sqliteTable, text as textColumn } from 'drizzle-orm/sqlite-core'
 import { textIndexes } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import type { Ports } from '../base/context.ts'
-import { nextTurn } from '../base/next-turn.ts'
-import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Range } from './walk.ts'
 
 /**

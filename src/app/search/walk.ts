@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { prepareShapes, type Store } from '../../db/store.ts'
-import { nextTurn } from '../base/next-turn.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 
 /** Ids from `from` up to, but not including, `before`. */
 export type Range = { readonly from: number; readonly before: number }

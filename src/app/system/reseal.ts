@@ -3,7 +3,7 @@ import { alertPushKeys, accountLetters, providerSessions, totpFactors } from '..
 import type { Db } from '../../db/store.ts'
 import { PUSH_KEYS_LABEL } from '../alerts/destinations/push-keys.ts'
 import type { Ports } from '../base/context.ts'
-import type { Pause } from '../base/slices.ts'
+import type { Pause } from '../base/pacing/slices.ts'
 import { seedLabel } from '../accounts/factors/totp.ts'
 import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'

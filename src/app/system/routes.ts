@@ -1,4 +1,4 @@
-import { CLOCK_STATES } from '../base/clock.ts'
+import { CLOCK_STATES } from '../base/pacing/clock.ts'
 import { sql } from 'drizzle-orm'
 import { type Context, Hono } from 'hono'
 import * as z from 'zod'

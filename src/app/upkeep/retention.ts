@@ -4,9 +4,9 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { mergeAfter } from '../search/text-index.ts'
 import { DAY_MS } from '../../shared/time.ts'
-import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
-import { inSlices, type Pause } from '../base/slices.ts'
-import { beginPass, endPass, leaveAt } from '../base/sweeps.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
+import { inSlices, type Pause } from '../base/pacing/slices.ts'
+import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
 
 /**
  * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.

@@ -20,7 +20,7 @@ import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 import { mergeAfter } from '../search/text-index.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
-import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 
 /** The maximum number of rows of a table, regardless of their age. */
 export const MAX_ROWS = {

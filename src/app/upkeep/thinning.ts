@@ -1,7 +1,7 @@
 import { getTableColumns, getTableName, type Placeholder, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Db } from '../../db/store.ts'
-import { partOf, type Share } from '../base/slice-share.ts'
+import { partOf, type Share } from '../base/pacing/slice-share.ts'
 
 /** Rows that one slice looks at. */
 const SLICE_ROWS = 2000

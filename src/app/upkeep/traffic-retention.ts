@@ -4,10 +4,10 @@ import { channels, packetHours, packets, telemetryHourly, traceroutes } from '..
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
-import { partOf, type Share, wholeSlices } from '../base/slice-share.ts'
-import { inSlices, type Pause } from '../base/slices.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
+import { inSlices, type Pause } from '../base/pacing/slices.ts'
 import type { Shares } from './retention.ts'
-import { beginPass, endPass, leaveAt } from '../base/sweeps.ts'
+import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000

@@ -1,4 +1,4 @@
-import type { ClockWatch } from '../../app/base/clock.ts'
+import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { CollectorInfo } from '../../app/mesh/collector/state.ts'
 import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../../app/base/context.ts'

@@ -1,4 +1,4 @@
-import type { ClockWatch } from '../../app/base/clock.ts'
+import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
 import { createCollectorFilter } from '../../app/mesh/collector/filter.ts'

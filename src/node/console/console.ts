@@ -5,7 +5,7 @@ import type { Ctx } from '../../app/base/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { createLog } from '../../app/base/log.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
-import { confirmClock } from '../../app/base/clock-watch.ts'
+import { confirmClock } from '../../app/base/pacing/clock-watch.ts'
 import {
   listRestoredAccess,
   reapplyRestoredAccess,

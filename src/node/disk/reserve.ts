@@ -1,4 +1,4 @@
-import type { Disk } from '../../app/base/disk.ts'
+import type { Disk } from '../../app/base/pacing/disk.ts'
 import { randomFillSync } from 'node:crypto'
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
-import type { Pause } from '../../app/base/slices.ts'
+import type { Pause } from '../../app/base/pacing/slices.ts'
 import { setImmediate } from 'node:timers/promises'
-import { FIRST_SHARE, nextShare, type Share } from '../../app/base/slice-share.ts'
+import { FIRST_SHARE, nextShare, type Share } from '../../app/base/pacing/slice-share.ts'
 import { systemClock } from '../clock.ts'
 
 export type Pace = { readonly pause: Pause; readonly share: Share }

@@ -1,6 +1,6 @@
-import type { ClockWatch } from '../../../src/app/base/clock.ts'
+import type { ClockWatch } from '../../../src/app/base/pacing/clock.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { confirmClock, watchClock } from '../../../src/app/base/clock-watch.ts'
+import { confirmClock, watchClock } from '../../../src/app/base/pacing/clock-watch.ts'
 import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
 import { type Client, START } from '../../support/app.ts'
 import {

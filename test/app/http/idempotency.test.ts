@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
-import { eachTurn } from '../../../src/app/base/slices.ts'
+import { eachTurn } from '../../../src/app/base/pacing/slices.ts'
 import { createMailApp, type MailApp } from '../../support/account-mail.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
 import { auditRows, type Client, type TestApp } from '../../support/app.ts'

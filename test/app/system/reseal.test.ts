@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readPushKeys } from '../../../src/app/alerts/destinations/push-keys.ts'
 import { resealAll } from '../../../src/app/system/reseal.ts'
-import { eachTurn } from '../../../src/app/base/slices.ts'
+import { eachTurn } from '../../../src/app/base/pacing/slices.ts'
 import { createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { cookieClient, enrol } from '../../support/factors/cookie-client.ts'

@@ -8,7 +8,7 @@ import { answerBody, type Body, hashedBody, hashedTag } from '../../http/compres
 import { describe, descriptionOf } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { type Budget, createBudget } from '../../http/limits/budget.ts'
-import { nextTurn } from '../../base/next-turn.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { invalidRequest } from '../../http/validate.ts'
 import { FRESH_SECONDS, readPublicView } from './public-access.ts'
 import type { PublicView } from './public-view.ts'

@@ -11,7 +11,7 @@ import {
   rememberUnchanged,
   type Store,
 } from '../../../db/store.ts'
-import { eachTurn, inSlices } from '../../base/slices.ts'
+import { eachTurn, inSlices } from '../../base/pacing/slices.ts'
 
 const queries = prepareOnce((db) => ({
   find: db

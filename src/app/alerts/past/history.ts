@@ -4,7 +4,7 @@ import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { SignedInCtx } from '../../base/context.ts'
-import { nextTurn } from '../../base/next-turn.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before other work gets its turn. */

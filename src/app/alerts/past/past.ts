@@ -1,4 +1,4 @@
-import { nextTurn } from '../../base/next-turn.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { readKnownNodes, readWorld } from '../world/read-world.ts'

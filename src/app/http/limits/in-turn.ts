@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { AppEnv, Ctx, Ports } from '../../base/context.ts'
 import { describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
-import { nextTurn } from '../../base/next-turn.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 
 /** Simultaneous requests of one user and kind. */
 const AT_ONCE = 2

@@ -6,7 +6,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { collectorOutbox } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
-import { eachTurn, inSlices, type Pause } from '../../base/slices.ts'
+import { eachTurn, inSlices, type Pause } from '../../base/pacing/slices.ts'
 
 /** Packets that have waited longer are not delivered. */
 export const OUTBOX_AGE_MS = 7 * DAY_MS

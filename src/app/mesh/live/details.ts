@@ -11,7 +11,7 @@ import { channelsOf } from '../nodes/seen.ts'
 import type { NodeChannels } from '../../accounts/access/visible.ts'
 import { placeOfMessage } from '../../accounts/access/visible.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
-import { nextTurn } from '../../base/next-turn.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { deliveryEvent } from './events.ts'
 
 // Events carry enough data for pages to update their lists without a request.

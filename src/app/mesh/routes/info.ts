@@ -1,4 +1,4 @@
-import { CLOCK_STATES } from '../../base/clock.ts'
+import { CLOCK_STATES } from '../../base/pacing/clock.ts'
 import { COLLECTOR_STATES, type CollectorInfo } from '../collector/state.ts'
 import { LINK_STATES, type LinkInfo } from '../radios/radio.ts'
 import { Hono } from 'hono'

@@ -1,4 +1,4 @@
-import type { Disk } from '../../../base/disk.ts'
+import type { Disk } from '../../../base/pacing/disk.ts'
 import { AppError, DISK_FULL } from '../../../http/errors.ts'
 
 /** Refuses packets when disk space runs low, so that administrators keep the rest. Throws `database_unavailable`. */

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../../base/next-turn.ts'
+import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { AppError } from '../../../http/errors.ts'
 import type { Ctx } from '../../../base/context.ts'
 import { addressKey } from '../../../http/limits/address-key.ts'

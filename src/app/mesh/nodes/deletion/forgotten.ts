@@ -9,7 +9,7 @@ import {
   telemetryHourly,
 } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
-import { partOf, type Share, wholeSlices } from '../../../base/slice-share.ts'
+import { partOf, type Share, wholeSlices } from '../../../base/pacing/slice-share.ts'
 
 /** Nodes whose history is deleted together. */
 const SLICE_NODES = 100

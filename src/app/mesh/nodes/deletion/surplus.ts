@@ -1,7 +1,7 @@
 import { type Placeholder, sql } from 'drizzle-orm'
 import { neighbors, nodes, renumberings } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../../db/store.ts'
-import { partOf, type Share, wholeSlices } from '../../../base/slice-share.ts'
+import { partOf, type Share, wholeSlices } from '../../../base/pacing/slice-share.ts'
 import { capTo, tally } from '../../../base/fair-cap.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import { countDays, dayOf, type Evidence, weigh } from './evidence.ts'

@@ -3,7 +3,7 @@ import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { positions, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
-import { partOf, type Share } from '../../../base/slice-share.ts'
+import { partOf, type Share } from '../../../base/pacing/slice-share.ts'
 
 /** Rows moved in one transaction at most. */
 const SLICE_ROWS = 500

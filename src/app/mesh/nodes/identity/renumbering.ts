@@ -8,7 +8,7 @@ import type { Ports } from '../../../base/context.ts'
 import { columnsOf, CONTENTS, type NodeColumn, sqlNameOf } from '../columns.ts'
 import { moveHistory } from './move-history.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
-import { type Share, wholeSlices } from '../../../base/slice-share.ts'
+import { type Share, wholeSlices } from '../../../base/pacing/slice-share.ts'
 
 /** The old number must be silent for this long after the new one was first heard. */
 const SILENCE_MS = HOUR_MS

@@ -5,7 +5,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../../../db/st
 import type { Suspicion } from '../../../../shared/mesh/packets.ts'
 import { MAX_SUSPICIONS } from '../../../../shared/limits.ts'
 import { DAY_MS } from '../../../../shared/time.ts'
-import type { Pause } from '../../../base/slices.ts'
+import type { Pause } from '../../../base/pacing/slices.ts'
 
 /**
  * A packet that somebody other than its stated sender seems to have sent. `gateway` 0: the radio of the source itself.

@@ -1,7 +1,7 @@
 import { and, asc, gt, sql } from 'drizzle-orm'
 import { nodes } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, readTogether, type Store } from '../../../../db/store.ts'
-import { nextTurn } from '../../../base/next-turn.ts'
+import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { readRevision } from './body-cache.ts'
 import { publicNode } from '../nodes.ts'
 import { channelsOf, nodesSeenBy, readNodeRows, seesWhole } from '../seen.ts'

@@ -1,10 +1,10 @@
 import type { ClockWatch } from './clock.ts'
 import { sql, type SQL } from 'drizzle-orm'
-import { apiTokens, clockMarks, nodes } from '../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { MAX_AHEAD_MS } from '../../meshtastic/device-time.ts'
-import type { Ports } from './context.ts'
-import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { apiTokens, clockMarks, nodes } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { MAX_AHEAD_MS } from '../../../meshtastic/device-time.ts'
+import type { Ports } from '../context.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /**
  * A clock that differs from its last known time by at most this is trusted: the machine may have been off meanwhile.

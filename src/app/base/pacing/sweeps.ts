@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
-import { type SWEEP_NAMES, sweeps } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
+import { type SWEEP_NAMES, sweeps } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
 
 type Name = (typeof SWEEP_NAMES)[number]
 
