@@ -1,4 +1,4 @@
-import { info } from '../state/links.ts'
+import { info } from '../state/mesh/links.ts'
 import { has } from '../state/session.ts'
 import { t } from '../strings.ts'
 

@@ -1,5 +1,5 @@
 import { online } from '../api.ts'
-import { info } from '../state/links.ts'
+import { info } from '../state/mesh/links.ts'
 import { liveState } from '../state/live.ts'
 import { has } from '../state/session.ts'
 import { t } from '../strings.ts'

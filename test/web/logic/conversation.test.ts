@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { held, mountHook, pass, serve } from './service.ts'
 import { type Conversation, useConversation, type Wanted } from '../../../src/web/state/messages/conversation.ts'
-import type { Message } from '../../../src/web/state/mesh.ts'
+import type { Message } from '../../../src/web/state/mesh/nodes.ts'
 
 const unmounts: (() => void)[] = []
 /** The ids of all messages of the service, and the text of each. */

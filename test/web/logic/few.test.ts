@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createStream, eventText, mountHook, pass, serve, signInAs, type Stream } from './service.ts'
-import '../../../src/web/state/few.ts'
+import '../../../src/web/state/mesh/few.ts'
 import '../../../src/web/state/messages/senders.ts'
 import { online, reconnects } from '../../../src/web/api.ts'
-import { useFoundNodes } from '../../../src/web/state/find-nodes.ts'
+import { useFoundNodes } from '../../../src/web/state/mesh/find-nodes.ts'
 import { keepLive } from '../../../src/web/state/live.ts'
-import { forgetNodes, nameOf, type Node, nodeByNum, NodeKeeper } from '../../../src/web/state/mesh.ts'
+import { forgetNodes, nameOf, type Node, nodeByNum, NodeKeeper } from '../../../src/web/state/mesh/nodes.ts'
 
 const named = (nodeNum: number, longName: string): Node => Object({ nodeNum, nodeId: `!${nodeNum}`, longName })
 

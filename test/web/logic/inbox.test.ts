@@ -10,7 +10,7 @@ import {
   unread,
   unreadTotal,
 } from '../../../src/web/state/messages/inbox.ts'
-import { BROADCAST, type Message } from '../../../src/web/state/mesh.ts'
+import { BROADCAST, type Message } from '../../../src/web/state/mesh/nodes.ts'
 
 const { localStorage } = Object(globalThis)
 let listeners: Map<string, (event: unknown) => void>

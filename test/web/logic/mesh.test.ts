@@ -14,7 +14,7 @@ import {
   nodes,
   precisionMeters,
   shortNameOf,
-} from '../../../src/web/state/mesh.ts'
+} from '../../../src/web/state/mesh/nodes.ts'
 
 /** Only the fields that name a node. */
 function named(longName: string | null, shortName: string | null = null): Node {

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import '../../styles/map.css'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
-import { nodes, useNodes } from '../../state/mesh.ts'
+import { nodes, useNodes } from '../../state/mesh/nodes.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { useTiles } from '../map/data.ts'

@@ -1,6 +1,6 @@
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
-import { isInRadio } from '../../state/mesh.ts'
+import { isInRadio } from '../../state/mesh/nodes.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 

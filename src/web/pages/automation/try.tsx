@@ -1,6 +1,6 @@
 import { type Signal, useComputed } from '@preact/signals'
 import { decimal, zonedTime } from '../../format.ts'
-import { BROADCAST, nameOfId } from '../../state/mesh.ts'
+import { BROADCAST, nameOfId } from '../../state/mesh/nodes.ts'
 import { Labelled } from '../../parts/form/labelled.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'

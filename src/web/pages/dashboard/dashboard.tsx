@@ -13,7 +13,7 @@ import {
   refreshNodes,
   shortNameOf,
   useNodes,
-} from '../../state/mesh.ts'
+} from '../../state/mesh/nodes.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { count, decimal } from '../../format.ts'
-import { isActive, type Node, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
+import { isActive, type Node, nodes, shortNameOf, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { can } from '../../state/session.ts'
 import { href } from '../../router.ts'

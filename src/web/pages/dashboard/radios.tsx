@@ -1,5 +1,5 @@
 import { age, modelName } from '../../format.ts'
-import { info, type Info } from '../../state/links.ts'
+import { info, type Info } from '../../state/mesh/links.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../state/session.ts'

@@ -1,4 +1,4 @@
-import { precisionMeters } from '../../state/mesh.ts'
+import { precisionMeters } from '../../state/mesh/nodes.ts'
 import { decimal } from '../../format.ts'
 import { distance } from '../../measure.ts'
 import { Icon } from '../../parts/icon.tsx'

@@ -1,7 +1,7 @@
 import { useId } from 'preact/hooks'
 import { humanize, plain } from '../../format.ts'
 import { distance } from '../../measure.ts'
-import { type Node, nodeByNum, nodeName, precisionMeters } from '../../state/mesh.ts'
+import { type Node, nodeByNum, nodeName, precisionMeters } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Facts } from '../../parts/page.tsx'

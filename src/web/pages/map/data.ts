@@ -2,7 +2,7 @@ import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preac
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
-import type { Node } from '../../state/mesh.ts'
+import type { Node } from '../../state/mesh/nodes.ts'
 import { place } from '../../router.ts'
 import { can, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'

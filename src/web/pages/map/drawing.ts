@@ -1,6 +1,6 @@
 import { type Signal, useComputed } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { Node } from '../../state/mesh.ts'
+import type { Node } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { theme } from '../../theme.ts'

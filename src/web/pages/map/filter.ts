@@ -1,4 +1,4 @@
-import { activeMs, isCalled, type Node } from '../../state/mesh.ts'
+import { activeMs, isCalled, type Node } from '../../state/mesh/nodes.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 export type MapFilter = {

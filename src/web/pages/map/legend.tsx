@@ -1,5 +1,5 @@
 import { duration } from '../../format.ts'
-import { activeMs } from '../../state/mesh.ts'
+import { activeMs } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { humanize } from '../../format.ts'
-import { type Node, nodeName, nodes } from '../../state/mesh.ts'
+import { type Node, nodeName, nodes } from '../../state/mesh/nodes.ts'
 import { Age, At } from '../../parts/age.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'

@@ -1,4 +1,4 @@
-import { type Node, nodeName } from '../../state/mesh.ts'
+import { type Node, nodeName } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { t } from '../../strings.ts'

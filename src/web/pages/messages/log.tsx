@@ -4,7 +4,7 @@ import { type Conversation, isSearch, type Wanted } from '../../state/messages/c
 import { online } from '../../api.ts'
 import { dayName } from '../../format.ts'
 import { conversationOf, inbox, markRead, readNow } from '../../state/messages/inbox.ts'
-import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
+import { BROADCAST, type Message, nameOf } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'

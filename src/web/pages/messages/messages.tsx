@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
-import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh.ts'
+import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh/nodes.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { PrintAll } from '../../parts/list/whole-list.tsx'

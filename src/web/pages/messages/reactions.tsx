@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api, send } from '../../api.ts'
-import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
+import { BROADCAST, type Message, nameOf } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 
 /** Sends a reaction; it appears with the next load. Throws `ApiError`. */

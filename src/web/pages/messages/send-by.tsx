@@ -1,7 +1,7 @@
 import type { Signal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
-import { nameOf } from '../../state/mesh.ts'
+import { nameOf } from '../../state/mesh/nodes.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'

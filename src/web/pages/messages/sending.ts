@@ -1,6 +1,6 @@
 import type { InferRequestType } from 'hono/client'
 import { api, ask } from '../../api.ts'
-import type { Message } from '../../state/mesh.ts'
+import type { Message } from '../../state/mesh/nodes.ts'
 
 export type NewText = InferRequestType<typeof api.messages.$post>['json']
 

@@ -1,5 +1,5 @@
 import { firmwareName, humanize, modelName } from '../../format.ts'
-import { activeMs, isActive, isCalled, type Node } from '../../state/mesh.ts'
+import { activeMs, isActive, isCalled, type Node } from '../../state/mesh/nodes.ts'
 import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'

@@ -1,7 +1,7 @@
 import { api, ask, send } from '../../api.ts'
 import { dateTime, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { type Node, useNames } from '../../state/mesh.ts'
+import { type Node, useNames } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'

@@ -9,7 +9,7 @@ import { Switch } from '../../parts/form/switch.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { useAction, useLoad } from '../../state/load.ts'
-import { precisionMeters } from '../../state/mesh.ts'
+import { precisionMeters } from '../../state/mesh/nodes.ts'
 import { publicTexts } from '../../strings/people/public-access.ts'
 import { t } from '../../strings.ts'
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import { MAX_FOUND, useFoundNodes } from '../../state/find-nodes.ts'
-import { type Node, nameOfId, nodeName } from '../../state/mesh.ts'
+import { MAX_FOUND, useFoundNodes } from '../../state/mesh/find-nodes.ts'
+import { type Node, nameOfId, nodeName } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 
 /** At most this many matches are shown; typing narrows them. */

@@ -1,4 +1,4 @@
-import { nameOfId } from '../../state/mesh.ts'
+import { nameOfId } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
 

@@ -1,4 +1,4 @@
-import { nodeByNum, nodeName, shortNameOf } from '../../state/mesh.ts'
+import { nodeByNum, nodeName, shortNameOf } from '../../state/mesh/nodes.ts'
 import { href } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'

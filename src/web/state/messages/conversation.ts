@@ -5,7 +5,7 @@ import { conversationOf } from './inbox.ts'
 import { useOfflineCache } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { useAction, useLoad } from '../load.ts'
-import type { Message, MessagePage } from '../mesh.ts'
+import type { Message, MessagePage } from '../mesh/nodes.ts'
 import { withNews } from './news.ts'
 
 const POLL_MS = 4000

@@ -5,7 +5,7 @@ import { useCachedList } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { asApiError, useFresh } from '../load.ts'
 import { withNews } from './news.ts'
-import { BROADCAST, type Message, type MessagePage } from '../mesh.ts'
+import { BROADCAST, type Message, type MessagePage } from '../mesh/nodes.ts'
 import { can, user } from '../session.ts'
 
 const POLL_MS = 10_000

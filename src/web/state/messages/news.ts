@@ -1,7 +1,7 @@
 import { isRecord } from '../../api.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
 import type { LiveEvent } from '../live.ts'
-import type { Message } from '../mesh.ts'
+import type { Message } from '../mesh/nodes.ts'
 
 /**
  * Messages, newest first, updated by an event of the kind `message` or `delivery`; null if the event is not sufficient.

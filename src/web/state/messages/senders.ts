@@ -1,7 +1,7 @@
 import { isRecord } from '../../api.ts'
-import { senderNames } from '../known-nodes.ts'
+import { senderNames } from '../mesh/known-nodes.ts'
 import { type LiveEvent, watchLive } from '../live.ts'
-import { legible } from '../mesh.ts'
+import { legible } from '../mesh/nodes.ts'
 
 /** Names that are remembered; beyond, the earliest are loaded again where they are shown. */
 const MAX_NAMES = 1000

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { nameOf, nameOfId } from '../../../state/mesh.ts'
+import { nameOf, nameOfId } from '../../../state/mesh/nodes.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Field, Select } from '../../../parts/form/field.tsx'

@@ -1,7 +1,7 @@
 import { Segments } from '../../../parts/form/field.tsx'
 import { Labelled } from '../../../parts/form/labelled.tsx'
 import { Card } from '../../../parts/page.tsx'
-import { nameOfId } from '../../../state/mesh.ts'
+import { nameOfId } from '../../../state/mesh/nodes.ts'
 import { a } from '../../../strings/automation.ts'
 import { TOKEN_NAMES } from '../../../../shared/automation/tokens.ts'
 import { CronField, type Form, NodeSelect, TemplateField, tidy } from '../fields.tsx'

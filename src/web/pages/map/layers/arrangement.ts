@@ -1,5 +1,5 @@
 import type { Map as LeafletMap } from 'leaflet'
-import type { Node } from '../../../state/mesh.ts'
+import type { Node } from '../../../state/mesh/nodes.ts'
 import { createOccupied } from '../../../parts/map/occupied.ts'
 import { ageOf } from '../filter.ts'
 import type { Lines } from './lines.ts'

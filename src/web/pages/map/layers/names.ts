@@ -1,5 +1,5 @@
 import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type Marker, type Point } from 'leaflet'
-import { type Node, nodeName, shortNameOf } from '../../../state/mesh.ts'
+import { type Node, nodeName, shortNameOf } from '../../../state/mesh/nodes.ts'
 import { type Box, type Occupied, enlargement, remPx, textWidth } from '../../../parts/map/occupied.ts'
 
 /** A node and where its dot is. */

@@ -7,7 +7,7 @@ import {
   point,
   type Point,
 } from 'leaflet'
-import { type Node, precisionMeters } from '../../../state/mesh.ts'
+import { type Node, precisionMeters } from '../../../state/mesh/nodes.ts'
 import { ageOf } from '../filter.ts'
 import { besideOf, groupNear } from './clusters.ts'
 import type { Palette } from '../../../parts/map/colour.ts'

@@ -1,6 +1,6 @@
 import { latLngBounds, type LeafletMouseEvent, type Map as LeafletMap } from 'leaflet'
 import { age, dateTime } from '../../../format.ts'
-import { type Node, nodeName } from '../../../state/mesh.ts'
+import { type Node, nodeName } from '../../../state/mesh/nodes.ts'
 import { t } from '../../../strings.ts'
 import type { Lines } from './lines.ts'
 import type { Tip } from './tip.ts'

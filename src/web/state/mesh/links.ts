@@ -1,9 +1,9 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
-import { isOwnKind } from '../../shared/mesh/link-kinds.ts'
-import { api, ask } from '../api.ts'
-import { useLoad } from './load.ts'
-import { has } from './session.ts'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../load.ts'
+import { has } from '../session.ts'
 
 export type Info = InferResponseType<typeof api.info.$get>
 export type Link = Info['links'][number]

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Node } from '../../app/mesh/nodes/nodes.ts'
+import type { Node } from '../../../app/mesh/nodes/nodes.ts'
 
 /** Nodes that were loaded only because a page names them, by number. */
 export const few = signal<ReadonlyMap<number, Node>>(new Map())

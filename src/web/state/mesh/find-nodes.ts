@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, askAs } from '../api.ts'
-import { MAX_SEARCH } from '../../shared/limits.ts'
-import { isCalled, isListHere, type Node, nodeName, nodes, useNames } from './mesh.ts'
+import { api, askAs } from '../../api.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
+import { isCalled, isListHere, type Node, nodeName, nodes, useNames } from './nodes.ts'
 
 /** If more nodes match, the service returns those heard latest. */
 export const MAX_FOUND = 50

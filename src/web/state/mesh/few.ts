@@ -1,7 +1,7 @@
-import type { Node } from '../../app/mesh/nodes/nodes.ts'
-import { api, askAs, reconnects } from '../api.ts'
+import type { Node } from '../../../app/mesh/nodes/nodes.ts'
+import { api, askAs, reconnects } from '../../api.ts'
 import { few, listUsers } from './known-nodes.ts'
-import { can, isAnonymous } from './session.ts'
+import { can, isAnonymous } from '../session.ts'
 
 /** Requested nodes, whether or not the service knows them. */
 const asked = new Set<number>()
