@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import '../../styles/map.css'
+import '../map/map.css'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { nodes, useNodes } from '../../state/mesh/nodes.ts'
 import { alertTexts } from '../../strings/alerts.ts'

@@ -14,7 +14,7 @@ import { href, place, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import '../../styles/ways.css'
+import '../../parts/mesh/ways.css'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
 
 type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
-import '../../styles/controls.css'
+import './controls.css'
 
 type Aria = { readonly id: string; readonly 'aria-describedby': string; readonly 'aria-invalid': boolean }
 

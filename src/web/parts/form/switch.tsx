@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
-import '../../styles/controls.css'
+import './controls.css'
 
 type Props = {
   /** The accessible name, if `children` do not contain it. */

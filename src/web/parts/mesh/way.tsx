@@ -2,7 +2,7 @@ import { nodeByNum, nodeName, shortNameOf } from '../../state/mesh/nodes.ts'
 import { href } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import '../../styles/ways.css'
+import './ways.css'
 import { decibels, signalOf } from './snr.ts'
 import { type Traceroute, type Way, waysOf } from './traceroute.ts'
 
