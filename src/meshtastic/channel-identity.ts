@@ -43,23 +43,26 @@ export function numberChannel(identity: string): number {
 }
 
 /** A channel as the radio reported it, including the key, and the resulting identity; null: disabled or unknown. */
-export type ToldChannel = { readonly channel: Channel; readonly identity: string | null }
+export type IdentifiedChannel = { readonly channel: Channel; readonly identity: string | null }
 
 /**
  * Takes all messages of one connection in order and returns the channels that are complete with this one. In a
  * handshake, channels without a name wait for the modem preset, which names them, but not beyond the end of the
  * handshake.
  */
-export function createChannelReader(): (message: FromRadio) => readonly ToldChannel[] {
+export function createChannelReader(): (message: FromRadio) => readonly IdentifiedChannel[] {
   const slots = new Map<number, Channel>()
   const waiting = new Map<number, Channel>()
   let isHandshake = true
   let preset: string | null = null
   const release = () => {
-    const told = [...waiting.values()].map((channel) => ({ channel, identity: identityOf(channel, slots, preset) }))
+    const identified = [...waiting.values()].map((channel) => ({
+      channel,
+      identity: identityOf(channel, slots, preset),
+    }))
     waiting.clear()
     isHandshake = false
-    return told
+    return identified
   }
   return ({ payloadVariant: { case: variant, value } }) => {
     switch (variant) {

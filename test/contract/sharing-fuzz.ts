@@ -113,8 +113,8 @@ export async function fuzzSharing(
     const shown = numbersOf(given.shown)
     const access = { enabled: true, permissions: ALL, channels: shown, positionPrecisionBits: null }
     await admin.send('PUT', '/api/public-access', { ...access, hideSilentAfterDays: round + 1 })
-    const stranger = anonymousAt(service, `198.18.${round >> 8}.${round & 255}`)
-    const told = await answersTo(stranger, pathsFor(PUBLIC_LISTS))
+    const anonymous = anonymousAt(service, `198.18.${round >> 8}.${round & 255}`)
+    const told = await answersTo(anonymous, pathsFor(PUBLIC_LISTS))
     const findings = [
       ...compare(seen, all, (said) => maySeeOf(eyes, said, hidden)),
       ...(eyes.seesHidden ? [] : naming(seen, hidden)),

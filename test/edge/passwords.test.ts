@@ -22,11 +22,9 @@ test('of simultaneous hashes sixteen wait their turn, and the others are told to
 test('unknown browsers cannot take the places of known ones', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
-  const strangers = Promise.allSettled(
-    Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'anonymous')),
-  )
+  const others = Promise.allSettled(Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'anonymous')))
   expect(await passwords.verify('anything', hash, 'known')).toBe(false)
-  expect((await strangers).at(-1)).toMatchObject({ status: 'rejected', reason: { code: 'rate_limited' } })
+  expect((await others).at(-1)).toMatchObject({ status: 'rejected', reason: { code: 'rate_limited' } })
 })
 
 test('the place of a dropped request is free again after half a minute', async () => {

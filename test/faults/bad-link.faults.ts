@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { telemetry, text } from '../support/mesh/mesh.ts'
 import type { RadioSite } from '../support/radio/site.ts'
 import { THIRD_GENERATION } from '../support/web/pages.ts'
-import { FIRST, openCrowdSite } from './crowd.ts'
+import { FIRST, openLargeSite } from './many-nodes.ts'
 import { figure } from './figures.ts'
 import { countBytes, kilobytes, largest } from './page-bytes.ts'
 
@@ -27,7 +27,7 @@ describe.each([300, 2000])('%i nodes', (count) => {
   let mesh: RadioSite
   let packets: ReturnType<typeof setInterval>
   beforeAll(async () => {
-    mesh = await openCrowdSite(count)
+    mesh = await openLargeSite(count)
     let heard = 0
     packets = setInterval(() => {
       const from = FIRST + ((heard * 7919) % count)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { nodes } from '../../src/db/schema.ts'
 import { formatNodeId } from '../../src/meshtastic/node-id.ts'
 import { LOCAL, position, telemetry, text } from '../support/mesh/mesh.ts'
-import { CROWD, isLive, openRadioSite, type RadioSite } from '../support/radio/site.ts'
+import { FIRST_OF_MANY, isLive, openRadioSite, type RadioSite } from '../support/radio/site.ts'
 import { figure } from './figures.ts'
 
 const NODES = 2000
@@ -43,7 +43,7 @@ function spotOf(index: number, turn = 0): Spot {
 }
 
 const nameOf = (index: number) => `Crowd ${String(index).padStart(4, '0')}`
-const numberIn = (said: string) => CROWD + Number(/Crowd (\d{4})/.exec(said)?.[1])
+const numberIn = (said: string) => FIRST_OF_MANY + Number(/Crowd (\d{4})/.exec(said)?.[1])
 const placeAt = ({ latitude, longitude }: Spot) =>
   position({ latitudeI: Math.round(latitude * 1e7), longitudeI: Math.round(longitude * 1e7) })
 
@@ -55,10 +55,10 @@ let traffic: ReturnType<typeof setInterval>
 function talk(): void {
   heard += 1
   const index = (heard * 7919) % NODES
-  const from = CROWD + index
+  const from = FIRST_OF_MANY + index
   if (heard % 4 === 0) mesh.hear(text(`word ${heard}`), { from })
   else if (heard % 4 === 1)
-    mesh.hear(text(`hello ${heard}`), { from: CROWD + (Math.floor(heard / 4) % PARTNERS), to: LOCAL })
+    mesh.hear(text(`hello ${heard}`), { from: FIRST_OF_MANY + (Math.floor(heard / 4) % PARTNERS), to: LOCAL })
   else if (heard % 4 === 2) mesh.hear(placeAt(spotOf(index, isSettled(index) ? 0 : heard)), { from })
   else mesh.hear(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: heard % 100 } } }), { from })
 }
@@ -68,7 +68,7 @@ beforeAll(async () => {
   mesh = await openRadioSite(undefined, [], async (store) => {
     const many = Array.from({ length: NODES }, (_, index) => {
       const spot = spotOf(index)
-      const nodeNum = CROWD + index
+      const nodeNum = FIRST_OF_MANY + index
       return { nodeNum, longName: nameOf(index), firstHeard: lastHeard, lastHeard: lastHeard + index, ...spot }
     })
     for (let at = 0; at < NODES; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
@@ -219,14 +219,14 @@ test('map: clicks on pins choose the intended node, even if another one moves th
     await page.mouse.move(x - 60, y - 40)
     await page.mouse.move(x, y, { steps: 10 })
     const intruder = HOUSES * TOWNS
-    mesh.hear(placeAt(spotOf(index)), { from: CROWD + intruder })
+    mesh.hear(placeAt(spotOf(index)), { from: FIRST_OF_MANY + intruder })
     await aim()
     await page.mouse.down()
     await page.mouse.up()
     const title = page.locator('.map-panel h2')
     await title.waitFor()
     const isHit = (await title.textContent()) === nameOf(index)
-    mesh.hear(placeAt(spotOf(intruder, round)), { from: CROWD + intruder })
+    mesh.hear(placeAt(spotOf(intruder, round)), { from: FIRST_OF_MANY + intruder })
     await page.getByRole('button', { name: 'Back to the list' }).click()
     await title.waitFor({ state: 'detached' })
     return isHit

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { position, telemetry, text, user } from '../support/mesh/mesh.ts'
 import { isLive, type RadioSite } from '../support/radio/site.ts'
 import { pagesWith, THIRD_GENERATION } from '../support/web/pages.ts'
-import { FIRST, openCrowdSite } from './crowd.ts'
+import { FIRST, openLargeSite } from './many-nodes.ts'
 import { figure } from './figures.ts'
 import { countBytes, kilobytes, largest } from './page-bytes.ts'
 
@@ -21,7 +21,7 @@ const PAGES = pagesWith('!10000001')
 
 let mesh: RadioSite
 beforeAll(async () => {
-  mesh = await openCrowdSite(NODES)
+  mesh = await openLargeSite(NODES)
 }, 300_000)
 afterAll(() => mesh.close())
 

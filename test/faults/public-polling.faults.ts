@@ -86,9 +86,9 @@ function computedMs(): number {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-async function command(what: z.infer<typeof commandSchema>, crowd = readers): Promise<z.infer<typeof readersReport>> {
-  const answered = once(crowd, 'message')
-  crowd.send(what)
+async function command(what: z.infer<typeof commandSchema>, polling = readers): Promise<z.infer<typeof readersReport>> {
+  const answered = once(polling, 'message')
+  polling.send(what)
   const [report]: unknown[] = await answered
   return readersReport.parse(report)
 }

@@ -53,13 +53,13 @@ const keptBy = ({ headers }: Answer) => ({
 })
 
 test.each(SHARED)('%s is cached for anonymous visitors only, not for requests with credentials', async (path) => {
-  const stranger = await ask(path)
-  expect([stranger.status, stranger.headers['cache-control'], stranger.headers['set-cookie']]).toEqual([
+  const anonymous = await ask(path)
+  expect([anonymous.status, anonymous.headers['cache-control'], anonymous.headers['set-cookie']]).toEqual([
     200,
     WHOLE,
     undefined,
   ])
-  expect(keptBy(stranger).by).toEqual(expect.arrayContaining(['cookie', 'authorization', 'accept-encoding']))
+  expect(keptBy(anonymous).by).toEqual(expect.arrayContaining(['cookie', 'authorization', 'accept-encoding']))
   const others = {
     'a session': { cookie },
     'a token': { authorization: `Bearer ${token}` },
@@ -80,9 +80,9 @@ test('an ETag gives no access: an anonymous visitor who sends the ETag of a user
     const etag = String(users.headers['etag'])
     const answer = await ask(path, { 'if-none-match': etag })
     expect([path, answer.status, keptBy(answer).isKept]).toEqual([path, 200, true])
-    const strangers = String(answer.headers['etag'])
-    expect([path, (await ask(path, { cookie, 'if-none-match': strangers })).status]).toEqual([path, 200])
-    expect([path, (await ask(path, { 'if-none-match': strangers })).status]).toEqual([path, 304])
+    const anonymousTag = String(answer.headers['etag'])
+    expect([path, (await ask(path, { cookie, 'if-none-match': anonymousTag })).status]).toEqual([path, 200])
+    expect([path, (await ask(path, { 'if-none-match': anonymousTag })).status]).toEqual([path, 304])
   }
 })
 

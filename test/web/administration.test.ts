@@ -171,12 +171,12 @@ test('the sessions and tokens of a user are shown and can be ended, and grants n
 test('all users can be reached if one answer cannot hold them', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const createdAt = Date.UTC(2026, 0, 1)
-  const crowd = Array.from({ length: 650 }, (_, index) => ({
+  const many = Array.from({ length: 650 }, (_, index) => ({
     username: `crowd-${String(index).padStart(4, '0')}`,
     authProvider: 'local' as const,
     createdAt,
   }))
-  for (let at = 0; at < crowd.length; at += 50) await store.db.insert(users).values(crowd.slice(at, at + 50))
+  for (let at = 0; at < many.length; at += 50) await store.db.insert(users).values(many.slice(at, at + 50))
   store.close()
   await page.goto(`${site.base}/users?q=crowd`)
   await page.getByText('100 of 650 users').waitFor()

@@ -31,9 +31,9 @@ afterAll(async () => {
 })
 
 /** The names of the kept answers in the browser. */
-async function keptNames(page: Page): Promise<unknown> {
+async function cachedNames(page: Page): Promise<unknown> {
   return page.evaluate(`new Promise((resolve, reject) => {
-    const request = indexedDB.open('kept')
+    const request = indexedDB.open('offline-cache')
     request.onerror = () => reject(request.error)
     request.onsuccess = () => {
       const all = request.result.transaction('answers').objectStore('answers').getAllKeys()
@@ -46,7 +46,7 @@ test('the known list is shown at once with its age, and the new one replaces it'
   const { page } = reader
   await reader.goto('/nodes')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
-  await expect.poll(() => keptNames(page)).toContain('nodes')
+  await expect.poll(() => cachedNames(page)).toContain('nodes')
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   await page.route('**/api/nodes', async (route) => {
     await released
@@ -74,7 +74,7 @@ test('offline, loaded data stays readable even after a reload, and one bar says 
   await page.locator('tbody tr').first().waitFor()
   await reader.goto('/')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
-  await expect.poll(() => keptNames(page)).toEqual(expect.arrayContaining(['nodes', 'dashboard', 'packets  ']))
+  await expect.poll(() => cachedNames(page)).toEqual(expect.arrayContaining(['nodes', 'dashboard', 'packets  ']))
   proxy.setBroken(true)
   await page.reload()
   await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
@@ -143,15 +143,15 @@ test('signing out deletes the offline cache, and the next user sees none of it',
   const { page } = reader
   await reader.goto('/nodes')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
-  await expect.poll(() => keptNames(page)).toContain('nodes')
+  await expect.poll(() => cachedNames(page)).toContain('nodes')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
-  await expect.poll(() => keptNames(page)).toEqual([])
+  await expect.poll(() => cachedNames(page)).toEqual([])
   expect(await page.evaluate("localStorage.getItem('status')")).toBe(null)
   await mesh.join('newcomer', { messages: READ, nodes: { read: false, write: false } })
   await reader.signIn('newcomer', SITE_PASSWORD)
   await isLive(reader)
-  expect(await keptNames(page)).not.toContain('nodes')
+  expect(await cachedNames(page)).not.toContain('nodes')
   proxy.setBroken(true)
   await page.reload()
   await page.getByText('The service does not respond.').first().waitFor()

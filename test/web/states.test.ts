@@ -204,7 +204,7 @@ const LOST = {
   password: null,
   at: null,
 }
-const REVIVED = [
+const RESTORED = [
   { ...LOST, backup: '2026-01-15_120000', action: 'user_deleted', userId: 2, username: 'anna', by: 'karl' },
 ] as const
 
@@ -355,7 +355,7 @@ test.each(['/', '/map', '/users', '/settings'])('a failure of the service is tol
 describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {
   beforeAll(async () => {
     const store = openDatabase(join(site.data, 'mesh.db'))
-    await store.atomic(storeRestoredAccess(store, REVIVED, 1))
+    await store.atomic(storeRestoredAccess(store, RESTORED, 1))
     const context = { store, ip: null, requestId: null, viewer: null, now: () => 1_768_478_400_000 }
     await store.atomic([audit(context, 'audit_damaged', { damage: 'entry 7 is changed' }, { actor: SYSTEM })])
     // As if everybody had signed in a quarter of an hour earlier.

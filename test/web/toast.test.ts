@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { text } from '../support/mesh/mesh.ts'
-import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../support/radio/site.ts'
+import { FIRST_OF_MANY, openRadioSite, type RadioSite, storeManyNodes } from '../support/radio/site.ts'
 import { follow } from '../support/web/follow.ts'
 import { pagesWith } from '../support/web/pages.ts'
 
@@ -62,8 +62,9 @@ const COVERED = `(() => {
 let mesh: RadioSite
 beforeAll(async () => {
   mesh = await openRadioSite()
-  await storeCrowd(mesh.site, 60, Date.now() - 600_000)
-  for (let index = 0; index < 30; index++) mesh.hear(text(`Is anybody on hill ${index}?`), { from: CROWD + index })
+  await storeManyNodes(mesh.site, 60, Date.now() - 600_000)
+  for (let index = 0; index < 30; index++)
+    mesh.hear(text(`Is anybody on hill ${index}?`), { from: FIRST_OF_MANY + index })
   await mesh.admin.goto('/packets')
   await mesh.admin.page.locator('tbody tr').nth(29).waitFor()
   // The bar of a lost radio stands above the toast on every page.

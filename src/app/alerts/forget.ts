@@ -23,7 +23,7 @@ const queries = prepareOnce((db) => ({
     )
     .returning({ id: alerts.id })
     .prepare(),
-  crowds: db
+  surplusOwners: db
     .select({
       last: sql<
         number | null
@@ -56,7 +56,7 @@ export async function forgetAlerts(store: Store, now: number, pause: Pause): Pro
     if (length === 0) break
     if (!(await pause())) return count
   }
-  for (const { ownerId, last } of await prepared.crowds.all()) {
+  for (const { ownerId, last } of await prepared.surplusOwners.all()) {
     for (;;) {
       const { length } = last === null ? [] : await prepared.surplus.all({ ownerId, last })
       count += length

@@ -116,9 +116,9 @@ const SOMETHING: Sample = sampleSchema.parse({ text: '' })
 
 function readModem({ radio }: Ctx): DryRun['modem'] {
   const lora = radio?.lora() ?? null
-  const told = lora === null ? null : modulationOf(lora)
-  const { preset, modulation } = told ?? { preset: DEFAULT_PRESET, modulation: presetModulation(DEFAULT_PRESET) }
-  return { preset, isAssumed: told === null, ...modulation }
+  const known = lora === null ? null : modulationOf(lora)
+  const { preset, modulation } = known ?? { preset: DEFAULT_PRESET, modulation: presetModulation(DEFAULT_PRESET) }
+  return { preset, isAssumed: known === null, ...modulation }
 }
 
 async function planSample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Planned> {

@@ -179,7 +179,7 @@ function walk(schema: DescMessage, section: string, prefix: string, way: readonl
 }
 
 function describeField(field: DescField, path: string, way: readonly DescField[], note: Note): SectionField {
-  const { hidden: _hidden, flags, ...told } = note
+  const { hidden: _hidden, flags, ...shown } = note
   const list = field.fieldKind === 'list'
   const { type, min, max } = flags === undefined ? typeOf(field) : FLAGS
   const isSized = type === 'string' || type === 'bytes'
@@ -196,8 +196,8 @@ function describeField(field: DescField, path: string, way: readonly DescField[]
     secret: false,
     readOnly: false,
     risk: null,
-    ...told,
-    ...(told.sizes === undefined ? {} : { maxBytes: null }),
+    ...shown,
+    ...(shown.sizes === undefined ? {} : { maxBytes: null }),
     way,
     enum: flags ?? field.enum ?? null,
   }

@@ -63,7 +63,7 @@ export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
 export type NodeCollector = Collecting & {
   info(): CollectorInfo
   /** The number of rows added to the outbox, and of events left out. */
-  onKept(rows: number, filtered?: number): void
+  onStored(rows: number, filtered?: number): void
   close(): Promise<void>
 }
 
@@ -263,7 +263,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
       return { target: host, state, waiting, lastDeliveredAt, delivered, dropped, filtered, reason }
     },
     filter,
-    onKept(rows, filtered = 0) {
+    onStored(rows, filtered = 0) {
       memory.filtered += filtered
       if (rows === 0) return
       memory.waiting += rows

@@ -87,13 +87,13 @@ async function readBounded({ body }: Response): Promise<string | null> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const STRANGER = 'the target answers, but does not seem to be this service'
+const NOT_THIS_SERVICE = 'the target answers, but does not seem to be this service'
 
 /** A 200 only counts with an outcome for each item: a hotel network's sign-in page is a 200 too. */
 function readAnswer(headers: Headers, text: string | null, items: number): Verdict {
   const parsed = answerSchema.safeParse(text === null ? null : parseJson(text))
   if (!parsed.success || parsed.data.accepted + parsed.data.rejected.length !== items) {
-    return { kind: 'failed', reason: STRANGER, retryAfterMs: null }
+    return { kind: 'failed', reason: NOT_THIS_SERVICE, retryAfterMs: null }
   }
   const date = Date.parse(headers.get('date') ?? '')
   return { kind: 'delivered', rejected: parsed.data.rejected, date: Number.isNaN(date) ? null : date }
@@ -132,7 +132,7 @@ function judge({ status, headers }: Response, text: string | null): Verdict {
           retryAfterMs: readRetryAfter(headers),
         }
       }
-      return { kind: 'refused', reason: `${STRANGER} (${status})` }
+      return { kind: 'refused', reason: `${NOT_THIS_SERVICE} (${status})` }
   }
 }
 

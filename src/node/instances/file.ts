@@ -26,7 +26,7 @@ create table if not exists lease (
   id integer primary key check (id = 1), owner text, token integer not null, expires_at integer not null,
   has_radios integer not null) strict;
 insert or ignore into lease values (1, null, 0, 0, 0);
-create table if not exists members (id text primary key, beat_at integer not null) strict, without rowid;
+create table if not exists instances (id text primary key, alive_at integer not null) strict, without rowid;
 create table if not exists news (id integer primary key autoincrement, origin text not null, body text not null) strict;
 create table if not exists state (id integer primary key check (id = 1), token integer not null, body text not null) strict;
 create table if not exists requests (

@@ -137,8 +137,8 @@ export function openHandOver(needs: {
       return
     }
     const response = await fetch(new Request(url, init), env)
-    const told = { status: response.status, headers: [...response.headers], body: await response.text() }
-    store.run(await seal(secrets, ANSWER, JSON.stringify(told)), id)
+    const answer = { status: response.status, headers: [...response.headers], body: await response.text() }
+    store.run(await seal(secrets, ANSWER, JSON.stringify(answer)), id)
     // This instance may wait for an answer itself, to a request from before it had the radios.
     settle()
   }
@@ -154,8 +154,8 @@ export function openHandOver(needs: {
       if (found === null) return null
       const text = await unseal(secrets, ANSWER, found)
       if (text === null) throw refused('The instance with the radios has another SESSION_SECRET')
-      const { status, headers: told, body: said } = answered.parse(JSON.parse(text))
-      return new Response(said === '' ? null : said, { status, headers: told })
+      const { status, headers: answer, body: said } = answered.parse(JSON.parse(text))
+      return new Response(said === '' ? null : said, { status, headers: answer })
     },
     hasTaker: () => lease.owner() !== null,
     isHandedOver: (c) => handedOver.has(Object(c.env)),

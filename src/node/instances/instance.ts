@@ -4,7 +4,7 @@ import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'
 
 /** How often an instance reports that it is running, or checks whether the holder of the lease still is. */
-const BEAT_MS = 4000
+const KEEP_ALIVE_MS = 4000
 /** How often it checks the change counter of a file for messages from others. */
 const LOOK_MS = 200
 /** An instance that is silent for this long no longer counts. */
@@ -18,7 +18,7 @@ export type Duties = {
 }
 
 /** The state of this instance and of the others. */
-export type Standing = {
+export type Membership = {
   /** The duties of this instance; null while another one has them. */
   duties: Duties | null
   /** Instances that are known to run without the duties. */
@@ -26,7 +26,7 @@ export type Standing = {
 }
 
 /** Whether any other instance is known to run. */
-export const hasOthers = ({ duties, waiting }: Standing): boolean => duties === null || waiting > 0
+export const hasOthers = ({ duties, waiting }: Membership): boolean => duties === null || waiting > 0
 
 type Tasks = {
   /** Takes up the duties. */
@@ -52,16 +52,16 @@ type Needs = {
   readonly log: Log
   readonly now: () => number
   /** This object is updated. */
-  readonly standing: Standing
+  readonly membership: Membership
 }
 
 /** Takes up the duties together with the lease, and gives them up when another instance has it. */
-export function joinInstances({ file, lease, log, now, standing }: Needs): Instance {
+export function joinInstances({ file, lease, log, now, membership }: Needs): Instance {
   const { sqlite, id } = file
-  const join = sqlite.prepare('insert or replace into members (id, beat_at) values (?, ?)')
-  const part = sqlite.prepare('delete from members where id = ?')
-  const sweep = sqlite.prepare('delete from members where beat_at not between ? and ?')
-  const count = sqlite.prepare<[], number>('select count(*) from members').pluck()
+  const join = sqlite.prepare('insert or replace into instances (id, alive_at) values (?, ?)')
+  const part = sqlite.prepare('delete from instances where id = ?')
+  const sweep = sqlite.prepare('delete from instances where alive_at not between ? and ?')
+  const count = sqlite.prepare<[], number>('select count(*) from instances').pluck()
   let ending: Promise<void> | null = null
   const timers: NodeJS.Timeout[] = []
   let isLeaving = false
@@ -77,13 +77,13 @@ export function joinInstances({ file, lease, log, now, standing }: Needs): Insta
     }
   }
   const endDuties = (why?: 'lost') => {
-    const held = standing.duties
+    const held = membership.duties
     if (held === null) return
-    standing.duties = null
+    membership.duties = null
     ending = layDown(held, why)
   }
   const work = ({ begin, onNews }: Tasks) => {
-    if (standing.duties !== null) {
+    if (membership.duties !== null) {
       if (lease.renew()) {
         sweep.run(now() - MEMBER_MS, now() + MEMBER_MS)
         return
@@ -93,20 +93,20 @@ export function joinInstances({ file, lease, log, now, standing }: Needs): Insta
     } else if (ending === null && lease.acquire()) {
       log.info('This instance has the radios and the schedules')
       part.run(id)
-      standing.duties = begin()
-      onNews(standing.duties)
+      membership.duties = begin()
+      onNews(membership.duties)
       return
     }
     join.run(id, now())
   }
   const look = (tasks: Tasks) => {
     if (file.hasNews()) {
-      standing.waiting = count.get() ?? 0
-      tasks.onNews(standing.duties)
+      membership.waiting = count.get() ?? 0
+      tasks.onNews(membership.duties)
       // Another instance has just given it up.
-      if (standing.duties === null && !isLeaving && lease.owner() === null) work(tasks)
+      if (membership.duties === null && !isLeaving && lease.owner() === null) work(tasks)
     }
-    tasks.onLook(standing.duties)
+    tasks.onLook(membership.duties)
   }
   /** The disk may be full for a while; the next check tries again. */
   const trying = (run: () => void) => () => {
@@ -120,11 +120,11 @@ export function joinInstances({ file, lease, log, now, standing }: Needs): Insta
   }
   return {
     start(tasks) {
-      const beat = trying(() => work(tasks))
+      const keepAlive = trying(() => work(tasks))
       const watch = trying(() => look(tasks))
-      beat()
-      if (standing.duties === null) log.info('Another instance has the radios and the schedules')
-      timers.push(setInterval(beat, BEAT_MS), setInterval(watch, LOOK_MS))
+      keepAlive()
+      if (membership.duties === null) log.info('Another instance has the radios and the schedules')
+      timers.push(setInterval(keepAlive, KEEP_ALIVE_MS), setInterval(watch, LOOK_MS))
     },
     async leave() {
       isLeaving = true

@@ -7,7 +7,7 @@ import type { systemClock } from '../clock.ts'
 import { hasLinks } from '../radio/configured.ts'
 import { openInstancesFile } from './file.ts'
 import { type Fetch, openHandOver } from './hand-over.ts'
-import { type Duties, hasOthers, joinInstances, type Standing } from './instance.ts'
+import { type Duties, hasOthers, joinInstances, type Membership } from './instance.ts'
 import { createLease } from './lease.ts'
 import { shareNews } from './news.ts'
 import { sharedRadio, shareState } from './shared-radio.ts'
@@ -44,18 +44,18 @@ export function openInstances({
   const own = createEvents(clock, file.id.slice(0, 8))
   const state = shareState(file, lease)
   const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, log, now })
-  const standing: Standing = { duties: null, waiting: 0 }
+  const membership: Membership = { duties: null, waiting: 0 }
   const news = shareNews({
     file,
     own,
-    hasOthers: () => hasOthers(standing),
-    onForgetNode: (nodeNum) => standing.duties?.radio.forgetNode?.(nodeNum),
+    hasOthers: () => hasOthers(membership),
+    onForgetNode: (nodeNum) => membership.duties?.radio.forgetNode?.(nodeNum),
     onError: (error) => log.error('Events could not be passed to the other instances', { error }),
   })
-  const instance = joinInstances({ file, lease, log, now, standing })
+  const instance = joinInstances({ file, lease, log, now, membership })
   let stateAt = 0
   const radio = sharedRadio({
-    own: () => standing.duties?.radio ?? null,
+    own: () => membership.duties?.radio ?? null,
     isOnDuty: lease.isHeld,
     state,
     handOver,
@@ -75,7 +75,7 @@ export function openInstances({
           else handOver.serve(fetch)
         },
         onLook(duties) {
-          if (duties === null || !hasOthers(standing) || Math.abs(monotonic() - stateAt) < STATE_MS) return
+          if (duties === null || !hasOthers(membership) || Math.abs(monotonic() - stateAt) < STATE_MS) return
           stateAt = monotonic()
           state.write(duties.radio)
         },

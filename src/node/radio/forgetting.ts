@@ -27,7 +27,7 @@ export function createForgetting(options: {
 }): Forgetting {
   const { store, link } = options
   const nextId = createPacketIds(options.random)
-  let told = new Map<number, number | null>()
+  let listed = new Map<number, number | null>()
   const forget = (nodeNum: number) => {
     const own = link.info().radio?.nodeNum ?? nodeNum
     return own !== nodeNum && link.send(encodeAdminPacket(own, nextId(), encodeRemoveNode(nodeNum)))
@@ -35,11 +35,11 @@ export function createForgetting(options: {
   return {
     forget,
     observe(event) {
-      if (event.type === 'my-info') told = new Map()
-      if (event.type === 'node-info') told.set(event.node.nodeNum, event.node.lastHeard)
+      if (event.type === 'my-info') listed = new Map()
+      if (event.type === 'node-info') listed.set(event.node.nodeNum, event.node.lastHeard)
       if (event.type !== 'config-complete') return
-      const words = [...told].map(([nodeNum, lastHeard]) => ({ nodeNum, lastHeard }))
-      told = new Map()
+      const words = [...listed].map(([nodeNum, lastHeard]) => ({ nodeNum, lastHeard }))
+      listed = new Map()
       options.later(async () => {
         const deleted = await listDeleted(store, words)
         for (const { nodeNum } of deleted.slice(0, MAX_AT_ONCE)) forget(nodeNum)

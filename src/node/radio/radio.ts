@@ -120,7 +120,7 @@ export function openRadio(needs: Needs): NodeRadio {
     const receivedAt = clock.now()
     records.add(async () => {
       await addToOutbox(store, { source, receivedAt, raw })
-      collector?.onKept(1)
+      collector?.onStored(1)
     })
   }
   const shared: Shared = { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }

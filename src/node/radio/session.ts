@@ -81,13 +81,13 @@ export function openSession(options: SessionOptions): Session {
       handshake.start()
     } else {
       isLocked = lockdown.isLocked()
-      beat()
+      sendHeartbeat()
     }
     options.onPhase(next, lockdown.isLocked())
   }
-  const beat = () => {
+  const sendHeartbeat = () => {
     send(encodeHeartbeat())
-    pace.start(timings.heartbeatMs, beat)
+    pace.start(timings.heartbeatMs, sendHeartbeat)
   }
   const watchSilence = () => silence.start(timings.silenceMs, () => end('the radio has gone silent'))
   const follow = (message: FromRadio) => {

@@ -18,7 +18,7 @@ export const liveState = signal<LiveState>('off')
 export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
 
 /** Whether all events of these kinds reach this page immediately. */
-export function isTold(kinds: readonly EventKind[]): boolean {
+export function isLive(kinds: readonly EventKind[]): boolean {
   return kinds.length > 0 && liveState.value === 'live' && kinds.every(mayHear)
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
 import { isAnonymous } from './session.ts'
-import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
+import { isLive, type LiveEvent, pace, watchLive } from './live.ts'
 import type { EventKind } from '../../shared/mesh/event-kinds.ts'
 
 export type Loaded<T> = {
@@ -17,7 +17,7 @@ export type Loaded<T> = {
 /** The minimum time between two loads caused by events; longer for data that rarely loads without events. */
 const GAP_MS = 1000
 /** Events report what happens in the mesh, but not all changes by users, so data is also polled at this interval. */
-const TOLD_MS = 60_000
+const LIVE_MS = 60_000
 /** The interval if events contain the data itself, because a missed row is rare. */
 const KEPT_MS = 15 * 60_000
 
@@ -74,7 +74,7 @@ export function useFresh(
     return effect(() => {
       // Lists for people without an account may come from a cache, and lack the latest events.
       const isKept = take !== null && !isAnonymous.value
-      const pauseMs = isTold(on) ? Math.max(everyMs, isKept ? KEPT_MS : TOLD_MS) : everyMs
+      const pauseMs = isLive(on) ? Math.max(everyMs, isKept ? KEPT_MS : LIVE_MS) : everyMs
       const tick = () => {
         if (document.visibilityState !== 'visible' || !online.peek()) return
         if (Date.now() - at.current >= pauseMs - GAP_MS) void run()

@@ -10,7 +10,9 @@ import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts
  * while the service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another
  * version may read other fields.
  */
-const DATABASE = 'kept'
+const DATABASE = 'offline-cache'
+/** The name that earlier versions gave it. */
+const FORMER = 'kept'
 const STORE = 'answers'
 const VERSION = import.meta.env.VERSION
 /** If more answers are stored, the oldest are deleted. */
@@ -36,6 +38,7 @@ let opened: Promise<IDBDatabase | null> | null = null
 function open(): Promise<IDBDatabase | null> {
   opened ??= new Promise((resolve) => {
     try {
+      indexedDB.deleteDatabase(FORMER)
       const request = indexedDB.open(DATABASE, 1)
       request.addEventListener('upgradeneeded', () => {
         request.result.createObjectStore(STORE, { keyPath: 'key' }).createIndex('at', 'at')

@@ -5,13 +5,13 @@ const OFFLINE_PAGE = 'offline.html'
 // The build names what the page needs at first, under the hashes of its contents.
 const FIRST = ['%FIRST%']
 // Another build, another cache: its files belong together.
-const KEPT = `files-${FIRST.join(' ')}`
+const CACHE = `files-${FIRST.join(' ')}`
 /** A network that answers nothing for so long is taken for none. */
 const PATIENCE_MS = 8000
 
 self.addEventListener('install', (event) => {
   const keep = async () => {
-    const cache = await caches.open(KEPT)
+    const cache = await caches.open(CACHE)
     await cache.addAll([...FIRST, ...[SHELL, OFFLINE_PAGE].map((name) => new Request(name, { cache: 'reload' }))])
     await self.skipWaiting()
   }
@@ -20,7 +20,7 @@ self.addEventListener('install', (event) => {
 
 self.addEventListener('activate', (event) => {
   const begin = async () => {
-    for (const name of await caches.keys()) if (name !== KEPT) await caches.delete(name)
+    for (const name of await caches.keys()) if (name !== CACHE) await caches.delete(name)
     await self.clients.claim()
   }
   event.waitUntil(begin())
@@ -51,7 +51,7 @@ async function loadPage(request) {
 
 /** A file with a hash in its name never changes: kept once it was needed. */
 async function loadFile(request) {
-  const cache = await caches.open(KEPT)
+  const cache = await caches.open(CACHE)
   const known = await cache.match(request)
   if (known !== undefined) return known
   const answer = await fetch(request)

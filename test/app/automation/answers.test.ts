@@ -13,7 +13,7 @@ import {
 import { createSigner } from '../../support/mesh/signer.ts'
 import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../../support/mesh/mesh.ts'
 
-const STRANGER = 0xa0cb0003
+const OTHER_NODE = 0xa0cb0003
 
 test("a text signed in another sender's name is not answered and does not block the true one", async () => {
   const t = await createTestAutomation()
@@ -67,7 +67,7 @@ test('a direct message is answered directly, also by a reaction', async () => {
   const t = await createTestAutomation()
   await t.add({ ...ACKNOWLEDGE, channels: [], answer: { kind: 'tapback', emoji: '👍' } })
   await t.say('ping', { to: LOCAL, id: 78, channel: 3, pkiEncrypted: true })
-  await t.say('ping', { to: STRANGER, id: 79 })
+  await t.say('ping', { to: OTHER_NODE, id: 79 })
   await t.say('ping', { id: 80 })
   const { messages } = Object(await (await t.admin.send('GET', '/api/messages')).json())
   const answers = messages.filter(({ direction }: { direction: string }) => direction === 'out')
@@ -228,7 +228,7 @@ test('a copy is not answered again by this process or the next', async () => {
 test('a message that got no answer when it came gets none when a copy comes', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
-  await t.say('ping', { from: STRANGER })
+  await t.say('ping', { from: OTHER_NODE })
   const once = packet(text('ping'))
   await t.hear(heard(once, { at: t.app.clock.now }))
   expect(await t.lastRun(id)).toBe('skipped cooldown')
@@ -280,10 +280,10 @@ test('one sender is answered once in 60 seconds, anybody once in 10, also after 
   await t.say('ping')
   t.app.clock.advance(9_999)
   t.restart()
-  await t.say('ping', { from: STRANGER })
+  await t.say('ping', { from: OTHER_NODE })
   expect(await t.lastRun(id)).toBe('skipped cooldown')
   t.app.clock.advance(1)
-  await t.say('ping', { from: STRANGER })
+  await t.say('ping', { from: OTHER_NODE })
   expect(await t.lastRun(id)).toBe('sent')
   t.app.clock.advance(49_999)
   t.restart()
@@ -330,7 +330,7 @@ test("an automation is never triggered by an automation's own words, however the
   await t.say('ping')
   for (const echo of ['ping received', '[relay] Ping received!']) {
     t.app.clock.advance(MINUTE)
-    await t.say(echo, { from: STRANGER })
+    await t.say(echo, { from: OTHER_NODE })
     expect(await t.lastRun(id)).toBe('skipped echo')
   }
   await t.say('ping', { from: 3000 })

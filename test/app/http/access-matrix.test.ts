@@ -85,7 +85,7 @@ type Caller = {
 const bySession = (username: string) => async () => ({ cookie: String((await app.signIn(username)).cookie) })
 const byToken = (name: string) => () => ({ authorization: `Bearer ${tokens.get(name)}` })
 
-const stranger = (rule: Rule): Outcome => (rule.kind === 'anyone' ? 'passed' : 'unauthenticated')
+const anonymous = (rule: Rule): Outcome => (rule.kind === 'anyone' ? 'passed' : 'unauthenticated')
 
 const regular =
   (action: 'read' | 'write' | 'none') =>
@@ -114,7 +114,7 @@ const newcomer =
   }
 
 const CALLERS: Readonly<Record<string, Caller>> = {
-  anonymous: { credentials: () => ({}), outcome: stranger },
+  anonymous: { credentials: () => ({}), outcome: anonymous },
   'a user with nothing': { credentials: bySession('nothing'), outcome: regular('none') },
   'a user with read': { credentials: bySession('reader'), outcome: regular('read') },
   'a user with write': { credentials: bySession('writer'), outcome: regular('write') },
@@ -130,12 +130,12 @@ const CALLERS: Readonly<Record<string, Caller>> = {
     credentials: (rule) => byToken(scopeOf(rule) === null ? 'everything' : `all but ${scopeOf(rule)}`)(),
     outcome: tokenHolder(false),
   },
-  'a revoked token': { credentials: byToken('revoked'), outcome: stranger },
-  'an expired token': { credentials: byToken('expired'), outcome: stranger },
-  'a token of a deactivated user': { credentials: byToken('deactivated'), outcome: stranger },
+  'a revoked token': { credentials: byToken('revoked'), outcome: anonymous },
+  'an expired token': { credentials: byToken('expired'), outcome: anonymous },
+  'a token of a deactivated user': { credentials: byToken('deactivated'), outcome: anonymous },
   'a bad token beside a good cookie': {
     credentials: async () => ({ ...byToken('revoked')(), cookie: String((await app.admin()).cookie) }),
-    outcome: stranger,
+    outcome: anonymous,
   },
   'a temporary password': { credentials: bySession('temporary'), outcome: newcomer(false) },
   'an administrator with a temporary password': {

@@ -311,7 +311,7 @@ export function describeAccounts(
 
     describe.runIf(policy === 'all')('at one instant', () => {
       /** Browsers in which the password of the member was typed. */
-      const crowd = async (member: Member) =>
+      const browsersOf = async (member: Member) =>
         (await Promise.all(Array.from({ length: many }, () => begin(member)))).map(({ browser }) => browser)
       const signedIn = async (browsers: readonly Browser[]) => {
         const all = await Promise.all(browsers.map((browser) => send(browser, 'GET', '/api/auth/status')))
@@ -328,7 +328,7 @@ export function describeAccounts(
           ['/api/auth/login/totp', right],
           ['/api/auth/login/recovery', member.codes[0]],
         ] as const) {
-          const browsers = await crowd(member)
+          const browsers = await browsersOf(member)
           const before = await lastEntry()
           const all = await Promise.all(browsers.map((browser) => outcome(send(browser, 'POST', path, { code }))))
           expect(all.filter((one) => one === '200')).toHaveLength(1)
@@ -342,7 +342,7 @@ export function describeAccounts(
         const member = await make(false)
         const { browser } = await begin(member)
         await give(browser, member, 'totp')
-        const browsers = await crowd(member)
+        const browsers = await browsersOf(member)
         const before = await lastEntry()
         const all = await Promise.all(
           browsers.map((each, i) => {

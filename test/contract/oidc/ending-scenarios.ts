@@ -170,8 +170,8 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       const { createHmac } = await import('node:crypto')
       const hs = unsigned({ alg: 'HS256', typ: 'logout+jwt' }, claims)
       const mac = createHmac('sha256', provider.clientSecret).update(hs).digest('base64url')
-      const stranger = await startProvider()
-      const [foreign] = stranger.keys
+      const otherProvider = await startProvider()
+      const [foreign] = otherProvider.keys
       if (foreign === undefined) throw new Error('no key')
       const kid = provider.keys[0]?.jwk['kid']
       const tokens = [
@@ -187,7 +187,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await post('')).toBe(400)
       expect(await post(`logout_token=${await sign(claims)}&logout_token=x`)).toBe(400)
       expect(await isIn(browser)).toBe(true)
-      await stranger.close()
+      await otherProvider.close()
     })
 
     test('a logout token signs nobody in', async () => {

@@ -96,12 +96,12 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
         if (name.includes('oidc')) victim.browser.cookies.set(name, value)
       }
       expect(await follow(victim.browser, begun.body['location'])).toBe('/account?error=oidc_state_invalid')
-      const stranger = browserOf(service)
+      const otherBrowser = browserOf(service)
       const again = await send(attacker.browser, 'POST', '/api/auth/oidc/link', {})
       for (const [name, value] of attacker.browser.cookies) {
-        if (name.includes('oidc')) stranger.cookies.set(name, value)
+        if (name.includes('oidc')) otherBrowser.cookies.set(name, value)
       }
-      expect(await follow(stranger, again.body['location'])).toBe('/account?error=oidc_state_invalid')
+      expect(await follow(otherBrowser, again.body['location'])).toBe('/account?error=oidc_state_invalid')
       expect(await send(victim.browser, 'GET', '/api/auth/oidc/link')).toMatchObject({ body: { link: null } })
       expect(await send(attacker.browser, 'GET', '/api/auth/oidc/link')).toMatchObject({ body: { link: null } })
     })

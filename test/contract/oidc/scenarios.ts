@@ -26,7 +26,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
     let browser: Browser
     let user: TestProvider['user']
     /** A second service, whose provider is silent from the start. */
-    let stranger: OidcService
+    let silentService: OidcService
     let silent: TestProvider
 
     beforeAll(async () => {
@@ -36,10 +36,10 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       service = await open({ ...OIDC_SCENARIO_ENV, ...oidcEnv(provider) })
       silent = await startProvider()
       silent.behave = { discovery: 'stall' }
-      stranger = await open({ ...OIDC_SCENARIO_ENV, ...oidcEnv(silent) })
+      silentService = await open({ ...OIDC_SCENARIO_ENV, ...oidcEnv(silent) })
     })
     afterAll(async () => {
-      await Promise.all([service.close(), stranger.close()])
+      await Promise.all([service.close(), silentService.close()])
       await Promise.all([provider.close(), silent.close()])
     })
     beforeEach(() => {
@@ -76,7 +76,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
         callbacks.push([own, await reachCallback(own, provider), reason])
       }
       const begun = performance.now()
-      const undiscovered = browserOf(stranger).request('/api/auth/oidc/login')
+      const undiscovered = browserOf(silentService).request('/api/auth/oidc/login')
       const stalled = callbacks.map(([own, callback]) => own.request(callback))
       await vi.waitFor(() => expect(provider.count('/jwks')).toBe(1), 60_000)
       provider.behave = { userInfo: 'stall', claims: (claims) => ({ ...claims, name: 'Anna of the token' }) }
@@ -88,7 +88,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect((await undiscovered).headers.get('location')).toBe('/login?error=oidc_unavailable')
       expect(performance.now() - begun).toBeLessThan(100_000)
       const line = '"reason":"discovery_unreachable","why":"timeout"'
-      await vi.waitFor(() => expect(stranger.logged().at(-1)).toContain(line), 60_000)
+      await vi.waitFor(() => expect(silentService.logged().at(-1)).toContain(line), 60_000)
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(
         callbacks.map(() => '/login?error=oidc_failed'),
       )

@@ -94,9 +94,12 @@ export function sharingScenarios(admin: () => Client): void {
 
   /** A stranger at this address: each address has its own limit. */
   function anonymousAt(address: string): Client {
-    const stranger = createClient(admin().service)
-    const { addressHeader } = stranger.service
-    return { ...stranger, send: (method, path) => stranger.send(method, path, undefined, { [addressHeader]: address }) }
+    const anonymous = createClient(admin().service)
+    const { addressHeader } = anonymous.service
+    return {
+      ...anonymous,
+      send: (method, path) => anonymous.send(method, path, undefined, { [addressHeader]: address }),
+    }
   }
 
   const naming = (answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>) =>
@@ -129,18 +132,18 @@ export function sharingScenarios(admin: () => Client): void {
     })
 
     test('an anonymous visitor sees only the chosen channels, and nothing before and after public access', async () => {
-      const stranger = createClient(admin().service)
-      expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
+      const anonymous = createClient(admin().service)
+      expect(await anonymous.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
       await share([0])
-      const answers = await answersTo(stranger, PUBLIC_REQUESTS)
+      const answers = await answersTo(anonymous, PUBLIC_REQUESTS)
       expect(marksIn(answers, MESH)).toEqual(marksForAnonymous([0], MESH, HIDDEN))
       expect(naming(answers, HIDDEN)).toEqual([])
-      const { status, headers } = await stranger.send('GET', '/api/nodes')
+      const { status, headers } = await anonymous.send('GET', '/api/nodes')
       expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=5'])
       expect((await admin().send('GET', '/api/nodes')).headers.get('cache-control')).toBe('no-store')
-      expect(await stranger.send('GET', '/api/events')).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
+      expect(await anonymous.send('GET', '/api/events')).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
       expect((await admin().send('PUT', PUBLIC_MESH, { enabled: false })).status).toBe(200)
-      expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
+      expect(await anonymous.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
     })
 
     test('an administrator sees as a user, and previews public access, with the same rules', async () => {
@@ -162,7 +165,7 @@ export function sharingScenarios(admin: () => Client): void {
 
   test('an anonymous visitor who already has an answer gets 304', async () => {
     await share([0])
-    const stranger = createClient(admin().service)
+    const anonymous = createClient(admin().service)
     for (const path of [
       'nodes',
       'messages',
@@ -173,9 +176,9 @@ export function sharingScenarios(admin: () => Client): void {
       'dashboard',
       'info',
     ]) {
-      const { status, headers } = await stranger.send('GET', `/api/${path}`)
+      const { status, headers } = await anonymous.send('GET', `/api/${path}`)
       const known = { 'if-none-match': String(headers.get('etag')) }
-      const again = await stranger.send('GET', `/api/${path}`, undefined, known)
+      const again = await anonymous.send('GET', `/api/${path}`, undefined, known)
       expect([path, status, again.status, again.body]).toEqual([path, 200, 304, ''])
     }
   })

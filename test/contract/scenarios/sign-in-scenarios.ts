@@ -60,9 +60,9 @@ export function signInScenarios(admin: () => Client): void {
         { username: 'nora', password },
         { cookie: cookie ?? '' },
       )
-    const strangers = []
-    for (let i = 0; i < 4; i++) strangers.push((await login(createClient(admin().service), 'nora', 'wrong')).status)
-    expect(strangers).toEqual([401, 401, 401, 429])
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await login(createClient(admin().service), 'nora', 'wrong')).status)
+    expect(statuses).toEqual([401, 401, 401, 429])
     expect((await here(USER_PASSWORD)).status).toBe(200)
     for (let i = 0; i < 3; i++) expect((await here('wrong')).status).toBe(401)
     expect(await here(USER_PASSWORD)).toMatchObject(refusal(429, 'rate_limited'))

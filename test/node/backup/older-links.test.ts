@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, afterEach, describe, expect, test } from 'vitest'
-import { REVIVED_KEYS } from '../../../src/app/system/restore/restored-access.ts'
+import { RESTORED_ACCESS_KEYS } from '../../../src/app/system/restore/restored-access.ts'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { signingKey } from '../../../src/node/backup/folder/manifest.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
@@ -100,7 +100,7 @@ test('a link that was cut in a database of an earlier version is named as restor
   await tryRestore(here.dataDir, MADE_NAME)
   const store = openDatabase(here.database)
   try {
-    const values = store.sqlite.prepare('select value from settings where key like ?').pluck().all(REVIVED_KEYS)
+    const values = store.sqlite.prepare('select value from settings where key like ?').pluck().all(RESTORED_ACCESS_KEYS)
     expect(values.map((value) => Object(JSON.parse(String(value))))).toMatchObject([
       { action: 'account_unlinked', userId: 3, undone: { repeat: 'cut_link', issuer: HOME, subject: 'linked' } },
     ])

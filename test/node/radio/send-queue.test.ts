@@ -77,11 +77,11 @@ describe('the sending queue', () => {
     push(1)
     link(false)
     recorded()
-    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'kept']])
+    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'requeued']])
     link(true)
     queue.stop()
     recorded()
-    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'kept', 'written', 'kept']])
+    expect([sent, told.map(([, type]) => type)]).toStrictEqual([[], ['written', 'requeued', 'written', 'requeued']])
   })
 
   it('keeps its pace when the clock is set back', () => {

@@ -12,7 +12,7 @@ export type SeenMesh = {
   readonly app: TestApp
   readonly user: Client & { id: number }
   readonly admin: Client
-  readonly stranger: Client
+  readonly anonymous: Client
   /** Empties the mesh and stores these items, one after the other; returns the id of the last event before them. */
   play(all: readonly Said[], hidden: ReadonlySet<number>): Promise<string>
   /** Lets the user see this much. */
@@ -36,12 +36,12 @@ export async function createSeenMesh(): Promise<SeenMesh> {
   const may = { read: true, write: false }
   const user = await app.user('anna', { dashboard: may, nodes: may, messages: may, info: may })
   const exec = (sql: string) => app.store.sqlite.exec(sql)
-  const stranger = app.client()
+  const anonymous = app.client()
   return {
     app,
     user,
     admin,
-    stranger,
+    anonymous,
     async play(all, hidden) {
       for (const table of EMPTIED) exec(`delete from ${table}`)
       const before = `${events.epoch}-${events.last()}`
@@ -76,9 +76,9 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       clock.advance(30_000)
       const found = new Map<string, string>()
       for (const path of pathsOf(PUBLIC_REQUESTS, START))
-        found.set(path, await (await stranger.send('GET', path)).text())
+        found.set(path, await (await anonymous.send('GET', path)).text())
       for (const path of pathsOf(REQUESTS, START)) {
-        if (!found.has(path)) found.set(path, await (await stranger.send('GET', path)).text())
+        if (!found.has(path)) found.set(path, await (await anonymous.send('GET', path)).text())
       }
       found.set('/api/events', await eventsForAnonymous(since))
       return found
@@ -93,7 +93,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
 
   /** The events that a stranger gets while they happen. */
   async function eventsForAnonymous(since: string): Promise<string> {
-    const stream = await openEventStream(stranger)
+    const stream = await openEventStream(anonymous)
     const happened = events.since(Number(since.split('-')[1]), Number.MAX_SAFE_INTEGER)
     events.publish([...(happened ?? []), { kind: 'node', data: { nodeId: 'the last one' } }])
     clock.advance(1000)

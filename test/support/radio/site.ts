@@ -99,13 +99,13 @@ export function readData({ payloadVariant }: MeshPacket) {
 }
 
 /** The number of the first node of a crowd; the others follow. */
-export const CROWD = 0x10000000
+export const FIRST_OF_MANY = 0x10000000
 
 /** Stores nodes with names and places, the first of them last heard at this time. */
-export async function storeCrowd({ data }: Site, count: number, lastHeard: number): Promise<void> {
+export async function storeManyNodes({ data }: Site, count: number, lastHeard: number): Promise<void> {
   const store = openDatabase(join(data, 'mesh.db'))
   const many = Array.from({ length: count }, (_, index) => ({
-    nodeNum: CROWD + index,
+    nodeNum: FIRST_OF_MANY + index,
     longName: `Crowd ${String(index).padStart(3, '0')}`,
     latitude: 47 + index / 1000,
     longitude: 8 + index / 1000,

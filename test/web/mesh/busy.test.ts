@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
-import { CROWD, isLive, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
+import { FIRST_OF_MANY, isLive, openRadioSite, type RadioSite, storeManyNodes } from '../../support/radio/site.ts'
 
 const NODES = 300
 const CLICKS = 60
@@ -12,14 +12,14 @@ let isQuiet = false
 let heard = 0
 const traffic = setInterval(() => {
   if (isQuiet || mesh === undefined) return
-  const from = CROWD + ((heard * 7919) % NODES)
+  const from = FIRST_OF_MANY + ((heard * 7919) % NODES)
   heard += 1
   mesh.hear(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: heard % 100 } } }), { from })
 }, 1000 / PACKETS_PER_SECOND)
 
 beforeAll(async () => {
   mesh = await openRadioSite()
-  await storeCrowd(mesh.site, NODES, Date.now() - 3_600_000)
+  await storeManyNodes(mesh.site, NODES, Date.now() - 3_600_000)
 })
 afterAll(async () => {
   clearInterval(traffic)

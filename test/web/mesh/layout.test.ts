@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
-import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
+import { FIRST_OF_MANY, openRadioSite, type RadioSite, storeManyNodes } from '../../support/radio/site.ts'
 import { pagesWith, THIRD_GENERATION } from '../../support/web/pages.ts'
 
 const NODES = 2000
@@ -32,11 +32,12 @@ const WATCH = `
 let mesh: RadioSite
 beforeAll(async () => {
   mesh = await openRadioSite()
-  await storeCrowd(mesh.site, NODES, Date.now() - 600_000)
-  for (let index = 0; index < 8; index++) mesh.hear(text(`Is anybody on hill ${index}?`), { from: CROWD + index })
+  await storeManyNodes(mesh.site, NODES, Date.now() - 600_000)
+  for (let index = 0; index < 8; index++)
+    mesh.hear(text(`Is anybody on hill ${index}?`), { from: FIRST_OF_MANY + index })
   for (let index = 0; index < NODES; index++) {
     const variant = { case: 'deviceMetrics', value: { batteryLevel: index % 100 } } as const
-    mesh.hear(telemetry({ variant }), { from: CROWD + index })
+    mesh.hear(telemetry({ variant }), { from: FIRST_OF_MANY + index })
   }
 })
 afterAll(() => mesh.close())

@@ -193,10 +193,10 @@ test('an anonymous visitor reads a text as it is heard, without a request, and n
   mesh.hear(text('The fair begins at noon'))
   await admin.goto('/messages')
   await said(admin.page, 'The fair begins at noon').waitFor()
-  const stranger = await mesh.site.visit()
-  const { page } = stranger
+  const visitor = await mesh.site.visit()
+  const { page } = visitor
   const stream = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/events')
-  await stranger.goto('/messages')
+  await visitor.goto('/messages')
   expect((await stream).status()).toBe(200)
   await said(page, 'The fair begins at noon').waitFor()
   const asked: string[] = []
@@ -210,6 +210,6 @@ test('an anonymous visitor reads a text as it is heard, without a request, and n
   await said(page, 'And ends at dusk').waitFor()
   expect(await said(page, 'behind the barn').count()).toBe(0)
   expect(asked).toEqual([])
-  expect(stranger.complaints).toEqual([])
+  expect(visitor.complaints).toEqual([])
   await page.context().close()
 })

@@ -158,7 +158,7 @@ describe('the demo mesh', () => {
 })
 
 describe('many nodes in one place', () => {
-  const CROWD = 150
+  const MANY = 150
   const AT = { latitude: 47.5, longitude: 8.5 }
   let mesh: RadioSite
   const crowded = (index: number, more: object = {}) => ({
@@ -172,7 +172,7 @@ describe('many nodes in one place', () => {
   beforeAll(async () => {
     mesh = await openRadioSite()
     await write(mesh.site, ({ db }) =>
-      db.insert(nodes).values(Array.from({ length: CROWD }, (_, index) => crowded(index))),
+      db.insert(nodes).values(Array.from({ length: MANY }, (_, index) => crowded(index))),
     )
   })
   afterAll(() => mesh.close())
@@ -181,7 +181,7 @@ describe('many nodes in one place', () => {
     const { page, goto, violations } = mesh.admin
     await goto('/map')
     await isLive(mesh.admin)
-    await page.getByText(`${CROWD} nodes on the map`).waitFor()
+    await page.getByText(`${MANY} nodes on the map`).waitFor()
     const scale = page.locator('.leaflet-control-scale-line')
     await page.getByRole('button', { name: 'Show all' }).click()
     const { x, y } = await middleOf(page)
@@ -190,7 +190,7 @@ describe('many nodes in one place', () => {
       await page.mouse.move(x, y)
       return page.locator('.map-tip').allTextContents()
     }
-    await expect.poll(tips).toStrictEqual([`${CROWD} nodes here`])
+    await expect.poll(tips).toStrictEqual([`${MANY} nodes here`])
     const far = await scale.textContent()
     await page.mouse.click(x, y)
     await expect.poll(() => scale.textContent()).not.toBe(far)
@@ -198,7 +198,7 @@ describe('many nodes in one place', () => {
     const box = await page.locator('.map').boundingBox()
     if (box === null) throw new Error('the map has no box')
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2)
-    const pile = page.getByRole('dialog', { name: `${CROWD} nodes here` })
+    const pile = page.getByRole('dialog', { name: `${MANY} nodes here` })
     await pile.waitFor()
     expect(await violations()).toEqual([])
     await pile.getByRole('button', { name: 'Crowd 77' }).click()

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { auditLog } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { text } from '../../support/mesh/mesh.ts'
-import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
+import { FIRST_OF_MANY, openRadioSite, type RadioSite, storeManyNodes } from '../../support/radio/site.ts'
 
 const ROWS = 330
 const DESK = { viewport: { width: 1360, height: 860 } }
@@ -23,7 +23,7 @@ const LISTS = [
 let mesh: RadioSite
 beforeAll(async () => {
   mesh = await openRadioSite()
-  await storeCrowd(mesh.site, ROWS, Date.now() - 600_000)
+  await storeManyNodes(mesh.site, ROWS, Date.now() - 600_000)
   const store = openDatabase(join(mesh.site.data, 'mesh.db'))
   const entries = numbered('visitor').map((username, index) => {
     return { timestamp: Date.now() - index, username, action: 'login_failure', resource: 'session', details: '{}' }
@@ -31,7 +31,7 @@ beforeAll(async () => {
   await store.db.insert(auditLog).values(entries)
   store.close()
   for (const [index, words] of numbered('Is anybody on hill', '?').entries())
-    mesh.hear(text(words), { from: CROWD + index })
+    mesh.hear(text(words), { from: FIRST_OF_MANY + index })
   await mesh.admin.goto('/messages')
   await mesh.admin.page
     .getByText(`Is anybody on hill ${ROWS - 1}?`)

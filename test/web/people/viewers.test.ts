@@ -114,13 +114,13 @@ async function visitAs(username: string, password = PASSWORD): Promise<Visitor> 
 const NODES: What[] = ['hall', 'tracker']
 
 test('an anonymous visitor sees the chosen channel, without places of others, hidden nodes or a search', async () => {
-  const stranger = await site.visit()
-  const seen = await walk(stranger, false)
+  const visitor = await site.visit()
+  const seen = await walk(visitor, false)
   expect(seen).toEqual({ nodes: NODES, map: ['hall'], messages: ['hall', 'town'], place: false })
   // A link to a search shows them what there is.
-  expect(await whatIsOn(stranger, '/messages?q=keys', WORDS.town)).toEqual(['hall', 'town'])
-  expect(await stranger.page.getByRole('searchbox').count()).toBe(0)
-  expect(stranger.complaints).toEqual([])
+  expect(await whatIsOn(visitor, '/messages?q=keys', WORDS.town)).toEqual(['hall', 'town'])
+  expect(await visitor.page.getByRole('searchbox').count()).toBe(0)
+  expect(visitor.complaints).toEqual([])
 })
 
 test('a guest sees the same and can search, a member also sees the channel of the family, an administrator everything', async () => {

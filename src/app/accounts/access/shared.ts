@@ -53,7 +53,7 @@ const MIN_MAKING_MS = 0.5
 const MADE_BYTES_PER_MS = 25_000
 
 /** Bytes of the cached bodies. */
-const MAX_KEPT = 32 * 1024 * 1024
+const MAX_CACHED = 32 * 1024 * 1024
 const MAX_BODIES = 500
 
 /** Caches keep answers to requests with credentials apart from anonymous ones. */
@@ -253,7 +253,7 @@ async function cut(whole: Whole, limit: number, { close, usual }: ListForm): Pro
   return made
 }
 
-type Kept = {
+type CachedAnswer = {
   /** The revision of the database before the body was built; null: unknown. */
   readonly version: number | null
   readonly at: number
@@ -264,7 +264,7 @@ type Kept = {
   /** How long it took to build. The body is cached for at least a multiple of this time, whatever changes. */
   tookMs: number
 }
-const kept = new WeakMap<Db, Map<string, Kept>>()
+const cachedAnswers = new WeakMap<Db, Map<string, CachedAnswer>>()
 
 /** The cached body of a key, built once for all callers while the data is the same. */
 async function keepBody(
@@ -272,15 +272,15 @@ async function keepBody(
   { key, route, isPlain }: Asked & { readonly key: string },
   make: () => Promise<Whole>,
 ): Promise<Whole> {
-  const bodies = kept.get(ctx.store.db) ?? new Map<string, Kept>()
-  kept.set(ctx.store.db, bodies)
+  const bodies = cachedAnswers.get(ctx.store.db) ?? new Map<string, CachedAnswer>()
+  cachedAnswers.set(ctx.store.db, bodies)
   const now = ctx.now()
   const version = ctx.store.version()
   const known = bodies.get(key)
   if (known !== undefined && isFresh(known, version, now)) return known.whole
   const isCharged = !isPlain && ctx.preview === undefined
   const whole = isCharged ? makeCharged(ctx, route, make) : make()
-  const entry: Kept = { version, at: now, whole, isPlain, bytes: 0, tookMs: FRESH_MS }
+  const entry: CachedAnswer = { version, at: now, whole, isPlain, bytes: 0, tookMs: FRESH_MS }
   bodies.delete(key)
   bodies.set(key, entry)
   try {
@@ -318,17 +318,17 @@ async function makeCharged(ctx: Ctx, route: string, make: () => Promise<Whole>):
   }
 }
 
-function isFresh({ version, at, tookMs }: Kept, current: number | null, now: number): boolean {
+function isFresh({ version, at, tookMs }: CachedAnswer, current: number | null, now: number): boolean {
   const age = now - at
   if (age < 0 || age >= FRESH_MS) return false
   return version === current || age < tookMs / MAKING_SHARE
 }
 
-function dropOldest(bodies: Map<string, Kept>): void {
+function dropOldest(bodies: Map<string, CachedAnswer>): void {
   let total = 0
   for (const { bytes } of bodies.values()) total += bytes
   for (const [key, { bytes, isPlain }] of bodies) {
-    if (total <= MAX_KEPT && bodies.size <= MAX_BODIES) return
+    if (total <= MAX_CACHED && bodies.size <= MAX_BODIES) return
     if (isPlain) continue
     bodies.delete(key)
     total -= bytes

@@ -191,7 +191,7 @@ export function visibleValues(view: View) {
   }
 }
 
-const LATER: Values = {
+const BOUND: Values = {
   seesDirect: sql.placeholder('seesDirect'),
   seesAll: sql.placeholder('seesAll'),
   seesWithheld: sql.placeholder('seesWithheld'),
@@ -200,7 +200,7 @@ const LATER: Values = {
 }
 
 /** The condition on `messages` for a prepared select that is run with `visibleValues`. */
-export const visibleMessages: SQL = messagesWith(LATER)
+export const visibleMessages: SQL = messagesWith(BOUND)
 
 /** The same with its values. */
 export function messagesSeenBy(view: View): SQL {
@@ -220,7 +220,7 @@ function messagesWith(values: Values): SQL {
  * `visibleValues`. `null`: no channel, because one of our radios reported it about itself.
  */
 export function onVisibleChannel(channel: Column | SQL): SQL {
-  return onChannelWith(channel, LATER)
+  return onChannelWith(channel, BOUND)
 }
 
 /** The same with its values. */
@@ -240,12 +240,12 @@ function onChannelWith(channel: Column | SQL, { seesAll, seesDirect, seenChannel
 
 /** The condition that none of the nodes in these columns is hidden, for a prepared select that is run with `visibleValues`. */
 export function ofVisibleNodes(...columns: readonly (Column | SQL)[]): SQL {
-  return areShown(columns, LATER)
+  return areShown(columns, BOUND)
 }
 
 /** The condition that the node in this column is hidden, for the same. */
 export function ofHiddenNode(column: Column | SQL): SQL {
-  return sql`${column} in (select value from json_each(${LATER.hiddenNodes}))`
+  return sql`${column} in (select value from json_each(${BOUND.hiddenNodes}))`
 }
 
 /** `ofVisibleNodes` with its values. */

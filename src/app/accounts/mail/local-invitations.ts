@@ -21,7 +21,7 @@ import {
   isOpen,
   type NewInvitation,
   readInvitation,
-  told,
+  auditInvitation,
   withoutLink,
 } from '../oidc/invitations.ts'
 import { hashToken } from '../sessions/session-token.ts'
@@ -140,7 +140,7 @@ async function invitationLetter(ctx: SignedInCtx, email: string) {
   const made: NewInvitation = { tokenHash, invitation }
   const statements = ({ id, username }: { id: SQL | number; username: string }): Statement[] => [
     insertInvitation(ctx, id, made),
-    told(ctx, { id, username }, made),
+    auditInvitation(ctx, { id, username }, made),
     queueLetter(ctx, { uid, userId: id, kind: 'invitation', email, details: { username }, sealed }),
   ]
   return { invitation, statements }

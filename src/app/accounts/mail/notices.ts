@@ -60,7 +60,7 @@ type Entry = {
 }
 
 /** What one request changed in one account. */
-type Told = { readonly userId: number; readonly entries: Entry[] }
+type Notice = { readonly userId: number; readonly entries: Entry[] }
 
 /**
  * Queues letters about sign-ins from new browsers and changes of ways to sign in that the audit log has recorded since
@@ -77,7 +77,8 @@ export async function noteChanges(needs: LetterNeeds): Promise<void> {
   const until = Math.min(last, after + ENTRIES)
   const found = after < until ? await entries.all({ after, until }) : []
   const letters = []
-  for (const told of grouped(found.filter(({ at }) => at > now() - DAY_MS))) letters.push(...(await write(needs, told)))
+  for (const notice of grouped(found.filter(({ at }) => at > now() - DAY_MS)))
+    letters.push(...(await write(needs, notice)))
   await store.atomic([
     store.db
       .insert(alertMarks)
@@ -87,8 +88,8 @@ export async function noteChanges(needs: LetterNeeds): Promise<void> {
   ])
 }
 
-function grouped(entries: readonly Entry[]): Told[] {
-  const all = new Map<string, Told>()
+function grouped(entries: readonly Entry[]): Notice[] {
+  const all = new Map<string, Notice>()
   for (const entry of entries) {
     const details: unknown = JSON.parse(entry.details)
     const { userId: about, newBrowser, before, after } = Object(details)
@@ -99,9 +100,9 @@ function grouped(entries: readonly Entry[]): Told[] {
     // Renaming or deleting a destination is not reported.
     if (entry.action === 'alert_destination_updated' && !isNewWay(before, after)) continue
     const key = `${userId} ${entry.requestId ?? entry.id} ${entry.action === 'login_success'}`
-    const told = all.get(key) ?? { userId, entries: [] }
-    told.entries.push(entry)
-    all.set(key, told)
+    const notice = all.get(key) ?? { userId, entries: [] }
+    notice.entries.push(entry)
+    all.set(key, notice)
   }
   return [...all.values()]
 }
@@ -111,7 +112,7 @@ function isNewWay(before: unknown, after: unknown): boolean {
   return after !== null && (before === null || Object(after).settings !== undefined)
 }
 
-async function write(needs: LetterNeeds, { userId, entries }: Told) {
+async function write(needs: LetterNeeds, { userId, entries }: Notice) {
   const { store, now } = needs
   const [first] = entries
   const user = await queries(store).username.get({ id: userId })

@@ -68,7 +68,7 @@ export type OidcReason = keyof typeof OIDC_FAILURES
 export type OidcDetails = Readonly<Record<string, string | number>>
 
 /** A user whom the provider identified, without an account here. */
-type Stranger = { readonly issuer: string; readonly subject: string }
+type UnknownIdentity = { readonly issuer: string; readonly subject: string }
 
 /** The sign-in failed. Caught where the browser gets its answer. */
 export class OidcFailure extends Error {
@@ -76,12 +76,12 @@ export class OidcFailure extends Error {
   readonly reason: OidcReason
   readonly details: OidcDetails
   /** The refused user, only for the audit log, because an administrator may want to admit them. */
-  readonly stranger: Stranger | null
+  readonly unknownIdentity: UnknownIdentity | null
 
-  constructor(reason: OidcReason, details: OidcDetails = {}, stranger: Stranger | null = null) {
+  constructor(reason: OidcReason, details: OidcDetails = {}, unknownIdentity: UnknownIdentity | null = null) {
     super(reason)
     this.reason = reason
     this.details = details
-    this.stranger = stranger
+    this.unknownIdentity = unknownIdentity
   }
 }

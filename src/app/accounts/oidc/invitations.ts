@@ -145,7 +145,7 @@ async function insertPrepared(
         ...(given !== undefined && { permissions }),
         ...(scope !== undefined && { scope }),
       }),
-      ...(made === null ? [] : [insertInvitation(ctx, id, made), told(ctx, { id, username }, made)]),
+      ...(made === null ? [] : [insertInvitation(ctx, id, made), auditInvitation(ctx, { id, username }, made)]),
       ...stillAdmin(ctx),
       ...remember(id),
     ])
@@ -205,7 +205,7 @@ export function insertInvitation(
     .onConflictDoUpdate({ target: invitations.userId, set: values })
 }
 
-export function told(
+export function auditInvitation(
   ctx: SignedInCtx,
   { id, username }: { id: ReturnType<typeof userIdByName> | number; username: string },
   { invitation: { expiresAt, sentTo } }: NewInvitation,
@@ -230,7 +230,7 @@ export async function inviteUser(
   const made = newInvitation(ctx, expiresInDays, site)
   await ctx.store.atomic([
     insertInvitation(ctx, id, made),
-    told(ctx, user, made),
+    auditInvitation(ctx, user, made),
     ...stillAdmin(ctx),
     ...remember(invitationMade(id)),
   ])

@@ -199,7 +199,7 @@ export async function recordFailure(
 
 /** The entry of a failure, unless too many were recorded. */
 async function failureEntries(ctx: Ctx, failure: OidcFailure, by: SignInWay): Promise<Statement[]> {
-  const { reason, details, stranger } = failure
+  const { reason, details, unknownIdentity } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
   const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
   const isOver = async (whose: string, most: number) => {
@@ -210,7 +210,7 @@ async function failureEntries(ctx: Ctx, failure: OidcFailure, by: SignInWay): Pr
   if (await isOver(ctx.ip === null ? 'none' : addressKey(ctx.ip), most)) return []
   if (await isOver('all', most * ADDRESSES_FACTOR)) return []
   logFailure(ctx, failure, by.providerId)
-  const recorded = { ...by, reason, ...details, ...stranger }
+  const recorded = { ...by, reason, ...details, ...unknownIdentity }
   return [audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })]
 }
 

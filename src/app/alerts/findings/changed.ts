@@ -52,15 +52,17 @@ const queries = prepareOnce((db) => ({
 export async function readChanging(store: Store, { heard, late, remembered }: Plan): Promise<Changed> {
   const rules = await listWatching(store)
   const watched = [...CHANGES].filter(([kind]) => ofKind(rules, kind).length > 0)
-  const told = [...heard, ...late, ...remembered].filter((row) => watched.some(([, changes]) => tellsOf(row, changes)))
-  if (told.length === 0) return new Map()
-  const nums = JSON.stringify([...new Set(told.map(({ nodeNum }) => nodeNum))])
+  const reported = [...heard, ...late, ...remembered].filter((row) =>
+    watched.some(([, changes]) => reportsOf(row, changes)),
+  )
+  if (reported.length === 0) return new Map()
+  const nums = JSON.stringify([...new Set(reported.map(({ nodeNum }) => nodeNum))])
   const known = new Map((await queries(store).before.all({ nums })).map((row) => [row.nodeNum, row]))
   return new Map(
     watched.map(([kind, changes]) => {
-      const changing = told.filter((row) => {
+      const changing = reported.filter((row) => {
         const before = known.get(row.nodeNum)
-        if (before === undefined) return tellsOf(row, changes)
+        if (before === undefined) return reportsOf(row, changes)
         return changes.fields.some((name) => (row[name] ?? before[name]) !== before[name])
       })
       return [kind, [...new Set(changing.map(({ nodeNum }) => nodeNum))]]
@@ -68,7 +70,7 @@ export async function readChanging(store: Store, { heard, late, remembered }: Pl
   )
 }
 
-function tellsOf(row: NodeRow, { fields }: Changes): boolean {
+function reportsOf(row: NodeRow, { fields }: Changes): boolean {
   return fields.some((name) => row[name] !== undefined && row[name] !== null)
 }
 

@@ -74,22 +74,22 @@ async function findRestarts(
   { plan }: Batch,
 ): Promise<Event[]> {
   if (rules.length === 0) return []
-  const told = new Map<number, UptimeOn>()
+  const latest = new Map<number, UptimeOn>()
   for (const row of plan.heard) {
     const { nodeNum, uptimeSeconds = null, deviceMetricsTime = null, metricsChannel = UNKNOWN_CHANNEL } = row
     if (uptimeSeconds === null || deviceMetricsTime === null) continue
-    const before = told.get(nodeNum)
+    const before = latest.get(nodeNum)
     if (before === undefined || before.t < deviceMetricsTime)
-      told.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime, channel: metricsChannel })
+      latest.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime, channel: metricsChannel })
   }
-  if (told.size === 0) return []
-  const nums = JSON.stringify([...told.keys()])
+  if (latest.size === 0) return []
+  const nums = JSON.stringify([...latest.keys()])
   const rows = await queries(store).uptimes.all({ nums })
   const isNarrow = rules.some(({ owner }) => !seesEverything(owner.view))
   const earlier = isNarrow ? await queries(store).earlierUptimes.all({ nums }) : []
   return rows.flatMap((row) => {
     const { nodeNum } = row
-    const after = told.get(nodeNum)
+    const after = latest.get(nodeNum)
     if (after === undefined) return []
     // The latest first.
     const uptimes = [row, ...earlier.filter((each) => each.nodeNum === nodeNum)].flatMap(({ uptime, t, channel }) =>

@@ -7,7 +7,7 @@ import type { Pause } from '../../base/pacing/slices.ts'
 import { type Chain, readChain, rowsAfter, withPreviousHashes } from '../chain.ts'
 import { deliverItems, type DeliveryNeeds } from './deliver.ts'
 import type { AnchorItem } from './line.ts'
-import { type AnchorState, keepAnchorState, type Kept, readAnchorState } from './state.ts'
+import { type AnchorState, keepAnchorState, type StoredState, readAnchorState } from './state.ts'
 import type { AnchorTarget } from '../../config/anchor-target.ts'
 
 /** Entries and anchors in one delivery. */
@@ -68,7 +68,7 @@ async function deliverBatch(needs: Needs, target: AnchorTarget): Promise<boolean
 /** The state for this target and this log. If the log is not the one that was delivered, a new state begins. */
 async function settle(
   { store, config, log }: Needs,
-  { state }: Kept,
+  { state }: StoredState,
   { target, chain }: { readonly target: AnchorTarget; readonly chain: Chain },
 ): Promise<AnchorState> {
   const { AUDIT_ANCHOR_ENTRIES: isEach } = config

@@ -25,7 +25,7 @@ const stateSchema = z.object({
 export type AnchorState = z.infer<typeof stateSchema>
 
 /** The state that was read, and its text, which shows whether another process has changed it since. */
-export type Kept = { readonly state: AnchorState | null; readonly text: string | null }
+export type StoredState = { readonly state: AnchorState | null; readonly text: string | null }
 
 const queries = prepareOnce((db) => ({
   read: db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).prepare(),
@@ -35,7 +35,7 @@ const queries = prepareOnce((db) => ({
  * How far the log has been delivered. A restore brings back an earlier state together with its log. Then some entries
  * are delivered again, and none are left out.
  */
-export async function readAnchorState(store: Store): Promise<Kept> {
+export async function readAnchorState(store: Store): Promise<StoredState> {
   const text = (await queries(store).read.get())?.value ?? null
   const parsed = text === null ? null : stateSchema.safeParse(JSON.parse(text))
   return { state: parsed?.success === true ? parsed.data : null, text }
@@ -44,10 +44,10 @@ export async function readAnchorState(store: Store): Promise<Kept> {
 /** Replaces the state that was read; null: another process was faster. */
 export async function keepAnchorState(
   { db }: Store,
-  before: Kept,
+  before: StoredState,
   state: AnchorState,
   now: number,
-): Promise<Kept | null> {
+): Promise<StoredState | null> {
   const text = JSON.stringify(state)
   const written =
     before.text === null

@@ -92,11 +92,11 @@ async function foreignNodes(
     taken,
   }: { readonly known: KnownSource; readonly tokenId: number; readonly taken: readonly Taken[] },
 ): Promise<ReadonlySet<number>> {
-  const told = taken.flatMap(({ heard: { event } }) =>
+  const claimed = taken.flatMap(({ heard: { event } }) =>
     event.type === 'my-info' && isNode(event.nodeNum) ? [event.nodeNum] : [],
   )
   const foreign = new Set<number>()
-  for (const nodeNum of new Set(told)) {
+  for (const nodeNum of new Set(claimed)) {
     const claim = { name: known.name, tokenId, nodeNum, radios: configuredRadios(radio), now: now() }
     if (!(await claimLocalNode(store, claim))) foreign.add(nodeNum)
   }

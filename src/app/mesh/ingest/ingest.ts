@@ -51,7 +51,7 @@ export type Ingest = {
 export type Collecting = {
   readonly filter: CollectorFilter
   /** `rows` wait for their delivery; the filter left out `filtered` others. */
-  onKept(rows: number, filtered: number): void
+  onStored(rows: number, filtered: number): void
 }
 
 /** State that is remembered between batches. */
@@ -140,7 +140,7 @@ export function createIngest(
       if (owners.length > 0) onAlerts?.(owners)
       if (selection !== null) {
         selection.commit()
-        collector?.onKept(kept.length, selection.filtered)
+        collector?.onStored(kept.length, selection.filtered)
       }
       memory.localNodes = plan.localNodes
       onCounted?.(countBatch(batch, judgements))
@@ -241,8 +241,8 @@ async function markRepeated(
 /** A radio's memory does not recreate a node that was deleted after it was heard. Our own radios always exist. */
 async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
   const own = new Set(plan.localNodes.values())
-  const told = [...plan.late, ...plan.remembered].filter(({ nodeNum }) => !own.has(nodeNum))
-  const deleted = new Set(await listDeleted(store, told))
+  const fromMemory = [...plan.late, ...plan.remembered].filter(({ nodeNum }) => !own.has(nodeNum))
+  const deleted = new Set(await listDeleted(store, fromMemory))
   const isPresent = (row: NodeRow) => !deleted.has(row)
   return { ...plan, late: plan.late.filter(isPresent), remembered: plan.remembered.filter(isPresent) }
 }

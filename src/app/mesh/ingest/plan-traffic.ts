@@ -82,26 +82,30 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
   // One of our radios reports these itself; others could send them in its name.
   if (judgement.isOwn && judgement.trust === 'plain') return
   const heard = judgement.isHeard || judgement.trust === 'signed'
-  const told = { t: heardAt, channel, heard }
+  const reported = { t: heardAt, channel, heard }
   // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
     const known = traffic.neighbors.get(from)
     if (known?.heard !== true || heard)
-      traffic.neighbors.set(from, { t: heardAt, heard, rows: listNeighbors(from, payload, told) })
+      traffic.neighbors.set(from, { t: heardAt, heard, rows: listNeighbors(from, payload, reported) })
   }
-  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, told))
+  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, reported))
 }
 
-type Told = { readonly t: number; readonly channel: number; readonly heard: boolean }
+type Reported = { readonly t: number; readonly channel: number; readonly heard: boolean }
 
-function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, told: Told): NeighborRow[] {
+function listNeighbors(
+  nodeNum: number,
+  { neighbors }: Payload & { kind: 'neighborinfo' },
+  reported: Reported,
+): NeighborRow[] {
   return neighbors
     .filter(({ snr }) => Number.isFinite(snr))
-    .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, ...told }))
+    .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, ...reported }))
 }
 
 /** An expired waypoint needs no position. */
-function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, heard }: Told): WaypointRow[] {
+function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, heard }: Reported): WaypointRow[] {
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t
   const latitude = waypoint.latitude ?? (isOver ? 0 : null)

@@ -197,8 +197,8 @@ export function isNode(nodeNum: number): boolean {
   return nodeNum !== 0 && nodeNum !== BROADCAST
 }
 
-function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial<SourceRow>): void {
-  plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
+function noteSource(plan: Plan, source: Source, createdAt: number, reported: Partial<SourceRow>): void {
+  plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...reported })
 }
 
 /** What a connected radio reports about itself. */
@@ -490,9 +490,9 @@ function readContent(plan: Plan, arrival: Arrival, isNew: boolean): Partial<Node
       // Data from an earlier copy by a broker is already in the history, under another time if its sender has no clock.
       if (t !== null && (isNew || payload.time !== null))
         plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
-      const told = payload.time === null ? {} : { telemetryTime: noLater(payload.time, arrival) ?? payload.time }
-      if (judgement.keepsMetrics) return told
-      return { ...deviceMetricsFields(payload.metrics, { time: noLater(t, arrival), channel }), ...told }
+      const reported = payload.time === null ? {} : { telemetryTime: noLater(payload.time, arrival) ?? payload.time }
+      if (judgement.keepsMetrics) return reported
+      return { ...deviceMetricsFields(payload.metrics, { time: noLater(t, arrival), channel }), ...reported }
     }
     case 'paxcounter': {
       const { wifi, ble, uptimeSeconds } = payload

@@ -60,7 +60,7 @@ export async function addDetails(store: Store, events: readonly NewEvent[]): Pro
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
   // The state is recorded in any case, because pages load the whole node after such an event.
   const read = await readChanges(store, nums)
-  const changes = nums.length > MAX_NODES ? new Map<number, Told>() : read
+  const changes = nums.length > MAX_NODES ? new Map<number, NodeChanges>() : read
   const detailed: NewEvent[] = []
   for (const event of events) {
     const found = event.kind === 'node' ? changes.get(Number(event.data['nodeNum'])) : undefined
@@ -75,7 +75,7 @@ async function addMessage(store: Store, event: NewEvent): Promise<NewEvent> {
   if (typeof fromNodeNum !== 'number' || typeof packetId !== 'number') return event
   const message = await readMessage(store, { nodeNum: fromNodeNum, packetId })
   if (message === null) return event
-  const sender = toldOf(store).get(fromNodeNum)?.node
+  const sender = knownNodesOf(store).get(fromNodeNum)?.node
   // Pages name a node whose name was altered together with its id.
   const senderName = sender?.nameAltered === true ? null : (sender?.longName ?? null)
   return { ...event, data: { ...event.data, message }, ...(senderName !== null && { senderName }) }
@@ -128,19 +128,19 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
     nums.map((nodeNum): NewEvent => {
       const row = present.get(nodeNum)
       const heard = { heardAt: row?.lastHeard ?? null, signed: false }
-      const told = row === undefined ? { contents: { isDeleted: true } } : noteChanges(store, row)
-      return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, nodes: [nodeNum], ...told }
+      const changed = row === undefined ? { contents: { isDeleted: true } } : noteChanges(store, row)
+      return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, nodes: [nodeNum], ...changed }
     }),
   )
 }
 
 /** The changes of a node for an event, and the channels on which they came. */
-type Told = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
+type NodeChanges = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
 
 type Known = { readonly node: Node; readonly channels: NodeChannels }
 
 /** Nodes as last reported, by number, the least recently reported first. */
-const toldNodes = new WeakMap<Db, Map<number, Known>>()
+const knownNodes = new WeakMap<Db, Map<number, Known>>()
 
 const begun = new WeakMap<Db, Promise<void>>()
 
@@ -158,14 +158,14 @@ export function beginTelling(store: Store): Promise<void> {
 }
 
 async function noteAll(store: Store): Promise<void> {
-  const told = toldOf(store)
+  const known = knownNodesOf(store)
   let after = 0
-  while (told.size < MAX_KNOWN) {
+  while (known.size < MAX_KNOWN) {
     const rows = await queries(store).page.all({ after })
     for (const row of rows) {
       // What was reported meanwhile is newer.
-      if (told.size < MAX_KNOWN && !told.has(row.nodeNum)) {
-        told.set(row.nodeNum, { node: publicNode(row), channels: channelsOf(row) })
+      if (known.size < MAX_KNOWN && !known.has(row.nodeNum)) {
+        known.set(row.nodeNum, { node: publicNode(row), channels: channelsOf(row) })
       }
     }
     after = rows.at(-1)?.id ?? 0
@@ -174,13 +174,13 @@ async function noteAll(store: Store): Promise<void> {
   }
 }
 
-function toldOf({ db }: Store): Map<number, Known> {
-  const told = toldNodes.get(db) ?? new Map<number, Known>()
-  toldNodes.set(db, told)
-  return told
+function knownNodesOf({ db }: Store): Map<number, Known> {
+  const known = knownNodes.get(db) ?? new Map<number, Known>()
+  knownNodes.set(db, known)
+  return known
 }
 
-async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, Told>> {
+async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, NodeChanges>> {
   if (nums.length === 0) return new Map()
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
   return new Map(rows.map((row) => [row.nodeNum, noteChanges(store, row)]))
@@ -190,15 +190,15 @@ async function readChanges(store: Store, nums: readonly number[]): Promise<Reado
  * The changes of a node since this process last reported or first noted it; the whole node if it did neither. Each
  * changed value is complete, so a reader who loaded the node in between also ends up with the right state.
  */
-function noteChanges(store: Store, row: NodeRow): Told {
+function noteChanges(store: Store, row: NodeRow): NodeChanges {
   const node = publicNode(row)
   const channels = channelsOf(row)
-  const told = toldOf(store)
-  const before = told.get(node.nodeNum)
-  told.delete(node.nodeNum)
-  told.set(node.nodeNum, { node, channels })
-  const [oldest] = told.size > MAX_KNOWN ? told.keys() : []
-  if (oldest !== undefined) told.delete(oldest)
+  const known = knownNodesOf(store)
+  const before = known.get(node.nodeNum)
+  known.delete(node.nodeNum)
+  known.set(node.nodeNum, { node, channels })
+  const [oldest] = known.size > MAX_KNOWN ? known.keys() : []
+  if (oldest !== undefined) known.delete(oldest)
   if (before === undefined) return { contents: { changes: node }, channels }
   // The same value on another channel is new to viewers who may read only that channel.
   const changed = Object.entries(node).filter(

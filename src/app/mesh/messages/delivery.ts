@@ -8,7 +8,7 @@ export type DeliveryEvent =
    */
   | { readonly type: 'written' }
   /** The radio could not take it after all, so it waits again. */
-  | { readonly type: 'kept' }
+  | { readonly type: 'requeued' }
   /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
   /** The radio did not accept it. */
@@ -49,7 +49,7 @@ const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered
  */
 export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   if (event.type === 'routing' && event.from !== current.from && event.from !== current.to) return current
-  if (event.type === 'kept') return current.state === 'sent' ? { ...current, state: 'queued' } : current
+  if (event.type === 'requeued') return current.state === 'sent' ? { ...current, state: 'queued' } : current
   const next = { ...current, ...outcomeOf(event, current.to) }
   const isRefusal = next.state === 'failed' && event.type === 'routing' && event.from === current.to
   if (isRefusal && current.state !== 'delivered') return next
@@ -68,7 +68,7 @@ function outcomeOfNotice(message: string): Pick<Delivery, 'state' | 'error'> {
   return refusal === undefined ? { state: 'queued', error: null } : { state: 'failed', error: refusal.error }
 }
 
-function outcomeOf(event: Exclude<DeliveryEvent, { type: 'kept' }>, to: number): Pick<Delivery, 'state' | 'error'> {
+function outcomeOf(event: Exclude<DeliveryEvent, { type: 'requeued' }>, to: number): Pick<Delivery, 'state' | 'error'> {
   switch (event.type) {
     case 'written':
       return { state: 'sent', error: null }

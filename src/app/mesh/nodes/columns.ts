@@ -106,7 +106,7 @@ export const PUBLIC_COLUMNS = [
 ] as const satisfies readonly NodeColumn[]
 
 /** Columns that reports do not set. */
-type Kept =
+type UnreportedColumn =
   | 'id'
   | 'nodeNum'
   | 'previousPublicKey'
@@ -118,7 +118,7 @@ type Kept =
   | 'daysHeard'
   | 'sourceId'
   | 'revision'
-export type ReportedColumn = Exclude<NodeColumn, Kept>
+export type ReportedColumn = Exclude<NodeColumn, UnreportedColumn>
 
 type Rule = (typeof RULES)[NodeColumn]
 /** The columns with a rule. */

@@ -29,7 +29,7 @@ export type ChannelTable = {
    * The service's number for a source's channel. A radio passes the channel index, a broker the result of
    * `numberChannel`.
    */
-  numberOf(source: string, told: number): number
+  numberOf(source: string, reported: number): number
   /**
    * The radio's index for the channel with this number; null: it does not have the channel. Decision:
    * docs/decisions/short-decisions.md#a-text-goes-to-the-channel-not-to-its-index
@@ -92,12 +92,12 @@ export function configuredRadios(radio: { links(): readonly LinkInfo[] } | null)
 export function createChannelTable(radios: readonly string[] | null): ChannelTable {
   const bySource = new Map<string, Map<number, KnownChannel>>()
   let ordered: Numbers | null = null
-  const numbers = () => (ordered ??= numberSlots(bySource, radios))
+  const numbers = () => (ordered ??= numberChannels(bySource, radios))
   const at = (source: string, index: number) => bySource.get(source)?.get(index)
   const channelWith = (radio: string, number: number) =>
     [...(bySource.get(radio)?.values() ?? [])].find((slot) => isOn(slot) && numberOf(radio, slot.index) === number)
-  const numberOf = (source: string, told: number): number => {
-    const index = currentNumber(told)
+  const numberOf = (source: string, reported: number): number => {
+    const index = currentNumber(reported)
     const identity = at(source, index)?.identity ?? null
     if (isRadioIndex(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
     // The name of a broker's channel may be lost on the way, but its number identifies it nearly as well. If the name
@@ -142,16 +142,16 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
 }
 
 /** A source's report at `heardAt`, as stored: a broker's channel is identified by number and name. */
-export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo, heardAt: number): KnownChannel {
-  const index = currentNumber(told.index)
-  const role = told.role === 'DISABLED' || told.role === 'PRIMARY' ? told.role : 'SECONDARY'
-  const identity = isRadioIndex(index) ? told.identity : identifyChannel(index % 256, told.name)
-  return { source, kind, index, name: told.name, role, identity, lastHeard: isRadioIndex(index) ? null : heardAt }
+export function toKnownChannel({ kind, name: source }: Source, reported: ChannelInfo, heardAt: number): KnownChannel {
+  const index = currentNumber(reported.index)
+  const role = reported.role === 'DISABLED' || reported.role === 'PRIMARY' ? reported.role : 'SECONDARY'
+  const identity = isRadioIndex(index) ? reported.identity : identifyChannel(index % 256, reported.name)
+  return { source, kind, index, name: reported.name, role, identity, lastHeard: isRadioIndex(index) ? null : heardAt }
 }
 
 /** Earlier collectors deliver the hash itself, unless it could be a channel index. */
-function currentNumber(told: number): number {
-  return isRadioIndex(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
+function currentNumber(reported: number): number {
+  return isRadioIndex(reported) || reported >= FIRST_NUMBER ? reported : FIRST_NUMBER + reported
 }
 
 function isRadioIndex(index: number): boolean {
@@ -175,7 +175,7 @@ type Numbers = {
   readonly byNumber: ReadonlyMap<number, number>
 }
 
-function numberSlots(
+function numberChannels(
   bySource: ReadonlyMap<string, ReadonlyMap<number, KnownChannel>>,
   configured: readonly string[] | null,
 ): Numbers {

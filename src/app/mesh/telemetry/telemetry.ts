@@ -264,10 +264,10 @@ async function isComplete(
 ): Promise<boolean> {
   const from = startOf(range.from, spanMs)
   const to = startOf(first ?? range.to + spanMs, spanMs) - 1
-  const told = to < from ? [] : await summaries.all({ ...range, from, to })
-  if (told.length === 0) return true
+  const summed = to < from ? [] : await summaries.all({ ...range, from, to })
+  if (summed.length === 0) return true
   const present = new Set((await rows.all({ ...range, from, to })).map(({ t }) => startOf(t, spanMs)))
-  return told.every(({ t }) => present.has(t))
+  return summed.every(({ t }) => present.has(t))
 }
 
 /** Days with hours that are not summarised yet are put together from their hours. */

@@ -15,11 +15,11 @@ import { timeField } from '../../http/fields.ts'
 // Any name is accepted here: an impossible one gets the same answer as an unknown one.
 const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
 
-const told = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
-const settingsAnswer = backupSettingsSchema.extend(told)
+const runTimes = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
+const settingsAnswer = backupSettingsSchema.extend(runTimes)
 
 /** GET's answer is accepted as a body too. */
-const settingsBody = backupSettingsChangesSchema.extend(z.object(told).partial().shape)
+const settingsBody = backupSettingsChangesSchema.extend(z.object(runTimes).partial().shape)
 
 export const backupRoutes = new Hono<AppEnv>()
   .post(

@@ -27,7 +27,7 @@ import { timeField } from '../../http/fields.ts'
  * audit log. `recovery_codes_created`: codes that were used or replaced work again. `user_updated`: an earlier e-mail
  * address is back. `groups_provider_changed`: groups at a provider decide about the user again. `unknown`: the replaced database could not be read.
  */
-export const REVIVABLE = [
+export const RESTORABLE_ACTIONS = [
   'user_deleted',
   'admin_status_changed',
   'permissions_updated',
@@ -45,12 +45,14 @@ export const REVIVABLE = [
   'node_updated',
   'unknown',
 ] as const
-export type RestorableAction = (typeof REVIVABLE)[number]
+export type RestorableAction = (typeof RESTORABLE_ACTIONS)[number]
 
 export const restoredAccessSchema = z
   .object({
     id: z.int(),
-    action: z.enum(REVIVABLE).describe('What was done after the backup was made, and is undone by the restore'),
+    action: z
+      .enum(RESTORABLE_ACTIONS)
+      .describe('What was done after the backup was made, and is undone by the restore'),
     userId: z.int().nullable().describe('Null: it is not about a user'),
     username: z.string().nullable(),
     what: z
@@ -98,7 +100,7 @@ export type Reapplication = z.infer<typeof reapplicationSchema>
 const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}restoredAccess.`
 
 /** The keys of `settings` under which the list is stored, one row each. */
-export const REVIVED_KEYS = `${KEY_PREFIX}%`
+export const RESTORED_ACCESS_KEYS = `${KEY_PREFIX}%`
 
 /** The statements that replace the list. */
 export function storeRestoredAccess(
@@ -107,7 +109,7 @@ export function storeRestoredAccess(
   now: number,
 ): [Statement, ...Statement[]] {
   const rows = list.map((one, i) => ({ key: `${KEY_PREFIX}${i + 1}`, value: JSON.stringify(one), updatedAt: now }))
-  const forget = db.delete(settings).where(like(settings.key, REVIVED_KEYS))
+  const forget = db.delete(settings).where(like(settings.key, RESTORED_ACCESS_KEYS))
   return [forget, ...rows.map((row) => db.insert(settings).values(row))]
 }
 
@@ -136,7 +138,7 @@ type Pending = { readonly id: number; readonly stored: StoredRestoredAccess }
 /** Access that the latest restore brought back and that is not decided yet, in the order of users. */
 async function readPending(store: Store): Promise<Pending[]> {
   const { db } = store
-  const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
+  const rows = await db.select().from(settings).where(like(settings.key, RESTORED_ACCESS_KEYS)).all()
   const all = rows.map(({ key, value }) => ({
     id: Number(key.slice(KEY_PREFIX.length)),
     stored: parseRestoredAccess(value),

@@ -11,13 +11,13 @@ import { type LostWay, lostWays, readWays } from './restored-credentials.ts'
 import {
   parseRestoredAccess,
   type RestorableAction,
-  REVIVED_KEYS,
+  RESTORED_ACCESS_KEYS,
   type StoredRestoredAccess,
 } from '../../../app/system/restore/restored-access.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
 /** Other audit entries that also end tokens or change permissions. */
-const TOLD_BY: Readonly<Record<RestorableAction, readonly string[]>> = {
+const RECORDED_BY: Readonly<Record<RestorableAction, readonly string[]>> = {
   user_deleted: ['user_deleted', 'user_updated'],
   admin_status_changed: ['admin_status_changed'],
   permissions_updated: ['permissions_updated', 'admin_status_changed'],
@@ -117,11 +117,19 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
       const tokens = after.tokens.filter(({ userId, hash }) => userId === account.id && !kept.has(hash))
       const { id: userId, username } = account
       const ways = lostWays(userId, { after: account, before: other }, { after: after.ways, before: before.ways }).map(
-        ({ action, what, undone, isToldBy }) => ({ ...NOTHING, action, userId, username, what, undone, isToldBy }),
+        ({ action, what, undone, isRecordedBy }) => ({
+          ...NOTHING,
+          action,
+          userId,
+          username,
+          what,
+          undone,
+          isRecordedBy,
+        }),
       )
       return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token)), ...ways]
     })
-    const told = [...found, ...lostByAll(after, before)]
+    const recorded = [...found, ...lostByAll(after, before)]
       .flatMap((one) => tell(one, entries))
       .map((one) => ({ ...one, backup }))
     const isKnown = ({ userId }: StoredRestoredAccess) =>
@@ -132,7 +140,7 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
       const isThere = userId === null || undone === null || (await isStillUndone(sqliteStore(built), userId, undone))
       if (isThere) undecided.push(one)
     }
-    return withUndecided(told, undecided, after, backup)
+    return withUndecided(recorded, undecided, after, backup)
   } finally {
     replaced.close()
   }
@@ -195,7 +203,7 @@ function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
   const rows = built
     .prepare(
       `select timestamp, user_id as userId, username, action, details from audit_log
-        where id > ? and action in (${[...new Set(Object.values(TOLD_BY).flat())].map((action) => `'${action}'`).join(', ')})
+        where id > ? and action in (${[...new Set(Object.values(RECORDED_BY).flat())].map((action) => `'${action}'`).join(', ')})
         order by id desc`,
     )
     .all(lastOfBackup)
@@ -204,10 +212,10 @@ function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
     .parse(rows)
     .map(({ timestamp, userId, username, action, details }) => {
       const parsed: Record<string, unknown> = Object(JSON.parse(details))
-      const told = subjectSchema.parse(parsed)
-      const endsTokens = action !== 'password_changed' || (told.tokensRevoked ?? 0) > 0
-      const [subject, tokenId] = [told.userId ?? userId, told.tokenId ?? null]
-      const hiddenNode = told.after?.isHidden === true ? (told.nodeNum ?? null) : null
+      const recorded = subjectSchema.parse(parsed)
+      const endsTokens = action !== 'password_changed' || (recorded.tokensRevoked ?? 0) > 0
+      const [subject, tokenId] = [recorded.userId ?? userId, recorded.tokenId ?? null]
+      const hiddenNode = recorded.after?.isHidden === true ? (recorded.nodeNum ?? null) : null
       return { at: timestamp, by: username, action, subject, tokenId, endsTokens, hiddenNode, details: parsed }
     })
 }
@@ -219,7 +227,7 @@ const subjectSchema = z.object({
   after: z.looseObject({ isHidden: z.unknown() }).partial().nullish().catch(null),
 })
 
-type Lost = Omit<StoredRestoredAccess, 'backup' | 'at' | 'by'> & { readonly isToldBy?: LostWay['isToldBy'] }
+type Lost = Omit<StoredRestoredAccess, 'backup' | 'at' | 'by'> & { readonly isRecordedBy?: LostWay['isRecordedBy'] }
 
 /** All fields of an item, unset, because most items use only a few. */
 const NOTHING = {
@@ -301,7 +309,7 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
  * hidden under another number, and ways to sign in are compared row by row.
  */
 function tell(
-  { isToldBy = () => true, ...lost }: Lost,
+  { isRecordedBy = () => true, ...lost }: Lost,
   entries: readonly Entry[],
 ): Omit<StoredRestoredAccess, 'backup'>[] {
   const isAbout = ({ subject, tokenId, hiddenNode }: Entry) =>
@@ -309,7 +317,7 @@ function tell(
       ? hiddenNode === lost.hiddenNode
       : subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
   const all = entries.filter(
-    (one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one) && isToldBy(one.details),
+    (one) => RECORDED_BY[lost.action].includes(one.action) && isAbout(one) && isRecordedBy(one.details),
   )
   const entry =
     lost.token === null
@@ -326,20 +334,23 @@ function tell(
 
 /** The undecided list in a database. */
 export function readUndecided(replaced: Database.Database): StoredRestoredAccess[] {
-  const values = replaced.prepare('select value from settings where key like ? order by key').pluck().all(REVIVED_KEYS)
+  const values = replaced
+    .prepare('select value from settings where key like ? order by key')
+    .pluck()
+    .all(RESTORED_ACCESS_KEYS)
   return z.array(z.string()).parse(values).map(parseRestoredAccess)
 }
 
 /** Adds access that an earlier restore brought back, if this one brings it back too. */
 function withUndecided(
-  told: readonly StoredRestoredAccess[],
+  recorded: readonly StoredRestoredAccess[],
   undecided: readonly StoredRestoredAccess[],
   { accounts, tokens, publicAccess: shown, hidden }: State,
   backup: string,
 ): StoredRestoredAccess[] {
   const key = ({ action, userId, token, hiddenNode, what }: StoredRestoredAccess) =>
     `${action} ${userId} ${token?.id} ${hiddenNode} ${what}`
-  const known = new Set(told.map(key))
+  const known = new Set(recorded.map(key))
   const isStillSo = (one: StoredRestoredAccess) => {
     const { action, userId, token, permissions, scope, password, publicAccess, hiddenNode, undone } = one
     if (publicAccess !== null) return showsMore(shown, publicAccess)
@@ -359,5 +370,5 @@ function withUndecided(
     return password !== null && password.hash !== account.passwordHash
   }
   const more = undecided.filter((one) => !known.has(key(one)) && isStillSo(one)).map((one) => ({ ...one, backup }))
-  return [...told, ...more].toSorted((a, b) => (a.userId ?? 0) - (b.userId ?? 0))
+  return [...recorded, ...more].toSorted((a, b) => (a.userId ?? 0) - (b.userId ?? 0))
 }

@@ -103,7 +103,7 @@ export type LostWay = {
   readonly what: string | null
   readonly undone: Undone
   /** Whether an audit entry with these details may be about it. */
-  isToldBy(details: Readonly<Record<string, unknown>>): boolean
+  isRecordedBy(details: Readonly<Record<string, unknown>>): boolean
 }
 
 type Both<T> = { readonly after: T; readonly before: T }
@@ -146,7 +146,7 @@ function lostPasskeys({ after, before }: Both<Tables['passkeys']>, codes: Codes)
       action: 'second_factor_removed',
       what: name,
       undone: { repeat: 'remove_passkey', credentialId },
-      isToldBy: tellsFactor('passkey', name),
+      isRecordedBy: tellsFactor('passkey', name),
     })),
     ...added.map((row): LostWay => ({
       action: 'second_factor_added',
@@ -167,7 +167,7 @@ function lostPasskeys({ after, before }: Both<Tables['passkeys']>, codes: Codes)
           lastUsedAt: row.last_used_at,
         },
       },
-      isToldBy: tellsFactor('passkey'),
+      isRecordedBy: tellsFactor('passkey'),
     })),
   ]
 }
@@ -190,7 +190,7 @@ function lostApps({ after, before }: Both<Tables['totp_factors'][number] | null>
       action: from === null ? 'second_factor_added' : 'second_factor_removed',
       what: null,
       undone: { repeat: 'set_totp', from, to, codes },
-      isToldBy: tellsFactor('totp'),
+      isRecordedBy: tellsFactor('totp'),
     },
   ]
 }
@@ -206,7 +206,7 @@ function lostCodes(after: Tables['recovery_codes'], codes: Codes): LostWay[] {
       what: String(restoredAccess.length),
       undone: { repeat: 'set_codes', codes, restoredAccess },
       // A sign-in entry means that a code was used; an entry without a factor, that all were replaced or removed.
-      isToldBy: ({ factor }) => factor === undefined || factor === 'recovery',
+      isRecordedBy: ({ factor }) => factor === undefined || factor === 'recovery',
     },
   ]
 }
@@ -220,7 +220,7 @@ function lostLinks(after: readonly IdentityRow[], before: readonly IdentityRow[]
       action: 'account_unlinked',
       what: issuer,
       undone: { repeat: 'cut_link', issuer, subject },
-      isToldBy: ({ issuer: told }) => told === undefined || told === issuer,
+      isRecordedBy: ({ issuer: recorded }) => recorded === undefined || recorded === issuer,
     }))
 }
 
@@ -232,7 +232,7 @@ function lostRuler({ after, before }: { after: string | null; before: string | n
       action: 'groups_provider_changed',
       what: after,
       undone: { repeat: 'set_groups_provider', from: after, to: before },
-      isToldBy: () => true,
+      isRecordedBy: () => true,
     },
   ]
 }
@@ -245,7 +245,7 @@ function lostEmail({ after, before }: Both<WayColumns>): LostWay[] {
       action: 'user_updated',
       what: after.email,
       undone: { repeat: 'set_email', from: after.email, to: before.email },
-      isToldBy: (details) => Object(details['after']).email !== undefined,
+      isRecordedBy: (details) => Object(details['after']).email !== undefined,
     },
   ]
 }
@@ -262,7 +262,7 @@ function lostDestinations(after: Tables['alert_destinations'], before: Tables['a
         action: 'alert_destination_updated',
         what: `${name} (${[kind, host].filter((part) => part !== null).join(', ')})`,
         undone: { repeat: 'end_destination', uid, how: other === undefined ? 'delete' : 'hold' },
-        isToldBy: (details) => details['name'] === undefined || details['name'] === name,
+        isRecordedBy: (details) => details['name'] === undefined || details['name'] === name,
       },
     ]
   })

@@ -134,15 +134,15 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       const { case: variant, value } = message.payloadVariant
       if (variant === 'myInfo') regionPresets = null
       if (variant === 'regionPresets') regionPresets = value
-      const told = reader.take(message)
-      if (told === null) return
-      config = told
+      const read = reader.take(message)
+      if (read === null) return
+      config = read
       readAt = clock.now()
       const at = readAt
-      sections = [...told.sections.values()].map((section) => describe(section, at))
+      sections = [...read.sections.values()].map((section) => describe(section, at))
       options.onRead(sections)
-      edit?.onRead(told)
-      recovery?.onRead(told)
+      edit?.onRead(read)
+      recovery?.onRead(read)
     },
     observe(event) {
       edit?.observe(event)

@@ -37,14 +37,14 @@ export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
 export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
   const { clock, openDirect = async () => null } = options
   const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
-  const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
+  const named = new Map<number, { readonly name: string; readonly namedAt: number }>()
   // The ingest stores the same number of channels for one source: those heard last. Forgotten ones are reported again
   // when heard.
   const isToTell = (index: number, name: string, now: number): boolean => {
     const known = named.get(index)
-    const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS
+    const isKnown = known !== undefined && known.name === name && Math.abs(now - known.namedAt) < TELL_AGAIN_MS
     named.delete(index)
-    named.set(index, isKnown ? known : { name, toldAt: now })
+    named.set(index, isKnown ? known : { name, namedAt: now })
     for (const oldest of named.keys()) {
       if (named.size <= MAX_HEARD_CHANNELS) break
       named.delete(oldest)

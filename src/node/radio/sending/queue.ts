@@ -110,7 +110,7 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
   const pass = (entry: Entry): boolean => {
     const { packetId, kind, message } = entry
     if (!isOpen() || !send(message, kind)) {
-      onDelivery(packetId, { type: 'kept' })
+      onDelivery(packetId, { type: 'requeued' })
       return false
     }
     entries.splice(entries.indexOf(entry), 1)
@@ -174,7 +174,7 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
       isConnected = false
       pace.stop()
       patience.stop()
-      if (handing !== null && entries.includes(handing)) onDelivery(handing.packetId, { type: 'kept' })
+      if (handing !== null && entries.includes(handing)) onDelivery(handing.packetId, { type: 'requeued' })
       entries.length = 0
       for (const cancel of unanswered.values()) cancel()
       unanswered.clear()

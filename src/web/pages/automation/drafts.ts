@@ -3,14 +3,14 @@ import { user } from '../../state/session.ts'
 import { type Draft, draftOf } from './draft.ts'
 import type { Automation } from './rule.ts'
 
-type Kept = { readonly draft: Draft; readonly seen: number }
+type StoredDraft = { readonly draft: Draft; readonly seen: number }
 
 /** Rules that were begun and not saved, by user and rule. They survive a visit to another page. */
-const kept = new Map<string, Kept>()
+const storedDrafts = new Map<string, StoredDraft>()
 
 /** The draft was saved. */
 export function forgetDraft(saved: Automation | null): void {
-  kept.delete(keyOf(saved))
+  storedDrafts.delete(keyOf(saved))
 }
 
 function keyOf(saved: Automation | null): string {
@@ -24,15 +24,15 @@ export type Begun = {
 }
 
 /** A draft that is kept until it equals the saved rule. */
-export function useKeptDraft(saved: Automation | null, initial: Draft): Begun {
+export function useStoredDraft(saved: Automation | null, initial: Draft): Begun {
   const key = keyOf(saved)
-  const found = kept.get(key)
+  const found = storedDrafts.get(key)
   const draft = useSignal(found?.draft ?? initial)
   const seen = useSignal(found?.seen ?? saved?.revision ?? 0)
   const base = JSON.stringify(saved === null ? initial : draftOf(saved.rule))
   useSignalEffect(() => {
-    if (JSON.stringify(draft.value) === base) kept.delete(key)
-    else kept.set(key, { draft: draft.value, seen: seen.value })
+    if (JSON.stringify(draft.value) === base) storedDrafts.delete(key)
+    else storedDrafts.set(key, { draft: draft.value, seen: seen.value })
   })
   return { draft, seen }
 }

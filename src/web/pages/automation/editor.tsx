@@ -13,7 +13,7 @@ import { t } from '../../strings.ts'
 import './automation.css'
 import { type Channels, useChannels } from './channels.ts'
 import { type Draft, draftOf, emptyDraft, ruleOf, tryableOf, withOwn } from './draft.ts'
-import { type Begun, forgetDraft, useKeptDraft } from './drafts.ts'
+import { type Begun, forgetDraft, useStoredDraft } from './drafts.ts'
 import type { Form } from './fields.tsx'
 import { RuleFields } from './form.tsx'
 import { RunLog } from './log.tsx'
@@ -32,7 +32,7 @@ export function NewAutomationPage() {
   useNames()
   const wanted = place.value.query.get('kind')
   const initial = useRef(emptyDraft(KIND_NAMES.find((kind) => kind === wanted) ?? 'announce')).current
-  const begun = useKeptDraft(null, initial)
+  const begun = useStoredDraft(null, initial)
   const { draft } = begun
   return (
     <Page title={a.newTitle} up={UP}>
@@ -99,7 +99,7 @@ function Delete({ automation, reload }: { automation: Automation; reload(): Prom
 
 function EditRule({ automation, onSaved }: { automation: Automation; onSaved(next: Automation): void }) {
   const initial = draftOf(automation.rule)
-  const begun = useKeptDraft(automation, initial)
+  const begun = useStoredDraft(automation, initial)
   return <Editor begun={begun} saved={automation} initial={initial} onSaved={onSaved} />
 }
 

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
-import { isTold } from '../../state/live.ts'
+import { isLive } from '../../state/live.ts'
 import { useLoad } from '../../state/load.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
@@ -32,7 +32,7 @@ export function ConfigurationPage({ section }: { section: string | null }) {
   const overview = useLoad(() => ask(api.configuration.$get({ query })), [source], POLL_MS, EVENTS)
   useSecretsForgotten()
   const known = overview.data.value
-  const isWatching = known?.lastChange?.state === 'applying' && !isTold(EVENTS)
+  const isWatching = known?.lastChange?.state === 'applying' && !isLive(EVENTS)
   useEffect(() => {
     if (!isWatching) return
     const timer = setInterval(() => void overview.reload(), WATCH_MS)
@@ -119,11 +119,11 @@ function Sections({ overview, source, chosen }: SectionsProps) {
 function SectionLink(props: { entry: Overview['sections'][number]; source: string; isHere: boolean }) {
   const { entry, source, isHere } = props
   const { section, lastChange } = entry
-  const isTold = lastChange !== null && lastChange.state !== 'applied'
+  const isLive = lastChange !== null && lastChange.state !== 'applied'
   return (
     <a class="section-link" href={pathOf(section)} aria-current={isHere ? 'page' : undefined}>
       <span class="grow clip">{sectionName(section)}</span>
-      {isTold ? (
+      {isLive ? (
         <ChangeTag change={lastChange} />
       ) : (
         isEdited(source, section) && <span class="tag accent">{c.edited}</span>
@@ -147,7 +147,7 @@ function SectionLoader({ source, section, overview, onSent }: LoaderProps) {
   const found = loaded.data.value
   const { state } = overview.lastChange ?? { state: null }
   const isApplying = state === 'applying' || found?.lastChange?.state === 'applying'
-  const isWatching = isApplying && !isTold(EVENTS)
+  const isWatching = isApplying && !isLive(EVENTS)
   useEffect(() => {
     if (!isWatching) return
     const timer = setInterval(() => void loaded.reload(), WATCH_MS)

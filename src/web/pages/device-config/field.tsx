@@ -75,10 +75,10 @@ function Hint({ section, leaf, value }: Props) {
       ? ''
       : c.bytes(new TextEncoder().encode(value).length, field.maxBytes),
   ]
-  const told = parts.filter((part) => part !== '')
+  const shown = parts.filter((part) => part !== '')
   return (
     <>
-      {told.join(' · ').replace(` · ${c.equals('')}`, ` ${c.equals('')}`)}
+      {shown.join(' · ').replace(` · ${c.equals('')}`, ` ${c.equals('')}`)}
       {field.risk !== null && <span class="sr-only"> {c.riskHelp[field.risk]}</span>}
     </>
   )

@@ -116,7 +116,7 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
       id: `refused ${at}`,
       name: [nodeTexts.keyRefused, namesOf(each)].filter((part) => part !== '').join(' · '),
       key: each.publicKey,
-      about: <Told by={each} />,
+      about: <ReportedIdentity by={each} />,
     })),
   ]
   const accept = (key: string) =>
@@ -160,20 +160,20 @@ function namesOf({ longName, shortName }: Pick<Refused, 'longName' | 'shortName'
   return [longName, shortName].filter((name) => name !== null).join(' · ')
 }
 
-function whoTold({ source, gateway, gatewayId }: Pick<Refused, 'source' | 'gateway' | 'gatewayId'>): string {
+function whoReported({ source, gateway, gatewayId }: Pick<Refused, 'source' | 'gateway' | 'gatewayId'>): string {
   if (source === null) return identityTexts.refusedUnknown
   return gateway === null || gatewayId === null
     ? identityTexts.heardBySource(source)
-    : identityTexts.toldByGateway(nameOf(gateway, gatewayId), source)
+    : identityTexts.reportedByGateway(nameOf(gateway, gatewayId), source)
 }
 
 /** Where a refused identity came from, and when. */
-function Told({ by }: { by: Refused }) {
+function ReportedIdentity({ by }: { by: Refused }) {
   return (
     <>
       <br />
       <span class="faint">
-        {whoTold(by)}
+        {whoReported(by)}
         {by.lastAt !== null && (
           <>
             , <ExactAge at={by.lastAt} />
@@ -194,7 +194,7 @@ function Suspicions({ node: { suspicions } }: { node: NodeDetail }) {
             {identityTexts.suspicions[reason]}
             <br />
             <span class="faint">
-              {whoTold({ source, gateway, gatewayId })}, {identityTexts.times(count)}, <ExactAge at={lastAt} />
+              {whoReported({ source, gateway, gatewayId })}, {identityTexts.times(count)}, <ExactAge at={lastAt} />
             </span>
           </span>
         </li>
@@ -227,7 +227,7 @@ function Identities({ node, onChanged }: { node: NodeDetail; onChanged(): Promis
           <li key={at}>
             <span class="grow">
               <bdi>{identityTexts.refusedNames(namesOf(each))}</bdi>
-              <Told by={each} />
+              <ReportedIdentity by={each} />
             </span>
             {!node.isLocal && (
               <button type="button" class="button small" onClick={() => settle('refused', each)}>

@@ -20,7 +20,7 @@ import { decibels, signalOf } from '../../parts/mesh/snr.ts'
 type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
 
 const POLL_MS = 15_000
-const KEYS = ['node', 'neighbor', 'signal', 'told'] as const
+const KEYS = ['node', 'neighbor', 'signal', 'reported'] as const
 type Key = (typeof KEYS)[number]
 
 /** Who hears whom, as the nodes report it. */
@@ -29,7 +29,7 @@ export function NeighborsPage() {
   const { query } = place.value
   const q = query.get('q') ?? ''
   const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
-  const isDown = query.get('order') === null ? by === 'signal' || by === 'told' : query.get('order') === 'down'
+  const isDown = query.get('order') === null ? by === 'signal' || by === 'reported' : query.get('order') === 'down'
   const load = async () => (await ask(api.neighbors.$get())).neighbors
   const loaded = useLoad(load, [], POLL_MS)
   const { data, error, reload } = loaded
@@ -97,8 +97,8 @@ const COLUMNS: readonly Column<Neighbor, Key>[] = [
     cell: ({ snr }) => <span class={`hop snr-${signalOf(snr)}`}>{decibels(snr)}</span>,
   },
   {
-    key: 'told',
-    name: t.neighbors.told,
+    key: 'reported',
+    name: t.neighbors.reported,
     isNumber: true,
     wideOnly: true,
     cell: ({ timestamp }) => <Age at={timestamp} short />,
@@ -124,7 +124,7 @@ function compare(a: Neighbor, b: Neighbor, by: Key): number {
       return sortName(a.neighborNum, a.neighborId).localeCompare(sortName(b.neighborNum, b.neighborId)) || b.snr - a.snr
     case 'signal':
       return a.snr - b.snr
-    case 'told':
+    case 'reported':
       return a.timestamp - b.timestamp
     default:
       return by satisfies never

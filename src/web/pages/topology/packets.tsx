@@ -180,7 +180,7 @@ function PacketRow({ packet }: { packet: Packet }) {
         </button>
       </td>
       <td>
-        {packetKind(packet.portName)} <Standing packet={packet} />
+        {packetKind(packet.portName)} <TrustMark packet={packet} />
       </td>
       <td class="wide-only">
         {packet.toNodeNum === BROADCAST ? packetTexts.broadcast : nameOf(packet.toNodeNum, packet.toNodeId)}
@@ -190,7 +190,7 @@ function PacketRow({ packet }: { packet: Packet }) {
   )
 }
 
-function Standing({ packet: { signed, spoofSuspected } }: { packet: Packet }) {
+function TrustMark({ packet: { signed, spoofSuspected } }: { packet: Packet }) {
   if (spoofSuspected) return <Mark icon="warning" words={packetTexts.spoofed} tone="bad" />
   return signed ? <Mark icon="shield" words={t.nodes.signed} tone="good" /> : null
 }

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Message } from '../../../app/mesh/messages/messages.ts'
 import type { Node } from '../../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../../api.ts'
-import { isTold, type LiveEvent } from '../live.ts'
+import { isLive, type LiveEvent } from '../live.ts'
 import { useCachedList } from '../offline-cache.ts'
 import { few, listUsers, senderNames } from './known-nodes.ts'
 import { asApiError, useFresh, whileAwaited } from '../load.ts'
@@ -231,7 +231,7 @@ function enterList(): () => void {
   if (listUsers.peek() === 1) {
     void refreshActive()
     // Earlier data is still updated by the events.
-    if (isListHere() && isTold(['node'])) void refreshChanged()
+    if (isListHere() && isLive(['node'])) void refreshChanged()
     else {
       changed = new Map()
       void whileAwaited(refreshNodes())

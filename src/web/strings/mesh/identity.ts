@@ -12,7 +12,7 @@ export const identityTexts = {
     sealed: 'A direct message encrypted with another key than the known one',
   },
   heardBySource: (source: string) => `heard by ${source}`,
-  toldByGateway: (gateway: string, source: string) => `gateway ${gateway} at ${source}`,
+  reportedByGateway: (gateway: string, source: string) => `gateway ${gateway} at ${source}`,
   times: (n: number) => (n === 1 ? 'once' : `${numberFormat.format(n)} times`),
   refusedNames: (names: string) => `Announced, not accepted: ${names}`,
   refusedUnknown: 'refused by an earlier version',

@@ -5,7 +5,7 @@ export const neighbors = {
   node: 'Node',
   neighbor: 'Hears',
   signal: 'Signal',
-  told: 'Last report',
+  reported: 'Last report',
   none: 'No node has reported its neighbours yet',
   noneHelp: 'Nodes report them every few hours if their neighbour info module is on.',
   count: (n: number) => (n === 1 ? 'one link' : quantity(n, 'link', 'links')),

@@ -21,7 +21,7 @@ let app: TestApp
 let events: Events
 let clock: ReturnType<typeof createManualClock>
 let admin: Client
-let stranger: Client
+let anonymous: Client
 const open: EventStream[] = []
 
 beforeEach(async () => {
@@ -29,7 +29,7 @@ beforeEach(async () => {
   events = createEvents(clock)
   app = await createTestApp({ ports: { events, radio: sender(), now: () => clock.now() } })
   admin = await app.admin()
-  stranger = app.client()
+  anonymous = app.client()
   await hear([heard(myInfo)])
 })
 afterEach(async () => {
@@ -62,7 +62,7 @@ async function put(changes: object): Promise<void> {
 }
 
 async function connect(lastEventId?: string): Promise<EventStream> {
-  const stream = await openEventStream(stranger, lastEventId)
+  const stream = await openEventStream(anonymous, lastEventId)
   open.push(stream)
   return stream
 }
@@ -70,7 +70,7 @@ async function connect(lastEventId?: string): Promise<EventStream> {
 /** Lets the stream send what has happened. */
 const tellAll = () => clock.advance(TOGETHER_MS)
 const ask = (method = 'GET', headers: Record<string, string> = {}) =>
-  outcomeOf(stranger.send(method, '/api/events', undefined, headers))
+  outcomeOf(anonymous.send(method, '/api/events', undefined, headers))
 const said = (
   words: string,
   { bitfield, ...more }: { bitfield?: number; [field: string]: unknown } = {},
@@ -79,9 +79,9 @@ const said = (
 
 describe('the stream for anonymous callers', () => {
   test('is open while public access is on, and ends when it is switched off', async () => {
-    expect([await ask(), (await stranger.send('HEAD', '/api/events')).status]).toEqual(['401 unauthenticated', 401])
+    expect([await ask(), (await anonymous.send('HEAD', '/api/events')).status]).toEqual(['401 unauthenticated', 401])
     await put(OPEN)
-    const answer = await stranger.send('GET', '/api/events')
+    const answer = await anonymous.send('GET', '/api/events')
     const shown = ['content-type', 'cache-control', 'x-robots-tag', 'x-accel-buffering']
     expect(shown.map((name) => answer.headers.get(name))).toEqual(['text/event-stream', 'no-store', 'noindex', 'no'])
     await answer.body?.cancel()
@@ -106,8 +106,8 @@ describe('the stream for anonymous callers', () => {
       heard(packet(position({ latitudeI: 501_234_567, longitudeI: 87_654_321 }), { channel: 0 })),
       said('for the town'),
     ])
-    const [listed] = Object(await (await stranger.send('GET', `/api/nodes?limit=1`)).json())
-    const { messages } = Object(await (await stranger.send('GET', '/api/messages')).json())
+    const [listed] = Object(await (await anonymous.send('GET', `/api/nodes?limit=1`)).json())
+    const { messages } = Object(await (await anonymous.send('GET', '/api/messages')).json())
     await hear([said('for the family', { channel: 2 }), said('for one alone', { to: LOCAL }, { at: START + 500 })])
     await hear([said('for nobody else', { bitfield: 2 }, { at: START + 600 })])
     await hear([said('for the town again', {}, { at: START + 300 })])
@@ -128,7 +128,7 @@ describe('the stream for anonymous callers', () => {
     const later = { ...node, heardAt: START + 300, changes: { lastHeard: START + 300 } }
     expect(third).toEqual({ id: expect.stringMatching(/-3$/), event: 'node', data: later })
     expect(await stream.next()).toMatchObject({ event: 'message', data: { text: 'for the town again' } })
-    const [again] = Object(await (await stranger.send('GET', `/api/nodes?limit=1`)).json())
+    const [again] = Object(await (await anonymous.send('GET', `/api/nodes?limit=1`)).json())
     expect(again).toMatchObject({ lastHeard: START + 300, channel: 0 })
     await put({ permissions: { ...OPEN.permissions, nodes: NONE } })
     tellAll()
@@ -165,7 +165,7 @@ describe('the stream for anonymous callers', () => {
     await send('for one alone', { to: '!a0cb0002' })
     await send('from the town hall', { channel: 0 })
     tellAll()
-    const { messages } = Object(await (await stranger.send('GET', '/api/messages')).json())
+    const { messages } = Object(await (await anonymous.send('GET', '/api/messages')).json())
     expect(messages).toHaveLength(1)
     const told = await stream.next()
     expect(told).toMatchObject({ id: expect.stringMatching(/-1$/), event: 'message', data: { message: messages[0] } })
@@ -235,7 +235,7 @@ describe('the stream for anonymous callers', () => {
   test('is serialised once for all readers, and resumes where a reader left off', async () => {
     await put(OPEN)
     const bodies = []
-    for (let n = 0; n < 3; n++) bodies.push((await stranger.send('GET', '/api/events')).body?.getReader())
+    for (let n = 0; n < 3; n++) bodies.push((await anonymous.send('GET', '/api/events')).body?.getReader())
     for (const body of bodies) await body?.read()
     const { id } = Object(await (await connect()).next())
     await hear([said('one'), said('two')])
@@ -272,7 +272,7 @@ describe('the stream for anonymous callers', () => {
 
   test('a reader that does not read is dropped, together with the events that waited for it', async () => {
     await put(OPEN)
-    const body = (await stranger.send('GET', '/api/events')).body?.getReader()
+    const body = (await anonymous.send('GET', '/api/events')).body?.getReader()
     for (const words of ['one', 'two', 'three']) {
       await hear([said(words)])
       tellAll()
@@ -298,7 +298,7 @@ describe('the number of streams', () => {
   test('is limited for each address, whatever headers it sends', async () => {
     await put(OPEN)
     await connectAll(MAX_PUBLIC_STREAMS_OF_ADDRESS)
-    const answer = await stranger.send('GET', '/api/events', undefined, { 'x-forwarded-for': '198.51.100.7' })
+    const answer = await anonymous.send('GET', '/api/events', undefined, { 'x-forwarded-for': '198.51.100.7' })
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '60'])
     app.ip = '192.0.2.2'
     await connect()
@@ -329,7 +329,7 @@ describe('the number of streams', () => {
     await put(OPEN)
     const outcomes = new Map<string, number>()
     for (let n = 0; n < 200; n++) {
-      const answer = await stranger.send('GET', '/api/events')
+      const answer = await anonymous.send('GET', '/api/events')
       outcomes.set(String(answer.status), (outcomes.get(String(answer.status)) ?? 0) + 1)
       await answer.body?.cancel()
     }

@@ -10,11 +10,11 @@ import { OPEN } from '../../../support/public-access.ts'
 
 let mesh: TestMesh
 let admin: Client
-let stranger: Client
+let anonymous: Client
 beforeEach(async () => {
   mesh = await createTestMesh()
   admin = await mesh.app.admin()
-  stranger = mesh.app.client()
+  anonymous = mesh.app.client()
 })
 afterEach(() => mesh.app.close())
 
@@ -29,7 +29,7 @@ const OFF = {
 }
 const put = (body: unknown) => admin.send('PUT', '/api/public-access', body)
 const json = async (answer: Response | Promise<Response>) => Object(await (await answer).json())
-const see = (path: string, headers: Record<string, string> = {}) => stranger.send('GET', path, undefined, headers)
+const see = (path: string, headers: Record<string, string> = {}) => anonymous.send('GET', path, undefined, headers)
 
 describe('the settings of public access', () => {
   test('are off by default, can be changed field by field, and each change is recorded once', async () => {
@@ -209,7 +209,7 @@ describe('an anonymous caller', () => {
     for (const { method, path } of others) {
       const url = path.replace(/:(\w+)(?:\{.*?\})?/g, '101')
       const body = method === 'GET' || method === 'DELETE' ? undefined : {}
-      expect([path, await outcomeOf(stranger.send(method, url, body))]).toEqual([path, '401 unauthenticated'])
+      expect([path, await outcomeOf(anonymous.send(method, url, body))]).toEqual([path, '401 unauthenticated'])
     }
   })
 

@@ -136,7 +136,7 @@ describe('a radio that a delivery calls its own', () => {
     const made = await owner.send('POST', '/api/tokens', { name, scopes: ['ingest'] })
     return Object(await made.json())
   }
-  const stranger = async () => make(await app.user('other', { configuration: { read: true, write: true } }))
+  const otherUser = async () => make(await app.user('other', { configuration: { read: true, write: true } }))
   const ownRadio = (nodeNum: number) => {
     app.store.sqlite.exec(
       `insert into sources (kind, name, local_node_num, created_at) values ('tcp', 'roof', ${nodeNum}, 1)`,
@@ -147,7 +147,7 @@ describe('a radio that a delivery calls its own', () => {
 
   test("is no radio of this service, and none of another token's source", async () => {
     await deliver([known, ...claim(LOCAL, [item({ case: 'nodeInfo', value: { num: LOCAL } })])])
-    token = (await stranger()).token
+    token = (await otherUser()).token
     expect(await deliver(claim(LOCAL), { source: 'thief' })).toMatchObject(refused)
     expect(app.logged.some((line) => line.includes('calls nodes its own radio that are not'))).toBe(true)
     ownRadio(FAR)
@@ -202,7 +202,7 @@ describe('a radio that a delivery calls its own', () => {
     async (how) => {
       await deliver([known])
       expect(await deliver(claim(FAR))).toMatchObject(taken)
-      const other = await stranger()
+      const other = await otherUser()
       app.store.sqlite.exec(`update api_tokens set ${how} where id <> ${other.id}`)
       await keepUp(app.ports, async () => true)
       expect(await isLocal()).toBe(false)
@@ -218,7 +218,7 @@ describe('a radio that a delivery calls its own', () => {
     await deliver([known])
     expect(await deliver(claim(FAR))).toMatchObject(taken)
     app.store.sqlite.exec(`update api_tokens set expires_at = ${START - 1}`)
-    token = (await stranger()).token
+    token = (await otherUser()).token
     expect(await deliver([item(packet(text('mine now')))])).toMatchObject(taken)
     expect(await isLocal()).toBe(false)
   })

@@ -201,24 +201,24 @@ describe('new nodes of a source', () => {
       }
     }
     const FLOOD_AT = START + 2 * DAY + HOUR
-    const CROWD = numbers(100_000, MAX_NEW_NODES + 1000)
+    const MANY = numbers(100_000, MAX_NEW_NODES + 1000)
     beforeEach(async () => {
       for (const day of [0, 1, 2]) await hearThrough([HOME, YARD], [1, 2], START + day * DAY)
     })
 
     it('cannot use up the share of a gateway known for days: through one or many invented gateways', async () => {
-      await hearThrough(numbers(0xb000, 7000), CROWD, FLOOD_AT)
+      await hearThrough(numbers(0xb000, 7000), MANY, FLOOD_AT)
       await hearThrough([HOME], numbers(10, 100), FLOOD_AT + 1)
       await hearThrough([YARD], numbers(200, 100), FLOOD_AT + 2)
       expect(countOf('node_num between 10 and 299')).toBe(200)
       expect(countOf('true')).toBe(2 + MAX_NEW_NODES / 2 + 200)
-      await hearThrough([0xc0], CROWD.toReversed(), FLOOD_AT + 2 * HOUR)
+      await hearThrough([0xc0], MANY.toReversed(), FLOOD_AT + 2 * HOUR)
       await hearThrough([HOME], numbers(300, 100), FLOOD_AT + 2 * HOUR)
       expect(countOf('node_num between 300 and 399')).toBe(100)
     })
 
     it('cannot use up the share of another one in the name of a known gateway', async () => {
-      await hearThrough([HOME], CROWD, FLOOD_AT)
+      await hearThrough([HOME], MANY, FLOOD_AT)
       await hearThrough([YARD], numbers(10, 100), FLOOD_AT)
       expect(countOf('node_num between 10 and 109')).toBe(100)
       expect(countOf('node_num >= 100000')).toBe((MAX_NEW_NODES * 3) / 4)
@@ -226,13 +226,13 @@ describe('new nodes of a source', () => {
 
     it('leave the room whole as long as no gateway is known', async () => {
       mesh.app.store.sqlite.exec('delete from gateways')
-      await hearThrough([0xc0, 0xc1], CROWD, FLOOD_AT)
+      await hearThrough([0xc0, 0xc1], MANY, FLOOD_AT)
       expect(countOf('node_num >= 100000')).toBe(MAX_NEW_NODES)
     })
 
     it('displace no known gateway from the memory of them, and it stays small', async () => {
       for (const day of [3, 4])
-        await hearThrough(numbers(0xb000 + day * 5000, 3000), CROWD.slice(0, 3000), START + day * DAY)
+        await hearThrough(numbers(0xb000 + day * 5000, 3000), MANY.slice(0, 3000), START + day * DAY)
       const kept = mesh.app.store.sqlite.prepare('select gateway from gateways order by days desc, id').pluck().all()
       expect(kept.slice(0, 2)).toStrictEqual([HOME, YARD])
       expect(kept).toHaveLength(102)

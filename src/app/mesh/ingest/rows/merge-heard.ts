@@ -80,13 +80,13 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const older = new Set<string>(
     CONTENT_LIST.flatMap((content) => (isOlder(earlier, later, content) ? content.columns : [])),
   )
-  const told = Object.fromEntries(
+  const reported = Object.fromEntries(
     Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),
   )
   const isTimed = later.lastHeard !== null && later.lastHeard !== undefined
   return {
     ...earlier,
-    ...told,
+    ...reported,
     ...wholeContents(earlier, later),
     seenAt: earlier.seenAt,
     firstHeard: firstHeardOf(earlier),
@@ -135,11 +135,11 @@ function hasRefusedNames({ refusedLongName, refusedShortName }: NodeRow): boolea
 
 /** Absent fields stay absent. */
 function latestOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
-  const told = columnsOf('newest').flatMap((name) => {
+  const reported = columnsOf('newest').flatMap((name) => {
     const times = [earlier[name], later[name]].filter((time) => time !== null && time !== undefined)
     return times.length === 0 ? [] : [[name, Math.max(...times)] as const]
   })
-  return Object.fromEntries(told)
+  return Object.fromEntries(reported)
 }
 
 /** Each suspicion has a claim; `*` stands for several claims. */

@@ -213,7 +213,7 @@ const queries = prepareOnce((db) => ({
     .delete(neighbors)
     .where(
       sql`(node_num, neighbor_num) in (select x.node_num, x.neighbor_num
-        from json_each(${sql.placeholder('told')}) k cross join neighbors x on x.node_num = k.value ->> 'nodeNum'
+        from json_each(${sql.placeholder('reported')}) k cross join neighbors x on x.node_num = k.value ->> 'nodeNum'
         where x.t <= k.value ->> 't' and (k.value ->> 'heard' or not x.heard or x.t <= (k.value ->> 't') - ${EARSHOT}))`,
     )
     .prepare(),
@@ -256,13 +256,13 @@ function keysOf(copies: readonly ReceptionRow[]): string {
 export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
   const prepared = queries(store)
   const { receptions: copies, routes, waypoints: places, packets: log } = traffic
-  const told = [...traffic.neighbors].map(([nodeNum, { t, heard }]) => ({ nodeNum, t, heard }))
+  const reported = [...traffic.neighbors].map(([nodeNum, { t, heard }]) => ({ nodeNum, t, heard }))
   const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
   const now = places.at(-1)?.t
   return [
     ...(copies.length > 0 ? [prepared.receptions(copies), bind(prepared.conflicts, { copies: keysOf(copies) })] : []),
     ...(routes.length > 0 ? [prepared.routes(routes)] : []),
-    ...(told.length > 0 ? [bind(prepared.forgetNeighbors, { told: JSON.stringify(told) })] : []),
+    ...(reported.length > 0 ? [bind(prepared.forgetNeighbors, { reported: JSON.stringify(reported) })] : []),
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),
     ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
     ...(log.length > 0 ? [prepared.packets(log)] : []),

@@ -204,7 +204,7 @@ export function isSuspected(event: RadioEvent): boolean {
 }
 
 /** When each of our radios last reported something to this process, by source. */
-const toldAt = prepareOnce(() => new Map<string, number>())
+const reportedAtOf = prepareOnce(() => new Map<string, number>())
 
 type Question = {
   readonly source: Source
@@ -314,7 +314,7 @@ async function ask(
   radios: readonly string[] | null,
 ): Promise<(Question | null)[]> {
   const sources = new Map((await listLocalSources(store)).map((source) => [source.name, source]))
-  const told = toldAt(store)
+  const reportedAt = reportedAtOf(store)
   let own: OwnRadios | null = null
   const collected = await readCollectedRadios(store, batch)
   const claimed = [...sources.values()].flatMap(({ kind, localNodeNum }) =>
@@ -323,10 +323,10 @@ async function ask(
   const confirmed = await listConfirmedRadios(store, claimed)
   return batch.map(({ source, event, isLate = false }) => {
     const { receivedAt } = event
-    if (sources.has(source.name)) told.set(source.name, receivedAt)
+    if (sources.has(source.name)) reportedAt.set(source.name, receivedAt)
     if (event.type === 'my-info') {
       sources.set(source.name, { ...source, localNodeNum: event.nodeNum })
-      told.set(source.name, receivedAt)
+      reportedAt.set(source.name, receivedAt)
       own = null
     }
     if (event.type !== 'packet' && event.type !== 'node-info') return null
@@ -339,7 +339,7 @@ async function ask(
     const isLive =
       isOwn &&
       [...sources.values()].some(
-        ({ name, localNodeNum }) => localNodeNum === nodeNum && (told.get(name) ?? 0) > receivedAt - LIVE_MS,
+        ({ name, localNodeNum }) => localNodeNum === nodeNum && (reportedAt.get(name) ?? 0) > receivedAt - LIVE_MS,
       )
     const isOnlyDelivered = own.isOnlyDelivered(nodeNum) && !confirmed.has(nodeNum)
     const endsClaim = false

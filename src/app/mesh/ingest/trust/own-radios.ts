@@ -40,7 +40,7 @@ export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): O
 }
 
 /** Data that our radio reported about itself. */
-type Told = {
+type Reported = {
   readonly longName: string | null
   readonly shortName: string | null
   readonly publicKey: string | null
@@ -53,14 +53,14 @@ type Told = {
  * of its own broadcasts, which other radios hear and gateways publish, do not. `null` for measurements, which cannot be
  * compared.
  */
-export function contradicts({ payload }: Packet, told: Told | null): boolean | null {
+export function contradicts({ payload }: Packet, reported: Reported | null): boolean | null {
   switch (payload.kind) {
     case 'nodeinfo':
-      return isOtherUser(payload.user, told)
+      return isOtherUser(payload.user, reported)
     case 'mapreport':
-      return isOtherUser({ ...payload.report, publicKey: null }, told)
+      return isOtherUser({ ...payload.report, publicKey: null }, reported)
     case 'position':
-      return payload.fix !== null && isElsewhere(payload.fix, told)
+      return payload.fix !== null && isElsewhere(payload.fix, reported)
     case 'text':
       return true
     case 'storeforward':
@@ -74,13 +74,13 @@ export function contradicts({ payload }: Packet, told: Told | null): boolean | n
 
 function isOtherUser(
   { longName, shortName, publicKey }: Pick<NodeUser, 'longName' | 'shortName' | 'publicKey'>,
-  told: Told | null,
+  reported: Reported | null,
 ): boolean {
   const differs = (said: string | null, known: string | null) => said !== null && said !== known
   return (
-    differs(longName, told?.longName ?? null) ||
-    differs(shortName, told?.shortName ?? null) ||
-    differs(publicKey, told?.publicKey ?? null)
+    differs(longName, reported?.longName ?? null) ||
+    differs(shortName, reported?.shortName ?? null) ||
+    differs(publicKey, reported?.publicKey ?? null)
   )
 }
 
@@ -90,13 +90,13 @@ const REST_DEGREES = 0.001
 /** A radio broadcasts its position rounded to a cell, but reports the exact one to us. */
 export function isElsewhere(
   { latitude, longitude, precisionBits }: Pick<PositionFix, 'latitude' | 'longitude' | 'precisionBits'>,
-  told: Pick<Told, 'latitude' | 'longitude'> | null,
+  reported: Pick<Reported, 'latitude' | 'longitude'> | null,
 ): boolean {
-  if (told === null || told.latitude === null || told.longitude === null) return true
+  if (reported === null || reported.latitude === null || reported.longitude === null) return true
   const cell = precisionBits === null ? 0 : 2 ** (32 - precisionBits) * 1e-7
   const most = Math.min(cell, 180) + REST_DEGREES
-  const east = Math.abs(longitude - told.longitude)
-  return Math.abs(latitude - told.latitude) > most || Math.min(east, 360 - east) > most
+  const east = Math.abs(longitude - reported.longitude)
+  return Math.abs(latitude - reported.latitude) > most || Math.min(east, 360 - east) > most
 }
 
 /**

@@ -16,7 +16,7 @@ const SLICE = 50
  * A stream ends after this many keep-alives and frees its place. Otherwise the connection of a vanished client would
  * stay open for a long time.
  */
-const MAX_BEATS = 40
+const MAX_KEEP_ALIVES = 40
 const RETRY_AFTER_SECONDS = 60
 
 type Place = { readonly address: string | null; readonly bell: Bell; readonly end: () => void }
@@ -170,7 +170,7 @@ function createReader(feed: Feed, lastEventId: string | undefined, bell: Bell): 
     },
     keepAlive() {
       keepAlives += 1
-      if (keepAlives >= MAX_BEATS) isEnded = true
+      if (keepAlives >= MAX_KEEP_ALIVES) isEnded = true
       isKeepAliveDue = true
       bell.ring()
     },

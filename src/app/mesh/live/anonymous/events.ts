@@ -9,13 +9,13 @@ import type { PublicView } from '../../../accounts/access/public-view.ts'
 import { changesForAnonymous } from '../../nodes/anonymous-node.ts'
 import { messageForAnonymous } from '../../../accounts/access/anonymous-rows.ts'
 
-type Told = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
+type ShownEvent = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
 /**
  * An event as anonymous callers get it. They get events about nodes and messages, sent ones included, with the fields
  * that the lists show, and no other kinds. Null: nothing that they may see has changed.
  */
-export function eventForAnonymous(event: LiveEvent, shown: PublicView, view: View, known: Known): Told | null {
+export function eventForAnonymous(event: LiveEvent, shown: PublicView, view: View, known: Known): ShownEvent | null {
   if (!mayGet({ permissions: shown.permissions, view, userId: null }, event)) return null
   if (event.kind === 'node') return nodeEvent(event, shown, view, known)
   if (event.kind === 'message') return messageEvent(event.data, event.data['message'])
@@ -24,7 +24,7 @@ export function eventForAnonymous(event: LiveEvent, shown: PublicView, view: Vie
 }
 
 /** When and how the node was heard comes only from packets that the public may know about. */
-function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, lastHeard }: Known): Told | null {
+function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, lastHeard }: Known): ShownEvent | null {
   const { nodeNum, nodeId } = event.data
   const heardBy = event.heardBy?.filter(({ channel }) => canReadChannel(view, channel))
   if (heardBy?.length === 0) return null
@@ -33,10 +33,13 @@ function nodeEvent(event: LiveEvent, shown: PublicView, view: View, { nodes, las
   if (last !== undefined) lastHeard.set(Number(nodeNum), last.heardAt)
   const { heardAt, signed } = heardBy === undefined ? { heardAt: null, signed: false } : summarise(heardBy)
   const changes = contentsSeen(event, view)?.['changes']
-  const told = isChanges(changes) ? partOf(changes) : undefined
+  const shownChanges = isChanges(changes) ? partOf(changes) : undefined
   // Only fields that anonymous callers do not see have changed, such as notes.
-  if (told !== undefined && Object.keys(told).length === 0) return null
-  return { kind: 'node', data: { nodeNum, nodeId, heardAt, signed, ...(told !== undefined && { changes: told }) } }
+  if (shownChanges !== undefined && Object.keys(shownChanges).length === 0) return null
+  return {
+    kind: 'node',
+    data: { nodeNum, nodeId, heardAt, signed, ...(shownChanges !== undefined && { changes: shownChanges }) },
+  }
 
   function partOf(changed: Partial<Node>): Partial<Node> | undefined {
     if (changed.nodeNum !== undefined) return nodes.get(changed.nodeNum)
@@ -75,7 +78,7 @@ function hearingOf(last: HeardBy | undefined): Partial<Node> {
   return channel === null ? { lastHeard } : { lastHeard, hopsAway, viaMqtt, channel }
 }
 
-function messageEvent(data: Told['data'], message: unknown): Told {
+function messageEvent(data: ShownEvent['data'], message: unknown): ShownEvent {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed } = data
   const said = { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel, text, replyId, emoji, signed }
   return { kind: 'message', data: isMessage(message) ? { ...said, message: messageForAnonymous(message) } : said }

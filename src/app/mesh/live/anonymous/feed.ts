@@ -86,9 +86,10 @@ function createFeed(given: {
       const isMore = [...hidden].some((num) => !view.hidden.has(num) && !unheard.has(num))
       ;({ hidden, unheard } = view)
       const nodes = await readNodesShown(ctx, shown, { view, nums: listWholeNodes(found ?? []) })
-      const told = found?.flatMap((event) => eventForAnonymous(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
-      if (found === null || isGone || isMore || told.length > MAX_AT_ONCE) tell(RESET)
-      else for (const { kind, data } of told) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
+      const shownEvents =
+        found?.flatMap((event) => eventForAnonymous(event, shown, view, { nodes, lastHeard }) ?? []) ?? []
+      if (found === null || isGone || isMore || shownEvents.length > MAX_AT_ONCE) tell(RESET)
+      else for (const { kind, data } of shownEvents) tell(`event: ${kind}\ndata: ${JSON.stringify(data)}\n`)
       return true
     },
     placeOf(id) {

@@ -25,7 +25,7 @@ const value = sql.placeholder
 
 const nodeOf = (name: string) => sql`(select id from nodes where node_num = ${value(name)})`
 /** A column of the node with this number. */
-const toldOf = (name: string, column: string) =>
+const columnOf = (name: string, column: string) =>
   sql`(select ${sql.raw(column)} from nodes where node_num = ${value(name)})`
 
 // The old number exists, is silent, and has no history left.
@@ -43,18 +43,18 @@ const IS_FIRST_DAY = sql`x.t >= ${value('since')} and x.t < ${value('since')} + 
 const IS_IN_FORCE = sql`exists (select 1 from renumberings where id = ${value('id')} and undone_at is null)`
 
 const mergeWords = (other: string) => ({
-  notes: sql`trim(notes || char(10) || coalesce(${toldOf(other, 'notes')}, ''), char(10))`,
-  isFavorite: sql`max(is_favorite, coalesce(${toldOf(other, 'is_favorite')}, 0))`,
-  isIgnored: sql`max(is_ignored, coalesce(${toldOf(other, 'is_ignored')}, 0))`,
-  isHidden: sql`max(is_hidden, coalesce(${toldOf(other, 'is_hidden')}, 0))`,
-  firstHeard: sql`min(first_heard, coalesce(${toldOf(other, 'first_heard')}, first_heard))`,
+  notes: sql`trim(notes || char(10) || coalesce(${columnOf(other, 'notes')}, ''), char(10))`,
+  isFavorite: sql`max(is_favorite, coalesce(${columnOf(other, 'is_favorite')}, 0))`,
+  isIgnored: sql`max(is_ignored, coalesce(${columnOf(other, 'is_ignored')}, 0))`,
+  isHidden: sql`max(is_hidden, coalesce(${columnOf(other, 'is_hidden')}, 0))`,
+  firstHeard: sql`min(first_heard, coalesce(${columnOf(other, 'first_heard')}, first_heard))`,
 })
 
 const unlessKnown = (columns: readonly NodeColumn[], known: string): Record<string, SQL> =>
   Object.fromEntries(
     columns.map((key) => {
       const name = sqlNameOf(key)
-      return [key, sql`iif(${sql.raw(known)} is null, ${toldOf('from', name)}, ${sql.raw(name)})`]
+      return [key, sql`iif(${sql.raw(known)} is null, ${columnOf('from', name)}, ${sql.raw(name)})`]
     }),
   )
 

@@ -4,7 +4,7 @@ import { openRadioSite, type RadioSite } from '../support/radio/site.ts'
 export const FIRST = 0x10000000
 
 /** The web application with a radio, and this many nodes with names, places, keys and measurements. */
-export async function openCrowdSite(count: number): Promise<RadioSite> {
+export async function openLargeSite(count: number): Promise<RadioSite> {
   const lastHeard = Date.now() - 600_000
   const all = Array.from({ length: count }, (_, index) => ({
     nodeNum: FIRST + index,
