@@ -11,6 +11,8 @@ import {
   marksIn,
   MESH,
   meshesOn,
+  namingOf,
+  namingPackets,
   NODES,
   packetOf,
   pathsOf,
@@ -58,6 +60,7 @@ export function sharingScenarios(admin: () => Client): void {
     const start = Date.now() - 600_000
     const told = [
       ...NODES.map((from) => packet(text('hello'), { from })),
+      ...namingPackets(),
       ...all.map((said, index) => packetOf(said, index)),
     ]
     await deliver(told.map((each, index) => ({ data: item(each), receivedAt: start + 1000 * index })))
@@ -92,18 +95,16 @@ export function sharingScenarios(admin: () => Client): void {
     return found
   }
 
-  /** A stranger at this address: each address has its own limit. */
+  /** An anonymous caller at this address: each address has its own limit. */
   function anonymousAt(address: string): Client {
     const anonymous = createClient(admin().service)
     const { addressHeader } = anonymous.service
     return {
       ...anonymous,
-      send: (method, path) => anonymous.send(method, path, undefined, { [addressHeader]: address }),
+      send: (method, path, body, headers) =>
+        anonymous.send(method, path, body, { ...headers, [addressHeader]: address }),
     }
   }
-
-  const naming = (answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>) =>
-    [...answers].flatMap(([path, body]) => ([...nodeNums].some((num) => body.includes(String(num))) ? [path] : []))
 
   const VIEWERS: Readonly<Record<string, Eyes>> = {
     'a guest with channel 0': { read: [0], direct: false, seesHidden: false },
@@ -122,7 +123,7 @@ export function sharingScenarios(admin: () => Client): void {
         await open(eyes)
         const answers = await answersTo(user, ASKED)
         expect(marksIn(answers, MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
-        expect(naming(answers, HIDDEN)).toEqual([])
+        expect(namingOf(answers, HIDDEN)).toEqual([])
       },
     )
 
@@ -137,7 +138,7 @@ export function sharingScenarios(admin: () => Client): void {
       await share([0])
       const answers = await answersTo(anonymous, PUBLIC_REQUESTS)
       expect(marksIn(answers, MESH)).toEqual(marksForAnonymous([0], MESH, HIDDEN))
-      expect(naming(answers, HIDDEN)).toEqual([])
+      expect(namingOf(answers, HIDDEN)).toEqual([])
       const { status, headers } = await anonymous.send('GET', '/api/nodes')
       expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=5'])
       expect((await admin().send('GET', '/api/nodes')).headers.get('cache-control')).toBe('no-store')
@@ -199,11 +200,11 @@ export function sharingScenarios(admin: () => Client): void {
         await open(eyes)
         const answers = await answersTo(user, ASKED)
         expect(marksIn(answers, all)).toEqual(marksFor(eyes, all, hidden))
-        if (!eyes.seesHidden) expect(naming(answers, hidden)).toEqual([])
+        if (!eyes.seesHidden) expect(namingOf(answers, hidden)).toEqual([])
         await share(channels)
         const shown = await answersTo(anonymousAt(`198.18.${shares >> 8}.${shares & 255}`), PUBLIC_REQUESTS)
         expect(marksIn(shown, all)).toEqual(marksForAnonymous(channels, all, hidden))
-        expect(naming(shown, hidden)).toEqual([])
+        expect(namingOf(shown, hidden)).toEqual([])
       }),
       { numRuns: Number(process.env['SHARING_RUNS'] ?? 5), endOnFailure: true },
     )

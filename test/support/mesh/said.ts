@@ -8,7 +8,7 @@ import {
   WaypointSchema,
 } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
-import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
+import { BROADCAST, formatNodeId } from '../../../src/meshtastic/node-id.ts'
 import type { FromRadioVariant } from '../radio/device.ts'
 import { LOCAL, nodeStatus, packet, position, telemetry, text } from './mesh.ts'
 
@@ -88,6 +88,39 @@ export function packetOf(said: Said, index: number, nodeNum: number = nodeOf(sai
   const pkiEncrypted = isDirect(said) && index % 2 === 1
   const data = { ...dataOf(said, index, nodeNum), ...(said.isWithheld === true && { bitfield: 0 }) }
   return packet(data, { from: nodeNum, to, channel: said.channel, pkiEncrypted })
+}
+
+/** The first node names all of them: as hops of a route, as its neighbours, and as the owners of its waypoints. */
+export function namingPackets(): FromRadioVariant[] {
+  const [from = 0] = NODES
+  const route = { route: [...NODES], snrTowards: [4, 4, 4, 4], routeBack: [...NODES], snrBack: [4, 4, 4, 4] }
+  const report = { nodeId: from, neighbors: NODES.map((nodeId) => ({ nodeId, snr: 5 })) }
+  return [
+    packet(
+      {
+        portnum: PortNum.TRACEROUTE_APP,
+        payload: toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, route)),
+        requestId: 4999,
+      },
+      { from, to: LOCAL },
+    ),
+    packet(
+      { portnum: PortNum.NEIGHBORINFO_APP, payload: toBinary(NeighborInfoSchema, create(NeighborInfoSchema, report)) },
+      { from },
+    ),
+    ...NODES.map((lockedTo) => {
+      const value = { id: 0x7000 + (lockedTo % 16), latitudeI: 10, longitudeI: 10, name: 'locked', lockedTo }
+      const payload = toBinary(WaypointSchema, create(WaypointSchema, value))
+      return packet({ portnum: PortNum.WAYPOINT_APP, payload }, { from })
+    }),
+  ]
+}
+
+/** The answers that name one of the nodes, by its number or its id. */
+export function namingOf(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): string[] {
+  const names = (body: string) =>
+    [...nodeNums].some((nodeNum) => body.includes(String(nodeNum)) || body.includes(formatNodeId(nodeNum)))
+  return [...answers].flatMap(([path, body]) => (names(body) ? [path] : []))
 }
 
 /** Addressed to one node although they belong to a channel. */

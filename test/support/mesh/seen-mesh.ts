@@ -6,7 +6,7 @@ import { type Client, createTestApp, START, type TestApp } from '../app.ts'
 import { openEventStream } from '../event-stream.ts'
 import { createManualClock } from '../manual-clock.ts'
 import { heard, myInfo, packet, text } from './mesh.ts'
-import { type Eyes, NODES, packetOf, pathsOf, PUBLIC_REQUESTS, REQUESTS, type Said } from './said.ts'
+import { type Eyes, namingPackets, NODES, packetOf, pathsOf, PUBLIC_REQUESTS, REQUESTS, type Said } from './said.ts'
 
 export type SeenMesh = {
   readonly app: TestApp
@@ -46,7 +46,8 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       for (const table of EMPTIED) exec(`delete from ${table}`)
       const before = `${events.epoch}-${events.last()}`
       const ingest = createIngest(app.store)
-      await ingest.store([heard(myInfo), ...NODES.map((from) => heard(packet(text('hello'), { from })))])
+      const hello = NODES.map((from) => packet(text('hello'), { from }))
+      await ingest.store([myInfo, ...hello, ...namingPackets()].map((told) => heard(told)))
       for (const nodeNum of hidden) exec(`update nodes set is_hidden = 1 where node_num = ${nodeNum}`)
       for (const [index, said] of all.entries()) {
         await announce(

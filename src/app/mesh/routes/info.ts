@@ -7,6 +7,7 @@ import { requirePermission } from '../../accounts/access/require.ts'
 import { type AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
 import { shared } from '../../accounts/access/shared.ts'
+import { seesNodes, type View, WHOLE_VIEW } from '../../accounts/access/visible.ts'
 import { LATEST_PACKETS, listSources, MAX_SOURCES } from '../radios/sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { nodeNumField, timeField } from '../../http/fields.ts'
@@ -100,9 +101,13 @@ export const infoRoutes = new Hono<AppEnv>().get(
     const clock = clockWatch?.state()
     return c.json({
       version,
-      ...describeLinks(radio?.links() ?? []),
+      ...describeLinks(radio?.links() ?? [], viewer.view),
       collector: describeCollector(radio?.collector() ?? null),
-      sources: await listSources(store, { withTokens: viewer.user.isAdmin }),
+      sources: (await listSources(store, { withTokens: viewer.user.isAdmin })).map((source) =>
+        seesNodes(viewer.view, [source.localNodeNum])
+          ? source
+          : { ...source, localNodeNum: null, firmwareVersion: null },
+      ),
       ...(clock && { clock: { state: clock.state, confirmed: Math.round(clock.confirmed) } }),
     })
   },
@@ -110,23 +115,27 @@ export const infoRoutes = new Hono<AppEnv>().get(
 
 /** The answer for anonymous callers has nothing about the machine and the connections of the service. */
 async function infoForAnonymous(): Promise<z.infer<typeof infoSchema>> {
-  return { version: '', ...describeLinks([]), collector: null, sources: [] }
+  return { version: '', ...describeLinks([], WHOLE_VIEW), collector: null, sources: [] }
 }
 
+/** Of a radio that is hidden from the viewer there is only its connection. */
 function describeLinks(
   links: readonly LinkInfo[],
+  view: View,
 ): Omit<z.infer<typeof infoSchema>, 'version' | 'collector' | 'sources' | 'clock'> {
+  const radioOf = ({ radio }: LinkInfo) => (seesNodes(view, [radio?.nodeNum ?? null]) ? radio : null)
   const [first] = links
+  const radio = first === undefined ? null : radioOf(first)
   return {
-    radio: first?.radio ?? null,
-    firmware: first?.radio?.firmwareVersion ?? null,
+    radio,
+    firmware: radio?.firmwareVersion ?? null,
     link: first === undefined ? null : describeState(first),
     queue: first?.queue ?? null,
     links: links.map((link) => ({
       name: link.name,
       kind: link.kind,
       ...describeState(link),
-      radio: link.radio,
+      radio: radioOf(link),
       queue: link.queue,
       txEnabled: link.txEnabled,
       ...(link.notice === null ? {} : { notice: link.notice }),

@@ -8,6 +8,7 @@ import {
   ofNodesSeenBy,
   type PacketPlace,
   seesNodes,
+  type View,
 } from '../../accounts/access/visible.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
@@ -45,7 +46,7 @@ export const packetSchema = z
       ),
     payload: z
       .looseObject({ kind: z.string() })
-      .describe('Decoded payload; only its kind if the viewer may not read it'),
+      .describe('Decoded payload, without hidden nodes; only its kind if the viewer may not read it'),
   })
   .meta({ id: 'Packet', description: 'An entry of the packet log' })
 export type LoggedPacket = z.infer<typeof packetSchema>
@@ -172,5 +173,39 @@ function showPayload(
   const replay = replaySchema.safeParse(payload)
   const isOfChannel = belongsToChannel(payload.kind, replay.success)
   const isSeen = canReadPacket(view, { ...place, isOfChannel }, isOwn && mayBeOfItself === true)
-  return isPermitted && isSeen ? payload : { kind: payload.kind }
+  return isPermitted && isSeen ? withoutHidden(view, payload) : { kind: payload.kind }
+}
+
+const hops = z.array(z.int().nullable())
+const namingSchema = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('traceroute'), route: z.looseObject({ route: hops, routeBack: hops }) }),
+  z.looseObject({
+    kind: z.literal('neighborinfo'),
+    nodeNum: z.int(),
+    neighbors: z.array(z.looseObject({ nodeNum: z.int() })),
+  }),
+  z.looseObject({ kind: z.literal('waypoint'), waypoint: z.looseObject({ lockedTo: z.int().nullable() }) }),
+])
+/** The kinds of payload that name other nodes. */
+const NAMING: ReadonlySet<string> = new Set(namingSchema.options.map(({ shape }) => shape.kind.value))
+
+/** Hidden nodes have no number in it, as in the lists of routes, neighbours and waypoints. */
+function withoutHidden(view: View, payload: LoggedPacket['payload']): LoggedPacket['payload'] {
+  if (view.hidden.size === 0 || !NAMING.has(payload.kind)) return payload
+  const named = namingSchema.parse(payload)
+  const shown = (num: number | null) => (seesNodes(view, [num]) ? num : null)
+  switch (named.kind) {
+    case 'traceroute': {
+      const { route, routeBack } = named.route
+      return { ...named, route: { ...named.route, route: route.map(shown), routeBack: routeBack.map(shown) } }
+    }
+    case 'neighborinfo': {
+      const neighbors = named.neighbors.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
+      return { ...named, nodeNum: shown(named.nodeNum), neighbors }
+    }
+    case 'waypoint':
+      return { ...named, waypoint: { ...named.waypoint, lockedTo: shown(named.waypoint.lockedTo) } }
+    default:
+      return named satisfies never
+  }
 }

@@ -12,6 +12,7 @@ import {
   maySee,
   MESH,
   meshesOn,
+  namingOf,
   nodeOf,
   NODES,
   replaces,
@@ -35,12 +36,6 @@ const VIEWERS: Readonly<Record<string, Eyes>> = {
   'a user with channel 1 who may change nodes': { read: [1], direct: false, seesHidden: true },
 }
 
-/** The answers that name one of the nodes. */
-function naming(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): string[] {
-  const names = ([, body]: [string, string]) => [...nodeNums].some((nodeNum) => body.includes(String(nodeNum)))
-  return [...answers].filter(names).map(([path]) => path)
-}
-
 test.each(Object.entries(VIEWERS))(
   '%s sees everything they may see and nothing else, in all answers together',
   async (_, eyes) => {
@@ -59,7 +54,7 @@ test('no answer names a hidden node', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.open({ read: 'all', direct: true, seesHidden: false })
   const answers = await mesh.everything(mesh.user, since)
-  expect(naming(answers, HIDDEN)).toEqual([])
+  expect(namingOf(answers, HIDDEN)).toEqual([])
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts.nodes).toBe(2)
 })
 
@@ -111,7 +106,7 @@ test('no answer contains anything from an unreadable channel, and everything rea
       mesh.open(seenWith)
       const answers = await mesh.everything(mesh.user, since)
       expect(marksIn(answers, all)).toEqual(marksFor(seenWith, all, hidden))
-      if (!seenWith.seesHidden) expect(naming(answers, hidden)).toEqual([])
+      if (!seenWith.seesHidden) expect(namingOf(answers, hidden)).toEqual([])
       // The list has the latest value that the user may see.
       const listed = answers.get('/api/nodes') ?? ''
       for (const kind of ['position', 'status'] as const) {
@@ -143,7 +138,7 @@ test('an anonymous visitor sees only the chosen channels, and the latest of each
   mesh.share([0], null)
   const answers = await mesh.everythingPublic(since)
   expect(latestIn(answers, MESH, [0])).toEqual(marksForAnonymous([0], MESH, HIDDEN))
-  expect(naming(answers, HIDDEN)).toEqual([])
+  expect(namingOf(answers, HIDDEN)).toEqual([])
   // The latest position of the node came on channel 2.
   const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
   expect(answers.get('/api/nodes')).toContain(MESH.map(markOf)[onFirst])
@@ -170,7 +165,7 @@ test('an anonymous visitor gets only rounded positions, and nothing that reveals
   const others = marksForAnonymous([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
   expect(latestIn(answers, MESH, [0, 1, 2])).toEqual(others)
   const { waypoints } = Object(JSON.parse(answers.get('/api/waypoints') ?? ''))
-  expect(waypoints).toHaveLength(3)
+  expect(waypoints).toHaveLength(6)
   for (const { latitude } of waypoints) expect(latitude).toBe(2 ** 20 / 2 / 1e7)
   expect([...answers].filter(([, body]) => body.includes('radio-1')).map(([path]) => path)).toEqual([])
 })
@@ -185,7 +180,7 @@ test('an anonymous visitor gets nothing that is not shared', async () => {
       const unseen = new Set([...hidden, ...ignored])
       const answers = await mesh.everythingPublic(since)
       expect(latestIn(answers, all, channels)).toEqual(marksForAnonymous(channels, all, unseen))
-      expect(naming(answers, unseen)).toEqual([])
+      expect(namingOf(answers, unseen)).toEqual([])
     }),
     { numRuns: Number(process.env['SHARING_RUNS'] ?? 15) },
   )

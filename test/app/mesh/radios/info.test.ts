@@ -1,7 +1,7 @@
 import type { CollectorInfo } from '../../../../src/app/mesh/collector/state.ts'
 import type { LinkInfo, Radio } from '../../../../src/app/mesh/radios/radio.ts'
 import { expect, it } from 'vitest'
-import { createTestApp, START } from '../../../support/app.ts'
+import { type Client, createTestApp, START } from '../../../support/app.ts'
 
 const LINK: LinkInfo = {
   name: '192.0.2.7:4403',
@@ -57,6 +57,25 @@ it('lists all links, and the first one at the top', async () => {
       sources: [],
     },
   ])
+})
+
+it('does not say which node a hidden radio is', async () => {
+  const app = await createTestApp({ ports: { radio } })
+  const nodeNum = 0xa0cb0001
+  app.store.sqlite.exec(`insert into nodes (node_num, first_heard, is_hidden) values (${nodeNum}, 1, 1);
+    insert into sources (kind, name, local_node_num, firmware_version, created_at)
+      values ('tcp', '${LINK.name}', ${nodeNum}, '2.8.0', 1)`)
+  const infoFor = async (client: Client) => Object(await (await client.send('GET', '/api/info')).json())
+  const shown = await infoFor(await app.user('anna', { info: { read: true, write: false } }))
+  expect(shown).toMatchObject({ radio: null, firmware: null, link: { state: 'connected' }, queue: LINK.queue })
+  expect(shown.links[0]).toMatchObject({ name: LINK.name, radio: null })
+  expect(shown.sources).toMatchObject([{ name: LINK.name, localNodeNum: null, firmwareVersion: null }])
+  expect(await infoFor(await app.admin())).toMatchObject({
+    radio: LINK.radio,
+    firmware: '2.8.0',
+    links: [{ radio: LINK.radio }, {}],
+    sources: [{ localNodeNum: nodeNum, firmwareVersion: '2.8.0' }],
+  })
 })
 
 it('is empty without a radio', async () => {
