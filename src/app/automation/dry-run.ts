@@ -7,10 +7,11 @@ import {
   timeOnAirMs,
 } from '../../meshtastic/airtime.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
-import type { Ctx } from '../base/context.ts'
+import { seesNodes } from '../accounts/access/visible.ts'
+import type { Ctx, SignedInCtx } from '../base/context.ts'
 import { findSender } from '../mesh/radios/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/sending/send.ts'
-import { listFacts, readFacts, readSpeaker } from './facts.ts'
+import { listFacts, readFacts, readSpeaker, type SpeakerFacts, UNKNOWN_SPEAKER } from './facts.ts'
 import { answerBlock, blockEverywhere, MAX_ANSWERS_PER_HOUR } from './guards.ts'
 import type { Said } from './kinds/kind.ts'
 import type { Planned } from './kinds/planned.ts'
@@ -95,12 +96,14 @@ type Tried = { readonly rule: Rule; readonly anchorAt: number }
  * Shows what a rule would do, without doing it.
  * Decision: docs/decisions/short-decisions.md#a-dry-run-of-an-unsaved-rule-needs-write-of-a-saved-rule-read
  */
-export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
+export async function dryRun(ctx: SignedInCtx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
   const now = ctx.now()
   const modem = readModem(ctx)
   const facts = await listFacts(ctx, now)
   const said = sample === null ? SOMETHING : sample
-  const planned = isTimed(rule) ? await timedKindOf(rule).plan(ctx, rule, now) : [await planSample(ctx, rule, said)]
+  const planned = isTimed(rule)
+    ? await timedKindOf(rule).plan({ ...ctx, view: ctx.viewer.view }, rule, now)
+    : [await planSample(ctx, rule, said)]
   const messages = planned.map((packet) => describePacket(packet, modem))
   return {
     messages,
@@ -121,8 +124,13 @@ function readModem({ radio }: Ctx): DryRun['modem'] {
   return { preset, isAssumed: known === null, ...modulation }
 }
 
-async function planSample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Planned> {
-  const speaker = await readSpeaker(ctx.store, sample.from)
+/** The sender of a sample, as far as the viewer may know it: a sample may name any node. */
+async function readSender({ store, viewer }: SignedInCtx, { from }: Sample): Promise<SpeakerFacts> {
+  return viewer.permissions.nodes.read && seesNodes(viewer.view, [from]) ? readSpeaker(store, from) : UNKNOWN_SPEAKER
+}
+
+async function planSample(ctx: SignedInCtx, rule: HeardRule, sample: Sample): Promise<Planned> {
+  const speaker = await readSender(ctx, sample)
   const { hopsAway, snr, rssi } = sample
   const signal = { packetId: 1, hopsAway, snr, rssi }
   return heardKindOf(rule).answer(ctx, rule, {
@@ -140,7 +148,7 @@ function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: 
   return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, ...sure }
 }
 
-async function trySample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<NonNullable<DryRun['sample']>> {
+async function trySample(ctx: SignedInCtx, rule: HeardRule, sample: Sample): Promise<NonNullable<DryRun['sample']>> {
   const now = ctx.now()
   const said = toSaid(sample, now)
   if (!heardKindOf(rule).listensTo(rule, said)) return { isHeard: false, skippedBy: null }
@@ -149,7 +157,7 @@ async function trySample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Non
     answers: await readAnswers(ctx.store, now),
     ownTexts: await readSaid(ctx.store, now),
   }
-  const speaker = await readSpeaker(ctx.store, sample.from)
+  const speaker = await readSender(ctx, sample)
   const facts = await readFacts(ctx, now)
   return { isHeard: true, skippedBy: answerBlock(rule, said, { speaker, past, facts, now }) }
 }

@@ -35,11 +35,16 @@ const queries = prepareOnce((db) => ({
     .where(and(sql`${sources.localNodeNum} is not null`, inArray(sources.kind, OWN_KINDS)))
     .orderBy(sources.id)
     .prepare(),
-  nodes: db.select({ n: count() }).from(nodes).prepare(),
+  // Whoever receives the text would learn of hidden nodes.
+  nodes: db
+    .select({ n: count() })
+    .from(nodes)
+    .where(sql`not ${nodes.isHidden}`)
+    .prepare(),
   active: db
     .select({ n: count() })
     .from(nodes)
-    .where(gt(nodes.lastHeard, value('since')))
+    .where(and(gt(nodes.lastHeard, value('since')), sql`not ${nodes.isHidden}`))
     .prepare(),
 }))
 
@@ -98,10 +103,19 @@ export type SpeakerFacts = Pick<typeof nodes.$inferSelect, 'longName' | 'shortNa
   readonly isLocal: boolean
 }
 
+/** A node that nothing is known about. */
+export const UNKNOWN_SPEAKER: SpeakerFacts = {
+  longName: null,
+  shortName: null,
+  role: null,
+  isIgnored: false,
+  isLocal: false,
+}
+
 export async function readSpeaker(store: Store, nodeNum: number): Promise<SpeakerFacts> {
   const prepared = queries(store)
   const node = await prepared.node.get({ nodeNum })
   const isSource = (await prepared.local.all()).some((local) => local.nodeNum === nodeNum)
-  const { longName = null, shortName = null, role = null, isIgnored = false } = node ?? {}
+  const { longName, shortName, role, isIgnored } = node ?? UNKNOWN_SPEAKER
   return { longName, shortName, role, isIgnored, isLocal: isSource || node?.isLocal === true }
 }

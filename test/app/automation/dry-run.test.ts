@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { START } from '../../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { type Client, START } from '../../support/app.ts'
 import {
   ACKNOWLEDGE,
   ANNOUNCE,
@@ -10,7 +10,7 @@ import {
   type TestAutomation,
   TRACEROUTE,
 } from '../../support/automation.ts'
-import { FAR, LOCAL } from '../../support/mesh/mesh.ts'
+import { FAR, heard, LOCAL, packet, user } from '../../support/mesh/mesh.ts'
 
 async function dryRun(t: TestAutomation, rule: object, sample?: object) {
   const answer = await t.admin.send('POST', '/api/automation/dry-run', { rule, ...(sample && { sample }) })
@@ -110,6 +110,48 @@ test('a traceroute shows which node it would ask', async () => {
   expect(estimate).toMatchObject({ packetsPerDay: 48, airtimeMsPerDay: 48 * 395 })
   const nobody = await dryRun(t, { ...TRACEROUTE, targets: { kind: 'list', nodes: [LOCAL] } })
   expect(nobody).toMatchObject({ messages: [], estimate: { packetsPerDay: 0 } })
+})
+
+describe('a user from whom a node is hidden', () => {
+  const WRITE = { read: true, write: true }
+  const HIDDEN = 0xa0cb0003
+  const answer = { kind: 'text', text: '{senderLongName} {senderShortName} of {nodes}, {active}' }
+  async function withHidden() {
+    const t = await createTestAutomation()
+    const named = user({ id: '!a0cb0003', longName: 'Behind the hill', shortName: 'BH' })
+    await t.hear(heard(packet(named, { from: HIDDEN }), { at: START }))
+    expect((await t.admin.send('PUT', `/api/nodes/${HIDDEN}`, { hidden: true, isIgnored: true })).status).toBe(200)
+    return t
+  }
+  const asked = async (client: Client, rule: object, sample?: object) =>
+    Object(await (await client.send('POST', '/api/automation/dry-run', { rule, ...(sample && { sample }) })).json())
+
+  test('learns neither its name nor its marks from a sample', async () => {
+    const t = await withHidden()
+    const reader = await t.app.user('anna', { automation: WRITE, nodes: { read: true, write: false } })
+    const other = await t.app.user('bert', { automation: WRITE, nodes: { read: false, write: false } })
+    const rule = { ...ACKNOWLEDGE, answer }
+    const sampleOf = (from: number) => ({ text: 'ping', from })
+    const textOf = async (client: Client, from: number) => {
+      const { messages, sample } = await asked(client, rule, sampleOf(from))
+      return [messages[0].text, sample.skippedBy]
+    }
+    expect(await textOf(t.admin, HIDDEN)).toEqual(['Behind the hill BH of 2, 1', 'ignored_node'])
+    expect(await textOf(reader, HIDDEN)).toEqual(['!a0cb0003 ? of 2, 1', null])
+    // As of a node that does not exist.
+    expect(await textOf(reader, HIDDEN + 1)).toEqual(['!a0cb0004 ? of 2, 1', null])
+    expect(await textOf(reader, FAR)).toEqual(['Far Hill FH of 2, 1', null])
+    expect(await textOf(other, FAR)).toEqual(['!a0cb0002 ? of 2, 1', null])
+  })
+
+  test('sees another target of a traceroute', async () => {
+    const t = await withHidden()
+    await t.admin.send('PUT', `/api/nodes/${HIDDEN}`, { isIgnored: false })
+    t.app.store.sqlite.exec(`update nodes set last_heard = last_heard + 1 where node_num = ${HIDDEN}`)
+    const reader = await t.app.user('anna', { automation: WRITE, nodes: { read: true, write: false } })
+    const targetOf = async (client: Client) => (await asked(client, TRACEROUTE)).messages[0].toNodeNum
+    expect([await targetOf(t.admin), await targetOf(reader)]).toEqual([HIDDEN, FAR])
+  })
 })
 
 test('an answer is tried on a sample: whether the rule matches, and why it would stay silent', async () => {

@@ -1,10 +1,11 @@
 import { chooseRadio } from '../../mesh/radios/choose-radio.ts'
 import { readTokens } from '../facts.ts'
 import { render } from '../template.ts'
+import type { View } from '../../accounts/access/visible.ts'
 import type { Ports } from '../../base/context.ts'
 
-/** The data that a kind needs to plan its packets. */
-export type Needs = Pick<Ports, 'store' | 'radio'>
+/** The data that a kind needs to plan its packets. `view`: of the viewer who only wants to know; absent: they are sent. */
+export type Needs = Pick<Ports, 'store' | 'radio'> & { readonly view?: View }
 
 /** A packet that a rule would send, and the name of the radio that sends it; null: there is none. */
 export type Planned = { readonly radio: string | null } & (

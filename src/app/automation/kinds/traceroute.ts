@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { nodes, traceroutes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
+import { ofVisibleNodes, visibleValues, WHOLE_VIEW } from '../../accounts/access/visible.ts'
 import { isLocalNode } from '../../mesh/radios/source-table.ts'
 import { findSender } from '../../mesh/radios/choose-radio.ts'
 import { common, eachOnce, MIN_RUN_MINUTES, targetNode } from './fields.ts'
@@ -66,7 +67,7 @@ const queries = prepareOnce((db) => ({
     .leftJoin(asked, sql`a.to_node_num = ${nodes.nodeNum}`)
     .where(
       sql`${nodes.lastHeard} > ${value('since')} and ${nodes.nodeNum} <> ${value('own')}
-        and not ${nodes.isLocal} and not ${nodes.isIgnored} and not ${nodes.viaMqtt}`,
+        and not ${nodes.isLocal} and not ${nodes.isIgnored} and not ${nodes.viaMqtt} and ${ofVisibleNodes(nodes.nodeNum)}`,
     )
     .orderBy(sql`coalesce(a.asked_at, 0)`, desc(nodes.lastHeard))
     .limit(1)
@@ -85,11 +86,15 @@ const queries = prepareOnce((db) => ({
 }))
 
 /** The node whose last traceroute is longest ago, or that was never traced. */
-async function findTarget({ store, radio }: Needs, { targets }: TracerouteRule, now: number): Promise<number | null> {
+async function findTarget(
+  { store, radio, view = WHOLE_VIEW }: Needs,
+  { targets }: TracerouteRule,
+  now: number,
+): Promise<number | null> {
   const own = findSender(radio)?.nodeNum ?? (await queries(store).local.get())?.nodeNum ?? 0
   if (targets.kind === 'list') return oldestOf(store, targets.nodes, own)
   const since = now - targets.activeWithinHours * HOUR_MS
-  return (await queries(store).oldest.get({ since, own }))?.nodeNum ?? null
+  return (await queries(store).oldest.get({ since, own, ...visibleValues(view) }))?.nodeNum ?? null
 }
 
 async function oldestOf(store: Store, listed: readonly number[], own: number): Promise<number | null> {
