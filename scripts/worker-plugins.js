@@ -63,7 +63,11 @@ function withoutApiDocuments(root) {
 /** No proxy is trusted on the edge, and PROXY_AUTH_HEADER is refused there. */
 function withoutProxySignIn(root) {
   const file = join(root, 'src/app/accounts/proxy.ts')
-  const code = "import { Hono } from 'hono'\nexport const proxyRoutes = new Hono()"
+  const code = `import { Hono } from 'hono'
+    import { describe } from '../http/describe.ts'
+    import { AppError } from '../http/errors.ts'
+    const refuse = () => { throw new AppError('proxy_auth_disabled') }
+    export const proxyRoutes = new Hono().get('/login', describe(refuse, { getOnly: true }))`
   return { name: 'without-proxy-sign-in', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 

@@ -184,6 +184,29 @@ export function sharingScenarios(admin: () => Client): void {
     }
   })
 
+  test('the API document names each answer 304, to users and to anonymous visitors', async () => {
+    await play(MESH, new Set())
+    await share([0])
+    const { paths } = Object((await admin().send('GET', '/api/openapi.json')).body)
+    const documented: Record<string, { get?: { responses: object } }> = paths
+    const wanted: string[] = []
+    const found = new Set<string>()
+    // A client of the scenarios fails if an answer is not documented.
+    const anonymous = anonymousAt('198.18.255.1')
+    for (const [path, { get }] of Object.entries(documented)) {
+      if (get === undefined || path === '/api/events') continue
+      if ('304' in get.responses) wanted.push(path)
+      const url = path.replace(/\{\w+\}/, String(NODES[0])) + (path === '/api/telemetry' ? `?nodeId=${NODES[0]}` : '')
+      for (const client of [admin(), anonymous]) {
+        const answer = await client.send('GET', url, undefined, { 'if-none-match': '*' })
+        if (answer.status === 304) found.add(path)
+      }
+    }
+    // There is no map file here.
+    expect(wanted.filter((path) => path !== '/api/map/archive').toSorted()).toEqual([...found].toSorted())
+    expect(found.size).toBeGreaterThan(10)
+  })
+
   test('the scope of a user also limits their tokens', async () => {
     await open({ read: [0], direct: false, seesHidden: false })
     const made = await user.send('POST', '/api/tokens', { name: 'mine', scopes: ['messages:read'] })

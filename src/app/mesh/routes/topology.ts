@@ -64,7 +64,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers('The packet log, newest first', { 200: packetPageSchema }),
+  answers('The packet log, newest first', { 200: packetPageSchema, 304: null }),
   validate(
     'query',
     z.object({
