@@ -41,3 +41,17 @@ test('the trigger anchors the audit log by a webhook', async () => {
   await workerd.runSchedule()
   expect(items.slice(1)).toMatchObject([{ type: 'entry', entry: { id: Number(id) + 1 } }])
 })
+
+test('the trigger of each hour checks the audit log and what protects it', async () => {
+  const workerd: Workerd = await openWorkerd(SCENARIO_ENV)
+  ends.push(() => workerd.close())
+  const found = async () => {
+    await workerd.runSchedule(new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000))
+    return workerd.sql("select details ->> 'damage' as damage from audit_log where action = 'audit_damaged'")
+  }
+  await signIn(workerd, 'admin', ADMIN_PASSWORD)
+  expect(await found()).toEqual([])
+  await workerd.sql(`create trigger of_mine before insert on audit_log when new.action = 'login_success'
+    begin select raise(ignore); end`)
+  expect(await found()).toEqual([{ damage: expect.stringContaining('its triggers are not those of this version') }])
+})

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
-import { checkAuditHead } from '../../../src/app/audit/head.ts'
+import { checkAuditHead, findHeadDamage } from '../../../src/app/audit/head.ts'
 import { createLog } from '../../../src/app/base/log.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
@@ -77,6 +77,34 @@ describe('the check at the start', () => {
     sqlite.exec('drop trigger audit_log_no_update')
     await check()
     expect(recorded()).toStrictEqual(['the triggers audit_log_no_update are missing, so entries could be changed'])
+  })
+})
+
+describe('the check of the triggers at the start', () => {
+  const NOT_OURS = 'its triggers are not those of this version, so entries could be changed or left out'
+  const found = async (statements: string) => {
+    app.store.sqlite.exec(statements)
+    return findHeadDamage(app.store)
+  }
+
+  test.each([
+    [
+      'one that does nothing has the name of another',
+      "create trigger audit_log_no_update before update on audit_log when 0 begin select raise(abort, ''); end",
+    ],
+    [
+      'one of them was weakened',
+      `create trigger audit_log_no_update before update on audit_log when old.hash is not null and new.id <> old.id
+        begin select raise(abort, 'audit_log is append-only'); end`,
+    ],
+  ])('finds that %s', async (_, instead) => {
+    expect(await found(`drop trigger audit_log_no_update; ${instead}`)).toBe(NOT_OURS)
+  })
+
+  test('finds one that leaves entries out', async () => {
+    const ignores = `create trigger of_mine before insert on audit_log when new.action = 'login_success'
+      begin select raise(ignore); end`
+    expect([await found(''), await found(ignores)]).toEqual([null, NOT_OURS])
   })
 })
 
