@@ -70,14 +70,14 @@ type Received = { readonly headers: IncomingHttpHeaders; readonly text: string; 
 
 async function httpServer(
   port = 0,
-  status = () => 200,
+  status: (text: string) => number = () => 200,
 ): Promise<{ port: number; received: Received[]; server: HttpServer }> {
   const received: Received[] = []
   const server = createHttp((request, answer) => {
     let text = ''
     request.on('data', (chunk: Buffer) => (text += chunk.toString()))
     request.on('end', () => {
-      const code = status()
+      const code = status(text)
       if (code === 200) received.push({ headers: request.headers, text, body: JSON.parse(text) })
       answer.writeHead(code).end()
     })
@@ -150,6 +150,22 @@ describe('to a webhook', () => {
     const order = idsOf(received)
     expect(order).toStrictEqual(order.toSorted((a, b) => Number(a) - Number(b)))
     expect(await (await (await app.admin()).send('GET', '/api/metrics')).text()).toContain('mesh_audit_anchor_up 1')
+  })
+
+  test('a target that refuses long deliveries gets shorter ones', async () => {
+    const { port, received } = await httpServer(0, (text) => (Buffer.byteLength(text) > 12_000 ? 413 : 200))
+    const app = await open(`http://127.0.0.1:${port}/`, { env: { AUDIT_ANCHOR_ENTRIES: 'true' } })
+    await look(app)
+    const first = newest(app)
+    await act(app, 120)
+    await sealAudit(app.store)
+    for (let looks = 0; looks < 40; looks++) {
+      await look(app)
+      app.clock.advance(120_000)
+    }
+    const ids = idsOf(received.slice(1))
+    expect(ids).toStrictEqual(Array.from({ length: newest(app) - first }, (_, i) => first + 1 + i))
+    expect(ids.length).toBeGreaterThanOrEqual(120)
   })
 
   test('a log that was rewritten behind the anchor is noticed and delivered again', async () => {

@@ -107,14 +107,20 @@ function withAnchorOfDay(
   return { ...state, day, pending: pending.slice(-MAX_PENDING) }
 }
 
-async function nextItems({ store }: Needs, { pending, last }: AnchorState, chain: Chain): Promise<AnchorItem[]> {
-  const found = last === null ? [] : await rowsAfter(store, last.id, BATCH)
+/** After each failure half as many, because a target may refuse a delivery for its size. */
+async function nextItems(
+  { store }: Needs,
+  { pending, last, failures }: AnchorState,
+  chain: Chain,
+): Promise<AnchorItem[]> {
+  const most = Math.max(1, Math.floor(BATCH / 2 ** failures))
+  const found = last === null ? [] : await rowsAfter(store, last.id, most)
   const rows = await withPreviousHashes(
     store,
     found.filter(({ id }) => id <= chain.sealedId),
   )
   // An anchor follows the entries that it covers.
-  const until = found.length < BATCH ? Number.MAX_SAFE_INTEGER : (rows.at(-1)?.id ?? 0)
+  const until = found.length < most ? Number.MAX_SAFE_INTEGER : (rows.at(-1)?.id ?? 0)
   const anchors = pending.filter(({ id }) => id <= until)
   const items = [
     ...rows.map((row) => ({ id: row.id, item: { kind: 'entry', row } as const })),
@@ -122,7 +128,7 @@ async function nextItems({ store }: Needs, { pending, last }: AnchorState, chain
   ]
   return items
     .toSorted((a, b) => a.id - b.id)
-    .slice(0, BATCH)
+    .slice(0, most)
     .map(({ item }) => item)
 }
 
