@@ -28,6 +28,18 @@ export function knownMetrics(): string[] {
   )
 }
 
+/** Whether telemetry can have this metric; of repeated values also a later one. */
+export function isKnownMetric(name: string): boolean {
+  const [, first = '', index = ''] = /^(.*?)([2-9]|[1-9]\d+)?$/.exec(name) ?? []
+  const isOf = (wanted: string, mayRepeat: boolean) =>
+    TelemetrySchema.fields.some(({ localName, message }) =>
+      message?.fields.some(
+        ({ jsonName, fieldKind }) => `${localName}.${jsonName}` === wanted && (!mayRepeat || fieldKind === 'list'),
+      ),
+    )
+  return isOf(name, false) || (index !== '' && isOf(first, true))
+}
+
 /** Counters and loads of these variants have no field presence: an absent value is a measured 0. */
 const COUNTING: ReadonlySet<string> = new Set(['localStats', 'hostMetrics'])
 /** If measured, these are never 0, and an optional field is absent. */

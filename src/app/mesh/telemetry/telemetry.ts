@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
 import { type Db, prepareOnce } from '../../../db/store.ts'
 import { nearestNames } from '../../../shared/nearest.ts'
-import { knownMetrics } from '../../../meshtastic/payload/telemetry.ts'
+import { isKnownMetric, knownMetrics } from '../../../meshtastic/payload/telemetry.ts'
 import { AppError } from '../../http/errors.ts'
 import { unitOf } from '../../../shared/mesh/metric-units.ts'
 import { getNodeRowId } from '../nodes/seen.ts'
@@ -290,13 +290,14 @@ async function readDays(
   return [...days.values()].toSorted((a, b) => a.t - b.t)
 }
 
-const KNOWN = [...knownMetrics(), 'paxcounter.wifi', 'paxcounter.ble', 'paxcounter.uptimeSeconds']
+const PAXCOUNTER = ['paxcounter.wifi', 'paxcounter.ble', 'paxcounter.uptimeSeconds']
+const KNOWN = [...knownMetrics(), ...PAXCOUNTER]
 const TYPING_ERRORS = 6
 const MAX_NAMED = 3
 
 /** Throws `invalid_request` for a name that no node can measure, with similar ones. */
 function refuseUnknown(metric: string): void {
-  if (KNOWN.includes(metric.replace(/\d+$/, '')) || KNOWN.includes(metric)) return
+  if (isKnownMetric(metric) || PAXCOUNTER.includes(metric)) return
   const near = nearestNames(metric, KNOWN, TYPING_ERRORS).slice(0, MAX_NAMED)
   const message = `no such metric${near.length === 0 ? '; GET /api/telemetry lists those stored' : `; did you mean ${near.join(', ')}?`}`
   throw new AppError('invalid_request', `metric: ${message}`, { issues: [{ path: 'metric', message }] })

@@ -269,7 +269,15 @@ describe('GET /api/telemetry', () => {
       issues: [{ path: 'metric' }],
     })
     expect(await list('?nodeId=9&metric=of.nobody')).toMatchObject({ status: 400, code: 'invalid_request' })
-    expect(await list('?nodeId=9&metric=environmentMetrics.oneWireTemperature3')).toMatchObject({ series: [] })
+    for (const metric of ['environmentMetrics.oneWireTemperature3', 'hostMetrics.load15', 'paxcounter.ble']) {
+      expect(await list(`?nodeId=9&metric=${metric}`), metric).toMatchObject({ metric, series: [] })
+    }
+    // Only repeated values are numbered, from the second on.
+    for (const metric of ['deviceMetrics.voltage2', 'environmentMetrics.oneWireTemperature1', 'hostMetrics.load2']) {
+      const named = metric.replace(/[12]$/, '')
+      const detail = expect.stringMatching(`^metric: no such metric; did you mean .*${named}`)
+      expect(await list(`?nodeId=9&metric=${metric}`), metric).toMatchObject({ status: 400, detail })
+    }
     const since = await list('?nodeId=9&metric=deviceMetrics.voltage&from=2026-01-01T00:00:00Z&to=2026-01-01')
     expect(since).toMatchObject({ metric: 'deviceMetrics.voltage', series: [] })
   })
