@@ -59,6 +59,27 @@ export function meshScenarios(admin: () => Client): void {
     expect(second.nextBefore).toBeNull()
   })
 
+  test('traceroutes are paged from the newest, without a gap between two pages', async () => {
+    const values = [1, 2, 3].map((n) => `(${n}, ${HILL}, ${CREEK}, ${n}, 'unknown', 0)`)
+    await admin().service.sql(
+      `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state, channel) values ${values.join()}`,
+    )
+    const pageOf = async (query: string) => Object((await admin().send('GET', `/api/traceroutes?limit=2${query}`)).body)
+    const first = await pageOf('')
+    const second = await pageOf(`&before=${first.nextBefore}`)
+    const found = [first, second].map((page) => page.traceroutes.map((one: { requestId: number }) => one.requestId))
+    expect([found, second.nextBefore]).toEqual([[[3, 2], [1]], null])
+  })
+
+  test('a metric that no node can measure is refused, with the name that was meant', async () => {
+    const path = `/api/telemetry?nodeId=${HILL}&metric=`
+    const refused = await admin().send('GET', `${path}deviceMetrics.volltage`)
+    expect(refused).toMatchObject(refusal(400, 'invalid_request'))
+    expect(Object(refused.body).detail).toBe('metric: no such metric; did you mean deviceMetrics.voltage?')
+    expect(await admin().send('GET', `${path}nonsense`)).toMatchObject(refusal(400, 'invalid_request'))
+    expect((await admin().send('GET', `${path}deviceMetrics.voltage`)).body).toMatchObject({ series: [] })
+  })
+
   test('the dashboard and the metrics count stored data; live events need a persistent process', async () => {
     const others = Object((await admin().send('GET', '/api/nodes')).body).length
     await admin().service.sql(

@@ -31,6 +31,7 @@ export function requestScenarios(admin: () => Client): void {
       expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('permissions-policy')).toMatch(/camera=\(\).*geolocation=\(\)/)
       expect(headers.get('strict-transport-security')).toBe(null)
     }
     expect(answers[1]?.headers.get('cache-control')).toBe('no-store')
@@ -69,19 +70,50 @@ export function requestScenarios(admin: () => Client): void {
     }
   })
 
-  test('equal requests with one Idempotency-Key at the same instant create one thing', async () => {
-    const key = { 'idempotency-key': 'once' }
-    const body = { name: 'once', scopes: ['nodes:read'] }
-    const create = () => admin().send('POST', '/api/tokens', body, key)
+  const NODE_NEW = { kind: 'node_new', name: 'once' }
+  const HELLO = {
+    kind: 'announce',
+    name: 'once',
+    enabled: false,
+    when: { kind: 'interval', hours: 6 },
+    channels: [0],
+    text: 'Hello',
+  }
+  test.each([
+    ['a token', '/api/tokens', { name: 'once', scopes: ['nodes:read'] }, 'tokens'],
+    ['a user', '/api/users', { username: 'once' }, 'users'],
+    ['an alert rule', '/api/alerts/rules', NODE_NEW, 'rules'],
+    ['a rule of automation', '/api/automation', HELLO, 'automations'],
+  ])('equal requests with one Idempotency-Key at the same instant create %s once', async (_, path, body, list) => {
+    const key = { 'idempotency-key': `once at ${path}`.replaceAll(' ', '-') }
+    const named = async () =>
+      JSON.stringify(Object((await admin().send('GET', path)).body)[list]).split('"once"').length - 1
+    const create = () => admin().send('POST', path, body, key)
     const made = await Promise.all([create(), create(), create(), create()])
     expect(made.map(({ status }) => status)).toStrictEqual([201, 201, 201, 201])
-    expect(new Set(made.map((one) => Object(one.body).id)).size).toBe(1)
-    expect(made.filter((one) => Object(one.body).token !== null)).toHaveLength(1)
-    const { tokens } = Object((await admin().send('GET', '/api/tokens')).body)
-    expect(tokens.filter(({ name }: { name: string }) => name === 'once')).toHaveLength(1)
-    expect(await admin().send('POST', '/api/tokens', { ...body, name: 'twice' }, key)).toMatchObject(
-      refusal(422, 'idempotency_key_reused'),
-    )
+    expect(new Set(made.map(({ headers }) => headers.get('location'))).size).toBe(1)
+    const shown = made.filter((one) => Object(one.body).secretShown === true)
+    expect(shown.length).toBe(made.some((one) => 'secretShown' in Object(one.body)) ? 1 : 0)
+    expect(await named()).toBe(1)
+    const other = JSON.parse(JSON.stringify(body).replace('"once"', '"twice"'))
+    expect(await admin().send('POST', path, other, key)).toMatchObject(refusal(422, 'idempotency_key_reused'))
+  })
+
+  test('a time is in milliseconds or ISO 8601 with a zone, in queries and in bodies', async () => {
+    const ms = Date.UTC(2026, 0, 15, 12)
+    for (const [from, status] of [
+      [String(ms), 200],
+      ['2026-01-15T12:00:00Z', 200],
+      ['2026-01-15T13:00:00%2B01:00', 200],
+      ['2026-01-15T12:00:00', 400],
+    ] as const) {
+      expect([from, (await admin().send('GET', `/api/audit?from=${from}`)).status]).toEqual([from, status])
+    }
+    const mute = (silencedUntil: unknown) =>
+      admin().send('POST', '/api/alerts/rules', { ...NODE_NEW, name: 'Muted', enabled: false, silencedUntil })
+    const made = await mute('2026-01-15T13:00:00+01:00')
+    expect(made).toMatchObject({ status: 201, body: { rule: { rule: { silencedUntil: ms } } } })
+    expect(await mute('2026-01-15T12:00:00')).toMatchObject(refusal(400, 'invalid_request'))
   })
 
   test('a page of another origin can change nothing', async () => {

@@ -6,6 +6,7 @@ import {
   channelsAmong,
   type Eyes,
   HIDDEN,
+  markOf,
   marksFor,
   marksForAnonymous,
   marksIn,
@@ -132,6 +133,23 @@ export function sharingScenarios(admin: () => Client): void {
       expect(marksIn(await answersTo(admin(), ASKED), MESH)).toEqual(marksFor(everything, MESH, HIDDEN))
     })
 
+    test('charts of a long time have measurements that no summary contains yet, as far as the viewer may see', async () => {
+      const query = `nodeId=${NODES[0]}&metric=deviceMetrics.uptimeSeconds&from=${Date.now() - 300 * 86_400_000}`
+      const highest = async (client: Client) => {
+        const { resolution, series } = Object((await client.send('GET', `/api/telemetry?${query}`)).body)
+        return [resolution, Math.max(...series.map((point: readonly number[]) => Number(point[2] ?? point[1])))]
+      }
+      const markIn = (isSeen: (said: Said) => boolean) =>
+        Number(
+          MESH.map((said, index) =>
+            said.kind === 'metrics' && said.node === 0 && isSeen(said) ? markOf(said, index) : '0',
+          ).reduce((a, b) => (Number(a) > Number(b) ? a : b)),
+        )
+      await open({ read: [2], direct: false, seesHidden: false })
+      expect(await highest(user)).toEqual(['day', markIn(({ channel, isDirect }) => channel === 2 && !isDirect)])
+      expect(await highest(admin())).toEqual(['day', markIn(() => true)])
+    })
+
     test('an anonymous visitor sees only the chosen channels, and nothing before and after public access', async () => {
       const anonymous = createClient(admin().service)
       expect(await anonymous.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
@@ -205,6 +223,24 @@ export function sharingScenarios(admin: () => Client): void {
     // There is no map file here.
     expect(wanted.filter((path) => path !== '/api/map/archive').toSorted()).toEqual([...found].toSorted())
     expect(found.size).toBeGreaterThan(10)
+  })
+
+  test('anonymous visitors share the processor by address, a network of IPv6 as one', async () => {
+    await play(MESH, new Set())
+    await share([0])
+    const ask = async (address: string, from: number) => {
+      const { status } = await anonymousAt(address).send('GET', `/api/nodes/${NODES[0]}/positions?from=${from}`)
+      return status
+    }
+    const greedy: number[] = []
+    for (let n = 0; n < 400 && !greedy.includes(429); n += 20) {
+      const some = Array.from({ length: 20 }, (_, index) => n + index)
+      greedy.push(...(await Promise.all(some.map((from) => ask(`2001:db8:1:1::${from.toString(16)}`, from)))))
+    }
+    expect(new Set(greedy)).toEqual(new Set([200, 429]))
+    expect(await ask('2001:db8:1:1:ffff::1', 1000)).toBe(429)
+    expect(await ask('2001:db8:1:2::1', 1001)).toBe(200)
+    expect((await admin().send('GET', `/api/nodes/${NODES[0]}/positions?from=7`)).status).toBe(200)
   })
 
   test('the scope of a user also limits their tokens', async () => {
