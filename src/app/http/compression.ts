@@ -66,12 +66,29 @@ export async function answerBody(
 ) {
   const encoding = compressor === null ? null : chooseEncoding(c, compressor, body)
   const etag = encoding === null ? body.etag : body.etag.replace(/"$/, `-${encoding}"`)
-  const headers: Record<string, string> = { ...more, ETag: etag, Vary: `${vary}Accept-Encoding, Sec-Fetch-Site` }
+  const headers = { ...more, ETag: etag, Vary: `${vary}${VARY}` }
   if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
-  headers['Content-Type'] = 'application/json'
+  return answerPacked(c, { compressor, encoding }, body, { ...headers, 'Content-Type': 'application/json' })
+}
+
+const VARY = 'Accept-Encoding, Sec-Fetch-Site'
+
+/** As `answerBody`, without an entity tag, for a body of this type that stays as it is. */
+export function answerText(c: Context, compressor: Compressor | null, body: Body, mediaType: string) {
+  const encoding = compressor === null ? null : chooseEncoding(c, compressor, body)
+  return answerPacked(c, { compressor, encoding }, body, { Vary: VARY, 'Content-Type': mediaType })
+}
+
+type Packing = { readonly compressor: Compressor | null; readonly encoding: Encoding | null }
+
+async function answerPacked(
+  c: Context,
+  { compressor, encoding }: Packing,
+  body: Body,
+  headers: Readonly<Record<string, string>>,
+) {
   if (compressor === null || encoding === null) return c.body(body.bytes, 200, headers)
-  headers['Content-Encoding'] = encoding
-  return c.body(await packOnce(compressor, encoding, body), 200, headers)
+  return c.body(await packOnce(compressor, encoding, body), 200, { ...headers, 'Content-Encoding': encoding })
 }
 
 /**

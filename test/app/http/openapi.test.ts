@@ -1,9 +1,12 @@
+import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { createApp } from '../../../src/app/app.ts'
 import { ERRORS } from '../../../src/app/http/errors.ts'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { createTestApp, type TestApp } from '../../support/app.ts'
+import { limitProcessorTime, processorTime } from '../../support/processor-time.ts'
 
 let app: TestApp
 beforeEach(async () => {
@@ -68,6 +71,22 @@ test('is OpenAPI 3.1 and contains every route', async () => {
   const routes = listOperations(app.routes)
   const expected = routes.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`)
   expect(found.toSorted()).toStrictEqual(expected.toSorted())
+})
+
+test('is made once, with its page, however often anybody asks for them', async () => {
+  const { request } = createApp(() => app.ports)
+  const texts = new Set<string>()
+  const ask = async (path: string) => (await request(path)).arrayBuffer()
+  for (const path of ['/api/openapi.json', '/api/docs']) {
+    await ask(path)
+    const begun = processorTime()
+    for (let n = 0; n < 40; n++) texts.add(`${path} ${(await ask(path)).byteLength}`)
+    limitProcessorTime(begun, 200)
+  }
+  expect(texts.size).toBe(2)
+  const packed = await request('/api/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
+  expect(packed.headers.get('content-encoding')).toBe('gzip')
+  expect(JSON.parse(gunzipSync(await packed.arrayBuffer()).toString())).toMatchObject({ openapi: '3.1.0' })
 })
 
 test('names each operation once, and declares each parameter of its path', async () => {
