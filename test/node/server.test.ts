@@ -204,8 +204,8 @@ describe('over the network', () => {
       })
     }
     expect((await send(1000)).status).toBe(200)
-    expect((await send(1024 * 1024)).status).toBe(200)
-    expect((await send(1024 * 1024 + 1)).status).toBe(413)
+    expect((await send(16 * 1024)).status).toBe(200)
+    expect((await send(16 * 1024 + 1)).status).toBe(413)
     expect((await send(5 * 1024 * 1024)).status).toBe(413)
   })
 

@@ -6,8 +6,18 @@ import { AppError, type Issue } from './errors.ts'
 import { timeField } from './fields.ts'
 import { findPrototypeKeys, maySpellPrototype } from './prototype-keys.ts'
 
-/** Bytes of a request body. */
-export const MAX_BODY_BYTES = 1024 * 1024
+const KIB = 1024
+/** Bytes of a collector's delivery. */
+const MAX_DELIVERY = 1024 * KIB
+/** Bytes of any other body. One of a million brackets or keys would hold all other requests for a tenth of a second. */
+const MAX_BODY = 256 * KIB
+/** The same for a sign-in: anybody may send it as often as they like. */
+const MAX_BEFORE_SIGN_IN = 16 * KIB
+
+function maxBytesOf(path: string): number {
+  if (path === '/api/ingest') return MAX_DELIVERY
+  return path.startsWith('/api/auth/') ? MAX_BEFORE_SIGN_IN : MAX_BODY
+}
 
 /** An id in a path: a strict decimal integer, 1 to 2^53 − 1. */
 export const idSchema = z
@@ -137,7 +147,7 @@ function parseJson(text: string): unknown {
 /** OpenID providers send a form here. */
 const FORM_PATH = '/api/auth/oidc/backchannel-logout'
 
-/** Refuses a body that is not JSON or is larger than `MAX_BODY_BYTES`, before anything reads it. */
+/** Refuses a body that is not JSON or is too large for its route, before anything reads it. */
 export const limitBody: MiddlewareHandler = async (c, next) => {
   const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
   const length = c.req.header('content-length')
@@ -148,31 +158,32 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
   }
   // A body of known length stays unread: the server can then discard it.
   const isMeasured = length !== undefined && c.req.header('transfer-encoding') === undefined
-  if (!isMeasured) return boundedBody(c, next)
-  if (Number(length) > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE)
-  return next()
-}
-
-const TOO_LARGE = `At most ${MAX_BODY_BYTES} bytes`
-
-const boundedBody: MiddlewareHandler = async (c, next) => {
+  const most = maxBytesOf(c.req.path)
+  if (isMeasured) {
+    if (Number(length) > most) throw tooLarge(most)
+    return next()
+  }
   const { body } = c.req.raw
-  if (body !== null) c.req.raw = new Request(c.req.raw, { method: c.req.method, body: await readBounded(body) })
+  if (body !== null) c.req.raw = new Request(c.req.raw, { method: c.req.method, body: await readBounded(body, most) })
   return next()
 }
 
-async function readBounded(body: ReadableStream<Uint8Array>): Promise<Blob> {
+function tooLarge(limit: number, closeConnection = false): AppError {
+  return new AppError('payload_too_large', `At most ${limit} bytes`, closeConnection ? { closeConnection } : {})
+}
+
+async function readBounded(body: ReadableStream<Uint8Array>, most: number): Promise<Blob> {
   const chunks: Uint8Array<ArrayBuffer>[] = []
   const reader = body.getReader()
   for (let size = 0; ;) {
     const { done, value } = await reader.read().catch(refuseCutBody)
     if (done) return new Blob(chunks)
     size += value.length
-    if (size > MAX_BODY_BYTES) {
+    if (size > most) {
       // The runtime discards the rest.
       reader.releaseLock()
       // The unread rest would be taken for the next request on this connection.
-      throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
+      throw tooLarge(most, true)
     }
     chunks.push(new Uint8Array(value))
   }

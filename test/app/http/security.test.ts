@@ -1,3 +1,5 @@
+import { createApp } from '../../../src/app/app.ts'
+import { limitProcessorTime, processorTime } from '../../support/processor-time.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
@@ -242,14 +244,32 @@ describe('bodies', () => {
     expect(app.logged.filter((line) => line.includes('"error"'))).toStrictEqual([])
   })
 
-  test('larger than one mebibyte are 413, with and without a length', async () => {
+  test.each([
+    ['/api/users', 256, '201'],
+    // Anybody may send it.
+    ['/api/auth/login', 16, '401 invalid_credentials'],
+    ['/api/ingest', 1024, '403 forbidden'],
+  ])('for %s larger than %i KiB are 413, with and without a length', async (path, kib, otherwise) => {
     const padded = (bytes: number) => `${good.slice(0, -1)}${' '.repeat(bytes - good.length)}}`
     const stream = (text: string) => ({ body: new Blob([text]).stream(), duplex: 'half' as const })
-    const size = 1024 * 1024
-    expect(await outcomeOf(users({ ...stream(padded(size + 1)), headers: json }))).toBe('413 payload_too_large')
+    const post = (init: object) => outcomeOf(raw('POST', path, init))
+    const size = kib * 1024
+    expect(await post({ ...stream(padded(size + 1)), headers: json })).toBe('413 payload_too_large')
     const length = { ...json, 'content-length': String(size + 1) }
-    expect(await outcomeOf(users({ body: padded(size + 1), headers: length }))).toBe('413 payload_too_large')
-    expect(await outcomeOf(users({ ...stream(padded(size)), headers: json }))).toBe('201')
+    expect(await post({ body: padded(size + 1), headers: length })).toBe('413 payload_too_large')
+    expect(await post({ ...stream(padded(size)), headers: json })).toBe(otherwise)
+  })
+
+  test('of anonymous callers take little of the processor, whatever they contain', async () => {
+    const { request } = createApp(() => app.ports)
+    const fields = Array.from({ length: 1100 }, (_, n) => `"key${n}":${n}`)
+    const bodies = [`${'['.repeat(8190)}${']'.repeat(8190)}`, `{${fields.join()}}`]
+    const send = (body: string) => request('/api/auth/login', { method: 'POST', headers: json, body })
+    for (const body of bodies) await send(body)
+    const begun = processorTime()
+    for (let n = 0; n < 50; n++) for (const body of bodies) expect((await send(body)).status).toBe(400)
+    // A hundred, each of which would take a tenth of a second if it were a mebibyte.
+    limitProcessorTime(begun, 1000)
   })
 
   test('are read only after the access check', async () => {
@@ -289,7 +309,7 @@ describe('hostile input', () => {
   test.each(BODIES)('%s as a body is a 4xx everywhere', async (_what, body) => {
     for (const [method, path] of TARGETS) {
       const answer = await raw(method, path, { body, headers: json })
-      expect([400, 401], `${method} ${path}`).toContain(answer.status)
+      expect([400, 401, 413], `${method} ${path}`).toContain(answer.status)
       expect((await answer.text()).length).toBeLessThan(30_000)
     }
     expect(Object('').isAdmin).toBeUndefined()
