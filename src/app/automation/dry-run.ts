@@ -9,6 +9,7 @@ import {
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { seesNodes } from '../accounts/access/visible.ts'
 import type { Ctx, SignedInCtx } from '../base/context.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { findSender } from '../mesh/radios/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/sending/send.ts'
 import { listFacts, readFacts, readSpeaker, type SpeakerFacts, UNKNOWN_SPEAKER } from './facts.ts'
@@ -28,6 +29,8 @@ const SHOWN_RUNS = 5
 /** Runs are counted over a week, because a pattern may apply to some days only. */
 const COUNTED_DAYS = 7
 const MAX_COUNTED = DAY_MS / (5 * MINUTE_MS)
+/** Runs that are counted before other work gets its turn: a few milliseconds. */
+const SLICE = 50
 
 /** An example of a message, to show how a rule of kind `acknowledge` would answer it. */
 export const sampleSchema = z.strictObject({
@@ -109,7 +112,7 @@ export async function dryRun(ctx: SignedInCtx, { rule, anchorAt }: Tried, sample
     messages,
     blockedBy: blockEverywhere(rule, facts, now),
     nextRuns: nextRuns(rule, rule.enabled ? anchorAt : now, now),
-    estimate: estimate(rule, now, messages),
+    estimate: await estimate(rule, now, messages),
     modem,
     sample: !isTimed(rule) && sample !== null ? await trySample(ctx, rule, sample) : null,
   }
@@ -185,8 +188,8 @@ function nextRuns(rule: Rule, anchorAt: number, now: number): DryRun['nextRuns']
   return runs
 }
 
-function estimate(rule: Rule, now: number, messages: DryRun['messages']): DryRun['estimate'] {
-  const runs = isTimed(rule) ? runsPerDay(rule, now) : MAX_ANSWERS_PER_HOUR * loudHours(rule, now)
+async function estimate(rule: Rule, now: number, messages: DryRun['messages']): Promise<DryRun['estimate']> {
+  const runs = isTimed(rule) ? await runsPerDay(rule, now) : MAX_ANSWERS_PER_HOUR * loudHours(rule, now)
   const airtimeMs = messages.reduce((sum, { airtimeMs }) => sum + airtimeMs, 0)
   return {
     runsPerDay: rounded(runs),
@@ -201,7 +204,7 @@ function rounded(value: number): number {
 }
 
 /** Runs per day outside quiet hours, counted over a week or over the shorter time that this many runs take. */
-function runsPerDay(rule: TimedRule, now: number): number {
+async function runsPerDay(rule: TimedRule, now: number): Promise<number> {
   const isQuiet = quietAt(rule)
   const end = now + COUNTED_DAYS * DAY_MS
   let seen = 0
@@ -210,6 +213,7 @@ function runsPerDay(rule: TimedRule, now: number): number {
     if (slot > end) break
     seen += 1
     if (!isQuiet(slot)) loud += 1
+    if (seen % SLICE === 0) await nextTurn()
     if (seen === MAX_COUNTED) return (loud * DAY_MS) / (slot - now)
   }
   return loud / COUNTED_DAYS

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Ctx } from '../base/context.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
 import { isTimeZone } from '../config/time-zone.ts'
 import { type Facts, listFacts } from './facts.ts'
@@ -47,8 +48,14 @@ export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automati
   const facts = await listFacts(ctx, now)
   const lastRuns = await readLastRuns(ctx.store)
   const { automations, unreadable } = await listAutomations(ctx)
+  const shown: ShownAutomation[] = []
+  for (const each of automations) {
+    shown.push(show(ctx, each, { facts, lastRuns, now }))
+    // The next run of one rule takes some milliseconds if all its runs are in quiet hours.
+    await nextTurn()
+  }
   return {
-    automations: automations.map((each) => show(ctx, each, { facts, lastRuns, now })),
+    automations: shown,
     unreadable: unreadable.map((row) => ({ ...row, revision: shownRevision(ctx.config, 'automations', row) })),
     maxAutomations: MAX_AUTOMATIONS,
     answersLastHour: (await readAnswers(ctx.store, now)).length,

@@ -27,6 +27,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('automation', 'read'),
+    inTurn('read'),
     answers('All rules of automation, oldest first', { 200: automationListSchema }),
     async (c) => c.json(await showAutomations(c.var.ctx)),
   )

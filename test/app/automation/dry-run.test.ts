@@ -213,3 +213,23 @@ test('the next run is the first one outside quiet hours, or none', async () => {
   t.app.clock.advance(MINUTE)
   expect((await t.get(id))['nextRunAt']).toBe(START + 6 * 25 * HOUR)
 })
+
+test('other requests get their turn while the runs of quiet rules are counted', async () => {
+  const t = await createTestAutomation()
+  const often = { ...SCHEDULE, cron: '*/5 * * * *', quietHours: { from: '00:00', to: '23:59' } }
+  for (let n = 0; n < 8; n++) await t.add({ ...often, name: `Rule ${n}` })
+  const turnsWhile = async (work: () => Promise<unknown>) => {
+    let turns = 0
+    let isOver = false
+    const count = () => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    await work()
+    isOver = true
+    return turns
+  }
+  expect(await turnsWhile(() => dryRun(t, often))).toBeGreaterThan(4)
+  expect(await turnsWhile(() => t.admin.send('GET', '/api/automation'))).toBeGreaterThan(7)
+})
