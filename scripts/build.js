@@ -47,7 +47,7 @@ async function buildAll(unlessKnown) {
   writeFileSync(stamp, sources)
 }
 
-/** Returns the files that became part of it. */
+/** Returns the files of which at least a part is in it. */
 async function buildProgram(dist) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
@@ -80,7 +80,10 @@ async function buildProgram(dist) {
   for (const name of readdirSync(binaries).filter((file) => platforms.has(file.split('-')[0]))) {
     cpSync(join(binaries, name), join(dist, 'prebuilds', name))
   }
-  return Object.keys(metafile.inputs)
+  // Not `metafile.inputs`: these also name what was read and then left out.
+  return Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  )
 }
 
 /** Changes with every file that a build reads, with the versions of all packages, and with this script. */
@@ -126,9 +129,7 @@ function writeOrigins(dist, files) {
     if (folder !== null) folders.add(path.slice(path.indexOf('node_modules'), folder.index + folder[0].length))
   }
   // Installed beside the program, not a part of it.
-  for (const name of readdirSync(join(ROOT, 'node_modules/@node-rs'))) {
-    if (name.startsWith('bcrypt')) folders.add(`node_modules/@node-rs/${name}`)
-  }
+  folders.add('node_modules/@node-rs/bcrypt')
   const inOrder = [...folders].toSorted((a, b) => (a < b ? -1 : 1))
   writeFileSync(join(dist, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(inOrder), null, 2)}\n`)
   const texts = inOrder.map((folder) => license(folder))
@@ -138,8 +139,11 @@ function writeOrigins(dist, files) {
 function billOfMaterials(folders) {
   const own = readJson('package.json')
   const { packages } = readJson('package-lock.json')
-  const components = folders.map((folder) => {
-    const { name, version, license: kind } = readJson(join(folder, 'package.json'))
+  // Of these npm installs the one for its machine. scripts/runtime-files.sh drops the others from the list.
+  const binaries = Object.keys(packages).filter((path) => path.startsWith('node_modules/@node-rs/bcrypt-'))
+  const components = [...folders, ...binaries].map((folder) => {
+    const { version, license: kind } = packages[folder]
+    const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length)
     const [algorithm, digest] = (packages[folder]?.integrity ?? '').split('-')
     const content = Buffer.from(digest ?? '', 'base64').toString('hex')
     return {
@@ -147,6 +151,7 @@ function billOfMaterials(folders) {
       'bom-ref': `${name}@${version}`,
       name,
       version,
+      ...(binaries.includes(folder) && { scope: 'optional' }),
       purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
       ...(kind !== undefined && { licenses: [/\s/.test(kind) ? { expression: kind } : { license: { id: kind } }] }),
       ...(algorithm === 'sha512' && { hashes: [{ alg: 'SHA-512', content }] }),

@@ -11,3 +11,12 @@ find "$to/dist/prebuilds" -type f ! -name "$binary" -delete
 cp drizzle/*.sql "$to/drizzle"
 cp drizzle/meta/_journal.json "$to/drizzle/meta"
 cp -r node_modules/@node-rs/bcrypt* "$to/node_modules/@node-rs"
+# Of the binaries for all machines, the list of what ships keeps those that are here.
+node -e '
+  const { existsSync, readFileSync, writeFileSync } = require("node:fs")
+  const file = `${process.argv[1]}/dist/sbom.cdx.json`
+  const list = JSON.parse(readFileSync(file, "utf8"))
+  const ships = ({ name, scope }) => scope !== "optional" || existsSync(`${process.argv[1]}/node_modules/${name}`)
+  list.components = list.components.filter(ships).map(({ scope, ...component }) => component)
+  writeFileSync(file, `${JSON.stringify(list, null, 2)}\n`)
+' "$to"

@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { startService } from '../support/built/built-service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -17,7 +18,7 @@ const env = { ...process.env, PATH: `${join(process.execPath, '..')}:${process.e
 beforeAll(async () => {
   await run('npm', ['pack', '--silent', '--pack-destination', dir], { cwd: ROOT, env })
   const [archive] = readdirSync(dir).filter((name) => name.endsWith('.tgz'))
-  expect(archive).toMatch(/^mesh-monitoring-service-\d+\.\d+\.\d+\.tgz$/)
+  expect(archive).toBe(`mesh-monitoring-service-${manifest.version}.tgz`)
   await run('npm', ['install', '--no-audit', '--no-fund', `./${archive}`], { cwd: dir, env })
 })
 afterAll(() => rmSync(dir, { recursive: true }))
@@ -41,8 +42,40 @@ test('the package is at most 30 MB installed, with everything it needs to run an
     'CycloneDX',
     expect.arrayContaining(['@node-rs/bcrypt', 'better-sqlite3', 'hono', 'preact', 'zod']),
   ])
+  // Installed for the build, but nothing of them ships.
+  for (const name of ['@node-rs/argon2', '@oslojs/jwt', 'vite', 'esbuild']) expect(names).not.toContain(name)
   const [hono] = components.filter(({ name }: { name: string }) => name === 'hono')
   expect(hono).toMatchObject({ purl: `pkg:npm/hono@${hono.version}`, hashes: [{ alg: 'SHA-512' }] })
+})
+
+test('the list of what ships names what is installed, and the licences of it', () => {
+  const { components } = JSON.parse(readFileSync(join(installed, 'dist/sbom.cdx.json'), 'utf8'))
+  const listed = components.map(({ name, version, scope }: Record<string, string>) => ({ name, version, scope }))
+  const native = readdirSync(join(dir, 'node_modules/@node-rs')).map((name) => {
+    const { version } = JSON.parse(readFileSync(join(dir, 'node_modules/@node-rs', name, 'package.json'), 'utf8'))
+    return { name: `@node-rs/${name}`, version }
+  })
+  expect(native.length).toBeGreaterThan(1)
+  for (const { name, version } of native) {
+    expect(listed).toContainEqual({ name, version, scope: name === '@node-rs/bcrypt' ? undefined : 'optional' })
+  }
+  const texts = readFileSync(join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8').split(`${'='.repeat(80)}\n\n`)
+  expect(texts.map((text) => text.split('\n')[0] ?? '').toSorted()).toStrictEqual(
+    listed
+      .filter(({ scope }: { scope?: string }) => scope === undefined)
+      .map(({ name, version }: Record<string, string>) => `${name} ${version}`)
+      .toSorted(),
+  )
+})
+
+test('the files of the image are listed without what is for other machines', () => {
+  const runtime = join(dir, 'runtime')
+  execFileSync('sh', ['scripts/runtime-files.sh', runtime], { cwd: ROOT, env })
+  const { components } = JSON.parse(readFileSync(join(runtime, 'dist/sbom.cdx.json'), 'utf8'))
+  const native = components.flatMap(({ name }: { name: string }) => (name.startsWith('@node-rs/') ? [name] : []))
+  const shipped = readdirSync(join(runtime, 'node_modules/@node-rs')).map((name) => `@node-rs/${name}`)
+  expect(native.toSorted()).toStrictEqual(shipped.toSorted())
+  expect(components.every((each: object) => !('scope' in each))).toBe(true)
 })
 
 test('its command starts the service, lists users, and creates and restores a backup', async () => {
