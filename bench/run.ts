@@ -1,7 +1,7 @@
 // npm run bench: what the service does against what this machine can do in the same run, as one table.
 //
 //   --json            the table as JSON
-//   --write           puts the table into docs/performance.md, and its short form into README.md
+//   --write           puts the table into docs/performance.md, and eight of its rows into README.md
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run

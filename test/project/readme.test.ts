@@ -24,6 +24,19 @@ test('the README is short enough to read', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
 })
 
+/** The rows of the table that the bench writes into a page. */
+function measuredIn(page: string): string[] {
+  const [, table = ''] = /<!-- measured -->([^]*)<!-- end of measured -->/.exec(read(page)) ?? []
+  return table.split('\n').filter((line) => /^\| (?!work|---)/.test(line))
+}
+
+test('the README has the eight figures that users ask about, as docs/performance.md has them', () => {
+  const [, pattern = ''] = /function isShort[^]*?return \/(.+)\/\.test/.exec(read('bench/table.ts')) ?? []
+  const chosen = measuredIn('docs/performance.md').filter((row) => new RegExp(pattern).test(row.slice(2)))
+  expect(chosen).toHaveLength(8)
+  expect(measuredIn('README.md')).toStrictEqual(chosen)
+})
+
 const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.md'),
 )
