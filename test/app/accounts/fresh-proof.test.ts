@@ -33,6 +33,8 @@ const needs: readonly [method: string, path: () => string, body?: unknown][] = [
   ['POST', () => '/api/users', { username: 'bert', isAdmin: true }],
   ['POST', () => '/api/users', { username: 'bert', invite: true, email: 'bert@example.org' }],
   ['PUT', () => '/api/auth/email', { email: 'admin@example.org' }],
+  ['PUT', () => `/api/users/${annaId}`, { email: 'thief@example.org' }],
+  ['PUT', () => '/api/users/1', { user: { email: 'thief@example.org' } }],
   ['POST', () => `/api/users/${annaId}/reset-password`],
   ['POST', () => `/api/users/${annaId}/reset-second-factor`],
   ['POST', () => `/api/users/prepared`, { username: 'bert' }],
@@ -64,6 +66,16 @@ test('no proof is asked for within 15 minutes, or ever for requests that are not
     expect(await outcomeOf(admin.send('GET', path))).toBe('200')
   }
   expect(await outcomeOf(admin.send('POST', '/api/users', { username: 'carl' }))).toBe('201')
+})
+
+test('an administrator comes back only with a proof, another user and other fields without one', async () => {
+  app.store.sqlite.prepare('update users set is_active = 0, is_admin = 1 where id = ?').run(annaId)
+  app.clock.advance(QUARTER_MS)
+  const change = (body: object) => outcomeOf(admin.send('PUT', `/api/users/${annaId}`, body))
+  expect(await change({ isActive: true })).toBe('403 reauthentication_required')
+  expect(await change({ displayName: 'Anna', email: null, isActive: false })).toBe('200')
+  app.store.sqlite.prepare('update users set is_admin = 0 where id = ?').run(annaId)
+  expect(await change({ isActive: true })).toBe('200')
 })
 
 test('requests with a token need no proof', async () => {

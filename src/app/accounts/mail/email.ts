@@ -6,6 +6,7 @@ import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
+import { demandFreshProof } from '../fresh-proof.ts'
 import type { User } from '../users/user.ts'
 import { getUser, updateUser, type userChangesSchema } from '../users/users.ts'
 import { demandAccountMail, siteOfMail } from './account-mail.ts'
@@ -42,9 +43,20 @@ export async function changeOwnEmail(ctx: SignedInCtx, email: string | null): Pr
   return getUser(ctx.store, id)
 }
 
-/** As `updateUser`; another address of a local user gets a link that verifies it. */
-export async function changeUser(ctx: Ctx, id: number, changes: z.infer<typeof userChangesSchema>): Promise<void> {
+/**
+ * As `updateUser`; another address of a local user gets a link that verifies it. That address, and reactivating an
+ * administrator, need a fresh proof: whoever confirms an address can ask there for a new password. Throws
+ * `reauthentication_required` as well.
+ */
+export async function changeUser(
+  ctx: SignedInCtx,
+  id: number,
+  changes: z.infer<typeof userChangesSchema>,
+): Promise<void> {
   const before = await getUser(ctx.store, id)
+  const { email = before.email } = changes
+  const isWayIn = before.authProvider === 'local' && email !== before.email
+  if (isWayIn || (before.isAdmin && !before.isActive && changes.isActive === true)) await demandFreshProof(ctx)
   const after = await updateUser(ctx, id, changes)
   if (after.email !== before.email) await offerLink(ctx, id)
 }

@@ -122,9 +122,9 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id',
     requireAdmin,
     answers(
-      'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same applies to e-mail and display name of an OpenID Connect user',
+      'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same applies to e-mail and display name of an OpenID Connect user. Another e-mail address, and reactivating an administrator, need a sign-in within the last 15 minutes',
       { 200: userAnswer },
-      ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
+      ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin', 'reauthentication_required'],
     ),
     validate('param', idParam),
     validate('json', changesBody),
