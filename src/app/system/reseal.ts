@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, isNotNull } from 'drizzle-orm'
-import { alertPushKeys, accountLetters, providerSessions, totpFactors } from '../../db/schema.ts'
+import { and, asc, eq, gt, isNotNull, like, sql } from 'drizzle-orm'
+import { alertPushKeys, accountLetters, providerSessions, settings, totpFactors } from '../../db/schema.ts'
 import type { Db } from '../../db/store.ts'
 import { PUSH_KEYS_LABEL } from '../alerts/destinations/push-keys.ts'
 import type { Ports } from '../base/context.ts'
@@ -8,6 +8,7 @@ import { seedLabel } from '../accounts/factors/totp.ts'
 import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'
 import { seal, unseal } from '../base/sealing.ts'
+import { REVIVED_KEYS } from './restored-access.ts'
 
 /** Rows of one slice. Each decryption derives keys, which takes about a tenth of a millisecond. */
 const SLICE = 50
@@ -15,10 +16,10 @@ const SLICE = 50
 type Sealed<K> = { readonly key: K; readonly sealed: string | null }
 
 /** A column of sealed text: how to read its rows after a key, the label of each, and how to replace one. */
-type Kind<K extends string | number> = {
+type Kind<K extends string | number, R extends Sealed<K> = Sealed<K>> = {
   readonly first: K
-  readonly read: (db: Db, after: K) => Promise<Sealed<K>[]>
-  readonly label: (key: K) => string
+  readonly read: (db: Db, after: K) => Promise<R[]>
+  readonly label: (row: R) => string
   readonly write: (db: Db, key: K, text: { readonly before: string; readonly after: string }) => Promise<unknown>
 }
 
@@ -32,7 +33,7 @@ const SEEDS: Kind<number> = {
       .orderBy(asc(totpFactors.userId))
       .limit(SLICE)
       .all(),
-  label: seedLabel,
+  label: ({ key }) => seedLabel(key),
   // Replaces only the value that was read, because the user may have set up another app meanwhile.
   write: async (db, key, { before, after }) =>
     db
@@ -52,7 +53,7 @@ const ID_TOKENS: Kind<string> = {
       .orderBy(asc(providerSessions.tokenHash))
       .limit(SLICE)
       .all(),
-  label: idTokenLabel,
+  label: ({ key }) => idTokenLabel(key),
   write: async (db, key, { before, after }) =>
     db
       .update(providerSessions)
@@ -71,7 +72,7 @@ const LINKS: Kind<string> = {
       .orderBy(asc(accountLetters.uid))
       .limit(SLICE)
       .all(),
-  label: linkLabel,
+  label: ({ key }) => linkLabel(key),
   write: async (db, key, { before, after }) =>
     db
       .update(accountLetters)
@@ -99,6 +100,32 @@ const PUSH_KEYS: Kind<number> = {
       .run(),
 }
 
+const SEED_TO_REAPPLY = sql<string>`json_extract(${settings.value}, '$.undone.to.seed')`
+
+/** Apps that a restore replaced with earlier ones, until an administrator decides. */
+const REPLACED_SEEDS: Kind<string, Sealed<string> & { readonly userId: number }> = {
+  first: '',
+  read: async (db, after) =>
+    db
+      .select({
+        key: settings.key,
+        sealed: SEED_TO_REAPPLY,
+        userId: sql<number>`json_extract(${settings.value}, '$.userId')`,
+      })
+      .from(settings)
+      .where(and(gt(settings.key, after), like(settings.key, REVIVED_KEYS), isNotNull(SEED_TO_REAPPLY)))
+      .orderBy(asc(settings.key))
+      .limit(SLICE)
+      .all(),
+  label: ({ userId }) => seedLabel(userId),
+  write: async (db, key, { before, after }) =>
+    db
+      .update(settings)
+      .set({ value: sql`json_set(${settings.value}, '$.undone.to.seed', ${after})` })
+      .where(and(eq(settings.key, key), eq(SEED_TO_REAPPLY, before)))
+      .run(),
+}
+
 type Needs = Pick<Ports, 'store' | 'config' | 'log'>
 
 /**
@@ -113,24 +140,26 @@ export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
     (await resealKind(needs, SEEDS, found, pause)) &&
     (await resealKind(needs, ID_TOKENS, found, pause)) &&
     (await resealKind(needs, LINKS, found, pause)) &&
-    (await resealKind(needs, PUSH_KEYS, found, pause))
+    (await resealKind(needs, PUSH_KEYS, found, pause)) &&
+    (await resealKind(needs, REPLACED_SEEDS, found, pause))
   if (!isDone) return
   needs.log.info('The database needs only the first secret of SESSION_SECRET: the others can be removed', found)
 }
 
 /** Whether it reached the end. */
-async function resealKind<K extends string | number>(
+async function resealKind<K extends string | number, R extends Sealed<K>>(
   { store, config }: Needs,
-  kind: Kind<K>,
+  kind: Kind<K, R>,
   found: { resealed: number; unreadable: number },
   pause: Pause,
 ): Promise<boolean> {
   const [first = '', ...earlier] = config.SESSION_SECRET
   for (let after = kind.first; ;) {
     const rows = await kind.read(store.db, after)
-    for (const { key, sealed } of rows) {
+    for (const row of rows) {
+      const { key, sealed } = row
       after = key
-      const label = kind.label(key)
+      const label = kind.label(row)
       if (sealed === null || (await unseal([first], label, sealed)) !== null) continue
       const text = await unseal(earlier, label, sealed)
       if (text === null) {

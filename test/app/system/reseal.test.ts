@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readPushKeys } from '../../../src/app/alerts/destinations/push-keys.ts'
 import { resealAll } from '../../../src/app/system/reseal.ts'
 import { eachTurn } from '../../../src/app/base/pacing/slices.ts'
-import { createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
+import { storeRestoredAccess, unknownRestoredAccess } from '../../../src/app/system/restore/restored-access.ts'
+import { createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { cookieClient, enrol } from '../../support/factors/cookie-client.ts'
 import { codeAt } from '../../support/factors/oathtool.ts'
@@ -32,6 +33,41 @@ test('with new,old everything is sealed again under new, and old can be removed'
   await anna.send('POST', '/api/auth/login', { username: 'anna', password: USER_PASSWORD })
   const code = codeAt(secret, app.clock.now)
   expect(await outcomeOf(anna.send('POST', '/api/auth/login/totp', { code }))).toBe('200')
+})
+
+test('the app that a restore replaced is sealed again too, so that it can be put back without the old secret', async () => {
+  const anna = await app.user('anna')
+  const { secret } = await enrol(app, anna)
+  const { seed } = Object(app.store.sqlite.prepare('select seed from totp_factors').get())
+  // As after a restore of a backup from before the app was set up.
+  app.store.sqlite.exec('delete from totp_factors; delete from recovery_codes')
+  const to = { seed, lastStep: 0, createdAt: 1, lastUsedAt: null }
+  const [lost] = storeRestoredAccess(
+    app.store,
+    [
+      {
+        ...unknownRestoredAccess('2026-01-01_000000'),
+        action: 'second_factor_added',
+        userId: anna.id,
+        username: 'anna',
+        undone: { repeat: 'set_totp', from: null, to, codes: [] },
+      },
+    ],
+    START,
+  ).slice(1)
+  if (lost === undefined) throw new Error('nothing to store')
+  await app.store.atomic([lost])
+  restart(NEW, OLD)
+  await resealAll(app.ports, eachTurn)
+  expect(JSON.parse(app.logged.at(-1) ?? '')).toMatchObject({ resealed: 1, unreadable: 0 })
+  restart(NEW)
+  const admin = await app.admin()
+  const reapplied = await admin.send('POST', '/api/system/restore/reapply', { ids: [1] })
+  expect(await reapplied.json()).toStrictEqual({ reapplied: [1], refused: [] })
+  const half = cookieClient(app)
+  await half.send('POST', '/api/auth/login', { username: 'anna', password: USER_PASSWORD })
+  const code = codeAt(secret, app.clock.now)
+  expect(await outcomeOf(half.send('POST', '/api/auth/login/totp', { code }))).toBe('200')
 })
 
 test('a second run changes nothing, one secret does nothing, and what no secret opens stays', async () => {
