@@ -65,14 +65,16 @@ async function signedIn(username: string): Promise<CookieClient> {
   return client
 }
 
-type Key = ReturnType<typeof createAuthenticator>
+type Key = Pick<ReturnType<typeof createAuthenticator>, 'get'>
 
+/** A discoverable passkey: it names the user that it was made for. */
 async function addKey(client: CookieClient, name: string): Promise<Key> {
   const key = createAuthenticator('http://localhost')
   const { options } = await body(client.send('POST', '/api/auth/factors/passkeys/options'))
   const response = key.create(String(options.challenge))
   expect((await client.send('POST', '/api/auth/factors/passkeys', { name, response })).status).toBe(200)
-  return key
+  const userHandle = String(options.user.id)
+  return { get: (challenge) => key.get(challenge, { userHandle }) }
 }
 
 /** The status of a sign-in with a passkey alone. */
@@ -226,6 +228,15 @@ test('a provider whose groups were taken their say is named, and loses it again'
     },
   })
   expect((await session.send('GET', '/api/nodes')).status).toBe(200)
+})
+
+test('a provider that has sent groups is still known to send them after the restore', async () => {
+  const name = await backup()
+  app.store.sqlite.exec("insert into provider_claims values ('https://id.example.org', 'groups', 1)")
+  await restore(name)
+  expect(rows('select issuer, path from provider_claims')).toStrictEqual([
+    { issuer: 'https://id.example.org', path: 'groups' },
+  ])
 })
 
 test('a link that is the only way to sign in of the last administrator is not cut again', async () => {

@@ -40,8 +40,18 @@ export function createAuthenticator(origin: string) {
       const clientDataJSON = client.toString('base64url')
       return { ...common, response: { clientDataJSON, attestationObject: object.toString('base64url') } }
     },
-    /** Answers `navigator.credentials.get` in JSON; each time with a higher counter. */
-    get: (challenge: string, { isVerified = true, grows = true } = {}) => {
+    /**
+     * Answers `navigator.credentials.get` in JSON; each time with a higher counter. `userHandle`: the user that it was
+     * made for, which a discoverable passkey names.
+     */
+    get: (
+      challenge: string,
+      {
+        isVerified = true,
+        grows = true,
+        userHandle,
+      }: { isVerified?: boolean; grows?: boolean; userHandle?: string } = {},
+    ) => {
       if (grows) counter++
       const data = authData(isVerified ? 0x05 : 0x01)
       const client = clientData('webauthn.get', challenge)
@@ -52,6 +62,7 @@ export function createAuthenticator(origin: string) {
           clientDataJSON: client.toString('base64url'),
           authenticatorData: data.toString('base64url'),
           signature: createSign('sha256').update(signed).sign(privateKey).toString('base64url'),
+          ...(userHandle !== undefined && { userHandle }),
         },
       }
     },

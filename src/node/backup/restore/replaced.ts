@@ -110,6 +110,42 @@ function copyEntries(database: Database.Database, createdAt: number): number {
   return changes
 }
 
+/**
+ * Copies what the replaced database learned after the backup and what gives nobody anything: the handles in users'
+ * passkeys, because an authenticator keeps them and a passkey may be put back; and which providers send groups, because
+ * otherwise a missing claim would count as unknown again and leave an old role.
+ */
+export function carryFacts(database: Database.Database, replacedFile: string): void {
+  database.prepare('attach ? as replaced').run(replacedFile)
+  try {
+    // In a database with another history the same ids mean other users.
+    copyRows(
+      database,
+      'passkey_handles',
+      `insert or ignore into main.passkey_handles (user_id, handle) select h.user_id, h.handle
+        from replaced.passkey_handles h join replaced.users b on b.id = h.user_id
+        join main.users a on a.id = b.id and a.created_at = b.created_at`,
+    )
+    copyRows(
+      database,
+      'provider_claims',
+      `insert or ignore into main.provider_claims (issuer, path, seen_at)
+        select issuer, path, seen_at from replaced.provider_claims`,
+    )
+  } catch (error) {
+    // The restore works without them, and says already that this database is broken.
+    if (!isBroken(error)) throw error
+  } finally {
+    database.exec('detach replaced')
+  }
+}
+
+/** Does nothing if the replaced database is of an older version without this table. */
+function copyRows(database: Database.Database, table: string, statement: string): void {
+  const exists = database.prepare("select count(*) from replaced.sqlite_schema where type = 'table' and name = ?")
+  if (exists.pluck().get(table) === 1) database.prepare(statement).run()
+}
+
 /** An epoch that no session of either database has. */
 export function freshEpoch(database: Database.Database, replacedFile: string | null, now: number): number {
   const highest = (schema: string) =>

@@ -25,6 +25,7 @@ import { markerFile, readMarker, writeMarker } from './marker.ts'
 import { findRestoredAccess, readUndecided } from './restored-access.ts'
 import {
   carryAudit,
+  carryFacts,
   freshEpoch,
   isBroken,
   hasSideFiles,
@@ -273,6 +274,7 @@ async function finishBuilt(
   const at = now()
   const lastOfBackup = built.prepare<[], number | null>('select max(id) from audit_log').pluck().get() ?? 0
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
+  if (replacedFile !== null) carryFacts(built, replacedFile)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
   const found =
     replacedFile === null

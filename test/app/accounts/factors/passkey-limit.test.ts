@@ -32,9 +32,7 @@ const enter = (client: CookieClient, response: unknown) => outcomeOf(client.send
 /** Signs in with an answer to a challenge of this browser. */
 async function answer(client: CookieClient, options: { isVerified?: boolean; userHandle?: string } = {}) {
   const { challenge } = await optionsAt(client, `${ENTER}/options`)
-  const { userHandle, ...how } = options
-  const made = passkey.get(challenge, how)
-  return enter(client, { ...made, response: { ...made.response, ...(userHandle !== undefined && { userHandle }) } })
+  return enter(client, passkey.get(challenge, options))
 }
 
 test('3,000 answers to no challenge write no row, and all but ten of an address are refused at once', async () => {
