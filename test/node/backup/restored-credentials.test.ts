@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
+import { holdTokens } from '../../../src/app/accounts/tokens/hold.ts'
 import { USER_CONFLICTS } from '../../../src/app/accounts/users/conflicts.ts'
 import { toAppError } from '../../../src/app/http/errors.ts'
 import { repeatUndone } from '../../../src/app/system/restore/undone.ts'
@@ -228,6 +229,57 @@ test('a provider whose groups were taken their say is named, and loses it again'
     },
   })
   expect((await session.send('GET', '/api/nodes')).status).toBe(200)
+})
+
+test('a confirmed address of an intruder, whose confirmation a reset ended, is named, and no longer counts again', async () => {
+  const uma = await app.user('uma')
+  app.store.sqlite.exec(`update users set email = 'thief@example.org' where id = ${uma.id};
+    insert into verified_emails (user_id, email, verified_at) values (${uma.id}, 'thief@example.org', 1)`)
+  const verified = async () => (await body(admin.send('GET', `/api/users/${uma.id}`))).user.emailVerified
+  const name = await backup()
+  app.clock.advance(60_000)
+  expect((await admin.send('POST', `/api/users/${uma.id}/reset-password`)).status).toBe(200)
+  expect(await verified()).toBe(false)
+  const named = { action: 'email_confirmation_ended', username: 'uma', what: 'thief@example.org' }
+  expect(await restore(name)).toMatchObject([{ action: 'password_reset' }, { ...named, by: 'admin' }])
+  expect(await verified()).toBe(true)
+  expect(await reapplyAll()).toStrictEqual({ reapplied: [1, 2], refused: [] })
+  expect(await verified()).toBe(false)
+  expect(auditRows(app)).toContainEqual({
+    action: 'user_updated',
+    username: 'admin',
+    details: {
+      userId: uma.id,
+      username: 'uma',
+      reapplied: true,
+      before: { emailVerified: true },
+      after: { emailVerified: false },
+    },
+  })
+})
+
+test('a token that a refusal by groups held is named, and held again until its owner signs in', async () => {
+  const uma = await app.user('uma')
+  const { token } = await body(uma.send('POST', '/api/tokens', { name: 'script', scopes: ['nodes:read'] }))
+  const use = async () =>
+    (await app.client().send('GET', '/api/nodes', undefined, { authorization: `Bearer ${token}` })).status
+  const name = await backup()
+  app.clock.advance(60_000)
+  const ctx = consoleContext({ ...app.ports, store: app.store })
+  const [first, ...rest] = holdTokens(ctx, { id: uma.id, username: 'uma' }, { by: 'groups at the provider' })
+  if (first !== undefined) await app.store.atomic([first, ...rest])
+  expect(await use()).toBe(401)
+  const [said] = await restore(name)
+  expect(said).toMatchObject({ action: 'tokens_held', username: 'uma', at: expect.any(String) })
+  expect(await use()).toBe(200)
+  // Another restore of the same backup names it once, as does the list.
+  await restore(name)
+  expect(await restoredAccess()).toMatchObject([{ id: 1, action: 'tokens_held', token: { name: 'script' } }])
+  expect(await reapplyAll()).toStrictEqual({ reapplied: [1], refused: [] })
+  expect(await use()).toBe(401)
+  expect(await restoredAccess()).toStrictEqual([])
+  await app.signIn('uma')
+  expect(await use()).toBe(200)
 })
 
 test('a provider that has sent groups is still known to send them after the restore', async () => {

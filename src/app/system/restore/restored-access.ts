@@ -1,4 +1,4 @@
-import { and, eq, inArray, like, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, like, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { apiTokens, settings, users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
@@ -25,7 +25,8 @@ import { timeField } from '../../http/fields.ts'
 /**
  * What a restore can bring back although it was revoked since the backup, for one user or for all; named as in the
  * audit log. `recovery_codes_created`: codes that were used or replaced work again. `user_updated`: an earlier e-mail
- * address is back. `groups_provider_changed`: groups at a provider decide about the user again. `unknown`: the replaced database could not be read.
+ * address is back. `email_confirmation_ended`: the address counts as confirmed again. `groups_provider_changed`: groups
+ * at a provider decide about the user again. `unknown`: the replaced database could not be read.
  */
 export const RESTORABLE_ACTIONS = [
   'user_deleted',
@@ -34,12 +35,14 @@ export const RESTORABLE_ACTIONS = [
   'password_reset',
   'password_changed',
   'token_revoked',
+  'tokens_held',
   'second_factor_removed',
   'second_factor_added',
   'recovery_codes_created',
   'account_unlinked',
   'groups_provider_changed',
   'user_updated',
+  'email_confirmation_ended',
   'alert_destination_updated',
   'public_access_updated',
   'node_updated',
@@ -152,10 +155,14 @@ async function readPending(store: Store): Promise<Pending[]> {
       .all(),
   )
   const tokens = await inPages(ofUsers, (ids) =>
-    db.select({ id: apiTokens.id }).from(apiTokens).where(inArray(apiTokens.userId, ids)).all(),
+    db
+      .select({ id: apiTokens.id, heldAt: apiTokens.heldAt })
+      .from(apiTokens)
+      .where(inArray(apiTokens.userId, ids))
+      .all(),
   )
   const accountOf = new Map(accounts.map((account) => [account.id, account]))
-  const live = new Set(tokens.map(({ id }) => id))
+  const heldSince = new Map(tokens.map(({ id, heldAt }) => [id, heldAt]))
   const shown = await readPublicAccess(store)
   const { hidden } = await readView(store, NO_SCOPE, NO_PERMISSIONS)
   // Somebody may have revoked it again by hand.
@@ -169,7 +176,8 @@ async function readPending(store: Store): Promise<Pending[]> {
     if (undone !== null) return isStillUndone(store, userId, undone)
     if (action === 'user_deleted') return account.isActive
     if (action === 'admin_status_changed') return account.isAdmin
-    return action !== 'token_revoked' || (token !== null && live.has(token.id))
+    if (action === 'tokens_held') return token !== null && heldSince.get(token.id) === null
+    return action !== 'token_revoked' || (token !== null && heldSince.has(token.id))
   }
   const open: Pending[] = []
   for (const one of all) if (await isOpen(one)) open.push(one)
@@ -286,6 +294,8 @@ async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
       return takeBackPassword(ctx, stored)
     case 'token_revoked':
       return revokeAgain(ctx, stored)
+    case 'tokens_held':
+      return holdAgain(ctx, stored)
     // Repeated above, or not about a user.
     case 'second_factor_removed':
     case 'second_factor_added':
@@ -293,6 +303,7 @@ async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
     case 'account_unlinked':
     case 'groups_provider_changed':
     case 'user_updated':
+    case 'email_confirmation_ended':
     case 'alert_destination_updated':
     case 'unknown':
     case 'public_access_updated':
@@ -324,6 +335,22 @@ async function revokeAgain(ctx: Ctx, { userId, username, token }: OfUser): Promi
     audit(
       ctx,
       'token_revoked',
+      { userId, username, tokenId: id, name, prefix, reapplied: true },
+      { onlyIfChanged: true },
+    ),
+  ])
+}
+
+/** Until the owner's next sign-in, as after the refusal that held it. */
+async function holdAgain(ctx: Ctx, { userId, username, token }: OfUser): Promise<void> {
+  if (token === null) return
+  const { id, name, prefix } = token
+  const free = and(eq(apiTokens.id, id), eq(apiTokens.userId, userId), isNull(apiTokens.heldAt))
+  await ctx.store.atomic([
+    ctx.store.db.update(apiTokens).set({ heldAt: ctx.now() }).where(free),
+    audit(
+      ctx,
+      'tokens_held',
       { userId, username, tokenId: id, name, prefix, reapplied: true },
       { onlyIfChanged: true },
     ),

@@ -1,10 +1,18 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { insertSelect } from '../../../db/insert-select.ts'
-import { alertDestinations, identities, passkeys, recoveryCodes, totpFactors, users } from '../../../db/schema.ts'
+import {
+  alertDestinations,
+  identities,
+  passkeys,
+  recoveryCodes,
+  totpFactors,
+  users,
+  verifiedEmails,
+} from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
-import { forgetPreviousEmail } from '../../accounts/users/verified-email.ts'
+import { endVerifiedEmail, forgetPreviousEmail } from '../../accounts/users/verified-email.ts'
 import { dropIdleCodes } from '../../accounts/factors/factors.ts'
 import type { Ctx } from '../../base/context.ts'
 import { stillAdmin } from '../../accounts/users/still-admin.ts'
@@ -47,6 +55,7 @@ export const undoneSchema = z.discriminatedUnion('repeat', [
   z.object({ repeat: z.literal('cut_link'), issuer: z.string(), subject: z.string() }),
   z.object({ repeat: z.literal('set_groups_provider'), from: z.string(), to: z.string().nullable() }),
   z.object({ repeat: z.literal('set_email'), from: z.string().nullable(), to: z.string().nullable() }),
+  z.object({ repeat: z.literal('end_email_confirmation'), email: z.string() }),
   z.object({ repeat: z.literal('end_destination'), uid: z.string(), how: z.enum(['delete', 'hold']) }),
 ])
 export type Undone = z.infer<typeof undoneSchema>
@@ -72,6 +81,8 @@ function stillThere(userId: number, undone: Undone): SQL {
       return sql`exists (select 1 from ${users} where ${ruledBy(userId, undone.from)})`
     case 'set_email':
       return sql`exists (select 1 from ${users} where ${eq(users.id, userId)} and ${users.email} is ${undone.from})`
+    case 'end_email_confirmation':
+      return sql`exists (select 1 from ${verifiedEmails} where ${confirmed(userId, undone.email)})`
     case 'end_destination':
       return sql`exists (select 1 from ${alertDestinations} where ${liveDestination(userId, undone)})`
     default:
@@ -84,6 +95,8 @@ const ownPasskey = (userId: number, credentialId: string) =>
 const linked = (userId: number, { issuer, subject }: { issuer: string; subject: string }) =>
   and(eq(identities.userId, userId), eq(identities.issuer, issuer), eq(identities.subject, subject))
 const ruledBy = (userId: number, issuer: string) => and(eq(users.id, userId), eq(users.oidcIssuer, issuer))
+const confirmed = (userId: number, email: string) =>
+  and(eq(verifiedEmails.userId, userId), eq(verifiedEmails.email, email), isNull(verifiedEmails.endedAt))
 const liveDestination = (userId: number, { uid, how }: { uid: string; how: 'delete' | 'hold' }) =>
   and(
     eq(alertDestinations.ownerId, userId),
@@ -154,6 +167,10 @@ function record(ctx: Ctx, { userId, username, what }: Whose, undone: Undone, onl
         { ...about, before: { email: undone.from }, after: { email: undone.to } },
         options,
       )
+    case 'end_email_confirmation': {
+      const [before, after] = [{ emailVerified: true }, { emailVerified: false }]
+      return audit(ctx, 'user_updated', { ...about, before, after }, options)
+    }
     case 'end_destination': {
       const after = undone.how === 'delete' ? null : { held: 'restore' }
       return audit(ctx, 'alert_destination_updated', { ...about, name: what, after }, options)
@@ -211,6 +228,8 @@ function changes(ctx: Ctx, { userId }: Whose, undone: Undone, is: SQL): Statemen
           .where(and(eq(users.id, userId), is)),
         ...forgetPreviousEmail(ctx.store, userId, now),
       ]
+    case 'end_email_confirmation':
+      return endVerifiedEmail(ctx.store, userId, now)
     case 'end_destination':
       return undone.how === 'delete'
         ? [db.delete(alertDestinations).where(liveDestination(userId, undone))]

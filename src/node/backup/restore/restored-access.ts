@@ -24,12 +24,14 @@ const RECORDED_BY: Readonly<Record<RestorableAction, readonly string[]>> = {
   password_reset: ['password_reset'],
   password_changed: ['password_changed'],
   token_revoked: ['token_revoked', 'user_deleted', 'user_updated', 'password_reset', 'password_changed'],
+  tokens_held: ['tokens_held'],
   second_factor_removed: ['second_factor_removed', 'second_factor_added', 'second_factor_reset'],
   second_factor_added: ['second_factor_added'],
   recovery_codes_created: ['recovery_codes_created', 'login_success', 'second_factor_reset', 'second_factor_removed'],
   account_unlinked: ['account_unlinked'],
   groups_provider_changed: ['groups_provider_changed'],
   user_updated: ['user_updated'],
+  email_confirmation_ended: ['password_reset', 'second_factor_reset', 'user_deleted', 'user_updated'],
   alert_destination_updated: ['alert_destination_updated', 'alert_destinations_held'],
   public_access_updated: ['public_access_updated'],
   node_updated: ['node_updated'],
@@ -53,7 +55,14 @@ const accountSchema = z.object({
 })
 type Account = z.infer<typeof accountSchema>
 
-const tokenSchema = z.object({ id: z.int(), userId: z.int(), name: z.string(), prefix: z.string(), hash: z.string() })
+const tokenSchema = z.object({
+  id: z.int(),
+  userId: z.int(),
+  name: z.string(),
+  prefix: z.string(),
+  hash: z.string(),
+  heldAt: z.int().nullable(),
+})
 type Token = z.infer<typeof tokenSchema>
 
 const entrySchema = z.object({
@@ -112,9 +121,11 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
     })
     if (pairs.length === 0) return null
     const entries = readEntries(built, lastOfBackup)
-    const kept = new Set(before.tokens.map(({ hash }) => hash))
+    const kept = new Map(before.tokens.map(({ hash, heldAt }) => [hash, heldAt]))
     const found = pairs.flatMap(({ account, other }) => {
-      const tokens = after.tokens.filter(({ userId, hash }) => userId === account.id && !kept.has(hash))
+      const tokens = after.tokens.filter(({ userId }) => userId === account.id)
+      const ended = tokens.filter(({ hash }) => !kept.has(hash))
+      const released = tokens.filter(({ hash, heldAt }) => heldAt === null && typeof kept.get(hash) === 'number')
       const { id: userId, username } = account
       const ways = lostWays(userId, { after: account, before: other }, { after: after.ways, before: before.ways }).map(
         ({ action, what, undone, isRecordedBy }) => ({
@@ -127,7 +138,12 @@ export async function findRestoredAccess(facts: RestoredAccessFacts): Promise<St
           isRecordedBy,
         }),
       )
-      return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token)), ...ways]
+      return [
+        ...lostByAccount(account, other),
+        ...ended.map((token) => lostToken('token_revoked', account, token)),
+        ...released.map((token) => lostToken('tokens_held', account, token)),
+        ...ways,
+      ]
     })
     const recorded = [...found, ...lostByAll(after, before)]
       .flatMap((one) => tell(one, entries))
@@ -168,7 +184,8 @@ function readState(database: Database.Database, now: number): State {
     .all()
   const tokens = database
     .prepare(
-      `select id, user_id as userId, name, prefix, token_hash as hash from api_tokens
+      `select id, user_id as userId, name, prefix, token_hash as hash,
+        ${hasColumn(database, 'api_tokens', 'held_at') ? 'held_at' : 'null'} as heldAt from api_tokens
         where expires_at is null or expires_at > ? order by id`,
     )
     .all(now)
@@ -298,10 +315,12 @@ function narrowedIn(has: Permissions, had: Permissions): Partial<Permissions> | 
   return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, had[name]]))
 }
 
-function lostToken(account: Account, { id, name, prefix }: Token): Lost {
-  const token = { id, name, prefix }
-  const { id: userId, username } = account
-  return { ...NOTHING, action: 'token_revoked', userId, username, token }
+function lostToken(
+  action: 'token_revoked' | 'tokens_held',
+  { id: userId, username }: Account,
+  { id, name, prefix }: Token,
+): Lost {
+  return { ...NOTHING, action, userId, username, token: { id, name, prefix } }
 }
 
 /**
@@ -320,7 +339,7 @@ function tell(
     (one) => RECORDED_BY[lost.action].includes(one.action) && isAbout(one) && isRecordedBy(one.details),
   )
   const entry =
-    lost.token === null
+    lost.token === null || lost.action === 'tokens_held'
       ? all[0]
       : (all.find(({ tokenId }) => tokenId !== null) ?? all.findLast(({ endsTokens }) => endsTokens))
   if (entry === undefined)
@@ -361,7 +380,10 @@ function withUndecided(
     if (undone !== null) return true
     if (action === 'user_deleted') return account.isActive === 1
     if (action === 'admin_status_changed') return account.isAdmin === 1
-    if (action === 'token_revoked') return tokens.some(({ id, prefix }) => id === token?.id && prefix === token.prefix)
+    if (token !== null) {
+      const restored = tokens.find(({ id, prefix }) => id === token.id && prefix === token.prefix)
+      return restored !== undefined && (action !== 'tokens_held' || restored.heldAt === null)
+    }
     if (action === 'permissions_updated') {
       const had = permissionsFrom((name) => permissions?.[name] ?? ALL_PERMISSIONS[name])
       const isWider = scope !== null && isWiderScope(scopeOfAccount(account), scope)

@@ -47,6 +47,8 @@ type Tables = { readonly [T in keyof typeof SCHEMAS]: readonly z.output<(typeof 
   readonly identities: readonly IdentityRow[]
   /** The issuer whose groups decide about each user; null: a version in which every linked one did. */
   readonly rulers: ReadonlyMap<number, string | null> | null
+  /** The confirmed e-mail address of each user; null: a version without them. */
+  readonly confirmed: ReadonlyMap<number, string> | null
 }
 
 /** The users' ways to sign in, and their alert destinations, in a database. An older version has only some of them. */
@@ -58,6 +60,7 @@ export function readWays(database: Database.Database): Tables {
     alert_destinations: readAll(database, 'alert_destinations', SCHEMAS.alert_destinations),
     identities: readIdentities(database),
     rulers: readRulers(database),
+    confirmed: readConfirmed(database),
   }
 }
 
@@ -79,14 +82,26 @@ function readRulers(database: Database.Database): Tables['rulers'] {
   return new Map(rows.all().map(({ id, issuer }) => [id, issuer]))
 }
 
+function readConfirmed(database: Database.Database): Tables['confirmed'] {
+  if (!hasTable(database, 'verified_emails')) return null
+  const rows = database.prepare<[], { userId: number; email: string }>(
+    'select user_id as userId, email from verified_emails where ended_at is null',
+  )
+  return new Map(rows.all().map(({ userId, email }) => [userId, email]))
+}
+
+function hasTable(database: Database.Database, table: string): boolean {
+  const exists = database.prepare("select count(*) from sqlite_schema where type = 'table' and name = ?").pluck()
+  return exists.get(table) === 1
+}
+
 function hasSubjects(database: Database.Database): boolean {
   const columns = database.prepare("select count(*) from pragma_table_info('users') where name = 'oidc_subject'")
   return columns.pluck().get() === 1
 }
 
 function readAll<S extends z.ZodType>(database: Database.Database, table: string, schema: S): z.output<S>[] {
-  const exists = database.prepare("select count(*) from sqlite_schema where type = 'table' and name = ?").pluck()
-  if (exists.get(table) === 0) return []
+  if (!hasTable(database, table)) return []
   return z.array(schema).parse(database.prepare(`select * from "${table}"`).all())
 }
 
@@ -123,6 +138,7 @@ export function lostWays(userId: number, users: Both<WayColumns>, tables: Both<T
     ...lostLinks(own(after.identities), own(before.identities)),
     ...lostRuler({ after: after.rulers?.get(userId) ?? null, before: before.rulers?.get(userId) }),
     ...lostEmail(users),
+    ...lostConfirmation(userId, users, { after: after.confirmed, before: before.confirmed }),
     ...lostDestinations(
       after.alert_destinations.filter(({ owner_id: owner }) => owner === userId),
       before.alert_destinations,
@@ -246,6 +262,26 @@ function lostEmail({ after, before }: Both<WayColumns>): LostWay[] {
       what: after.email,
       undone: { repeat: 'set_email', from: after.email, to: before.email },
       isRecordedBy: (details) => Object(details['after']).email !== undefined,
+    },
+  ]
+}
+
+/** An intruder may have confirmed an address of their own, whose confirmation ended when the account was taken back. */
+function lostConfirmation(
+  userId: number,
+  users: Both<WayColumns>,
+  { after, before }: Both<Tables['confirmed']>,
+): LostWay[] {
+  const { authProvider, email } = users.after
+  const isRestored = authProvider === 'local' && email !== null && after?.get(userId) === email
+  // Another address is listed already, and has to be confirmed again.
+  if (!isRestored || users.before.email !== email || before === null || before.get(userId) === email) return []
+  return [
+    {
+      action: 'email_confirmation_ended',
+      what: email,
+      undone: { repeat: 'end_email_confirmation', email },
+      isToldBy: () => true,
     },
   ]
 }
