@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Config } from '../app/config/config.ts'
+import { shownValue } from '../app/config/shown.ts'
 import { AppError } from '../app/http/errors.ts'
 import type { ByteRange } from '../app/mesh/map/byte-range.ts'
 import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'
@@ -17,7 +18,7 @@ export async function openMapArchive({ MAP_PMTILES: path }: Pick<Config, 'MAP_PM
   try {
     await (await openFile(path)).close()
   } catch (error) {
-    const found = `MAP_PMTILES: found ${JSON.stringify(path)}`
+    const found = `MAP_PMTILES: found ${shownValue(path)}`
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
     const expected = 'expected a readable PMTiles 3 file of images or vector tiles'
     throw new StartRefused(`${found}, ${expected}${error instanceof NotPmtiles ? '' : code}`, { cause: error })

@@ -9,6 +9,7 @@ import { LOG_FORMATS, LOG_LEVELS } from '../base/log.ts'
 import { isTimeZone } from './time-zone.ts'
 import { callbackIn, CALLBACK_PATH, callbackPathOf, redirectUriBeside } from './callback.ts'
 import { DEFAULT_PROVIDER, GROUPS_MISSING, namedVariables, type ProviderSettings, variableName } from './providers.ts'
+import { shownText, shownValue } from './shown.ts'
 import { isCollectorTarget, isOrigin, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: its parser, its default and its description. */
@@ -535,15 +536,8 @@ function asParsed(data: unknown): Parsed {
   return data as Parsed
 }
 
-/** Characters of a value in an error. */
-const MAX_SHOWN = 100
-
 function problemLine(name: string, found: string | undefined, variable: Variable | undefined): string {
-  const isCut = (found?.length ?? 0) > MAX_SHOWN
-  const cut = isCut
-    ? `${JSON.stringify(found?.slice(0, MAX_SHOWN))}… (${found?.length} characters)`
-    : JSON.stringify(found)
-  const shown = variable?.secret ? '(not shown)' : cut
+  const shown = variable?.secret ? '(not shown)' : shownValue(found ?? '')
   return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
 }
 
@@ -663,8 +657,9 @@ function redirectUriOf(given: Given, provider: string, isFirst: boolean): string
 function wrongCallback(uri: string, provider: string, isFirst: boolean): string | null {
   const callback = callbackIn(uri)
   if (callback === null || callback.provider === provider || (callback.provider === null && isFirst)) return null
-  const expected = `${callback.site}${callbackPathOf(provider)}`
-  return isFirst ? `${expected} or ${callback.site}${CALLBACK_PATH}` : expected
+  const site = shownText(callback.site)
+  const expected = `${site}${callbackPathOf(provider)}`
+  return isFirst ? `${expected} or ${site}${CALLBACK_PATH}` : expected
 }
 
 /** Problems with the providers: missing values, and values that two of them must not share. */
@@ -692,7 +687,7 @@ function contradictionsOfProviders(given: Given, named: readonly string[]): stri
       const expected = wrongCallback(redirectUri, provider, i === 0)
       const other = callbacks.get(redirectUri)
       const name = given[nameOf('OIDC_REDIRECT_URI')] === undefined ? 'OIDC_REDIRECT_URI' : nameOf('OIDC_REDIRECT_URI')
-      const found = `${name}: found ${JSON.stringify(redirectUri)}, expected`
+      const found = `${name}: found ${shownValue(redirectUri)}, expected`
       if (expected !== null) problems.push(`${found} ${expected}: each provider has its own address`)
       else if (other !== undefined) problems.push(`${found} another one than ${other}`)
       else callbacks.set(redirectUri, name)
@@ -704,9 +699,7 @@ function contradictionsOfProviders(given: Given, named: readonly string[]): stri
     }
     const other = issuers.get(issuer)
     if (other !== undefined) {
-      problems.push(
-        `${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer.slice(0, MAX_SHOWN))}, expected another one than ${other}`,
-      )
+      problems.push(`${nameOf('OIDC_ISSUER')}: found ${shownValue(issuer)}, expected another one than ${other}`)
     }
     issuers.set(issuer, nameOf('OIDC_ISSUER'))
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type ConfigResult, namesOfVariables, parseConfig, secretsOf } from '../../app/config/config.ts'
+import { shownValue } from '../../app/config/shown.ts'
 import { findUnknown, type UnknownVariable } from '../../app/config/unknown.ts'
 
 const MAX_BYTES = 65_536
@@ -14,7 +15,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   for (const name of secretsOf(env)) {
     const path = env[`${name}_FILE`] ?? ''
     if (path === '') continue
-    const found = `${name}_FILE: found ${JSON.stringify(path.slice(0, 200))}, expected`
+    const found = `${name}_FILE: found ${shownValue(path)}, expected`
     if ((env[name] ?? '') !== '') problems.push(`${found} nothing because ${name} is set`)
     try {
       const text = readFileSync(path, 'utf8').trimEnd()

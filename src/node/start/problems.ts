@@ -1,6 +1,7 @@
-import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
+import { shownValue } from '../../app/config/shown.ts'
 import { hasCode, isBrokenDisk, isDiskFull } from '../disk/error-code.ts'
 import { freeBytes } from '../disk/reserve.ts'
 
@@ -25,7 +26,7 @@ export function prepareDataDir(directory: string): void {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const expected = isDiskFull(error) ? 'space on its disk' : 'a directory that can be created and written'
-    refuse(`DATA_DIR: found ${JSON.stringify(directory)}, expected ${expected}${ownerOf(directory)}`, error)
+    refuse(`DATA_DIR: found ${shownValue(directory)}, expected ${expected}${ownerOf(directory)}`, error)
   }
   for (const name of readdirSync(directory).filter((each) => OURS.test(each))) {
     const path = join(directory, name)
@@ -46,10 +47,19 @@ export function prepareDataDir(directory: string): void {
 /** A remedy for a path that belongs to another user, as the end of a line; empty if it is this user's own. */
 function ownerOf(path: string): string {
   const user = process.getuid?.()
-  const owner = statSync(path, { throwIfNoEntry: false })?.uid
-  if (user === undefined || owner === undefined || owner === user) return ''
-  const directory = statSync(path).isDirectory() ? path : dirname(path)
-  return `; it belongs to user ${owner} and the service runs as user ${user}: chown -R ${user} ${JSON.stringify(directory)}`
+  const found = statOf(path)
+  if (user === undefined || found === undefined || found.uid === user) return ''
+  const directory = found.isDirectory() ? path : dirname(path)
+  return `; it belongs to user ${found.uid} and the service runs as user ${user}: chown -R ${user} ${shownValue(directory)}`
+}
+
+/** Undefined for a path where nothing can be, such as one that is too long. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 // `recursive: true` never returns in a directory that refuses new ones, such as /proc.
@@ -93,11 +103,11 @@ function isCorrupt(error: unknown): boolean {
 
 /** Explains why the service can't listen on the address. Throws StartRefused, or an unknown error unchanged. */
 export function refuseAddress({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>, error: unknown): never {
-  const found = `found ${PORT} on ${JSON.stringify(HOST)}`
+  const found = `found ${PORT} on ${shownValue(HOST)}`
   if (hasCode(error, 'EADDRINUSE')) refuse(`PORT: ${found}, expected a port that no other program listens on`, error)
   if (hasCode(error, 'EACCES')) refuse(`PORT: ${found}, expected a port that this user may listen on`, error)
-  if (hasCode(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAFNOSUPPORT')) {
-    refuse(`HOST: found ${JSON.stringify(HOST)}, expected an address of this machine`, error)
+  if (hasCode(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAFNOSUPPORT', 'EINVAL')) {
+    refuse(`HOST: found ${shownValue(HOST)}, expected an address of this machine`, error)
   }
   throw error
 }

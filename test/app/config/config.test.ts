@@ -210,6 +210,27 @@ test('a refusal shows the beginning of a long value only', () => {
   expect(line).toContain('(100000 characters)')
 })
 
+test('nor does it repeat long values that contradict each other', () => {
+  const long = 'x'.repeat(100_000)
+  const env = {
+    OIDC_ENABLED: 'true',
+    OIDC_CLIENT_ID: 'mesh',
+    OIDC_CLIENT_SECRET: 'secret',
+    OIDC_ISSUER: 'https://id.example.org',
+    OIDC_REDIRECT_URI: `https://mesh.example.org/${long}/api/auth/oidc/callback/club`,
+    OIDC_PROVIDERS: 'club',
+    OIDC_CLUB_ISSUER: 'https://id.example.org',
+    OIDC_CLUB_CLIENT_ID: 'mesh',
+    OIDC_CLUB_CLIENT_SECRET: 'secret',
+  }
+  const lines = problems(env)
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(
+    /^OIDC_REDIRECT_URI: found "https:\S*"… \(10\d{4} characters\), expected https:\S*…\/api\S* or https:\S*: each provider/,
+  )
+  for (const line of lines) expect(line.length).toBeLessThan(500)
+})
+
 test.each(['0', '-1', 'null', 'none', 'false', '4403', 'off'])('MESHTASTIC_TCP=%s is refused', (value) => {
   expect(problems({ MESHTASTIC_TCP: value })).toStrictEqual([
     `MESHTASTIC_TCP: found ${JSON.stringify(value)}, expected host or host:port, comma-separated`,

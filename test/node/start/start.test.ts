@@ -143,6 +143,17 @@ describe('a start is refused, and the output', () => {
     )
   })
 
+  test.each(['DATA_DIR', 'HOST', 'MAP_PMTILES', 'ADMIN_PASSWORD_FILE'])(
+    'is one short line for a value of thousands of characters in %s',
+    async (name) => {
+      const env = { DATA_DIR: data(), PORT: '0', [name]: `/${'x'.repeat(20_000)}` }
+      const { code, out, err } = await runToEnd(built, env)
+      expect([code, err.split('\n').length]).toStrictEqual([1, 2])
+      expect(err).toMatch(new RegExp(`^${name}: found "/x+"… \\(20001 characters\\), expected `))
+      expect(out + err).not.toContain('x'.repeat(200))
+    },
+  )
+
   test('is one line for a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')

@@ -2,6 +2,7 @@ import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt'
+import { shownValue } from '../../../app/config/shown.ts'
 import { StartRefused } from '../../start/problems.ts'
 import { createTimer, type Clock, systemClock } from '../../clock.ts'
 import type { Link } from '../link.ts'
@@ -114,7 +115,7 @@ export function readAuthorities(path: string): string {
     throw new Error('no certificate')
   } catch (error) {
     const expected = 'expected a file of certificates in PEM form'
-    throw new StartRefused(`MESHTASTIC_MQTT_CA: found ${JSON.stringify(path)}, ${expected}`, { cause: error })
+    throw new StartRefused(`MESHTASTIC_MQTT_CA: found ${shownValue(path)}, ${expected}`, { cause: error })
   }
 }
 
