@@ -32,6 +32,7 @@ import { openInstances } from './instances/open-instances.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './metrics/process.ts'
+import { readAuthorities } from './radio/mqtt/mqtt.ts'
 import { openRadio } from './radio/radio.ts'
 import { startSealing } from './upkeep/sealing.ts'
 import { keptSessionSecret } from './start/secret.ts'
@@ -105,6 +106,8 @@ async function start(config: Config, log: Log): Promise<void> {
   const providers = createProviders({ config, log, now: clock.now, clockWatch })
   const outbound = openOutbound()
   const mail = openMail(config)
+  // The radios are opened later, by whichever instance has them.
+  if (config.MESHTASTIC_MQTT_CA !== null) readAuthorities(config.MESHTASTIC_MQTT_CA)
   const instances = inTurn(config, () => openInstances({ config, log, clock }))
   const { radio, events, isOnDuty: mayWrite } = instances
   const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite })

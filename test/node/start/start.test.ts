@@ -143,10 +143,11 @@ describe('a start is refused, and the output', () => {
     )
   })
 
-  test.each(['DATA_DIR', 'HOST', 'MAP_PMTILES', 'ADMIN_PASSWORD_FILE'])(
+  test.each(['DATA_DIR', 'HOST', 'MAP_PMTILES', 'MESHTASTIC_MQTT_CA', 'ADMIN_PASSWORD_FILE'])(
     'is one short line for a value of thousands of characters in %s',
     async (name) => {
-      const env = { DATA_DIR: data(), PORT: '0', [name]: `/${'x'.repeat(20_000)}` }
+      const broker = name === 'MESHTASTIC_MQTT_CA' && { MESHTASTIC_MQTT_URL: 'mqtts://127.0.0.1:1' }
+      const env = { DATA_DIR: data(), PORT: '0', ...broker, [name]: `/${'x'.repeat(20_000)}` }
       const { code, out, err } = await runToEnd(built, env)
       expect([code, err.split('\n').length]).toStrictEqual([1, 2])
       expect(err).toMatch(new RegExp(`^${name}: found "/x+"… \\(20001 characters\\), expected `))
