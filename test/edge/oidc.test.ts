@@ -1,5 +1,6 @@
 import { describeCertified } from '../contract/oidc/certified-scenarios.ts'
 import { describeEnding } from '../contract/oidc/ending-scenarios.ts'
+import { describeFirstAdmin } from '../contract/oidc/first-admin-scenarios.ts'
 import { describeGroups } from '../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../contract/oidc/linking-scenarios.ts'
 import { describeMixUp } from '../contract/oidc/mix-up-scenarios.ts'
@@ -13,6 +14,7 @@ describeProviders('workerd', openOidcWorkerd)
 describeMixUp('workerd', openOidcWorkerd)
 describeLinking('workerd', openOidcWorkerd)
 describeSeveralLinks('workerd', openOidcWorkerd)
+describeFirstAdmin('workerd', openOidcWorkerd)
 describeEnding('workerd', openOidcWorkerd)
 describeGroups('workerd', openOidcWorkerd)
 describeCertified('workerd', openOidcWorkerd)

@@ -226,6 +226,7 @@ test('a provider whose groups were taken their say is named, and loses it again'
       reapplied: true,
       before: { groupsOf: 'https://id.example.org' },
       after: { groupsOf: null },
+      providerId: null,
     },
   })
   expect((await session.send('GET', '/api/nodes')).status).toBe(200)

@@ -110,7 +110,8 @@ export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
   const hint = await takeHint(ctx, tokenHash)
   return provider.logoutUrl(hint).catch((error: unknown) => {
     if (!(error instanceof OidcFailure)) throw error
-    ctx.log.warn('The OpenID provider does not say where to sign out', { reason: error.reason, ...error.details })
+    const why = { provider: provider.settings.id, reason: error.reason, ...error.details }
+    ctx.log.warn('The OpenID provider does not say where to sign out', why)
     return null
   })
 }

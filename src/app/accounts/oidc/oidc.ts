@@ -52,7 +52,7 @@ function createProvider(
   const fetches = { needed: createAllowance(50, 1000, now), renewed: createAllowance(3, 60_000, now) }
   const discovery = createDiscovery(issuer, fetches, {
     now,
-    onDate: (date) => clockWatch?.agree('the OpenID provider', date),
+    onDate: (date) => clockWatch?.agree(`the OpenID provider ${settings.id}`, date),
   })
   // Anybody can send a logout token, but must not be able to fill the log.
   const complaints = createAllowance(10, 60_000, now)

@@ -90,7 +90,13 @@ export async function setRuler(ctx: SignedInCtx, userId: number, id: string | nu
     audit(
       ctx,
       'groups_provider_changed',
-      { userId, username, before: { groupsOf: before }, after: { groupsOf: issuer } },
+      {
+        userId,
+        username,
+        before: { groupsOf: before },
+        after: { groupsOf: issuer },
+        providerId: provider?.settings.id ?? null,
+      },
       { onlyIf: sql`exists (select 1 from ${users} where ${changed})` },
     ),
     ctx.store.db.update(users).set({ oidcIssuer: issuer }).where(changed),

@@ -77,7 +77,7 @@ export async function signInIdentity(
     ...releaseTokens(ctx, account, signedInAt),
     ...sentStatements(ctx, settings, identity.groups),
     ...roles,
-    ...(isFirstAdmin(settings, identity) ? firstAdminStatements(ctx, account) : []),
+    ...(isFirstAdmin(settings, identity) ? firstAdminStatements(ctx, settings, account) : []),
   ])
   return { id, epoch, isLocal }
 }
@@ -146,13 +146,13 @@ async function hasAdmin({ store, config }: Ctx): Promise<boolean> {
 }
 
 /** Makes the user of OIDC_ADMIN_SUBJECT an administrator while no administrator can sign in. */
-function firstAdminStatements(ctx: Ctx, { id, username }: Account): Statement[] {
+function firstAdminStatements(ctx: Ctx, settings: ProviderSettings, { id, username }: Account): Statement[] {
   const still = and(eq(users.id, id), not(hasRealAdmin(ctx.config)))
   return [
     audit(
       ctx,
       'admin_bootstrapped',
-      { username, userId: id },
+      { username, userId: id, by: 'OIDC_ADMIN_SUBJECT', ...signInWay(settings) },
       {
         actor: SYSTEM,
         onlyIf: sql`exists (select 1 from ${users} where ${still})`,

@@ -16,6 +16,7 @@ import { endVerifiedEmail, forgetPreviousEmail } from '../../accounts/users/veri
 import { dropIdleCodes } from '../../accounts/factors/factors.ts'
 import type { Ctx } from '../../base/context.ts'
 import { stillAdmin } from '../../accounts/users/still-admin.ts'
+import { providerIdOf } from '../../accounts/users/identities.ts'
 import { hasWayBesides, keepRealAdmin } from '../../accounts/users/way-in.ts'
 import { nextEpoch } from '../../accounts/users/users.ts'
 
@@ -154,11 +155,13 @@ function record(ctx: Ctx, { userId, username, what }: Whose, undone: Undone, onl
       return audit(ctx, 'recovery_codes_created', { ...about, codes: undone.codes.length }, options)
     case 'cut_link': {
       const { issuer, subject } = undone
-      return audit(ctx, 'account_unlinked', { ...about, issuer, subject }, options)
+      const providerId = providerIdOf(ctx, issuer)
+      return audit(ctx, 'account_unlinked', { ...about, issuer, subject, providerId }, options)
     }
     case 'set_groups_provider': {
       const [before, after] = [{ groupsOf: undone.from }, { groupsOf: undone.to }]
-      return audit(ctx, 'groups_provider_changed', { ...about, before, after }, options)
+      const providerId = providerIdOf(ctx, undone.to)
+      return audit(ctx, 'groups_provider_changed', { ...about, before, after, providerId }, options)
     }
     case 'set_email':
       return audit(

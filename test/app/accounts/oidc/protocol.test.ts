@@ -392,6 +392,8 @@ test('sign-out ends the session even if the provider has no such page or is down
     expect(await (await browser.request('/api/auth/logout', { method: 'POST' })).json()).toEqual({ logoutUrl: null })
     expect(await whoIs(browser)).toBeNull()
   }
+  const said = app.logged.map((line) => JSON.parse(line)).find(({ message }) => /where to sign out/.test(message))
+  expect(said).toMatchObject({ provider: 'default', reason: 'discovery_refused', status: 503 })
 })
 
 test('behind a proxy with a path, the redirects of the service begin with that path', async () => {

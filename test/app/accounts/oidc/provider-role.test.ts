@@ -92,6 +92,7 @@ test('groups decide about a linked local account only after an administrator all
     userId: anna.id,
     before: { groupsOf: null },
     after: { groupsOf: old.issuer },
+    providerId: 'default',
   })
   expect(await signInBy(first, old)).toBe('302 /')
   expect(await roleOf(anna.id)).toMatchObject({ issuer: old.issuer, permissions: PRESETS.viewer, isInForce: true })

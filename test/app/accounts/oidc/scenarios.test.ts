@@ -1,6 +1,7 @@
 import { describeAccounts } from '../../../contract/oidc/account-scenarios.ts'
 import { describeCertified } from '../../../contract/oidc/certified-scenarios.ts'
 import { describeEnding } from '../../../contract/oidc/ending-scenarios.ts'
+import { describeFirstAdmin } from '../../../contract/oidc/first-admin-scenarios.ts'
 import { describeGroups } from '../../../contract/oidc/group-scenarios.ts'
 import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
 import { describeMixUp } from '../../../contract/oidc/mix-up-scenarios.ts'
@@ -29,6 +30,7 @@ describeProviders('Node', open)
 describeMixUp('Node', open)
 describeLinking('Node', open)
 describeSeveralLinks('Node', open)
+describeFirstAdmin('Node', open)
 describeEnding('Node', open)
 describeAccounts('Node', open)
 describeGroups('Node', open)
