@@ -102,6 +102,14 @@ test('an administrator who lost the second factor signs in without it, and the l
   expect(app.store.sqlite.prepare('select count(*) as n from recovery_codes').get()).toStrictEqual({ n: 0 })
 })
 
+test('a confirmed address counts no longer: it may be one of whoever had the account', async () => {
+  app.store.sqlite.exec(`update users set email = 'thief@example.org';
+    insert into verified_emails (user_id, email, verified_at) values (1, 'thief@example.org', 1)`)
+  await comeBack('admin')
+  const ended = app.store.sqlite.prepare('select email, ended_at is not null as ended from verified_emails').all()
+  expect(ended).toStrictEqual([{ email: 'thief@example.org', ended: 1 }])
+})
+
 test('destinations of alerts are held until the administrator has looked at them', async () => {
   const before = await app.admin()
   const hook = { kind: 'webhook', name: 'Hook', settings: { url: 'https://hook.example.org/x' } }

@@ -9,6 +9,7 @@ import { hasSecondFactor } from '../users/has-factor.ts'
 import { forgiveInDatabase } from '../passwords/login-limiter.ts'
 import { storedPermissionsJson, writePermissions } from '../users/permissions.ts'
 import { nextEpoch, userIdByName } from '../users/users.ts'
+import { endVerifiedEmail } from '../users/verified-email.ts'
 import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 
 /** The time of the database's own clock, in ms. */
@@ -18,7 +19,7 @@ const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
  * Statements that make the user with this name an active administrator, or create one, in a database that this process
  * cannot reach. Run in order, they depend only on the content of the database then, and may run twice. A local user
  * gets the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Second factors, sessions
- * and API tokens end, destinations of alerts are held. `store` only builds the statements.
+ * and API tokens end, so does the proof of the e-mail address, and destinations of alerts are held. `store` only builds the statements.
  */
 export function statementsForRecovery(
   store: Store,
@@ -90,6 +91,7 @@ export function statementsForRecovery(
       set: { resetAt: NOW },
     }),
     ...holdDestinations(ctx, { id: userId, username }, 'password_reset', { onlyIf: isUser() }),
+    ...endVerifiedEmail(store, userId, NOW),
     writePermissions(store, named, ALL_PERMISSIONS, { at: NOW, by: null }),
     db
       .update(users)

@@ -38,11 +38,11 @@ export function forgetPreviousEmail(
  * Statements for an atomic step by which an administrator takes an account back: whoever had it may have confirmed an
  * address of their own, and could ask there for a new password. No address counts as verified, and no link works.
  */
-export function endVerifiedEmail({ db }: Pick<Store, 'db'>, userId: number, now: number): Statement[] {
+export function endVerifiedEmail({ db }: Pick<Store, 'db'>, userId: number | SQL, now: number | SQL): Statement[] {
   return [
     db
       .update(verifiedEmails)
-      .set({ endedAt: now })
+      .set({ endedAt: sql`${now}` })
       .where(and(eq(verifiedEmails.userId, userId), isNull(verifiedEmails.endedAt))),
     db.delete(mailLinks).where(eq(mailLinks.userId, userId)),
   ]
