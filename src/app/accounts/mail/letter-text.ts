@@ -83,7 +83,7 @@ function where({ at, ip, browser }: LetterDetails): string {
 }
 
 function notYou(site: string): string {
-  return `If this was you, there is nothing to do. If not, change your password, end the other sessions and look at your second factors, tokens and alert destinations, or ask an administrator:\n${site}/account`
+  return `If this was you, there is nothing to do. If not, change your password, end the other sessions and look at your second factors, linked accounts, tokens and alert destinations, or ask an administrator:\n${site}/account`
 }
 
 function isLast({ isLast: last }: LetterDetails): string | null {

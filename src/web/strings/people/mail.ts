@@ -28,6 +28,6 @@ export const mailTexts = {
   invitedHelp: 'Choose the password of your account.',
   setPassword: 'Set the password',
   changed:
-    'Your password was changed, and all of your sessions have ended. After signing in, check your second factors, API tokens and alert destinations.',
+    'Your password was changed, and all of your sessions have ended. After signing in, check your second factors, linked accounts and alert destinations.',
   ready: 'Your account is ready.',
 } as const

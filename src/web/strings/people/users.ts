@@ -122,7 +122,8 @@ export const userTexts = {
     `Remove the administrator role from ${name}? They get the permissions of a new user, and their API tokens can do no more than that. The audit log has the permissions from before they became administrator.`,
   roleChanged: 'Role changed',
   reset: 'Reset password',
-  resetHelp: 'Creates a temporary password and ends all sessions and API tokens of the user.',
+  resetHelp:
+    'Creates a temporary password and ends all sessions and API tokens of the user. Passkeys and linked accounts still sign in: if somebody else had the account, remove those as well.',
   resetSure: (name: string) => `Reset the password of ${name}? This ends all of their sessions and API tokens.`,
   resetDone: (name: string) => `New password for ${name}`,
   resetFactors: 'Remove second factors',
