@@ -1,6 +1,7 @@
 import type { Heard, News } from '../heard/heard.ts'
 import type { NodeRow } from './rows/node-row.ts'
 import type { BatchCounts } from '../../system/metrics/meter.ts'
+import type { Packet } from '../../../meshtastic/packet.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
@@ -121,6 +122,7 @@ export function createIngest(
       const table = await readChannelTable(store, radios)
       const now = batch.reduce((latest, { event }) => Math.max(latest, event.receivedAt), 0)
       const judgements = await judgeBatch(store, batch, { sightings, now, radios })
+      await recallForgotten(store, batch, judgements, sightings, radios)
       await markRepeated(store, batch, judgements, sightings)
       const plan = readContent(() => planBatch(batch, judgements, { localNodes, sources, table }, sightings))
       const selection = collector?.filter(batch, new Set(plan.localNodes.values())) ?? null
@@ -228,14 +230,37 @@ async function markRepeated(
   judgements: readonly Judgement[],
   sightings: Sightings,
 ): Promise<void> {
-  const signed = batch.flatMap(({ event }, index) => {
-    const judgement = judgements[index]
-    if (event.type !== 'packet' || judgement === undefined) return []
-    const isSealed = event.packet.pkiEncrypted && event.packet.port !== null && judgement.keyDoubt === null
-    if (judgement.trust !== 'signed' && !isSealed) return []
-    return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
-  })
+  const signed = batch.flatMap(({ event }, index) =>
+    event.type === 'packet' && isProven(event.packet, judgements[index])
+      ? [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
+      : [],
+  )
   for (const packet of await readRepeated(store, signed)) sightings.mark(packet)
+}
+
+/**
+ * A flood of other packets pushes a signed one out of the window long before its time. Otherwise it would be new when it
+ * is sent again.
+ */
+async function recallForgotten(
+  store: Store,
+  batch: readonly Heard[],
+  judgements: readonly Judgement[],
+  sightings: Sightings,
+  radios: readonly string[] | null,
+): Promise<void> {
+  const forgotten = batch.filter(
+    ({ event }, index) =>
+      event.type === 'packet' &&
+      isProven(event.packet, judgements[index]) &&
+      !sightings.knows(event.packet.from, event.packet.id),
+  )
+  for (const packet of await readSeenPackets(store, forgotten, radios)) sightings.see(packet)
+}
+
+function isProven({ pkiEncrypted, port }: Packet, judgement: Judgement | undefined): boolean {
+  const isSealed = pkiEncrypted && port !== null && judgement?.keyDoubt === null
+  return judgement?.trust === 'signed' || isSealed
 }
 
 /** A radio's memory does not recreate a node that was deleted after it was heard. Our own radios always exist. */

@@ -2,6 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Heard } from '../../../../src/app/mesh/heard/heard.ts'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
+import { WINDOW_SIZE } from '../../../../src/app/mesh/ingest/duplicates/packet-window.ts'
 import { eachTurn } from '../../../../src/app/base/pacing/slices.ts'
 import { readPublicKeys } from '../../../../src/app/mesh/nodes/nodes.ts'
 import { fadeSuspicions } from '../../../../src/app/mesh/nodes/identity/suspicions.ts'
@@ -381,6 +382,19 @@ describe('a packet sent again', () => {
     expect(news).toStrictEqual([])
     expect(await detail(node.nodeNum)).toStrictEqual(before)
     expect(mesh.count('packets')).toBe(4)
+  })
+
+  it('after a flood that left no room to remember it is not new', async () => {
+    const old = [node.packet(node.user({ longName: 'Old name' })), node.packet(text('open the gate'))]
+    await publish(old)
+    await publish([node.packet(node.user({ longName: 'New name' }))], { at: START + MINUTE })
+    const before = await detail(node.nodeNum)
+    mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${WINDOW_SIZE})
+      insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit, via_mqtt,
+      pki_encrypted, replayed, payload) select 1, ${START + MINUTE}, n, 77, 1, 0, 3, 0, 0, 0, '{}' from i`)
+    const again = createIngest(mesh.app.store)
+    expect(await again.store(old.map((each) => byBroker(each, { at: START + HOUR })))).toStrictEqual([])
+    expect(await detail(node.nodeNum)).toStrictEqual(before)
   })
 
   it('changes nothing if its own time is older than the newest of its sender', async () => {
