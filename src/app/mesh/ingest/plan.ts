@@ -248,7 +248,11 @@ function addNode(
     // The time of measurement is unknown, but it is not after the node was last heard.
     ...deviceMetricsFields(metrics, { time: lastHeard, channel: ofRadio }),
     ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
-    ...foundation(judgement, seenAt, { user, isPlaced: fix !== null, hasMetrics: hasDeviceMetrics(metrics) }),
+    ...foundation(judgement, lastHeard ?? seenAt, {
+      user,
+      isPlaced: fix !== null,
+      hasMetrics: hasDeviceMetrics(metrics),
+    }),
   })
   noteRefused(plan, judgement, { nodeNum, source: source.name, gateway: 0, at: seenAt })
   noteLifted(plan, nodeNum, judgement)
@@ -371,11 +375,10 @@ function foundation(
   const { trust, provenKey, isHeard } = judgement
   const isSigned = trust === 'signed'
   const isNamed = (user?.longName ?? user?.shortName ?? null) !== null
-  const isKeySaid = (user?.publicKey ?? null) !== null || (isSigned && provenKey !== null)
+  const isKeySaid = (user?.publicKey ?? null) !== null || provenKey !== null
   return {
     ...refusedFields(judgement),
-    ...(isSigned ? { signedAt } : {}),
-    ...(isSigned && provenKey !== null ? { publicKey: provenKey, keySigned: true } : {}),
+    ...(provenKey === null ? {} : { publicKey: provenKey, keySigned: true, signedAt }),
     ...(isHeard && isKeySaid ? { keyHeard: true } : {}),
     ...(!isNamed ? {} : { ...(isSigned ? { nameSigned: true } : {}), ...(isHeard ? { nameHeard: true } : {}) }),
     ...(!isPlaced

@@ -294,11 +294,17 @@ describe('a signing node', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ signed: true, nameSigned: true })
   })
 
-  it('counts as signing when the memory of our own radio says so', async () => {
+  it('counts as signing when the memory of our own radio says so, but its names may be older than its signature', async () => {
     const told = { longName: 'Hill', publicKey: node.publicKey }
-    await store(mesh.ingest, [nodeInfo({ num: node.nodeNum, hasXeddsaSigned: true, user: told })])
+    const lastHeard = seconds(START) - 3600
+    await store(mesh.ingest, [nodeInfo({ num: node.nodeNum, lastHeard, hasXeddsaSigned: true, user: told })])
     await publish(packet(user({ longName: 'Not Hill' }), { from: node.nodeNum }))
-    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Hill', signed: true, nameSigned: true })
+    const remembered = { longName: 'Hill', signed: true, nameSigned: false, signedAt: lastHeard * 1000 }
+    expect(await detail(node.nodeNum)).toMatchObject(remembered)
+    await publish(node.packet(node.user({ longName: 'Summit' })))
+    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Summit', nameSigned: true })
+    await store(mesh.ingest, [nodeInfo({ num: node.nodeNum, hasXeddsaSigned: true, user: told })])
+    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Summit', nameSigned: true, spoofSuspected: true })
   })
 
   it('keeps name, key and position against everything unsigned', async () => {

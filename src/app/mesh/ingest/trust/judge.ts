@@ -638,21 +638,18 @@ function judgeRemembered(question: Question & { kind: 'node' }, { known }: Judge
   if (isOwn) return { ...TAKEN, verdict: 'set-aside' }
   const { user, fix } = node
   const key = user?.publicKey ?? null
-  const isSigned = node.hasSigned && isOwnKind(source.kind) && key !== null && fitsNodeNum(key, nodeNum)
-  if (isSigned) {
-    const isOther = refusable(key, known) !== null
-    if (!isOther || outranksKey({ isSigned, isHeard }, nodeNum, known)) {
-      return { ...TAKEN, trust: 'signed', provenKey: key }
-    }
-    return { ...TAKEN, keepsUser: true, keepsPosition: true, refusedKey: key, refusedNames: user }
-  }
+  // That a node has signed proves its key. Its names may be older than its first signature.
+  const isSigner = node.hasSigned && isOwnKind(source.kind) && key !== null && fitsNodeNum(key, nodeNum)
+  const isOther = refusable(key, known) !== null
+  const isProven = isSigner && (!isOther || outranksKey({ isSigned: true, isHeard }, nodeNum, known))
   // A memory may be older than the known data, so different names in it are no contradiction.
-  const said = question.isLate ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
+  const mayBeNamed = question.isLate || (isProven && isOther)
+  const said = mayBeNamed ? NOTHING_REFUSED : weighUser(user, { nodeNum, isHeard }, known)
   const { keepsUser, refusedKey, refusedNames } = said
-  const isOtherKey = refusedKey !== null
   const keepsPosition = fix !== null && keeps('position', question, known)
   const kept = { keepsUser, keepsPosition, keepsMetrics: keepsMetrics(question, known) }
-  return { ...TAKEN, ...kept, refusedKey, refusedNames: isOtherKey ? refusedNames : null }
+  const refused = { refusedKey, refusedNames: refusedKey === null ? null : refusedNames }
+  return { ...TAKEN, ...kept, ...refused, provenKey: isProven ? key : null }
 }
 
 /** The names and the key that a packet announces. */
