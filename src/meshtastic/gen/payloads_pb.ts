@@ -19,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file payloads.proto.
  */
 export const file_payloads: GenFile = /*@__PURE__*/
-  fileDesc("Cg5wYXlsb2Fkcy5wcm90bxIEbWVzaCLoAQoEVXNlchIKCgJpZBgBIAEoCRIRCglsb25nX25hbWUYAiABKAkSEgoKc2hvcnRfbmFtZRgDIAEoCRIPCgdtYWNhZGRyGAQgASgMEiUKCGh3X21vZGVsGAUgASgOMhMubWVzaC5IYXJkd2FyZU1vZGVsEhMKC2lzX2xpY2Vuc2VkGAYgASgIEiwKBHJvbGUYByABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRISCgpwdWJsaWNfa2V5GAggASgMEh4KD2lzX3VubWVzc2FnYWJsZRgJIAEoCEIFqgECCAEiWgoOUm91dGVEaXNjb3ZlcnkSDQoFcm91dGUYASADKAcSEwoLc25yX3Rvd2FyZHMYAiADKAUSEgoKcm91dGVfYmFjaxgDIAMoBxIQCghzbnJfYmFjaxgEIAMoBSKHBAoHUm91dGluZxItCg1yb3V0ZV9yZXF1ZXN0GAEgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKC3JvdXRlX3JlcGx5GAIgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKDGVycm9yX3JlYXNvbhgDIAEoDjITLm1lc2guUm91dGluZy5FcnJvckgAIucCCgVFcnJvchIICgROT05FEAASDAoITk9fUk9VVEUQARILCgdHT1RfTkFLEAISCwoHVElNRU9VVBADEhAKDE5PX0lOVEVSRkFDRRAEEhIKDk1BWF9SRVRSQU5TTUlUEAUSDgoKTk9fQ0hBTk5FTBAGEg0KCVRPT19MQVJHRRAHEg8KC05PX1JFU1BPTlNFEAgSFAoQRFVUWV9DWUNMRV9MSU1JVBAJEg8KC0JBRF9SRVFVRVNUECASEgoOTk9UX0FVVEhPUklaRUQQIRIOCgpQS0lfRkFJTEVEECISFgoSUEtJX1VOS05PV05fUFVCS0VZECMSGQoVQURNSU5fQkFEX1NFU1NJT05fS0VZECQSIQodQURNSU5fUFVCTElDX0tFWV9VTkFVVEhPUklaRUQQJRIXChNSQVRFX0xJTUlUX0VYQ0VFREVEECYSHAoYUEtJX1NFTkRfRkFJTF9QVUJMSUNfS0VZECdCCQoHdmFyaWFudCJkCghOZWlnaGJvchIPCgdub2RlX2lkGAEgASgNEgsKA3NuchgCIAEoAhIUCgxsYXN0X3J4X3RpbWUYAyABKAcSJAocbm9kZV9icm9hZGNhc3RfaW50ZXJ2YWxfc2VjcxgEIAEoDSKBAQoMTmVpZ2hib3JJbmZvEg8KB25vZGVfaWQYASABKA0SFwoPbGFzdF9zZW50X2J5X2lkGAIgASgNEiQKHG5vZGVfYnJvYWRjYXN0X2ludGVydmFsX3NlY3MYAyABKA0SIQoJbmVpZ2hib3JzGAQgAygLMg4ubWVzaC5OZWlnaGJvciKhAQoIV2F5cG9pbnQSCgoCaWQYASABKA0SGQoKbGF0aXR1ZGVfaRgCIAEoD0IFqgECCAESGgoLbG9uZ2l0dWRlX2kYAyABKA9CBaoBAggBEg4KBmV4cGlyZRgEIAEoDRIRCglsb2NrZWRfdG8YBSABKA0SDAoEbmFtZRgGIAEoCRITCgtkZXNjcmlwdGlvbhgHIAEoCRIMCgRpY29uGAggASgHIjUKCFBheGNvdW50EgwKBHdpZmkYASABKA0SCwoDYmxlGAIgASgNEg4KBnVwdGltZRgDIAEoDSIfCg1TdGF0dXNNZXNzYWdlEg4KBnN0YXR1cxgBIAEoCSKZBwoPU3RvcmVBbmRGb3J3YXJkEjEKAnJyGAEgASgOMiUubWVzaC5TdG9yZUFuZEZvcndhcmQuUmVxdWVzdFJlc3BvbnNlEjEKBXN0YXRzGAIgASgLMiAubWVzaC5TdG9yZUFuZEZvcndhcmQuU3RhdGlzdGljc0gAEjAKB2hpc3RvcnkYAyABKAsyHS5tZXNoLlN0b3JlQW5kRm9yd2FyZC5IaXN0b3J5SAASNAoJaGVhcnRiZWF0GAQgASgLMh8ubWVzaC5TdG9yZUFuZEZvcndhcmQuSGVhcnRiZWF0SAASDgoEdGV4dBgFIAEoDEgAEhMKC29yaWdpbmFsX2lkGAYgASgNGs0BCgpTdGF0aXN0aWNzEhYKDm1lc3NhZ2VzX3RvdGFsGAEgASgNEhYKDm1lc3NhZ2VzX3NhdmVkGAIgASgNEhQKDG1lc3NhZ2VzX21heBgDIAEoDRIPCgd1cF90aW1lGAQgASgNEhAKCHJlcXVlc3RzGAUgASgNEhgKEHJlcXVlc3RzX2hpc3RvcnkYBiABKA0SEQoJaGVhcnRiZWF0GAcgASgIEhIKCnJldHVybl9tYXgYCCABKA0SFQoNcmV0dXJuX3dpbmRvdxgJIAEoDRpJCgdIaXN0b3J5EhgKEGhpc3RvcnlfbWVzc2FnZXMYASABKA0SDgoGd2luZG93GAIgASgNEhQKDGxhc3RfcmVxdWVzdBgDIAEoDRouCglIZWFydGJlYXQSDgoGcGVyaW9kGAEgASgNEhEKCXNlY29uZGFyeRgCIAEoDSK8AgoPUmVxdWVzdFJlc3BvbnNlEgkKBVVOU0VUEAASEAoMUk9VVEVSX0VSUk9SEAESFAoQUk9VVEVSX0hFQVJUQkVBVBACEg8KC1JPVVRFUl9QSU5HEAMSDwoLUk9VVEVSX1BPTkcQBBIPCgtST1VURVJfQlVTWRAFEhIKDlJPVVRFUl9ISVNUT1JZEAYSEAoMUk9VVEVSX1NUQVRTEAcSFgoSUk9VVEVSX1RFWFRfRElSRUNUEAgSGQoVUk9VVEVSX1RFWFRfQlJPQURDQVNUEAkSEAoMQ0xJRU5UX0VSUk9SEEASEgoOQ0xJRU5UX0hJU1RPUlkQQRIQCgxDTElFTlRfU1RBVFMQQhIPCgtDTElFTlRfUElORxBDEg8KC0NMSUVOVF9QT05HEEQSEAoMQ0xJRU5UX0FCT1JUEGpCCQoHdmFyaWFudEIHkgMECAIgA2IIZWRpdGlvbnNw6Ac", [file_config, file_hardware]);
+  fileDesc("Cg5wYXlsb2Fkcy5wcm90bxIEbWVzaCLoAQoEVXNlchIKCgJpZBgBIAEoCRIRCglsb25nX25hbWUYAiABKAkSEgoKc2hvcnRfbmFtZRgDIAEoCRIPCgdtYWNhZGRyGAQgASgMEiUKCGh3X21vZGVsGAUgASgOMhMubWVzaC5IYXJkd2FyZU1vZGVsEhMKC2lzX2xpY2Vuc2VkGAYgASgIEiwKBHJvbGUYByABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRISCgpwdWJsaWNfa2V5GAggASgMEh4KD2lzX3VubWVzc2FnYWJsZRgJIAEoCEIFqgECCAEiWgoOUm91dGVEaXNjb3ZlcnkSDQoFcm91dGUYASADKAcSEwoLc25yX3Rvd2FyZHMYAiADKAUSEgoKcm91dGVfYmFjaxgDIAMoBxIQCghzbnJfYmFjaxgEIAMoBSKHBAoHUm91dGluZxItCg1yb3V0ZV9yZXF1ZXN0GAEgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKC3JvdXRlX3JlcGx5GAIgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKDGVycm9yX3JlYXNvbhgDIAEoDjITLm1lc2guUm91dGluZy5FcnJvckgAIucCCgVFcnJvchIICgROT05FEAASDAoITk9fUk9VVEUQARILCgdHT1RfTkFLEAISCwoHVElNRU9VVBADEhAKDE5PX0lOVEVSRkFDRRAEEhIKDk1BWF9SRVRSQU5TTUlUEAUSDgoKTk9fQ0hBTk5FTBAGEg0KCVRPT19MQVJHRRAHEg8KC05PX1JFU1BPTlNFEAgSFAoQRFVUWV9DWUNMRV9MSU1JVBAJEg8KC0JBRF9SRVFVRVNUECASEgoOTk9UX0FVVEhPUklaRUQQIRIOCgpQS0lfRkFJTEVEECISFgoSUEtJX1VOS05PV05fUFVCS0VZECMSGQoVQURNSU5fQkFEX1NFU1NJT05fS0VZECQSIQodQURNSU5fUFVCTElDX0tFWV9VTkFVVEhPUklaRUQQJRIXChNSQVRFX0xJTUlUX0VYQ0VFREVEECYSHAoYUEtJX1NFTkRfRkFJTF9QVUJMSUNfS0VZECdCCQoHdmFyaWFudCJkCghOZWlnaGJvchIPCgdub2RlX2lkGAEgASgNEgsKA3NuchgCIAEoAhIUCgxsYXN0X3J4X3RpbWUYAyABKAcSJAocbm9kZV9icm9hZGNhc3RfaW50ZXJ2YWxfc2VjcxgEIAEoDSKBAQoMTmVpZ2hib3JJbmZvEg8KB25vZGVfaWQYASABKA0SFwoPbGFzdF9zZW50X2J5X2lkGAIgASgNEiQKHG5vZGVfYnJvYWRjYXN0X2ludGVydmFsX3NlY3MYAyABKA0SIQoJbmVpZ2hib3JzGAQgAygLMg4ubWVzaC5OZWlnaGJvciKzAgoIV2F5cG9pbnQSCgoCaWQYASABKA0SGQoKbGF0aXR1ZGVfaRgCIAEoD0IFqgECCAESGgoLbG9uZ2l0dWRlX2kYAyABKA9CBaoBAggBEg4KBmV4cGlyZRgEIAEoDRIRCglsb2NrZWRfdG8YBSABKA0SDAoEbmFtZRgGIAEoCRITCgtkZXNjcmlwdGlvbhgHIAEoCRIMCgRpY29uGAggASgHEhcKD2dlb2ZlbmNlX3JhZGl1cxgJIAEoDRInCgxib3VuZGluZ19ib3gYCiABKAsyES5tZXNoLkJvdW5kaW5nQm94EhcKD25vdGlmeV9vbl9lbnRlchgLIAEoCBIWCg5ub3RpZnlfb25fZXhpdBgMIAEoCBIdChVub3RpZnlfZmF2b3JpdGVzX29ubHkYDSABKAgidQoLQm91bmRpbmdCb3gSGAoQbG9uZ2l0dWRlX3dlc3RfaRgBIAEoDxIYChBsYXRpdHVkZV9zb3V0aF9pGAIgASgPEhgKEGxvbmdpdHVkZV9lYXN0X2kYAyABKA8SGAoQbGF0aXR1ZGVfbm9ydGhfaRgEIAEoDyI1CghQYXhjb3VudBIMCgR3aWZpGAEgASgNEgsKA2JsZRgCIAEoDRIOCgZ1cHRpbWUYAyABKA0iHwoNU3RhdHVzTWVzc2FnZRIOCgZzdGF0dXMYASABKAkimQcKD1N0b3JlQW5kRm9yd2FyZBIxCgJychgBIAEoDjIlLm1lc2guU3RvcmVBbmRGb3J3YXJkLlJlcXVlc3RSZXNwb25zZRIxCgVzdGF0cxgCIAEoCzIgLm1lc2guU3RvcmVBbmRGb3J3YXJkLlN0YXRpc3RpY3NIABIwCgdoaXN0b3J5GAMgASgLMh0ubWVzaC5TdG9yZUFuZEZvcndhcmQuSGlzdG9yeUgAEjQKCWhlYXJ0YmVhdBgEIAEoCzIfLm1lc2guU3RvcmVBbmRGb3J3YXJkLkhlYXJ0YmVhdEgAEg4KBHRleHQYBSABKAxIABITCgtvcmlnaW5hbF9pZBgGIAEoDRrNAQoKU3RhdGlzdGljcxIWCg5tZXNzYWdlc190b3RhbBgBIAEoDRIWCg5tZXNzYWdlc19zYXZlZBgCIAEoDRIUCgxtZXNzYWdlc19tYXgYAyABKA0SDwoHdXBfdGltZRgEIAEoDRIQCghyZXF1ZXN0cxgFIAEoDRIYChByZXF1ZXN0c19oaXN0b3J5GAYgASgNEhEKCWhlYXJ0YmVhdBgHIAEoCBISCgpyZXR1cm5fbWF4GAggASgNEhUKDXJldHVybl93aW5kb3cYCSABKA0aSQoHSGlzdG9yeRIYChBoaXN0b3J5X21lc3NhZ2VzGAEgASgNEg4KBndpbmRvdxgCIAEoDRIUCgxsYXN0X3JlcXVlc3QYAyABKA0aLgoJSGVhcnRiZWF0Eg4KBnBlcmlvZBgBIAEoDRIRCglzZWNvbmRhcnkYAiABKA0ivAIKD1JlcXVlc3RSZXNwb25zZRIJCgVVTlNFVBAAEhAKDFJPVVRFUl9FUlJPUhABEhQKEFJPVVRFUl9IRUFSVEJFQVQQAhIPCgtST1VURVJfUElORxADEg8KC1JPVVRFUl9QT05HEAQSDwoLUk9VVEVSX0JVU1kQBRISCg5ST1VURVJfSElTVE9SWRAGEhAKDFJPVVRFUl9TVEFUUxAHEhYKElJPVVRFUl9URVhUX0RJUkVDVBAIEhkKFVJPVVRFUl9URVhUX0JST0FEQ0FTVBAJEhAKDENMSUVOVF9FUlJPUhBAEhIKDkNMSUVOVF9ISVNUT1JZEEESEAoMQ0xJRU5UX1NUQVRTEEISDwoLQ0xJRU5UX1BJTkcQQxIPCgtDTElFTlRfUE9ORxBEEhAKDENMSUVOVF9BQk9SVBBqQgkKB3ZhcmlhbnRCB5IDBAgCIANiCGVkaXRpb25zcOgH", [file_config, file_hardware]);
 
 /**
  * @generated from message mesh.User
@@ -358,6 +358,31 @@ export type Waypoint = Message<"mesh.Waypoint"> & {
    * @generated from field: fixed32 icon = 8;
    */
   icon: number;
+
+  /**
+   * @generated from field: uint32 geofence_radius = 9;
+   */
+  geofenceRadius: number;
+
+  /**
+   * @generated from field: mesh.BoundingBox bounding_box = 10;
+   */
+  boundingBox?: BoundingBox | undefined;
+
+  /**
+   * @generated from field: bool notify_on_enter = 11;
+   */
+  notifyOnEnter: boolean;
+
+  /**
+   * @generated from field: bool notify_on_exit = 12;
+   */
+  notifyOnExit: boolean;
+
+  /**
+   * @generated from field: bool notify_favorites_only = 13;
+   */
+  notifyFavoritesOnly: boolean;
 };
 
 /**
@@ -366,6 +391,38 @@ export type Waypoint = Message<"mesh.Waypoint"> & {
  */
 export const WaypointSchema: GenMessage<Waypoint> = /*@__PURE__*/
   messageDesc(file_payloads, 5);
+
+/**
+ * @generated from message mesh.BoundingBox
+ */
+export type BoundingBox = Message<"mesh.BoundingBox"> & {
+  /**
+   * @generated from field: sfixed32 longitude_west_i = 1;
+   */
+  longitudeWestI: number;
+
+  /**
+   * @generated from field: sfixed32 latitude_south_i = 2;
+   */
+  latitudeSouthI: number;
+
+  /**
+   * @generated from field: sfixed32 longitude_east_i = 3;
+   */
+  longitudeEastI: number;
+
+  /**
+   * @generated from field: sfixed32 latitude_north_i = 4;
+   */
+  latitudeNorthI: number;
+};
+
+/**
+ * Describes the message mesh.BoundingBox.
+ * Use `create(BoundingBoxSchema)` to create a new message.
+ */
+export const BoundingBoxSchema: GenMessage<BoundingBox> = /*@__PURE__*/
+  messageDesc(file_payloads, 6);
 
 /**
  * @generated from message mesh.Paxcount
@@ -392,7 +449,7 @@ export type Paxcount = Message<"mesh.Paxcount"> & {
  * Use `create(PaxcountSchema)` to create a new message.
  */
 export const PaxcountSchema: GenMessage<Paxcount> = /*@__PURE__*/
-  messageDesc(file_payloads, 6);
+  messageDesc(file_payloads, 7);
 
 /**
  * @generated from message mesh.StatusMessage
@@ -409,7 +466,7 @@ export type StatusMessage = Message<"mesh.StatusMessage"> & {
  * Use `create(StatusMessageSchema)` to create a new message.
  */
 export const StatusMessageSchema: GenMessage<StatusMessage> = /*@__PURE__*/
-  messageDesc(file_payloads, 7);
+  messageDesc(file_payloads, 8);
 
 /**
  * @generated from message mesh.StoreAndForward
@@ -460,7 +517,7 @@ export type StoreAndForward = Message<"mesh.StoreAndForward"> & {
  * Use `create(StoreAndForwardSchema)` to create a new message.
  */
 export const StoreAndForwardSchema: GenMessage<StoreAndForward> = /*@__PURE__*/
-  messageDesc(file_payloads, 8);
+  messageDesc(file_payloads, 9);
 
 /**
  * @generated from message mesh.StoreAndForward.Statistics
@@ -517,7 +574,7 @@ export type StoreAndForward_Statistics = Message<"mesh.StoreAndForward.Statistic
  * Use `create(StoreAndForward_StatisticsSchema)` to create a new message.
  */
 export const StoreAndForward_StatisticsSchema: GenMessage<StoreAndForward_Statistics> = /*@__PURE__*/
-  messageDesc(file_payloads, 8, 0);
+  messageDesc(file_payloads, 9, 0);
 
 /**
  * @generated from message mesh.StoreAndForward.History
@@ -544,7 +601,7 @@ export type StoreAndForward_History = Message<"mesh.StoreAndForward.History"> & 
  * Use `create(StoreAndForward_HistorySchema)` to create a new message.
  */
 export const StoreAndForward_HistorySchema: GenMessage<StoreAndForward_History> = /*@__PURE__*/
-  messageDesc(file_payloads, 8, 1);
+  messageDesc(file_payloads, 9, 1);
 
 /**
  * @generated from message mesh.StoreAndForward.Heartbeat
@@ -566,7 +623,7 @@ export type StoreAndForward_Heartbeat = Message<"mesh.StoreAndForward.Heartbeat"
  * Use `create(StoreAndForward_HeartbeatSchema)` to create a new message.
  */
 export const StoreAndForward_HeartbeatSchema: GenMessage<StoreAndForward_Heartbeat> = /*@__PURE__*/
-  messageDesc(file_payloads, 8, 2);
+  messageDesc(file_payloads, 9, 2);
 
 /**
  * @generated from enum mesh.StoreAndForward.RequestResponse
@@ -662,5 +719,5 @@ export type StoreAndForward_RequestResponse = (typeof StoreAndForward_RequestRes
  * Describes the enum mesh.StoreAndForward.RequestResponse.
  */
 export const StoreAndForward_RequestResponseSchema: GenEnum<StoreAndForward_RequestResponse> = /*@__PURE__*/
-  enumDesc(file_payloads, 8, 0);
+  enumDesc(file_payloads, 9, 0);
 

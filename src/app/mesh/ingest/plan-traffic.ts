@@ -16,7 +16,7 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
-  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'isOwn' | 'isHeard'>
+  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'suspicion' | 'isOwn' | 'isHeard'>
 }
 
 export function emptyTraffic(): Traffic {
@@ -65,7 +65,8 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
   const { source, packet, receivedAt, heardAt, isReplayed, judgement } = arrival
   const { from, to, payload, requestId } = packet
   const channel = channelOnAir(packet)
-  if (judgement.verdict === 'spoofed' || (judgement.verdict === 'set-aside' && packet.viaMqtt)) return
+  const { verdict, suspicion } = judgement
+  if (verdict === 'spoofed' || (verdict === 'set-aside' && (packet.viaMqtt || suspicion !== null))) return
   // A route that answers no request is an overheard request.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
     const route = JSON.stringify(payload.route)

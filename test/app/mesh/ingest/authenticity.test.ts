@@ -62,6 +62,14 @@ const ownPacket = (data: Parameters<typeof packet>[0], id?: number) =>
 
 const battery = (batteryLevel: number) => telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel } } })
 
+const waypoint = (name: string) => ({
+  portnum: PortNum.WAYPOINT_APP,
+  payload: toBinary(WaypointSchema, create(WaypointSchema, { id: 5, name, ...HERE })),
+})
+
+/** Field 2000 with 180 bytes, which no firmware knows. */
+const PADDING = [0x82, 0x7d, 180, 1, ...new Uint8Array(180)]
+
 describe('in the name of our own radio', () => {
   beforeEach(async () => {
     await store(mesh.ingest, [
@@ -384,6 +392,23 @@ describe('a signing node', () => {
     await publish(packet(battery(2), { from: node.nodeNum }), packet(text('unsigned'), { from: node.nodeNum }))
     expect(await detail(node.nodeNum)).toMatchObject({ spoofSuspected: true, deviceMetrics: { batteryLevel: 1 } })
     expect(await texts()).toContain('unsigned')
+  })
+
+  it.each([
+    ['metrics', battery(3)],
+    ['a position', position({ ...THERE, time: seconds(START) })],
+    ['a name', user({ longName: 'Liar' })],
+    ['a waypoint', waypoint('Free beer')],
+  ])('%s without a signature are not excused by unknown fields that make them too large for one', async (_, data) => {
+    const padded = { ...data, payload: Uint8Array.from([...(data.payload ?? []), ...PADDING]) }
+    for (const say of [publish, (...variants: FromRadioVariant[]) => store(mesh.ingest, variants)]) {
+      await say(node.packet(node.user({ longName: 'Hill' })))
+      await say(packet(padded, { from: node.nodeNum }))
+    }
+    const suspicions = [{ reason: 'unsigned' }, { reason: 'unsigned' }]
+    const calm = { longName: 'Hill', position: null, deviceMetrics: null }
+    expect(await detail(node.nodeNum)).toMatchObject({ ...calm, suspicions })
+    expect(mesh.count('waypoints')).toBe(0)
   })
 
   it('is not taken over by somebody whose key does not belong to the number', async () => {

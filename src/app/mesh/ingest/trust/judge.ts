@@ -11,6 +11,7 @@ import type { RadioEvent } from '../../../../meshtastic/radio-event.ts'
 import { PortNum } from '../../../../meshtastic/gen/ports_pb.ts'
 import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
+import { canCarrySignature } from '../../../../meshtastic/crypto/signable.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadios } from './own-radios.ts'
 import { hasDeviceMetrics } from '../rows/nodes.ts'
@@ -87,10 +88,6 @@ export const TAKEN: Judgement = {
 }
 const OWN: Judgement = { ...TAKEN, trust: 'own', isOwn: true, isHeard: true }
 
-/** The size of a LoRa packet without its header. A message is signed if it fits together with its signature. */
-const MAX_DATA_BYTES = 255 - 16
-/** The signature as a field of `Data`. */
-const SIGNATURE_FIELD_BYTES = SIGNATURE_BYTES + 2
 /** Firmware 2.8 changes the content of these before it passes them to a client or, unencrypted, to a broker. */
 const ALTERED_PORTS: ReadonlySet<number> = new Set([
   PortNum.NODEINFO_APP,
@@ -427,25 +424,10 @@ async function readSignedWays(
 
 /** A broadcast that signing firmware would have signed. */
 function lacksSignature({ packet, isReplayed, isOwn, gateway }: Question & { kind: 'packet' }): boolean {
-  const { to, port, signature, isVerifiedByRadio, from } = packet
-  const isSignable = to === BROADCAST && port !== null && canCarrySignature(packet)
+  const { to, signature, isVerifiedByRadio, from } = packet
+  const isSignable = to === BROADCAST && canCarrySignature(packet)
   // A gateway without encryption publishes its own packets before it signs them.
   return isSignable && !isOwn && !isReplayed && gateway !== from && signature === null && !isVerifiedByRadio
-}
-
-/** Whether the encoded `Data` has room for a signature. Fields that are not known here may make it larger, never smaller. */
-function canCarrySignature({ port, bytes, wantResponse, requestId, replyId, isEmoji, bitfield }: Packet): boolean {
-  const varint = (n: number) => (n < 0x80 ? 1 : 2)
-  const size =
-    1 +
-    varint(port ?? 0) +
-    1 +
-    varint(bytes.length) +
-    bytes.length +
-    (wantResponse ? 2 : 0) +
-    (bitfield === null ? 0 : 2)
-  const fixed = [requestId !== null, replyId !== null, isEmoji].filter(Boolean).length * 5
-  return size + fixed + SIGNATURE_FIELD_BYTES <= MAX_DATA_BYTES
 }
 
 async function judge(question: Question, context: JudgeContext): Promise<Judgement> {
