@@ -8,7 +8,7 @@ import { PortNum } from '../gen/ports_pb.ts'
 import { PositionSchema } from '../gen/position_pb.ts'
 import { TelemetrySchema } from '../gen/telemetry_pb.ts'
 import { decodeMapReport, type MapReport } from './map-report.ts'
-import { decodeCoordinates, decodePosition, isOffGlobe, type PositionFix } from './position.ts'
+import { decodeCoordinates, decodePosition, isOffGlobe, type PositionFix, sentTimeOf } from './position.ts'
 import { decodeRoute, type Route } from './route.ts'
 import { decodeStoreForward, type StoreForward } from './store-forward.ts'
 import { listMetrics, type Metric } from './telemetry.ts'
@@ -21,8 +21,16 @@ export type Payload =
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
   /** A numbered text that a radio sends by itself to test its range. */
   | { readonly kind: 'rangetest'; readonly text: string }
-  /** `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. */
-  | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
+  /**
+   * `fix` null: no coordinates, or impossible ones (`isOffGlobe`). That never clears a known position. `sentTime`: when
+   * it was sent, if that is known and is not the time of the fix.
+   */
+  | {
+      readonly kind: 'position'
+      readonly fix: PositionFix | null
+      readonly isOffGlobe?: true
+      readonly sentTime?: number
+    }
   | { readonly kind: 'nodeinfo'; readonly user: NodeUser }
   | {
       readonly kind: 'telemetry'
@@ -93,6 +101,7 @@ const PORTS: ReadonlyMap<PortNum, Port> = new Map<PortNum, Port>([
         kind: 'position',
         fix: decodePosition(position, now),
         ...(isOffGlobe(position) ? { isOffGlobe: true } : {}),
+        ...sentTimeOf(position, now),
       })),
       isSentFromMemory: true,
     },

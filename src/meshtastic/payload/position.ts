@@ -27,6 +27,12 @@ export function decodePosition(position: Position, now: number): PositionFix | n
   }
 }
 
+/** When the device sent it, unless that is the time of the fix or its clock is wrong. A fix may be sent many times. */
+export function sentTimeOf({ time, timestamp }: Position, now: number): { readonly sentTime?: number } {
+  const sentTime = parseDeviceTime(time, now)
+  return sentTime === null || sentTime === (parseDeviceTime(timestamp, now) ?? sentTime) ? {} : { sentTime }
+}
+
 /** Whether it has coordinates outside the globe. */
 export function isOffGlobe({ latitudeI, longitudeI }: Position): boolean {
   if (latitudeI === undefined || longitudeI === undefined) return false

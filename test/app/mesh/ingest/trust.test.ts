@@ -407,6 +407,22 @@ describe('a packet sent again', () => {
     expect([mesh.count('telemetry'), mesh.count('positions')]).toStrictEqual([2, 2])
   })
 
+  it('that is signed changes nothing if any other packet of its sender is newer', async () => {
+    const captured = [
+      node.packet(position({ ...THERE, time: seconds(START - 20 * HOUR) })),
+      node.packet(position({ ...THERE, time: seconds(START - 20 * HOUR), timestamp: seconds(START - 30 * HOUR) })),
+    ]
+    await publish([node.packet(node.user({ longName: 'Hill' })), node.packet(battery(50, START))])
+    const before = await detail(node.nodeNum)
+    expect(await publish(captured, { at: START + HOUR })).toHaveLength(0)
+    expect(await detail(node.nodeNum)).toStrictEqual(before)
+    // An old fix that is sent now is no old packet.
+    const now = START + 2 * HOUR
+    const fix = { ...HERE, time: seconds(now), timestamp: seconds(START - 30 * HOUR) }
+    await publish([node.packet(position(fix))], { at: now })
+    expect(await detail(node.nodeNum)).toMatchObject({ position: { latitude: 52.5 }, lastHeardByBroker: now })
+  })
+
   it('a broker moves only the time at which a broker heard the node', async () => {
     await hear([packet(user({ longName: 'Hill' }))])
     await publish([packet(battery(5))], { at: later })

@@ -438,7 +438,7 @@ async function judge(question: Question, context: JudgeContext): Promise<Judgeme
   const doubt = doubtOfKey(question, context.known)
   if (doubt === 'other') return judgeOtherKey(question)
   const judgement = { ...judgeForeign(question, context, proof), keyDoubt: doubt }
-  return isStale(question, context.known) ? { ...judgement, isStale: true } : judgement
+  return isStale(question, context.known, judgement.trust === 'signed') ? { ...judgement, isStale: true } : judgement
 }
 
 /**
@@ -462,11 +462,23 @@ function isByItself(question: Question): boolean {
   return question.isItself && !(question.kind === 'packet' && question.packet.viaMqtt && question.packet.rssi === null)
 }
 
-/** Packets that our own radio hears now are on the air now, whatever their sender's clock says. */
-function isStale({ packet: { payload }, isHeard }: Question & { kind: 'packet' }, known: Known | null): boolean {
+/**
+ * Packets that our own radio hears now are on the air now, whatever their sender's clock says. The clock of a signer is
+ * that of all of its packets; others could put any time into them.
+ */
+function isStale(
+  { packet: { payload }, isHeard }: Question & { kind: 'packet' },
+  known: Known | null,
+  isSigned: boolean,
+): boolean {
   if (isHeard || known === null) return false
-  if (payload.kind === 'position') return isBefore(payload.fix?.time ?? null, known.positionTime)
-  return payload.kind === 'telemetry' && isBefore(payload.time, known.telemetryTime)
+  const { positionTime, telemetryTime } = known
+  const newest = latest(positionTime, telemetryTime)
+  if (payload.kind === 'position') {
+    const fixTime = payload.fix?.time ?? null
+    return isSigned ? isBefore(payload.sentTime ?? fixTime, newest) : isBefore(fixTime, positionTime)
+  }
+  return payload.kind === 'telemetry' && isBefore(payload.time, isSigned ? newest : telemetryTime)
 }
 
 function isBefore(time: number | null, newest: number | null): boolean {
