@@ -156,6 +156,10 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
     }
     case 'status':
       return { ...payload, status: checkStatus(payload.status, refuse) }
+    case 'beacon':
+      if (payload.channelName === null || isName(payload.channelName, MAX_CHANNEL_NAME)) return payload
+      refuse('channelName')
+      return { ...payload, channelName: '' }
     case 'waypoint':
       return { ...payload, waypoint: checkWaypoint(payload.waypoint, refuse) }
     case 'mapreport':

@@ -5,6 +5,11 @@ import { enumName } from '../../src/meshtastic/enum-name.ts'
 import { HardwareModelSchema } from '../../src/meshtastic/gen/hardware_pb.ts'
 import { type DataSchema, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import {
+  Config_LoRaConfig_ModemPreset as ModemPreset,
+  Config_LoRaConfig_RegionCode as RegionCode,
+} from '../../src/meshtastic/gen/config_pb.ts'
+import {
+  MeshBeaconSchema,
   NeighborInfoSchema,
   RouteDiscoverySchema,
   RoutingSchema,
@@ -303,6 +308,38 @@ describe('other payloads', () => {
     const waypoint = toBinary(WaypointSchema, create(WaypointSchema, point))
     expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload: waypoint })).toMatchObject({
       waypoint: { id: 3, latitude: 0.000001, expiresAt: 0x7fffffff * 1000, lockedTo: null, icon: '💧' },
+    })
+  })
+
+  it('invitations to a mesh are decoded, without the key that they offer', () => {
+    const beacon = (init: MessageInitShape<typeof MeshBeaconSchema>) =>
+      decodeData({
+        portnum: PortNum.MESH_BEACON_APP,
+        payload: toBinary(MeshBeaconSchema, create(MeshBeaconSchema, init)),
+      })
+    const offerChannel = { name: 'Hut', psk: new Uint8Array(32).fill(7) }
+    expect(
+      beacon({
+        message: 'Join us',
+        offerChannel,
+        offerRegion: RegionCode.EU_N_868,
+        offerPreset: ModemPreset.LONG_FAST,
+      }),
+    ).toStrictEqual({
+      kind: 'beacon',
+      message: 'Join us',
+      channelName: 'Hut',
+      hasKey: true,
+      region: 'EU_N_868',
+      preset: 'LONG_FAST',
+    })
+    expect(beacon({ message: 'Hello' })).toStrictEqual({
+      kind: 'beacon',
+      message: 'Hello',
+      channelName: null,
+      hasKey: false,
+      region: null,
+      preset: null,
     })
   })
 

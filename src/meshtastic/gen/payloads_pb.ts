@@ -9,7 +9,9 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Config_DeviceConfig_Role } from "./config_pb.ts";
+import type { ChannelSettings } from "./channel_pb.ts";
+import { file_channel } from "./channel_pb.ts";
+import type { Config_DeviceConfig_Role, Config_LoRaConfig_ModemPreset, Config_LoRaConfig_RegionCode } from "./config_pb.ts";
 import { file_config } from "./config_pb.ts";
 import type { HardwareModel } from "./hardware_pb.ts";
 import { file_hardware } from "./hardware_pb.ts";
@@ -19,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file payloads.proto.
  */
 export const file_payloads: GenFile = /*@__PURE__*/
-  fileDesc("Cg5wYXlsb2Fkcy5wcm90bxIEbWVzaCLoAQoEVXNlchIKCgJpZBgBIAEoCRIRCglsb25nX25hbWUYAiABKAkSEgoKc2hvcnRfbmFtZRgDIAEoCRIPCgdtYWNhZGRyGAQgASgMEiUKCGh3X21vZGVsGAUgASgOMhMubWVzaC5IYXJkd2FyZU1vZGVsEhMKC2lzX2xpY2Vuc2VkGAYgASgIEiwKBHJvbGUYByABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRISCgpwdWJsaWNfa2V5GAggASgMEh4KD2lzX3VubWVzc2FnYWJsZRgJIAEoCEIFqgECCAEiWgoOUm91dGVEaXNjb3ZlcnkSDQoFcm91dGUYASADKAcSEwoLc25yX3Rvd2FyZHMYAiADKAUSEgoKcm91dGVfYmFjaxgDIAMoBxIQCghzbnJfYmFjaxgEIAMoBSKHBAoHUm91dGluZxItCg1yb3V0ZV9yZXF1ZXN0GAEgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKC3JvdXRlX3JlcGx5GAIgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKDGVycm9yX3JlYXNvbhgDIAEoDjITLm1lc2guUm91dGluZy5FcnJvckgAIucCCgVFcnJvchIICgROT05FEAASDAoITk9fUk9VVEUQARILCgdHT1RfTkFLEAISCwoHVElNRU9VVBADEhAKDE5PX0lOVEVSRkFDRRAEEhIKDk1BWF9SRVRSQU5TTUlUEAUSDgoKTk9fQ0hBTk5FTBAGEg0KCVRPT19MQVJHRRAHEg8KC05PX1JFU1BPTlNFEAgSFAoQRFVUWV9DWUNMRV9MSU1JVBAJEg8KC0JBRF9SRVFVRVNUECASEgoOTk9UX0FVVEhPUklaRUQQIRIOCgpQS0lfRkFJTEVEECISFgoSUEtJX1VOS05PV05fUFVCS0VZECMSGQoVQURNSU5fQkFEX1NFU1NJT05fS0VZECQSIQodQURNSU5fUFVCTElDX0tFWV9VTkFVVEhPUklaRUQQJRIXChNSQVRFX0xJTUlUX0VYQ0VFREVEECYSHAoYUEtJX1NFTkRfRkFJTF9QVUJMSUNfS0VZECdCCQoHdmFyaWFudCJkCghOZWlnaGJvchIPCgdub2RlX2lkGAEgASgNEgsKA3NuchgCIAEoAhIUCgxsYXN0X3J4X3RpbWUYAyABKAcSJAocbm9kZV9icm9hZGNhc3RfaW50ZXJ2YWxfc2VjcxgEIAEoDSKBAQoMTmVpZ2hib3JJbmZvEg8KB25vZGVfaWQYASABKA0SFwoPbGFzdF9zZW50X2J5X2lkGAIgASgNEiQKHG5vZGVfYnJvYWRjYXN0X2ludGVydmFsX3NlY3MYAyABKA0SIQoJbmVpZ2hib3JzGAQgAygLMg4ubWVzaC5OZWlnaGJvciKzAgoIV2F5cG9pbnQSCgoCaWQYASABKA0SGQoKbGF0aXR1ZGVfaRgCIAEoD0IFqgECCAESGgoLbG9uZ2l0dWRlX2kYAyABKA9CBaoBAggBEg4KBmV4cGlyZRgEIAEoDRIRCglsb2NrZWRfdG8YBSABKA0SDAoEbmFtZRgGIAEoCRITCgtkZXNjcmlwdGlvbhgHIAEoCRIMCgRpY29uGAggASgHEhcKD2dlb2ZlbmNlX3JhZGl1cxgJIAEoDRInCgxib3VuZGluZ19ib3gYCiABKAsyES5tZXNoLkJvdW5kaW5nQm94EhcKD25vdGlmeV9vbl9lbnRlchgLIAEoCBIWCg5ub3RpZnlfb25fZXhpdBgMIAEoCBIdChVub3RpZnlfZmF2b3JpdGVzX29ubHkYDSABKAgidQoLQm91bmRpbmdCb3gSGAoQbG9uZ2l0dWRlX3dlc3RfaRgBIAEoDxIYChBsYXRpdHVkZV9zb3V0aF9pGAIgASgPEhgKEGxvbmdpdHVkZV9lYXN0X2kYAyABKA8SGAoQbGF0aXR1ZGVfbm9ydGhfaRgEIAEoDyI1CghQYXhjb3VudBIMCgR3aWZpGAEgASgNEgsKA2JsZRgCIAEoDRIOCgZ1cHRpbWUYAyABKA0iHwoNU3RhdHVzTWVzc2FnZRIOCgZzdGF0dXMYASABKAkimQcKD1N0b3JlQW5kRm9yd2FyZBIxCgJychgBIAEoDjIlLm1lc2guU3RvcmVBbmRGb3J3YXJkLlJlcXVlc3RSZXNwb25zZRIxCgVzdGF0cxgCIAEoCzIgLm1lc2guU3RvcmVBbmRGb3J3YXJkLlN0YXRpc3RpY3NIABIwCgdoaXN0b3J5GAMgASgLMh0ubWVzaC5TdG9yZUFuZEZvcndhcmQuSGlzdG9yeUgAEjQKCWhlYXJ0YmVhdBgEIAEoCzIfLm1lc2guU3RvcmVBbmRGb3J3YXJkLkhlYXJ0YmVhdEgAEg4KBHRleHQYBSABKAxIABITCgtvcmlnaW5hbF9pZBgGIAEoDRrNAQoKU3RhdGlzdGljcxIWCg5tZXNzYWdlc190b3RhbBgBIAEoDRIWCg5tZXNzYWdlc19zYXZlZBgCIAEoDRIUCgxtZXNzYWdlc19tYXgYAyABKA0SDwoHdXBfdGltZRgEIAEoDRIQCghyZXF1ZXN0cxgFIAEoDRIYChByZXF1ZXN0c19oaXN0b3J5GAYgASgNEhEKCWhlYXJ0YmVhdBgHIAEoCBISCgpyZXR1cm5fbWF4GAggASgNEhUKDXJldHVybl93aW5kb3cYCSABKA0aSQoHSGlzdG9yeRIYChBoaXN0b3J5X21lc3NhZ2VzGAEgASgNEg4KBndpbmRvdxgCIAEoDRIUCgxsYXN0X3JlcXVlc3QYAyABKA0aLgoJSGVhcnRiZWF0Eg4KBnBlcmlvZBgBIAEoDRIRCglzZWNvbmRhcnkYAiABKA0ivAIKD1JlcXVlc3RSZXNwb25zZRIJCgVVTlNFVBAAEhAKDFJPVVRFUl9FUlJPUhABEhQKEFJPVVRFUl9IRUFSVEJFQVQQAhIPCgtST1VURVJfUElORxADEg8KC1JPVVRFUl9QT05HEAQSDwoLUk9VVEVSX0JVU1kQBRISCg5ST1VURVJfSElTVE9SWRAGEhAKDFJPVVRFUl9TVEFUUxAHEhYKElJPVVRFUl9URVhUX0RJUkVDVBAIEhkKFVJPVVRFUl9URVhUX0JST0FEQ0FTVBAJEhAKDENMSUVOVF9FUlJPUhBAEhIKDkNMSUVOVF9ISVNUT1JZEEESEAoMQ0xJRU5UX1NUQVRTEEISDwoLQ0xJRU5UX1BJTkcQQxIPCgtDTElFTlRfUE9ORxBEEhAKDENMSUVOVF9BQk9SVBBqQgkKB3ZhcmlhbnRCB5IDBAgCIANiCGVkaXRpb25zcOgH", [file_config, file_hardware]);
+  fileDesc("Cg5wYXlsb2Fkcy5wcm90bxIEbWVzaCLoAQoEVXNlchIKCgJpZBgBIAEoCRIRCglsb25nX25hbWUYAiABKAkSEgoKc2hvcnRfbmFtZRgDIAEoCRIPCgdtYWNhZGRyGAQgASgMEiUKCGh3X21vZGVsGAUgASgOMhMubWVzaC5IYXJkd2FyZU1vZGVsEhMKC2lzX2xpY2Vuc2VkGAYgASgIEiwKBHJvbGUYByABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRISCgpwdWJsaWNfa2V5GAggASgMEh4KD2lzX3VubWVzc2FnYWJsZRgJIAEoCEIFqgECCAEiWgoOUm91dGVEaXNjb3ZlcnkSDQoFcm91dGUYASADKAcSEwoLc25yX3Rvd2FyZHMYAiADKAUSEgoKcm91dGVfYmFjaxgDIAMoBxIQCghzbnJfYmFjaxgEIAMoBSKHBAoHUm91dGluZxItCg1yb3V0ZV9yZXF1ZXN0GAEgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKC3JvdXRlX3JlcGx5GAIgASgLMhQubWVzaC5Sb3V0ZURpc2NvdmVyeUgAEisKDGVycm9yX3JlYXNvbhgDIAEoDjITLm1lc2guUm91dGluZy5FcnJvckgAIucCCgVFcnJvchIICgROT05FEAASDAoITk9fUk9VVEUQARILCgdHT1RfTkFLEAISCwoHVElNRU9VVBADEhAKDE5PX0lOVEVSRkFDRRAEEhIKDk1BWF9SRVRSQU5TTUlUEAUSDgoKTk9fQ0hBTk5FTBAGEg0KCVRPT19MQVJHRRAHEg8KC05PX1JFU1BPTlNFEAgSFAoQRFVUWV9DWUNMRV9MSU1JVBAJEg8KC0JBRF9SRVFVRVNUECASEgoOTk9UX0FVVEhPUklaRUQQIRIOCgpQS0lfRkFJTEVEECISFgoSUEtJX1VOS05PV05fUFVCS0VZECMSGQoVQURNSU5fQkFEX1NFU1NJT05fS0VZECQSIQodQURNSU5fUFVCTElDX0tFWV9VTkFVVEhPUklaRUQQJRIXChNSQVRFX0xJTUlUX0VYQ0VFREVEECYSHAoYUEtJX1NFTkRfRkFJTF9QVUJMSUNfS0VZECdCCQoHdmFyaWFudCJkCghOZWlnaGJvchIPCgdub2RlX2lkGAEgASgNEgsKA3NuchgCIAEoAhIUCgxsYXN0X3J4X3RpbWUYAyABKAcSJAocbm9kZV9icm9hZGNhc3RfaW50ZXJ2YWxfc2VjcxgEIAEoDSKBAQoMTmVpZ2hib3JJbmZvEg8KB25vZGVfaWQYASABKA0SFwoPbGFzdF9zZW50X2J5X2lkGAIgASgNEiQKHG5vZGVfYnJvYWRjYXN0X2ludGVydmFsX3NlY3MYAyABKA0SIQoJbmVpZ2hib3JzGAQgAygLMg4ubWVzaC5OZWlnaGJvciLHAQoKTWVzaEJlYWNvbhIPCgdtZXNzYWdlGAEgASgJEiwKDW9mZmVyX2NoYW5uZWwYAiABKAsyFS5tZXNoLkNoYW5uZWxTZXR0aW5ncxI4CgxvZmZlcl9yZWdpb24YAyABKA4yIi5tZXNoLkNvbmZpZy5Mb1JhQ29uZmlnLlJlZ2lvbkNvZGUSQAoMb2ZmZXJfcHJlc2V0GAQgASgOMiMubWVzaC5Db25maWcuTG9SYUNvbmZpZy5Nb2RlbVByZXNldEIFqgECCAEiswIKCFdheXBvaW50EgoKAmlkGAEgASgNEhkKCmxhdGl0dWRlX2kYAiABKA9CBaoBAggBEhoKC2xvbmdpdHVkZV9pGAMgASgPQgWqAQIIARIOCgZleHBpcmUYBCABKA0SEQoJbG9ja2VkX3RvGAUgASgNEgwKBG5hbWUYBiABKAkSEwoLZGVzY3JpcHRpb24YByABKAkSDAoEaWNvbhgIIAEoBxIXCg9nZW9mZW5jZV9yYWRpdXMYCSABKA0SJwoMYm91bmRpbmdfYm94GAogASgLMhEubWVzaC5Cb3VuZGluZ0JveBIXCg9ub3RpZnlfb25fZW50ZXIYCyABKAgSFgoObm90aWZ5X29uX2V4aXQYDCABKAgSHQoVbm90aWZ5X2Zhdm9yaXRlc19vbmx5GA0gASgIInUKC0JvdW5kaW5nQm94EhgKEGxvbmdpdHVkZV93ZXN0X2kYASABKA8SGAoQbGF0aXR1ZGVfc291dGhfaRgCIAEoDxIYChBsb25naXR1ZGVfZWFzdF9pGAMgASgPEhgKEGxhdGl0dWRlX25vcnRoX2kYBCABKA8iNQoIUGF4Y291bnQSDAoEd2lmaRgBIAEoDRILCgNibGUYAiABKA0SDgoGdXB0aW1lGAMgASgNIh8KDVN0YXR1c01lc3NhZ2USDgoGc3RhdHVzGAEgASgJIpkHCg9TdG9yZUFuZEZvcndhcmQSMQoCcnIYASABKA4yJS5tZXNoLlN0b3JlQW5kRm9yd2FyZC5SZXF1ZXN0UmVzcG9uc2USMQoFc3RhdHMYAiABKAsyIC5tZXNoLlN0b3JlQW5kRm9yd2FyZC5TdGF0aXN0aWNzSAASMAoHaGlzdG9yeRgDIAEoCzIdLm1lc2guU3RvcmVBbmRGb3J3YXJkLkhpc3RvcnlIABI0CgloZWFydGJlYXQYBCABKAsyHy5tZXNoLlN0b3JlQW5kRm9yd2FyZC5IZWFydGJlYXRIABIOCgR0ZXh0GAUgASgMSAASEwoLb3JpZ2luYWxfaWQYBiABKA0azQEKClN0YXRpc3RpY3MSFgoObWVzc2FnZXNfdG90YWwYASABKA0SFgoObWVzc2FnZXNfc2F2ZWQYAiABKA0SFAoMbWVzc2FnZXNfbWF4GAMgASgNEg8KB3VwX3RpbWUYBCABKA0SEAoIcmVxdWVzdHMYBSABKA0SGAoQcmVxdWVzdHNfaGlzdG9yeRgGIAEoDRIRCgloZWFydGJlYXQYByABKAgSEgoKcmV0dXJuX21heBgIIAEoDRIVCg1yZXR1cm5fd2luZG93GAkgASgNGkkKB0hpc3RvcnkSGAoQaGlzdG9yeV9tZXNzYWdlcxgBIAEoDRIOCgZ3aW5kb3cYAiABKA0SFAoMbGFzdF9yZXF1ZXN0GAMgASgNGi4KCUhlYXJ0YmVhdBIOCgZwZXJpb2QYASABKA0SEQoJc2Vjb25kYXJ5GAIgASgNIrwCCg9SZXF1ZXN0UmVzcG9uc2USCQoFVU5TRVQQABIQCgxST1VURVJfRVJST1IQARIUChBST1VURVJfSEVBUlRCRUFUEAISDwoLUk9VVEVSX1BJTkcQAxIPCgtST1VURVJfUE9ORxAEEg8KC1JPVVRFUl9CVVNZEAUSEgoOUk9VVEVSX0hJU1RPUlkQBhIQCgxST1VURVJfU1RBVFMQBxIWChJST1VURVJfVEVYVF9ESVJFQ1QQCBIZChVST1VURVJfVEVYVF9CUk9BRENBU1QQCRIQCgxDTElFTlRfRVJST1IQQBISCg5DTElFTlRfSElTVE9SWRBBEhAKDENMSUVOVF9TVEFUUxBCEg8KC0NMSUVOVF9QSU5HEEMSDwoLQ0xJRU5UX1BPTkcQRBIQCgxDTElFTlRfQUJPUlQQakIJCgd2YXJpYW50QgeSAwQIAiADYghlZGl0aW9uc3DoBw", [file_channel, file_config, file_hardware]);
 
 /**
  * @generated from message mesh.User
@@ -316,6 +318,38 @@ export const NeighborInfoSchema: GenMessage<NeighborInfo> = /*@__PURE__*/
   messageDesc(file_payloads, 4);
 
 /**
+ * @generated from message mesh.MeshBeacon
+ */
+export type MeshBeacon = Message<"mesh.MeshBeacon"> & {
+  /**
+   * @generated from field: string message = 1;
+   */
+  message: string;
+
+  /**
+   * @generated from field: mesh.ChannelSettings offer_channel = 2;
+   */
+  offerChannel?: ChannelSettings | undefined;
+
+  /**
+   * @generated from field: mesh.Config.LoRaConfig.RegionCode offer_region = 3;
+   */
+  offerRegion: Config_LoRaConfig_RegionCode;
+
+  /**
+   * @generated from field: mesh.Config.LoRaConfig.ModemPreset offer_preset = 4 [features.field_presence = EXPLICIT];
+   */
+  offerPreset: Config_LoRaConfig_ModemPreset;
+};
+
+/**
+ * Describes the message mesh.MeshBeacon.
+ * Use `create(MeshBeaconSchema)` to create a new message.
+ */
+export const MeshBeaconSchema: GenMessage<MeshBeacon> = /*@__PURE__*/
+  messageDesc(file_payloads, 5);
+
+/**
  * @generated from message mesh.Waypoint
  */
 export type Waypoint = Message<"mesh.Waypoint"> & {
@@ -390,7 +424,7 @@ export type Waypoint = Message<"mesh.Waypoint"> & {
  * Use `create(WaypointSchema)` to create a new message.
  */
 export const WaypointSchema: GenMessage<Waypoint> = /*@__PURE__*/
-  messageDesc(file_payloads, 5);
+  messageDesc(file_payloads, 6);
 
 /**
  * @generated from message mesh.BoundingBox
@@ -422,7 +456,7 @@ export type BoundingBox = Message<"mesh.BoundingBox"> & {
  * Use `create(BoundingBoxSchema)` to create a new message.
  */
 export const BoundingBoxSchema: GenMessage<BoundingBox> = /*@__PURE__*/
-  messageDesc(file_payloads, 6);
+  messageDesc(file_payloads, 7);
 
 /**
  * @generated from message mesh.Paxcount
@@ -449,7 +483,7 @@ export type Paxcount = Message<"mesh.Paxcount"> & {
  * Use `create(PaxcountSchema)` to create a new message.
  */
 export const PaxcountSchema: GenMessage<Paxcount> = /*@__PURE__*/
-  messageDesc(file_payloads, 7);
+  messageDesc(file_payloads, 8);
 
 /**
  * @generated from message mesh.StatusMessage
@@ -466,7 +500,7 @@ export type StatusMessage = Message<"mesh.StatusMessage"> & {
  * Use `create(StatusMessageSchema)` to create a new message.
  */
 export const StatusMessageSchema: GenMessage<StatusMessage> = /*@__PURE__*/
-  messageDesc(file_payloads, 8);
+  messageDesc(file_payloads, 9);
 
 /**
  * @generated from message mesh.StoreAndForward
@@ -517,7 +551,7 @@ export type StoreAndForward = Message<"mesh.StoreAndForward"> & {
  * Use `create(StoreAndForwardSchema)` to create a new message.
  */
 export const StoreAndForwardSchema: GenMessage<StoreAndForward> = /*@__PURE__*/
-  messageDesc(file_payloads, 9);
+  messageDesc(file_payloads, 10);
 
 /**
  * @generated from message mesh.StoreAndForward.Statistics
@@ -574,7 +608,7 @@ export type StoreAndForward_Statistics = Message<"mesh.StoreAndForward.Statistic
  * Use `create(StoreAndForward_StatisticsSchema)` to create a new message.
  */
 export const StoreAndForward_StatisticsSchema: GenMessage<StoreAndForward_Statistics> = /*@__PURE__*/
-  messageDesc(file_payloads, 9, 0);
+  messageDesc(file_payloads, 10, 0);
 
 /**
  * @generated from message mesh.StoreAndForward.History
@@ -601,7 +635,7 @@ export type StoreAndForward_History = Message<"mesh.StoreAndForward.History"> & 
  * Use `create(StoreAndForward_HistorySchema)` to create a new message.
  */
 export const StoreAndForward_HistorySchema: GenMessage<StoreAndForward_History> = /*@__PURE__*/
-  messageDesc(file_payloads, 9, 1);
+  messageDesc(file_payloads, 10, 1);
 
 /**
  * @generated from message mesh.StoreAndForward.Heartbeat
@@ -623,7 +657,7 @@ export type StoreAndForward_Heartbeat = Message<"mesh.StoreAndForward.Heartbeat"
  * Use `create(StoreAndForward_HeartbeatSchema)` to create a new message.
  */
 export const StoreAndForward_HeartbeatSchema: GenMessage<StoreAndForward_Heartbeat> = /*@__PURE__*/
-  messageDesc(file_payloads, 9, 2);
+  messageDesc(file_payloads, 10, 2);
 
 /**
  * @generated from enum mesh.StoreAndForward.RequestResponse
@@ -719,5 +753,5 @@ export type StoreAndForward_RequestResponse = (typeof StoreAndForward_RequestRes
  * Describes the enum mesh.StoreAndForward.RequestResponse.
  */
 export const StoreAndForward_RequestResponseSchema: GenEnum<StoreAndForward_RequestResponse> = /*@__PURE__*/
-  enumDesc(file_payloads, 9, 0);
+  enumDesc(file_payloads, 10, 0);
 

@@ -1,6 +1,11 @@
 import { type DescMessage, fromBinary, isFieldSet, type MessageShape } from '@bufbuild/protobuf'
 import { parseDeviceTime } from '../device-time.ts'
 import { enumName } from '../enum-name.ts'
+import {
+  Config_LoRaConfig_ModemPresetSchema as ModemPresetSchema,
+  Config_LoRaConfig_RegionCode as RegionCode,
+  Config_LoRaConfig_RegionCodeSchema as RegionCodeSchema,
+} from '../gen/config_pb.ts'
 import { MapReportSchema } from '../gen/mqtt_pb.ts'
 import type { Data } from '../gen/packet_pb.ts'
 import * as wire from '../gen/payloads_pb.ts'
@@ -49,6 +54,7 @@ export type Payload =
   /** A line of text that the node's owner shows to others; empty: withdrawn. Null: no radio can send it. */
   | { readonly kind: 'status'; readonly status: string | null }
   | { readonly kind: 'mapreport'; readonly report: MapReport }
+  | ({ readonly kind: 'beacon' } & Beacon)
   /** May hold keys and passwords, so it is not decoded and its bytes are not kept. */
   | { readonly kind: 'admin' }
   /** The radio had no key for it. */
@@ -72,6 +78,20 @@ export type Waypoint = {
   readonly description: string
   /** One emoji. */
   readonly icon: string | null
+}
+
+/**
+ * An invitation to a mesh (firmware 2.8). Everybody who hears it learns the key of the offered channel, but it is a key:
+ * only whether there is one is kept.
+ */
+export type Beacon = {
+  readonly message: string
+  /** Of the offered channel; empty: it is named after its preset. */
+  readonly channelName: string | null
+  readonly hasKey: boolean
+  /** Names as in the settings, such as `EU_868` and `LONG_FAST`. */
+  readonly region: string | null
+  readonly preset: string | null
 }
 
 /** What is known about a port of Meshtastic. */
@@ -155,6 +175,7 @@ const PORTS: ReadonlyMap<PortNum, Port> = new Map<PortNum, Port>([
     PortNum.MAP_REPORT_APP,
     portOf(MapReportSchema, (report) => ({ kind: 'mapreport', report: decodeMapReport(report) })),
   ],
+  [PortNum.MESH_BEACON_APP, portOf(wire.MeshBeaconSchema, (beacon) => ({ kind: 'beacon', ...decodeBeacon(beacon) }))],
   [PortNum.ADMIN_APP, { content: null, decode: () => ({ kind: 'admin' }), mayHoldSecrets: true }],
   [PortNum.REMOTE_SHELL_APP, { content: null, decode: () => ({ kind: 'unknown' }), mayHoldSecrets: true }],
 ])
@@ -187,6 +208,7 @@ const KINDS: Readonly<Record<Payload['kind'], Kind>> = {
   paxcounter: { about: null },
   status: { about: 'nodes', mayBeOfItself: true },
   mapreport: { about: 'nodes', mayBeOfItself: true },
+  beacon: { about: 'messages' },
   admin: { about: null },
   encrypted: { about: null },
   unknown: { about: 'messages' },
@@ -236,6 +258,18 @@ function decodeRouting({ variant }: wire.Routing): Payload {
 function decodeNeighbors(info: wire.NeighborInfo): Payload {
   const neighbors = info.neighbors.map(({ nodeId, snr }) => ({ nodeNum: nodeId, snr }))
   return { kind: 'neighborinfo', nodeNum: info.nodeId, neighbors: neighbors.filter(({ nodeNum }) => nodeNum !== 0) }
+}
+
+function decodeBeacon(beacon: wire.MeshBeacon): Beacon {
+  const { message, offerChannel, offerRegion, offerPreset } = beacon
+  const isPreset = isFieldSet(beacon, wire.MeshBeaconSchema.field.offerPreset)
+  return {
+    message: withoutCut(message),
+    channelName: offerChannel === undefined ? null : withoutCut(offerChannel.name),
+    hasKey: (offerChannel?.psk.length ?? 0) > 0,
+    region: offerRegion === RegionCode.UNSET ? null : enumName(RegionCodeSchema, offerRegion),
+    preset: isPreset ? enumName(ModemPresetSchema, offerPreset) : null,
+  }
 }
 
 function decodeWaypoint(waypoint: wire.Waypoint): Waypoint {

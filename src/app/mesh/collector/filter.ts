@@ -6,6 +6,7 @@ import { isDeliverable } from '../ingest/outbox.ts'
 const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
   text: 'messages',
   rangetest: 'other',
+  beacon: 'messages',
   waypoint: 'messages',
   position: 'positions',
   telemetry: 'telemetry',

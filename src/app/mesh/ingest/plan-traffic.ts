@@ -1,4 +1,5 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
+import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
@@ -119,11 +120,12 @@ function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, hea
  * A decoded packet as JSON, or the bytes of one that could not be decoded. Contains no ciphertext and no possible
  * secrets.
  */
-function describePayload({ payload, bytes }: Packet): string {
+function describePayload({ payload, bytes, port }: Packet): string {
   switch (payload.kind) {
     case 'unknown':
     case 'malformed':
-      return JSON.stringify({ ...payload, bytes: base64Encode(bytes) })
+      // An invitation contains the key that it offers.
+      return JSON.stringify(port === PortNum.MESH_BEACON_APP ? payload : { ...payload, bytes: base64Encode(bytes) })
     case 'telemetry':
       return JSON.stringify({ ...payload, metrics: Object.fromEntries(payload.metrics) })
     default:

@@ -2,6 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MapReportSchema } from '../../../../src/meshtastic/gen/mqtt_pb.ts'
 import {
+  MeshBeaconSchema,
   NeighborInfoSchema,
   RouteDiscoverySchema,
   StoreAndForward_RequestResponse,
@@ -309,18 +310,26 @@ describe('the packet log', () => {
   )
 
   it('contains no secret and no ciphertext', async () => {
-    const secret = new TextEncoder().encode('wifi password')
+    const secret = new TextEncoder().encode('wifi password 16')
+    const offerChannel = { name: 'Hut', psk: secret }
+    const beacon = toBinary(MeshBeaconSchema, create(MeshBeaconSchema, { message: 'Join us', offerChannel }))
     await store(mesh.ingest, [
+      packet({ portnum: PortNum.MESH_BEACON_APP, payload: beacon }),
+      packet({ portnum: PortNum.MESH_BEACON_APP, payload: Uint8Array.from([...beacon, 0x1f]) }),
       packet({ portnum: PortNum.ADMIN_APP, payload: secret }),
       packet({ portnum: PortNum.REMOTE_SHELL_APP, payload: secret }),
       { case: 'packet', value: { from: FAR, id: 3, payloadVariant: { case: 'encrypted', value: secret } } },
     ])
     const { packets } = Object(await get('/api/packets'))
     const told = packets.map((one: { port: number; payload: { kind: string } }) => `${one.port} ${one.payload.kind}`)
-    expect(told).toEqual(['null encrypted', '13 unknown', '6 admin'])
+    expect(told).toEqual(['null encrypted', '13 unknown', '6 admin', '37 malformed', '37 beacon'])
+    expect(packets.at(-1)).toMatchObject({ payload: { message: 'Join us', channelName: 'Hut', hasKey: true } })
     const stored = JSON.stringify(mesh.app.store.sqlite.prepare('select * from packets').all())
     expect(stored).not.toContain('wifi')
-    expect(stored).not.toContain(Buffer.from(secret).toString('base64').slice(0, 12))
+    for (const before of [0, 1, 2]) {
+      const bytes = Buffer.from([...new Uint8Array(before), ...secret])
+      expect(stored).not.toContain(bytes.toString('base64').slice(4, 16))
+    }
   })
 
   it('hides what a user may not read elsewhere', async () => {
