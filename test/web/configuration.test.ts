@@ -1,5 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  Config_LoRaConfig_ModemPreset as ModemPreset,
+  Config_LoRaConfig_RegionCode as RegionCode,
+} from '../../src/meshtastic/gen/config_pb.ts'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { type ConfigDevice, startConfigDevice } from '../support/radio/config-device.ts'
 import { LOCAL } from '../support/mesh/mesh.ts'
@@ -32,6 +36,13 @@ beforeAll(async () => {
       { payloadVariant: { case: 'security', value: { publicKey: new Uint8Array(32).fill(9), privateKey: KEY } } },
     ],
     modules: [{ payloadVariant: { case: 'mqtt', value: { address: 'mqtt.example.org', password: 'mqtt secret' } } }],
+    regionPresets: {
+      groups: [{ presets: [ModemPreset.LONG_FAST, ModemPreset.MEDIUM_TURBO] }, { presets: [ModemPreset.TINY_FAST] }],
+      regionGroups: [
+        { region: RegionCode.EU_868, groupIndex: 0 },
+        { region: RegionCode.ITU2_125CM, groupIndex: 1 },
+      ],
+    },
   })
   mesh = await openRadioSite(device)
   admin = mesh.admin
@@ -89,6 +100,25 @@ test('a change is shown before it is sent, and is applied when the radio has res
     nodeInfoBroadcastSecs: 900,
     role: 2,
   })
+  await expect.poll(() => page.getByText('One change').count()).toBe(0)
+})
+
+test('of the presets, those that the radio allows in the chosen region are offered', async () => {
+  const { page } = admin
+  await open(admin, 'lora')
+  const offered = () => page.getByRole('combobox', { name: 'Preset' }).locator('option').allTextContents()
+  await expect.poll(offered).toEqual(['Long fast', 'Medium turbo'])
+  const region = page.getByLabel('Region')
+  await region.selectOption({ label: 'ITU2 125CM' })
+  await expect.poll(offered).toEqual(['Long fast', 'Tiny fast'])
+  await review(page)
+  await confirmAll(page)
+  await sendIt(page).click()
+  await page.getByText('In this region the radio only allows TINY_FAST').waitFor()
+  await toComplainOnce('400')
+  await region.selectOption({ label: 'US' })
+  await expect.poll(async () => (await offered()).length).toBe(17)
+  await region.selectOption({ label: 'EU 868' })
   await expect.poll(() => page.getByText('One change').count()).toBe(0)
 })
 

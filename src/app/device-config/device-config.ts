@@ -63,6 +63,10 @@ export async function readSection(
     values: found.values,
     secrets: found.secrets,
     ...described,
+    regionPresets: (section === 'lora' ? (radio.device?.regionPresets() ?? []) : []).map((each) => ({
+      ...each,
+      presets: [...each.presets],
+    })),
   }
 }
 

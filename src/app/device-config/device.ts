@@ -1,5 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
+import type { RegionPresets } from '../../meshtastic/config/region-presets.ts'
 import type { SectionKind } from '../../meshtastic/config/kinds.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
@@ -43,6 +44,8 @@ export type RadioDevice = {
   nodeNum(): number | null
   /** Empty unless the radio is connected and has reported all settings on this connection. */
   sections(): readonly LiveSection[]
+  /** The presets that the radio allows in each region. Empty: it did not report them (before firmware 2.8). */
+  regionPresets(): readonly RegionPresets[]
   /**
    * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `secret_required`, `confirmation_required`,
    * `configuration_change_in_progress`; nothing is sent then.

@@ -70,6 +70,11 @@ export const sectionSchema = z
     values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
     secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never their values'),
     fields: z.array(fieldSchema),
+    regionPresets: z
+      .array(z.object({ region: z.string(), presets: z.array(z.string()), licensedOnly: z.boolean() }))
+      .describe(
+        'In `lora`: the presets that the radio allows in each region, none meaning all; empty: it does not say (before firmware 2.8), or is not connected',
+      ),
     renewals: z
       .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
       .describe(

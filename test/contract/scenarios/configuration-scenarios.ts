@@ -38,6 +38,7 @@ export function configurationScenarios(admin: () => Client): void {
         expect.objectContaining({ path: 'wifiSsid', type: 'string', maxBytes: 32, risk: 'link' }),
         expect.objectContaining({ path: 'addressMode', type: 'enum', options: ['DHCP', 'STATIC'] }),
       ]),
+      regionPresets: [],
       renewals: [{ path: 'wifiSsid', value: null, secret: 'wifiPsk' }],
     })
     expect(await admin().send('GET', '/api/configuration/mqtt')).toMatchObject(refusal(404, 'section_not_found'))

@@ -1,11 +1,12 @@
 import { clone, create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { type AdminMessage, AdminMessageSchema } from '../../../src/meshtastic/gen/admin_pb.ts'
 import { type Channel, ChannelSchema } from '../../../src/meshtastic/gen/channel_pb.ts'
-import { type Config, ConfigSchema } from '../../../src/meshtastic/gen/config_pb.ts'
+import { type Config, Config_LoRaConfigSchema, ConfigSchema } from '../../../src/meshtastic/gen/config_pb.ts'
 import { type ModuleConfig, ModuleConfigSchema } from '../../../src/meshtastic/gen/module_config_pb.ts'
 import type { MeshPacket } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { Routing_Error, RoutingSchema, type User, UserSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { LoRaRegionPresetMapSchema, LockdownStatus_State } from '../../../src/meshtastic/gen/stream_pb.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from './device.ts'
 
 /** How the radio behaves. */
@@ -31,6 +32,8 @@ export type Manners = {
   onSave: ((settings: Settings) => void) | null
   /** Hangs up and never comes back. */
   diesOnCommit: boolean
+  /** Is in lockdown: shows nothing of its settings. */
+  isLocked: boolean
 }
 
 export type Settings = {
@@ -38,9 +41,12 @@ export type Settings = {
   readonly channels: Map<number, Channel>
   readonly configs: Map<string, Config>
   readonly modules: Map<string, ModuleConfig>
+  /** Firmware before 2.8 does not report them. */
+  readonly regionPresets: MessageInitShape<typeof LoRaRegionPresetMapSchema> | null
 }
 
 export type SettingsInit = {
+  readonly regionPresets?: MessageInitShape<typeof LoRaRegionPresetMapSchema> | null
   readonly owner?: MessageInitShape<typeof UserSchema>
   readonly channels?: readonly MessageInitShape<typeof ChannelSchema>[]
   readonly configs?: readonly MessageInitShape<typeof ConfigSchema>[]
@@ -78,6 +84,7 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
     countsStarts: true,
     onSave: null,
     diesOnCommit: false,
+    isLocked: false,
   }
   const admin: AdminMessage[] = []
   const packets: MeshPacket[] = []
@@ -125,7 +132,10 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
   }
   const device = await startRadioDevice({
     onPacket: take,
-    handshake: (nonce) => describeSettings(nodeNum, manners.countsStarts ? starts : 0, active, nonce),
+    handshake(nonce) {
+      const rebootCount = manners.countsStarts ? starts : 0
+      return describeSettings({ nodeNum, rebootCount, isLocked: manners.isLocked }, active, nonce)
+    },
   })
   return {
     ...device,
@@ -147,8 +157,15 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
   }
 }
 
-function makeSettings({ owner = {}, channels = [], configs = [], modules = [] }: SettingsInit): Settings {
+function makeSettings({
+  owner = {},
+  channels = [],
+  configs = [],
+  modules = [],
+  regionPresets = null,
+}: SettingsInit): Settings {
   return {
+    regionPresets,
     owner: create(UserSchema, owner),
     channels: new Map(channels.map((each) => create(ChannelSchema, each)).map((each) => [each.index, each])),
     configs: byCase(configs.map((each) => create(ConfigSchema, each))),
@@ -160,8 +177,9 @@ function byCase<T extends Config | ModuleConfig>(all: readonly T[]): Map<string,
   return new Map(all.map((each) => [each.payloadVariant.case ?? '', each]))
 }
 
-function copySettings({ owner, channels, configs, modules }: Settings): Settings {
+function copySettings({ owner, channels, configs, modules, regionPresets }: Settings): Settings {
   return {
+    regionPresets,
     owner: clone(UserSchema, owner),
     channels: new Map([...channels].map(([index, each]) => [index, clone(ChannelSchema, each)])),
     configs: new Map([...configs].map(([name, each]) => [name, clone(ConfigSchema, each)])),
@@ -177,16 +195,49 @@ function apply(settings: Settings, { payloadVariant: { case: variant, value } }:
   if (variant === 'setModuleConfig') settings.modules.set(value.payloadVariant.case ?? '', value)
 }
 
-function describeSettings(nodeNum: number, rebootCount: number, settings: Settings, nonce: number): Uint8Array[] {
+type About = { readonly nodeNum: number; readonly rebootCount: number; readonly isLocked: boolean }
+
+function describeSettings({ nodeNum, rebootCount, isLocked }: About, told: Settings, nonce: number): Uint8Array[] {
+  const { owner, channels, configs, modules, regionPresets } = isLocked ? redact(told) : told
   return [
     fromRadio({ case: 'myInfo', value: { myNodeNum: nodeNum, rebootCount, nodedbCount: 1 } }),
-    fromRadio({ case: 'nodeInfo', value: { num: nodeNum, user: settings.owner } }),
-    fromRadio({ case: 'metadata', value: { firmwareVersion: '2.8.0.test', hwModel: 43 } }),
-    ...[...settings.channels.values()].map((value) => fromRadio({ case: 'channel', value })),
-    ...[...settings.configs.values()].map((value) => fromRadio({ case: 'config', value })),
-    ...[...settings.modules.values()].map((value) => fromRadio({ case: 'moduleConfig', value })),
+    fromRadio({ case: 'nodeInfo', value: { num: nodeNum, user: owner } }),
+    fromRadio({ case: 'metadata', value: isLocked ? {} : { firmwareVersion: '2.8.0.test', hwModel: 43 } }),
+    ...(regionPresets === null ? [] : [fromRadio({ case: 'regionPresets', value: regionPresets })]),
+    ...[...channels.values()].map((value) => fromRadio({ case: 'channel', value })),
+    ...[...configs.values()].map((value) => fromRadio({ case: 'config', value })),
+    ...[...modules.values()].map((value) => fromRadio({ case: 'moduleConfig', value })),
     fromRadio({ case: 'configCompleteId', value: nonce }),
+    ...(isLocked ? [lockdownStatus(LockdownStatus_State.LOCKED)] : []),
   ]
+}
+
+export function lockdownStatus(state: LockdownStatus_State): Uint8Array {
+  return fromRadio({ case: 'lockdownStatus', value: { state, lockReason: 'needs_auth' } })
+}
+
+/**
+ * As firmware 2.8 sends them to a client without the passphrase: eight empty channels, and some sections empty or in
+ * part. The others are complete.
+ */
+function redact(settings: Settings): Settings {
+  const { configs, modules, channels } = copySettings(settings)
+  const lora = configs.get('lora')?.payloadVariant
+  const { region, modemPreset, usePreset, channelNum, hopLimit } =
+    lora?.case === 'lora' ? lora.value : create(Config_LoRaConfigSchema)
+  const emptied: MessageInitShape<typeof ConfigSchema>[] = [
+    { payloadVariant: { case: 'network', value: {} } },
+    { payloadVariant: { case: 'security', value: {} } },
+    { payloadVariant: { case: 'lora', value: { region, modemPreset, usePreset, channelNum, hopLimit } } },
+  ]
+  for (const [name, value] of byCase(emptied.map((each) => create(ConfigSchema, each)))) configs.set(name, value)
+  modules.set('mqtt', create(ModuleConfigSchema, { payloadVariant: { case: 'mqtt', value: {} } }))
+  return {
+    ...settings,
+    configs,
+    modules,
+    channels: new Map(Array.from(channels.keys(), (index) => [index, create(ChannelSchema)])),
+  }
 }
 
 function routingReply(nodeNum: number, requestId: number, error: Routing_Error, rxRssi?: number): Uint8Array {

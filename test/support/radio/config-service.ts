@@ -63,9 +63,9 @@ export type ConfigService = {
 
 const running: ConfigService[] = []
 
-/** A service with defaults, until `afterEach(stopServices)`. */
-export async function start(): Promise<ConfigService> {
-  const service = await startConfigService()
+/** A service with a radio with these settings, until `afterEach(stopServices)`. */
+export async function start(init?: SettingsInit): Promise<ConfigService> {
+  const service = await startConfigService(init)
   running.push(service)
   return service
 }

@@ -12,9 +12,9 @@ import {
   sectionBytes,
 } from '../../../meshtastic/config/sections.ts'
 import { findUnrenewed } from '../../../meshtastic/config/secrets.ts'
-import { findPresetProblem } from '../../../meshtastic/config/region-presets.ts'
+import { findPresetProblem, listRegionPresets, type RegionPresets } from '../../../meshtastic/config/region-presets.ts'
 import { viewSection } from '../../../meshtastic/config/values.ts'
-import type { FromRadio, LoRaRegionPresetMap } from '../../../meshtastic/gen/stream_pb.ts'
+import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
@@ -61,7 +61,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   const reader = createConfigReader()
   const nextId = createPacketIds(random)
   let config: RadioConfig | null = null
-  let regionPresets: LoRaRegionPresetMap | null = null
+  let regionPresets: readonly RegionPresets[] = []
   let readAt = 0
   let sections: readonly LiveSection[] = []
   let edit: Exchange | null = null
@@ -105,7 +105,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const base = current()
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
-    const plan = check(section, change, regionPresets)
+    const plan = check(section, change, { presets: regionPresets, owner: base.sections.get('owner') })
     // Done before anything is recorded, because a change that cannot be sent does not count.
     const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
@@ -128,12 +128,13 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       kind,
       nodeNum: () => link.info().radio?.nodeNum ?? null,
       sections: () => (current() === null ? [] : sections),
+      regionPresets: () => (current() === null ? [] : regionPresets),
       prepare,
     },
     take(message) {
       const { case: variant, value } = message.payloadVariant
-      if (variant === 'myInfo') regionPresets = null
-      if (variant === 'regionPresets') regionPresets = value
+      if (variant === 'myInfo') regionPresets = []
+      if (variant === 'regionPresets') regionPresets = listRegionPresets(value)
       const read = reader.take(message)
       if (read === null) return
       config = read
@@ -191,8 +192,10 @@ function unread(section: string, link: LinkInfo | null): AppError {
   return new AppError('radio_unavailable', why)
 }
 
+type Allowed = { readonly presets: readonly RegionPresets[]; readonly owner: RawSection | undefined }
+
 /** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
-function check(section: RawSection, change: SectionChange, presets: LoRaRegionPresetMap | null): SectionPlan {
+function check(section: RawSection, change: SectionChange, { presets, owner }: Allowed): SectionPlan {
   if (change.revision !== null && change.revision !== describe(section, 0).revision) {
     throw new AppError('configuration_changed', 'The section has changed since it was read')
   }
@@ -206,10 +209,10 @@ function check(section: RawSection, change: SectionChange, presets: LoRaRegionPr
       issues,
     })
   }
-  const problem = planned.plan.changes.length === 0 ? null : findPresetProblem(presets, planned.plan.section)
+  const problem = findPresetProblem(presets, planned.plan, owner)
   if (problem !== null) {
-    const issues = [{ path: 'values.modemPreset', message: problem }]
-    throw new AppError('invalid_request', `values.modemPreset: ${problem}`, { issues })
+    const issue = { path: `values.${problem.field}`, message: problem.message }
+    throw new AppError('invalid_request', `${issue.path}: ${issue.message}`, { issues: [issue] })
   }
   demandSecrets(section, planned.plan)
   const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)

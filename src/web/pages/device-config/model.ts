@@ -130,6 +130,17 @@ export function unrenewedOf(section: Section, differences: readonly Difference[]
   return new Map(asked.map(({ path, secret }) => [secret, path]))
 }
 
+/**
+ * The presets that the radio allows in the chosen region, for the field of the preset; null for other fields, and if it
+ * allows all.
+ */
+export function presetsFor(section: Section, { path }: Leaf, edits: Edits): readonly string[] | null {
+  if (section.section !== 'lora' || path !== 'modemPreset') return null
+  const region = edits.values.get('region') ?? section.values['region']
+  const presets = section.regionPresets.find((each) => each.region === region)?.presets ?? []
+  return presets.length === 0 ? null : presets
+}
+
 /** The request, with the differences only. */
 export function bodyOf(section: Section, differences: readonly Difference[], confirm: readonly string[]): Body {
   const secrets = differences.flatMap((each) => (each.kind === 'secret' ? [[each.leaf.path, each.after] as const] : []))

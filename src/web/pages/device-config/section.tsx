@@ -20,6 +20,7 @@ import {
   type Leaf,
   leavesOf,
   type Overview,
+  presetsFor,
   rawOf,
   type Section,
   unrenewedOf,
@@ -213,6 +214,7 @@ function AnyField({ section, leaf, edits, error, set }: AnyProps) {
     )
   }
   const value = edits.values.get(path) ?? present
+  const offered = presetsFor(section, leaf, edits)
   const onChange = (raw: string | boolean) => {
     const values = new Map(edits.values)
     if (raw === present) values.delete(path)
@@ -222,7 +224,7 @@ function AnyField({ section, leaf, edits, error, set }: AnyProps) {
   return (
     <SettingField
       section={section.section}
-      leaf={leaf}
+      leaf={offered === null ? leaf : { ...leaf, field: { ...field, options: [...offered] } }}
       value={value}
       isChanged={value !== present}
       error={error}

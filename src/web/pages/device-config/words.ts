@@ -48,7 +48,8 @@ export function optionName(field: FieldInfo, option: string): string {
   if (words !== undefined) return words
   const bit = field.type === 'flags' ? /^UNKNOWN_(\d+)$/.exec(option)?.[1] : undefined
   if (bit !== undefined) return c.unknownFlag(bit)
-  if (field.path === 'region' || CAPITALS.has(option) || /^[A-Z]+_?\d/.test(option)) return option.replaceAll('_', ' ')
+  if (/region$/i.test(field.path) || CAPITALS.has(option) || /^[A-Z]+_?\d/.test(option))
+    return option.replaceAll('_', ' ')
   return humanize(option)
 }
 

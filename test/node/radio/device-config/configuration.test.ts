@@ -1,10 +1,21 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
+import {
+  Config_LoRaConfig_ModemPreset as ModemPreset,
+  Config_LoRaConfig_RegionCode as RegionCode,
+} from '../../../../src/meshtastic/gen/config_pb.ts'
+import { LockdownStatus_State } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { auditRows } from '../../../support/app.ts'
-import { CHANNEL_KEY, OWN, start, stopServices } from '../../../support/radio/config-service.ts'
+import { lockdownStatus } from '../../../support/radio/config-device.ts'
+import { fromRadio } from '../../../support/radio/device.ts'
+import { CHANNEL_KEY, OWN, SETTINGS, start, stopServices } from '../../../support/radio/config-service.ts'
 import { until } from '../../../support/radio/service.ts'
 
 afterEach(stopServices)
+
+/** New in firmware 2.8. */
+const LICENSED = ['ITU1_70CM', 'ITU2_70CM', 'ITU3_70CM', 'ITU2_125CM'] as const
+const PRESETS = ['TINY_FAST', 'TINY_SLOW', 'MEDIUM_TURBO'] as const
 
 const LIVE = { source: expect.stringMatching(/^127\.0\.0\.1:/), nodeNum: OWN, editable: true }
 
@@ -94,6 +105,180 @@ describe('settings of a radio', () => {
         secretsChanged: [],
       },
     })
+  })
+})
+
+describe('what firmware 2.8 added', () => {
+  const groups = [
+    { presets: [ModemPreset.LONG_FAST] },
+    { presets: PRESETS.map((name) => ModemPreset[name]), licensedOnly: true },
+  ]
+  const regionGroups = [
+    { region: RegionCode.EU_868, groupIndex: 0 },
+    ...LICENSED.map((name) => ({ region: RegionCode[name], groupIndex: 1 })),
+    { region: RegionCode.CN, groupIndex: 9 },
+  ]
+  const beginWith = async (isLicensed: boolean) => {
+    const service = await start({
+      ...SETTINGS,
+      owner: { ...SETTINGS.owner, isLicensed },
+      regionPresets: { groups, regionGroups },
+    })
+    const send = (values: object) =>
+      service.ask('PUT', '/api/configuration/lora', { values, confirm: Object.keys(values) })
+    return { service, send }
+  }
+
+  it('presets that the radio allows in each region are listed, and others are refused', async () => {
+    const { service, send } = await beginWith(true)
+    expect((await service.read('lora'))['regionPresets']).toStrictEqual([
+      { region: 'EU_868', presets: ['LONG_FAST'], licensedOnly: false },
+      ...LICENSED.map((region) => ({
+        region,
+        presets: [...PRESETS],
+        licensedOnly: true,
+      })),
+    ])
+    expect((await service.read('owner'))['regionPresets']).toStrictEqual([])
+    for (const values of [{ modemPreset: 'TINY_FAST' }, { region: 'ITU1_70CM' }]) {
+      expect(await send(values)).toMatchObject({ status: 400, body: { issues: [{ path: 'values.modemPreset' }] } })
+    }
+    expect((await send({ usePreset: false, modemPreset: 'TINY_FAST' })).status).toBe(202)
+  })
+
+  it('a region for licensed operators is refused to others, with any preset', async () => {
+    const { send } = await beginWith(false)
+    for (const values of [
+      { region: 'ITU1_70CM', modemPreset: 'TINY_FAST' },
+      { region: 'ITU1_70CM', usePreset: false },
+    ])
+      expect(await send(values)).toMatchObject({ status: 400, body: { issues: [{ path: 'values.region' }] } })
+  })
+
+  it.each([
+    ['ITU1_70CM', 34, 'TINY_FAST', 14],
+    ['ITU2_70CM', 35, 'TINY_SLOW', 15],
+    ['ITU3_70CM', 36, 'MEDIUM_TURBO', 16],
+    ['ITU2_125CM', 37, 'TINY_FAST', 14],
+  ])('region %s (%d) is set with preset %s (%d)', async (region, regionNum, modemPreset, presetNum) => {
+    const { service, send } = await beginWith(true)
+    expect((await send({ region, modemPreset })).status).toBe(202)
+    expect(await service.outcome('lora', 500)).toMatchObject({ state: 'applied' })
+    const saved = service.device.saved.configs.get('lora')?.payloadVariant.value
+    expect(saved).toMatchObject({ region: regionNum, modemPreset: presetNum })
+    expect((await service.read('lora'))['values']).toMatchObject({ region, modemPreset })
+  })
+
+  it('a region that the radio says nothing about allows all, as does older firmware', async () => {
+    const { send } = await beginWith(false)
+    expect((await send({ region: 'CN', modemPreset: 'MEDIUM_TURBO' })).status).toBe(202)
+    const older = await start()
+    expect((await older.read('lora'))['regionPresets']).toStrictEqual([])
+    const confirm = ['region', 'modemPreset']
+    await older.change('lora', { values: { region: 'ITU2_125CM', modemPreset: 'LONG_FAST' }, confirm })
+  })
+
+  it('a combination that the radio has already does not prevent other changes', async () => {
+    const configs = [
+      { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, modemPreset: 4 } } } as const,
+    ]
+    const service = await start({ ...SETTINGS, configs, regionPresets: { groups, regionGroups } })
+    await service.change('lora', { values: { hopLimit: 5 } })
+  })
+
+  it('the packet signature policy needs a confirmation, because a strict radio hears no older firmware', async () => {
+    const service = await start()
+    const values = { packetSignaturePolicy: 'PACKET_SIGNATURE_POLICY_STRICT' }
+    const asked = await service.ask('PUT', '/api/configuration/security', { values })
+    expect([asked.status, asked.body]).toMatchObject([409, { confirm: ['packetSignaturePolicy'] }])
+    await service.change('security', { values, confirm: ['packetSignaturePolicy'] })
+    expect(await service.outcome('security', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.saved.configs.get('security')?.payloadVariant.value).toMatchObject({
+      packetSignaturePolicy: 2,
+    })
+    expect((await service.read('security'))['values']).toMatchObject(values)
+  })
+
+  it('a mesh beacon is set up, and the key that it offers is never shown', async () => {
+    const targets = { broadcastTargets: [{ region: 3 as const }] }
+    const modules = [{ payloadVariant: { case: 'meshBeacon' as const, value: targets } }]
+    const service = await start({ ...SETTINGS, modules })
+    const values = {
+      flags: ['FLAG_LISTEN_ENABLED', 'FLAG_BROADCAST_ENABLED'],
+      broadcastMessage: 'Join us',
+      broadcastOfferChannel: { name: 'Hut' },
+      broadcastOfferRegion: 'ITU3_70CM',
+      broadcastOfferPreset: 'TINY_SLOW',
+    }
+    const secrets = { 'broadcastOfferChannel.psk': Buffer.from(CHANNEL_KEY).toString('base64') }
+    await service.change('meshBeacon', { values, secrets })
+    expect(await service.outcome('meshBeacon', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.saved.modules.get('meshBeacon')?.payloadVariant.value).toMatchObject({
+      flags: 3,
+      broadcastOfferChannel: { name: 'Hut', psk: CHANNEL_KEY },
+      broadcastOfferRegion: RegionCode.ITU3_70CM,
+      broadcastOfferPreset: ModemPreset.TINY_SLOW,
+      broadcastTargets: [{ region: 3 }],
+    })
+    const shown = await service.ask('GET', '/api/configuration/meshBeacon')
+    expect(shown.body).toMatchObject({ values, secrets: { 'broadcastOfferChannel.psk': { isSet: true } } })
+    expect(shown.text).not.toContain(secrets['broadcastOfferChannel.psk'])
+  })
+})
+
+describe('a radio in lockdown', () => {
+  it('is said to be locked, and nothing that it has emptied is shown, stored or written back', async () => {
+    const service = await start()
+    const sections = ['network', 'security', 'lora', 'mqtt', 'channels', 'owner']
+    const readAll = async () => {
+      const all = await Promise.all(sections.map((section) => service.read(section)))
+      return all.map(({ values, secrets }) => ({ values, secrets }))
+    }
+    const stored = () => [
+      service.store.sqlite.prepare('select * from device_config order by section').all(),
+      service.store.sqlite.prepare('select name, role, channel_index from channels order by channel_index').all(),
+    ]
+    await until(() => {
+      service.clock.advance(100)
+      expect(service.store.sqlite.prepare('select count(*) from channels').pluck().get()).toBe(3)
+    })
+    const [before, storedBefore] = [await readAll(), stored()]
+    let revision = 0
+    service.device.manners.isLocked = true
+    // Somebody locks it while it is connected, then it restarts.
+    service.device.send(lockdownStatus(LockdownStatus_State.LOCKED))
+    for (const isRestarted of [false, true]) {
+      if (isRestarted) service.device.kick()
+      await until(() => {
+        if (isRestarted) service.clock.advance(500)
+        expect(service.device.connections()).toBe(isRestarted ? 2 : 1)
+        expect(service.radio.links()[0]).toMatchObject({
+          state: 'connected',
+          reason: expect.stringMatching(/^the radio is locked/),
+        })
+      })
+      // Whatever came before it is stored as well.
+      service.device.send(fromRadio({ case: 'packet', value: { from: 5, id: 1 + Number(isRestarted) } }))
+      await until(() => {
+        service.clock.advance(100)
+        const count = service.store.sqlite.prepare('select count(*) from nodes where node_num = 5 and revision > ?')
+        expect(count.pluck().get(revision)).toBe(1)
+      })
+      revision = Number(service.store.sqlite.prepare('select revision from nodes where node_num = 5').pluck().get())
+      expect(await readAll()).toStrictEqual(before)
+      expect(stored()).toStrictEqual(storedBefore)
+      expect(await service.read('lora')).toMatchObject({ editable: false })
+      const refused = await service.ask('PUT', '/api/configuration/lora', { values: { hopLimit: 2 } })
+      expect(refused).toMatchObject({ status: 503, body: { detail: expect.stringContaining('the radio is locked') } })
+    }
+    const { links } = Object((await service.ask('GET', '/api/info')).body)
+    expect(links).toMatchObject([{ reason: expect.stringMatching(/^the radio is locked/) }])
+    expect(service.device.admin).toStrictEqual([])
+    service.device.manners.isLocked = false
+    service.device.send(lockdownStatus(LockdownStatus_State.UNLOCKED))
+    await until(async () => expect(await service.read('lora')).toMatchObject({ editable: true }))
+    expect(service.radio.links()[0]).toMatchObject({ reason: null })
+    expect(await readAll()).toStrictEqual(before)
   })
 })
 
