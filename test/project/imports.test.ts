@@ -76,6 +76,23 @@ test('the rooms of a folder stand in an order: none imports itself through other
   expect(circles.filter(([, circle]) => circle !== null)).toStrictEqual([])
 })
 
+test('docs/architecture.md lists the rooms of app, accounts and mesh in their order', async () => {
+  const text = await readFile(join(SRC, '../docs/architecture.md'), 'utf8')
+  const lists = Array.from(text.matchAll(/`[\w-]+`(?:\s·\s`[\w-]+`)+/g), ([list]) =>
+    Array.from(list.matchAll(/[\w-]+/g), ([room]) => room),
+  )
+  const floors = roomsOf(await readGraph(VALUE_IMPORT))
+  const wrong = ['app', 'app/accounts', 'app/mesh'].flatMap((folder, at) => {
+    const floorOf = (room: string) => (lists[at] ?? []).indexOf(room.slice(folder.length + 1))
+    const rooms = Array.from(floors.get(folder) ?? []).filter(([room]) => !room.includes('.'))
+    return rooms.flatMap(([room, seen]) => {
+      if (floorOf(room) === -1) return `${room} is not listed`
+      return seen.filter((other) => floorOf(other) > floorOf(room)).map((other) => `${room} imports ${other}`)
+    })
+  })
+  expect(wrong).toStrictEqual([])
+})
+
 test('a circle of rooms is found where no file imports itself', () => {
   const files = new Map([
     ['a/one.ts', ['b/one.ts']],
