@@ -8,7 +8,7 @@ import { seedLabel } from '../accounts/factors/totp.ts'
 import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'
 import { seal, unseal } from '../base/sealing.ts'
-import { REVIVED_KEYS } from './restored-access.ts'
+import { RESTORED_ACCESS_KEYS } from './restore/restored-access.ts'
 
 /** Rows of one slice. Each decryption derives keys, which takes about a tenth of a millisecond. */
 const SLICE = 50
@@ -113,7 +113,7 @@ const REPLACED_SEEDS: Kind<string, Sealed<string> & { readonly userId: number }>
         userId: sql<number>`json_extract(${settings.value}, '$.userId')`,
       })
       .from(settings)
-      .where(and(gt(settings.key, after), like(settings.key, REVIVED_KEYS), isNotNull(SEED_TO_REAPPLY)))
+      .where(and(gt(settings.key, after), like(settings.key, RESTORED_ACCESS_KEYS), isNotNull(SEED_TO_REAPPLY)))
       .orderBy(asc(settings.key))
       .limit(SLICE)
       .all(),

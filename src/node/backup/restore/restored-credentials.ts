@@ -281,7 +281,7 @@ function lostConfirmation(
       action: 'email_confirmation_ended',
       what: email,
       undone: { repeat: 'end_email_confirmation', email },
-      isToldBy: () => true,
+      isRecordedBy: () => true,
     },
   ]
 }
