@@ -43,7 +43,7 @@ const RANGES: Readonly<Record<string, Range>> = {
   spO2: PERCENT,
 }
 
-const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
+const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
 
 /** Whether a radio can have this name. */
@@ -246,14 +246,15 @@ function checkWaypoint(waypoint: Waypoint, refuse: Refuse): Waypoint {
   const { name, description, icon } = waypoint
   const isNamed = isName(name, MAX_WAYPOINT_NAME)
   if (!isNamed) refuse('waypointName')
-  const isDescribed = !UNPRINTABLE_BUT_LINES.test(description)
-  if (!isDescribed) refuse('waypointDescription')
+  const clean = isNamed ? name : removeHidden(name).trim()
+  const lines = description.replaceAll(UNPRINTABLE_BUT_LINES, '')
+  if (lines !== description) refuse('waypointDescription')
   const isDrawn = icon === null || !UNPRINTABLE.test(icon)
   if (!isDrawn) refuse('icon')
   return {
     ...waypoint,
-    name: isNamed ? name : '',
-    description: isDescribed ? description : '',
+    name: hasRoom(clean, MAX_WAYPOINT_NAME) ? clean : '',
+    description: lines,
     icon: isDrawn ? icon : null,
   }
 }

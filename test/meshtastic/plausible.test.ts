@@ -1,5 +1,6 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
+import { WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { MapReportSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
 import type { MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
@@ -91,6 +92,27 @@ it('a voltage a little below zero is zero: no battery is connected', () => {
 it('names that are too long are none', () => {
   expect(said(user({ shortName: '12345' })).refused).toStrictEqual(['shortName'])
   expect([isName('😀'.repeat(39), 39), isName('😀'.repeat(40), 39)]).toStrictEqual([true, false])
+})
+
+it('of the names and descriptions of waypoints, what is hidden is removed, and the rest stays', () => {
+  const waypoint = (name: string, description: string) => {
+    const value = create(WaypointSchema, { id: 5, latitudeI: 1, longitudeI: 1, name, description })
+    const { packet: heard, refused } = said({
+      portnum: PortNum.WAYPOINT_APP,
+      payload: toBinary(WaypointSchema, value),
+    })
+    return [heard.payload, refused]
+  }
+  const both = ['waypointName', 'waypointDescription']
+  expect(waypoint('Hut\u0007\u202e', 'open\u2067\nuntil six\u0000')).toMatchObject([
+    { waypoint: { name: 'Hut', description: 'open\nuntil six' } },
+    both,
+  ])
+  expect(waypoint('Hut 🏔️', 'open\r\n\tagain')).toMatchObject([
+    { waypoint: { name: 'Hut 🏔️', description: 'open\r\n\tagain' } },
+    undefined,
+  ])
+  expect(waypoint('x'.repeat(30), '')).toMatchObject([{ waypoint: { name: '' } }, ['waypointName']])
 })
 
 it('measurements out of range are left out, the others of the packet stay', () => {
