@@ -3,7 +3,7 @@
 // left out: this machine and its Node take the place of the latter.
 //   node scripts/try-image.js
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -15,6 +15,10 @@ const ignored = readFileSync(join(ROOT, '.dockerignore'), 'utf8').split('\n').fi
 const context = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
   .filter((path) => path !== '' && !ignored.some((name) => path === name || path.startsWith(`${name}/`)))
+
+// The base image brings this Node, whichever one runs this script.
+mkdirSync(join(scratch, 'bin'))
+symlinkSync(join(ROOT, 'node_modules/node/bin/node'), join(scratch, 'bin/node'))
 
 /** What each stage is: its root folder, its working directory, its environment, and what starts and checks it. */
 const stages = new Map()
@@ -69,9 +73,8 @@ function environment(more = {}) {
   const { PATH, HOME, npm_config_cache, http_proxy, https_proxy, HTTPS_PROXY, HTTP_PROXY, NODE_EXTRA_CA_CERTS } =
     process.env
   const outer = { HOME, npm_config_cache, http_proxy, https_proxy, HTTPS_PROXY, HTTP_PROXY, NODE_EXTRA_CA_CERTS }
-  const bin = dirname(process.execPath)
   const given = Object.fromEntries(Object.entries(outer).filter(([, value]) => value !== undefined))
-  return { ...given, PATH: `${bin}:${PATH}`, ...stage.env, ...more }
+  return { ...given, PATH: `${join(scratch, 'bin')}:${PATH}`, ...stage.env, ...more }
 }
 
 function freePort() {
