@@ -28,6 +28,25 @@ async function half(admin: Client, username: string) {
   return { client, send }
 }
 
+/** Asks for a passkey: the challenge, and the cookie that binds it to the browser. */
+async function askForPasskey(client: Client, path: string): Promise<{ challenge: string; cookie: string }> {
+  const answer = await client.send('POST', `${path}/options`, {})
+  expect(answer.status).toBe(200)
+  const line = answer.headers.getSetCookie().find((each) => each.startsWith('mesh_passkey=')) ?? ''
+  const [bound = ''] = line.split(';', 1)
+  return {
+    challenge: String(Object(answer.body).options.challenge),
+    cookie: [client.cookie, bound].filter((one) => one !== null).join('; '),
+  }
+}
+
+/** Passkeys need a host name. */
+function namedHost(admin: Client): Client['service'] {
+  return { ...admin.service, url: Object.assign(new URL(admin.service.url), { hostname: 'localhost' }) }
+}
+
+const PASSKEYS = '/api/auth/factors/passkeys'
+
 /** Authenticator apps and recovery codes. */
 export function factorScenarios(admin: () => Client): void {
   test('a code of the app follows the password, and works once', async () => {
@@ -134,6 +153,68 @@ export function factorScenarios(admin: () => Client): void {
       username: 'pia',
       details: { factor: 'passkey', reason: 'user_inactive' },
     })
+  })
+
+  test('the first factor ends the sessions of the password alone, which then changes no factor', async () => {
+    const id = await makeUser(admin(), 'ria')
+    const ria = await signIn(admin().service, 'ria')
+    const thief = await signIn(admin().service, 'ria')
+    const { codes } = await enrol(ria)
+    expect(await thief.send('GET', '/api/auth/factors')).toMatchObject(refusal(401, 'unauthenticated'))
+    expect((await ria.send('GET', '/api/auth/factors')).status).toBe(200)
+    await admin().service.sql(
+      `update sessions set factor_at = 1, authenticated_at = 1 where user_id = ${id} returning id`,
+    )
+    expect((await ria.send('POST', '/api/auth/reauthenticate', { password: USER_PASSWORD })).status).toBe(204)
+    expect((await ria.send('GET', '/api/auth/reauthenticate')).status).toBe(204)
+    for (const [method, path, body] of [
+      ['POST', '/api/auth/factors/totp'],
+      ['DELETE', '/api/auth/factors/totp'],
+      ['POST', '/api/auth/factors/recovery-codes'],
+      ['POST', `${PASSKEYS}/options`],
+      ['POST', '/api/auth/oidc/link', {}],
+    ] as const) {
+      const refused = await ria.send(method, path, body)
+      expect(refused).toMatchObject(refusal(403, 'reauthentication_required'))
+      expect(refused.body).toMatchObject({ ways: ['totp', 'recovery'] })
+    }
+    expect((await ria.send('POST', '/api/auth/reauthenticate', { recoveryCode: codes[0] })).status).toBe(204)
+    expect((await ria.send('DELETE', '/api/auth/factors/totp')).status).toBe(204)
+  })
+
+  test('a user has twenty passkeys at most, also if more are added at one instant', async () => {
+    await makeUser(admin(), 'rolf')
+    const rolf = await signIn(namedHost(admin()), 'rolf')
+    const { origin } = rolf.service.url
+    const add = async ({ challenge, cookie }: Awaited<ReturnType<typeof askForPasskey>>) =>
+      rolf.send('POST', PASSKEYS, { name: 'key', response: createAuthenticator(origin).create(challenge) }, { cookie })
+    expect((await add(await askForPasskey(rolf, PASSKEYS))).status).toBe(200)
+    const asked = await Promise.all(Array.from({ length: 22 }, () => askForPasskey(rolf, PASSKEYS)))
+    const answers = await Promise.all(asked.map(add))
+    expect(statuses(answers)).toEqual([...Array.from({ length: 19 }, () => 200), 409, 409, 409])
+    expect(Object((await rolf.send('GET', '/api/auth/factors')).body).passkeys).toHaveLength(20)
+  })
+
+  test('answers of a passkey to no challenge are limited like passwords, and write no entry', async () => {
+    await makeUser(admin(), 'rita')
+    const rita = await signIn(namedHost(admin()), 'rita')
+    const passkey = createAuthenticator(rita.service.url.origin)
+    const { challenge, cookie } = await askForPasskey(rita, PASSKEYS)
+    const made = { name: 'key', response: passkey.create(challenge) }
+    expect((await rita.send('POST', PASSKEYS, made, { cookie })).status).toBe(200)
+    const entries = async () => (await admin().service.sql('select count(*) as n from audit_log'))[0]?.['n']
+    const before = await entries()
+    const path = '/api/auth/login/passkey'
+    const stranger = createClient(rita.service)
+    const forged = { response: passkey.get('bm8gY2hhbGxlbmdlIG9mIHRoaXMgc2VydmljZQ') }
+    const answers = await Promise.all(Array.from({ length: 30 }, () => stranger.send('POST', path, forged)))
+    expect(statuses(answers)).toEqual([403, 403, 403, ...Array.from({ length: 27 }, () => 429)])
+    expect(await entries()).toBe(before)
+    // Nobody locks her out by it.
+    const elsewhere = createClient(rita.service)
+    const asked = await askForPasskey(elsewhere, path)
+    const response = passkey.get(asked.challenge)
+    expect((await elsewhere.send('POST', path, { response }, { cookie: asked.cookie })).status).toBe(200)
   })
 
   test('an administrator removes a lost factor', async () => {
