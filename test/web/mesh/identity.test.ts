@@ -4,12 +4,17 @@ import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { item } from '../../support/mesh/delivery.ts'
 import { heard, LOCAL, myInfo, nodeInfo, packet, RADIO, text, user } from '../../support/mesh/mesh.ts'
+import { createSigner } from '../../support/mesh/signer.ts'
+import type { FromRadioVariant } from '../../support/radio/device.ts'
 import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const BROKER = { kind: 'mqtt', name: 'mqtt://broker' } as const
 const HILL = 0x20000021
 const CLAIMED = 0x20000022
+/** From right to left: hello. */
+const TURNED = '\u202eolleh'
+const signer = createSigner(31)
 const KEY = (byte: number) => new Uint8Array(32).fill(byte)
 const base64 = (byte: number) => Buffer.from(KEY(byte)).toString('base64')
 const idOf = (nodeNum: number) => `!${nodeNum.toString(16)}`
@@ -32,9 +37,18 @@ beforeAll(async () => {
       direct('from nobody', 2),
     ]
     await ingest.store(byRadio.map((variant) => heard(variant, { at })))
-    const told = heard(named('Liar', 3), { at, source: BROKER })
-    const { event } = told
-    await ingest.store([event.type === 'packet' ? { ...told, event: { ...event, gateway: 0x77 } } : told])
+    const publish = async (gateway: number, ...variants: FromRadioVariant[]) => {
+      for (const variant of variants) {
+        const told = heard(variant, { at, source: BROKER })
+        const { event } = told
+        await ingest.store([event.type === 'packet' ? { ...told, event: { ...event, gateway } } : told])
+      }
+    }
+    await publish(0x77, named('Liar', 3))
+    const signed = signer.packet(text(TURNED, { replyId: 5 }), { id: 900 })
+    const changed = packet(text(TURNED, { replyId: 6 }), { from: signer.nodeNum, id: 900 })
+    await publish(0x78, signer.packet(signer.user({ longName: 'Signer' })), signer.packet(text('signed')), signed)
+    await publish(0x79, changed, packet(text('unsigned'), { from: signer.nodeNum }))
   })
   visitor = await site.visit()
   await visitor.goto('/')
@@ -69,6 +83,24 @@ test('a direct message has a lock only if the key in force opened it', async () 
   await message('from nobody').getByTitle('Opened with another key than the one in use then').waitFor()
   expect(await message('from nobody').getByTitle('End-to-end encrypted').count()).toBe(0)
   expect(await message('from nobody').locator('header').count()).toBe(1)
+})
+
+test('the shield stands for what is signed, and a copy that was changed on its way is shown with its gateway', async () => {
+  const { page, goto } = visitor
+  await goto('/messages?channel=0')
+  const message = (words: string) => page.locator('article.message', { hasText: words })
+  const shields = (words: string) => message(words).locator('[title^="Signature verified"]').getAttribute('title')
+  expect(await shields('olleh')).toBe('Signature verified: the text is from this node. What it answers is not signed')
+  await message('unsigned').waitFor()
+  expect(await message('unsigned').locator('[title^="Signature verified"]').count()).toBe(0)
+  await message('olleh').getByTitle('Copies of this message disagree').waitFor()
+  await message('olleh').getByRole('button', { name: 'Details' }).click()
+  const row = (gateway: string) => message('olleh').locator('tr', { hasText: gateway })
+  await expect.poll(() => row('!00000079').textContent()).toContain('with another message that it answers')
+  expect(await row('!00000078').textContent()).not.toContain('with another')
+  // A text that turns its direction turns nothing around it.
+  expect(await message('olleh').locator('bdi').textContent()).toBe(TURNED)
+  expect(await visitor.violations()).toStrictEqual([])
 })
 
 test('a node that a collector calls its radio is ours or not, as somebody decides', async () => {

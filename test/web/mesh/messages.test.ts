@@ -129,6 +129,8 @@ test('new messages are counted until they are seen, and answered with a quote or
   await message.getByRole('button', { name: '👍 Test Radio, Far Hill' }).waitFor()
 
   await message.getByRole('button', { name: 'Reply' }).click()
+  // The text may turn its direction, and nothing around it.
+  expect(await page.locator('.reply bdi').textContent()).toBe('Storm from the west tonight')
   const box = page.getByLabel('Write a message')
   await box.pressSequentially('Thank you')
   await box.press('Escape')

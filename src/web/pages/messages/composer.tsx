@@ -126,7 +126,7 @@ function ReplyTo({ replyTo }: { replyTo: Signal<Message | null> }) {
   return (
     <div class="reply">
       <span class="clip">
-        {t.messages.replyingTo} <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> {text}
+        {t.messages.replyingTo} <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> <bdi>{text}</bdi>
       </span>
       <button type="button" class="icon-button" aria-label={t.messages.noReply} onClick={() => (replyTo.value = null)}>
         <Icon name="close" />

@@ -76,13 +76,21 @@ function Receptions({ message: { id, direction }, onDrawn }: { message: Message;
 }
 
 function ReceptionRow({
-  reception: { source, gateway, gatewayId, timestamp, hopsAway, rxSnr },
+  reception: { source, gateway, gatewayId, timestamp, hopsAway, rxSnr, differs },
 }: {
   reception: Reception
 }) {
   return (
     <tr>
-      <th scope="row">{gateway === null || gatewayId === null ? source : nameOf(gateway, gatewayId)}</th>
+      <th scope="row">
+        {gateway === null || gatewayId === null ? source : nameOf(gateway, gatewayId)}
+        {differs.length > 0 && (
+          <span class="faint">
+            {' '}
+            {t.messages.differs} {differs.map((part) => t.messages.parts[part]).join(', ')}
+          </span>
+        )}
+      </th>
       <td>{clockSeconds(timestamp)}</td>
       <td>{hopsAway ?? t.common.none}</td>
       <td>{rxSnr === null ? t.common.none : `${decimal(rxSnr, 2)} dB`}</td>

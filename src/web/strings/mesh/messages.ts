@@ -113,6 +113,8 @@ export const messages = {
   bestRadio: 'the most suitable radio',
   receptions: 'Who heard it',
   heardBy: 'Heard by',
+  differs: 'with another',
+  parts: { text: 'text', to: 'recipient', replyId: 'message that it answers', emoji: 'kind (reaction or text)' },
   noReceptions: 'The path it took is unknown.',
   noReceptionsOut: 'No other gateway has reported hearing it.',
   write: 'Write a message',
