@@ -8,7 +8,7 @@ import { seedLabel } from '../accounts/factors/totp.ts'
 import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'
 import { seal, unseal } from '../base/sealing.ts'
-import { RESTORED_ACCESS_KEYS } from './restore/restored-access.ts'
+import { RESTORED_ACCESS_KEYS } from './backup/settings.ts'
 
 /** Rows of one slice. Each decryption derives keys, which takes about a tenth of a millisecond. */
 const SLICE = 50

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, afterEach, describe, expect, test } from 'vitest'
-import { RESTORED_ACCESS_KEYS } from '../../../src/app/system/restore/restored-access.ts'
+import { RESTORED_ACCESS_KEYS } from '../../../src/app/system/backup/settings.ts'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { signingKey } from '../../../src/node/backup/folder/manifest.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'

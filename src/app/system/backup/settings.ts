@@ -14,7 +14,12 @@ import { audit, type AuditContext } from '../../audit/audit.ts'
 import { DAY_MS, isFuture } from '../../../shared/time.ts'
 
 /** Rows of the table `settings` with this prefix belong to backups and not to the general list of settings. */
-export const BACKUP_SETTINGS_PREFIX = 'backup.'
+const BACKUP_SETTINGS_PREFIX = 'backup.'
+
+/** The keys of `settings` under which a restore lists the access that it gave back, one row each. */
+export const RESTORED_ACCESS_PREFIX = `${BACKUP_SETTINGS_PREFIX}restoredAccess.`
+export const RESTORED_ACCESS_KEYS = `${RESTORED_ACCESS_PREFIX}%`
+
 const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
 const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
 

@@ -19,7 +19,7 @@ import { replacePermissions } from '../../accounts/users/grants.ts'
 import { permissionsSchema } from '../../accounts/users/permissions.ts'
 import { deactivateUser, nextEpoch, setAdmin } from '../../accounts/users/users.ts'
 import { isStillUndone, repeatUndone, undoneSchema } from './undone.ts'
-import { BACKUP_SETTINGS_PREFIX } from '../backup/settings.ts'
+import { RESTORED_ACCESS_KEYS, RESTORED_ACCESS_PREFIX } from '../backup/settings.ts'
 import { timeField } from '../../http/fields.ts'
 
 /**
@@ -100,18 +100,17 @@ export const reapplicationSchema = z.object({
 })
 export type Reapplication = z.infer<typeof reapplicationSchema>
 
-const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}restoredAccess.`
-
-/** The keys of `settings` under which the list is stored, one row each. */
-export const RESTORED_ACCESS_KEYS = `${KEY_PREFIX}%`
-
 /** The statements that replace the list. */
 export function storeRestoredAccess(
   { db }: Store,
   list: readonly StoredRestoredAccess[],
   now: number,
 ): [Statement, ...Statement[]] {
-  const rows = list.map((one, i) => ({ key: `${KEY_PREFIX}${i + 1}`, value: JSON.stringify(one), updatedAt: now }))
+  const rows = list.map((one, i) => ({
+    key: `${RESTORED_ACCESS_PREFIX}${i + 1}`,
+    value: JSON.stringify(one),
+    updatedAt: now,
+  }))
   const forget = db.delete(settings).where(like(settings.key, RESTORED_ACCESS_KEYS))
   return [forget, ...rows.map((row) => db.insert(settings).values(row))]
 }
@@ -143,7 +142,7 @@ async function readPending(store: Store): Promise<Pending[]> {
   const { db } = store
   const rows = await db.select().from(settings).where(like(settings.key, RESTORED_ACCESS_KEYS)).all()
   const all = rows.map(({ key, value }) => ({
-    id: Number(key.slice(KEY_PREFIX.length)),
+    id: Number(key.slice(RESTORED_ACCESS_PREFIX.length)),
     stored: parseRestoredAccess(value),
   }))
   const ofUsers = [...new Set(all.flatMap(({ stored }) => stored.userId ?? []))]
@@ -245,7 +244,9 @@ function settle(
     name: pending[0]?.stored.backup,
     restoredAccess: pending.map(({ stored }) => nameRestoredAccess(stored)),
   }
-  const forget = pending.map(({ id }) => ctx.store.db.delete(settings).where(eq(settings.key, `${KEY_PREFIX}${id}`)))
+  const forget = pending.map(({ id }) =>
+    ctx.store.db.delete(settings).where(eq(settings.key, `${RESTORED_ACCESS_PREFIX}${id}`)),
+  )
   return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 

@@ -8,10 +8,10 @@ import { isWiderScope, type Scope } from '../../../shared/access/scope.ts'
 import { isStillUndone } from '../../../app/system/restore/undone.ts'
 import { sqliteStore } from '../../database.ts'
 import { type LostWay, lostWays, readWays } from './restored-credentials.ts'
+import { RESTORED_ACCESS_KEYS } from '../../../app/system/backup/settings.ts'
 import {
   parseRestoredAccess,
   type RestorableAction,
-  RESTORED_ACCESS_KEYS,
   type StoredRestoredAccess,
 } from '../../../app/system/restore/restored-access.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
