@@ -12,7 +12,7 @@ import { EVENT_KIND_NAMES } from '../../src/shared/mesh/event-kinds.ts'
 import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/mesh/link-kinds.ts'
 import { TRUST_LEVELS, UNREADABLE, TRUSTS } from '../../src/shared/mesh/packets.ts'
 import { RESOURCE_NAMES } from '../../src/shared/access/resources.ts'
-import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/automation/rule-kinds.ts'
+import { MATCH_MODES, OUTCOMES } from '../../src/shared/automation/rules.ts'
 import { SPECIAL_SCOPES } from '../../src/shared/access/token-scopes.ts'
 import { ALL_TOKEN_NAMES } from '../../src/shared/automation/tokens.ts'
 
@@ -50,18 +50,19 @@ const ADDITIONS = [
   },
   {
     name: 'moreKind',
-    table: 'src/shared/automation/rule-kinds.ts',
-    begin: 'export const RULE_KINDS = [',
-    line: "'moreKind', ",
-    // These files list the files of all kinds: they need one for the new kind.
-    others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
+    // This file lists the files of all kinds, and the other one those of their forms.
+    table: 'src/app/automation/rules.ts',
+    begin: 'const KINDS = { ',
+    line: "moreKind: { ...announce, schema: announce.schema.extend({ kind: z.literal('moreKind') }) }, ",
+    others: ['src/web/pages/automation/kinds/kinds.ts'],
   },
   {
     name: 'more_alerts',
-    table: 'src/shared/alerts/alert-kinds.ts',
-    begin: 'export const ALERT_KINDS = {\n',
-    line: "more_alerts: ['nodes'],\n",
-    others: ['src/app/alerts/kinds/kinds.ts', 'src/web/pages/alerts/kinds/kinds.ts'],
+    table: 'src/app/alerts/kinds/kinds.ts',
+    begin: 'const KINDS = {\n',
+    line: "more_alerts: { ...link, schema: link.schema.extend({ kind: z.literal('more_alerts') }) },\n",
+    end: "import * as z from 'zod'\n",
+    others: ['src/web/pages/alerts/kinds/kinds.ts'],
   },
   {
     name: 'more_destinations',
@@ -132,11 +133,11 @@ async function makeCopy(): Promise<void> {
     const file = join(scratch, 'src', project, 'tsconfig.json')
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('../../node_modules/.cache/', '../../cache/'))
   }
-  for (const { table, begin, line } of ADDITIONS) {
+  for (const { table, begin, line, ...more } of ADDITIONS) {
     const file = join(scratch, table)
     const text = await readFile(file, 'utf8')
     expect(text.split(begin), table).toHaveLength(2)
-    await writeFile(file, text.replace(begin, begin + line))
+    await writeFile(file, text.replace(begin, begin + line) + ('end' in more ? more.end : ''))
   }
 }
 
@@ -181,7 +182,6 @@ test('no table is written down a second time, not even in SQL', async () => {
     RESOURCE_NAMES,
     MATCH_MODES,
     OUTCOMES,
-    RULE_KINDS,
     SPECIAL_SCOPES: Object.keys(SPECIAL_SCOPES),
     ALL_TOKEN_NAMES,
   }

@@ -8,7 +8,7 @@ import { nodes, ownRadioDecisions, suspicions } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { freePort } from '../support/servers/free-port.ts'
-import { ALERT_KIND_NAMES } from '../../src/shared/alerts/alert-kinds.ts'
+import { ALERT_KINDS } from '../../src/app/alerts/kinds/kinds.ts'
 import { smallControls } from '../support/web/controls.ts'
 import { DIALOGS, LAST_DIALOGS } from '../support/web/dialogs.ts'
 import { follow } from '../support/web/follow.ts'
@@ -102,7 +102,7 @@ const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     onlyOnPhone: true,
     open: (page) => press(page, 'List and filters'),
   },
-  ...ALERT_KIND_NAMES.map((kind): State => {
+  ...ALERT_KINDS.map((kind): State => {
     return {
       name: `a rule about ${kind}`,
       of: 'pages/alerts/rule-form.tsx',

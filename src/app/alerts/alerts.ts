@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, isNull, lt, ne, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { alertDeliveries, alertDestinations, alerts, users } from '../../db/schema.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
-import { ALERT_KIND_NAMES, ALERT_STATES, type AlertState } from '../../shared/alerts/alert-kinds.ts'
+import { ALERT_STATES, type AlertState } from '../../shared/alerts/alert-kinds.ts'
 import {
   ALERT_DELIVERY_STATES,
   NOTIFICATION_KINDS,
@@ -13,7 +13,7 @@ import type { SignedInCtx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { ofNodesSeenBy, onChannelSeenBy } from '../accounts/access/visible.ts'
-import { kindOf } from './kinds/kinds.ts'
+import { ALERT_KINDS, type AlertKind, isAlertKind, kindOf } from './kinds/kinds.ts'
 import { maySee, ownerOf } from './rights.ts'
 import { tellOwner } from '../mesh/live/tell-owner.ts'
 
@@ -22,7 +22,7 @@ export const alertSchema = z
     id: z.int(),
     ruleId: z.int(),
     ruleName: z.string(),
-    kind: z.enum(ALERT_KIND_NAMES),
+    kind: z.enum(ALERT_KINDS),
     state: z
       .enum(ALERT_STATES)
       .describe('pending: the condition has not lasted long enough yet. Single events are resolved immediately'),
@@ -49,6 +49,10 @@ export const alertPageSchema = z.object({
 })
 
 const columns = { row: alerts, username: users.username }
+type Found<Kind = AlertKind> = {
+  readonly row: Omit<typeof alerts.$inferSelect, 'kind'> & { readonly kind: Kind }
+  readonly username: string | null
+}
 
 type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
 
@@ -56,7 +60,7 @@ type Page = { readonly limit: number; readonly state?: AlertState | undefined; r
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
   const owner = ownerOf(viewer)
-  const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
+  const kinds = ALERT_KINDS.filter((kind) => maySee(owner, kindOf(kind).requires))
   const isShown = and(
     viewer.view.direct.read ? undefined : eq(alerts.direct, false),
     onChannelSeenBy(alerts.channel, viewer.view),
@@ -77,7 +81,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
     .orderBy(desc(alerts.id))
     .limit(limit + 1)
   const page = found.slice(0, limit)
-  const isSeen = ({ row }: (typeof page)[number]) => maySee(owner, row.kind, row)
+  const isSeen = ({ row }: Found) => maySee(owner, kindOf(row.kind).requires, row)
   const firing = await store.db
     .select({ n: sql<number>`count(*)` })
     .from(alerts)
@@ -92,13 +96,18 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
     )
     .get()
   return {
-    alerts: page.filter(isSeen).map(show),
+    alerts: page.filter(isKnown).filter(isSeen).map(show),
     nextBefore: found.length > limit ? (page.at(-1)?.row.id ?? null) : null,
     firing: firing?.n ?? 0,
   }
 }
 
-function show({ row, username }: { row: typeof alerts.$inferSelect; username: string | null }): ShownAlert {
+/** False: only another version has its kind. */
+function isKnown(found: Found<string>): found is Found {
+  return isAlertKind(found.row.kind)
+}
+
+function show({ row, username }: Found): ShownAlert {
   const { id, ruleId, ruleName, kind, state, what, nodeNum, startedAt, firedAt, resolvedAt } = row
   const { acknowledgedAt, acknowledgedBy, notifiedAt, held, inhibited, ownerId } = row
   return {
@@ -132,9 +141,9 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
     store.db.select(columns).from(alerts).leftJoin(users, eq(users.id, alerts.ownerId)).where(eq(alerts.id, id)).get()
   const before = await read()
   const owner = ownerOf(viewer)
-  if (before === undefined || before.row.ownerId !== viewer.user.id || !maySee(owner, before.row.kind, before.row)) {
-    throw new AppError('alert_not_found')
-  }
+  const isSeen = (found: Found) =>
+    found.row.ownerId === viewer.user.id && maySee(owner, kindOf(found.row.kind).requires, found.row)
+  if (before === undefined || !isKnown(before) || !isSeen(before)) throw new AppError('alert_not_found')
   const { ruleId, ruleName, kind } = before.row
   const now = ctx.now()
   const over = kindOf(kind).endsAcknowledged ? { state: 'resolved' as const, resolvedAt: now } : {}
@@ -147,7 +156,7 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
   ])
   tellOwner(ctx, viewer.user.id)
   const after = await read()
-  return show(after ?? before)
+  return show(after !== undefined && isKnown(after) ? after : before)
 }
 
 export const deliverySchema = z

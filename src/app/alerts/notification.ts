@@ -1,7 +1,6 @@
-import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
 import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
-import { kindOf } from './kinds/kinds.ts'
+import { type AlertKind, kindOf } from './kinds/kinds.ts'
 import { cleanText } from './names.ts'
 
 /** An alert as shown in a message. */

@@ -1,7 +1,9 @@
 import { canReadChannel } from '../../shared/access/scope.ts'
-import type { Permissions } from '../../shared/access/resources.ts'
+import type { Permissions, Resource } from '../../shared/access/resources.ts'
 import { seesNodes, type View } from '../accounts/access/visible.ts'
-import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
+
+/** What the owner of a rule needs: read access to these resources, or the rights of an administrator. */
+export type Requirement = readonly Resource[] | 'admin'
 
 /** The permissions and the view that a rule has. */
 export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly view: View }
@@ -25,17 +27,16 @@ export type Contents = {
 } | null
 
 /**
- * Whether the owner may currently see what a rule of this kind watches, and these contents. Every alert is checked
+ * Whether the owner may currently see what a rule with this requirement watches, and these contents. Every alert is checked
  * here: when it fires, when it is listed, and when its message is sent.
  */
 export function maySee(
   { isAdmin, permissions, view }: AlertOwner,
-  kind: AlertKind,
+  requires: Requirement,
   contents: Contents = null,
 ): boolean {
-  const needs = ALERT_KINDS[kind]
-  if (needs === 'admin') return isAdmin
-  if (!needs.every((resource) => permissions[resource].read)) return false
+  if (requires === 'admin') return isAdmin
+  if (!requires.every((resource) => permissions[resource].read)) return false
   if (contents === null) return true
   if (!seesNodes(view, [contents.nodeNum ?? null])) return false
   return (!contents.direct || view.direct.read) && canReadChannel(view, contents.channel)

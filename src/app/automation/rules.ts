@@ -9,12 +9,11 @@ import { schedule } from './kinds/schedule.ts'
 import { traceroute } from './kinds/traceroute.ts'
 import { unknownTokens } from './template.ts'
 import { namesOf } from '../../shared/names.ts'
-import type { RuleKind } from '../../shared/automation/rule-kinds.ts'
 import { widestText } from '../../shared/automation/tokens.ts'
 import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 
-/** The implementation of each kind of rule. */
-const KINDS = { announce, acknowledge, traceroute, schedule } satisfies Record<RuleKind, object>
+/** The implementation of each kind of rule. The only list of the kinds: the page has a form for each. */
+const KINDS = { announce, acknowledge, traceroute, schedule }
 type Kinds = typeof KINDS
 
 const [first, ...others] = namesOf(KINDS)

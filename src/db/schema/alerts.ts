@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
+import { ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
 import {
   ALERT_DELIVERY_STATES,
   NOTIFICATION_KINDS,
@@ -27,7 +27,7 @@ export const alertRules = sqliteTable(
   'alert_rules',
   {
     ...ofOwner(),
-    kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
+    kind: text('kind').notNull(),
     enabled: flag('enabled').notNull(),
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),
@@ -50,7 +50,7 @@ export const alerts = sqliteTable(
     ruleId: integer('rule_id').notNull(),
     ownerId: integer('owner_id').notNull(),
     ruleName: text('rule_name').notNull(),
-    kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
+    kind: text('kind').notNull(),
     state: text('state', { enum: ALERT_STATES }).notNull(),
     /** The subject: `node:` and a number, or the name of a radio. A rule has one open alert for each. */
     subject: text('subject').notNull(),

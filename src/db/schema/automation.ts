@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { OUTCOMES, RULE_KINDS } from '../../shared/automation/rule-kinds.ts'
+import { OUTCOMES } from '../../shared/automation/rules.ts'
 
 // The tables of automation. Every timestamp is an integer: milliseconds since the Unix epoch.
 
@@ -9,7 +9,7 @@ export const automations = sqliteTable(
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     name: text('name').notNull(),
-    kind: text('kind', { enum: RULE_KINDS }).notNull(),
+    kind: text('kind').notNull(),
     enabled: integer('enabled', { mode: 'boolean' }).notNull(),
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),

@@ -1,23 +1,3 @@
-import { namesOf } from '../names.ts'
-import type { Resource } from '../access/resources.ts'
-
-/** What an alert rule watches, and the permission that its owner needs. */
-export const ALERT_KINDS = {
-  node_silent: ['nodes'],
-  metric: ['nodes', 'info'],
-  node_new: ['nodes'],
-  node_restarted: ['nodes', 'info'],
-  area: ['nodes'],
-  message: ['messages'],
-  key: ['nodes'],
-  link: ['info'],
-  backup: 'admin',
-  sign_in: [],
-} as const satisfies Record<string, readonly Resource[] | 'admin'>
-
-export type AlertKind = keyof typeof ALERT_KINDS
-export const ALERT_KIND_NAMES = namesOf(ALERT_KINDS)
-
 /** `pending`: the condition holds, but not long enough yet. */
 export const ALERT_STATES = ['pending', 'firing', 'resolved'] as const
 export type AlertState = (typeof ALERT_STATES)[number]

@@ -1,6 +1,6 @@
 import type { Reason } from '../../app/automation/runs.ts'
 import type { TokenName } from '../../shared/automation/tokens.ts'
-import type { MatchMode, Outcome } from '../../shared/automation/rule-kinds.ts'
+import type { MatchMode, Outcome } from '../../shared/automation/rules.ts'
 
 /** The texts of the automation pages, loaded together with their code. */
 const tokenNames: Readonly<Record<TokenName, string>> = {

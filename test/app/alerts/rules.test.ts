@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { auditRows, type Client, createTestApp, START } from '../../support/app.ts'
 import { type OutboundRequest, SendFailure } from '../../../src/app/base/outgoing/ports.ts'
 import { createTestAlerts, DAY, MINUTE, type TestAlerts } from '../../support/alerts.ts'
-import { messages } from '../../../src/db/schema.ts'
+import { alertRules, alerts as alertsTable, messages } from '../../../src/db/schema.ts'
 
 let alerts: TestAlerts
 
@@ -295,4 +295,22 @@ test('signing out removes the push subscription that the session made, and nothi
     ['webhook', 1],
   ])
   expect(auditRows(app).at(-1)).toMatchObject({ action: 'alert_destination_updated', username: 'guest' })
+})
+
+test('what only a later version knows is listed as unreadable, and its alerts are not shown', async () => {
+  const { admin, app } = alerts
+  await alerts.rule({ kind: 'sign_in', name: 'Account' })
+  await alerts.pass(MINUTE)
+  await admin.send('POST', '/api/tokens', { name: 'cron', scopes: ['nodes:read'] })
+  await alerts.pass(MINUTE)
+  const [alert] = await alerts.alerts()
+  expect(alert).toMatchObject({ kind: 'sign_in' })
+  await app.store.db.update(alertRules).set({ kind: 'of_tomorrow', rule: '{"kind":"of_tomorrow"}' }).run()
+  await app.store.db.update(alertsTable).set({ kind: 'of_tomorrow' }).run()
+  expect((await ask(admin, 'GET', '/rules')).body).toMatchObject({
+    rules: [],
+    unreadable: [{ name: 'Account', kind: 'of_tomorrow' }],
+  })
+  expect((await ask(admin, 'GET', '?limit=10&all=true')).body).toMatchObject({ alerts: [] })
+  expect(await ask(admin, 'POST', `/${Object(alert).id}/acknowledge`)).toMatchObject({ status: 404 })
 })

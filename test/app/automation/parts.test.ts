@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { cronProblem } from '../../../src/app/automation/cron.ts'
 import { matches, matchesWildcards } from '../../../src/app/automation/kinds/matcher.ts'
-import { MATCH_MODES } from '../../../src/shared/automation/rule-kinds.ts'
+import { MATCH_MODES } from '../../../src/shared/automation/rules.ts'
 import { render } from '../../../src/app/automation/template.ts'
 import { timeOnAirMs } from '../../../src/meshtastic/airtime.ts'
 import { countTextBytes } from '../../../src/meshtastic/link/to-radio.ts'

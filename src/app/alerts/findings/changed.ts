@@ -3,15 +3,14 @@ import { alerts, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import type { NodeRow } from '../../mesh/ingest/rows/node-row.ts'
 import type { Plan } from '../../mesh/ingest/plan.ts'
-import { type AlertKind, ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { type NodeField, nodeSubject } from '../kinds/kind.ts'
-import { kindOf } from '../kinds/kinds.ts'
+import { ALERT_KINDS, type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { listWatching, ofKind } from '../rules/watch-list.ts'
 import { run, settle } from './settle.ts'
 
 /** The kinds of rules that are evaluated with each batch of packets, and the fields of a node that they watch. */
 const CHANGES = new Map(
-  ALERT_KIND_NAMES.flatMap((kind) => {
+  ALERT_KINDS.flatMap((kind) => {
     const changes = kindOf(kind).state?.changes
     return changes === undefined ? [] : [[kind, changes] as const]
   }),

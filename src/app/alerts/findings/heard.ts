@@ -1,7 +1,6 @@
 import type { Statement, Store } from '../../../db/store.ts'
-import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import type { Batch, Event } from '../kinds/kind.ts'
-import { kindOf } from '../kinds/kinds.ts'
+import { ALERT_KINDS, kindOf } from '../kinds/kinds.ts'
 import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
 import { isSilenced } from '../rules/rule.ts'
 import { listWatching, ofKind } from '../rules/watch-list.ts'
@@ -16,7 +15,7 @@ export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAl
   const rules = await listWatching(store)
   if (rules.length === 0) return NOTHING
   const found: Event[] = []
-  for (const kind of ALERT_KIND_NAMES) {
+  for (const kind of ALERT_KINDS) {
     const watching = ofKind(rules, kind)
     if (watching.length > 0) found.push(...((await kindOf(kind).heard?.(store, watching, batch)) ?? []))
   }

@@ -1,9 +1,8 @@
 import { and, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import { alertMarks, auditLog } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
-import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import type { Ports } from '../../base/context.ts'
-import { kindOf } from '../kinds/kinds.ts'
+import { ALERT_KINDS, kindOf } from '../kinds/kinds.ts'
 import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut } from './occur.ts'
 import { isSilenced } from '../rules/rule.ts'
 import type { WatchingRule } from '../rules/watch-list.ts'
@@ -15,7 +14,7 @@ type Needs = Pick<Ports, 'store' | 'events'>
 /** Entries that are read at a time. */
 const ENTRIES = 500
 
-const ACTIONS = ALERT_KIND_NAMES.flatMap((kind) => kindOf(kind).logged?.actions ?? [])
+const ACTIONS = ALERT_KINDS.flatMap((kind) => kindOf(kind).logged?.actions ?? [])
 
 const queries = prepareOnce((db) => ({
   mark: db.select().from(alertMarks).where(eq(alertMarks.name, 'audit')).prepare(),

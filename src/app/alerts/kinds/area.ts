@@ -8,7 +8,7 @@ import { onChannelSeenBy } from '../../accounts/access/visible.ts'
 import { readPlaces } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
 import { readWorldOfPlaces } from '../world/read-world.ts'
-import { maySee } from '../rights.ts'
+import { maySee, type Requirement } from '../rights.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { Anchor, Place, World, WorldNode } from '../world/world.ts'
 import { common } from './fields.ts'
@@ -48,7 +48,10 @@ const areaSchema = z
 
 type AreaRule = z.infer<typeof areaSchema>
 
+const REQUIRES: Requirement = ['nodes']
+
 export const area = defineKind(areaSchema, {
+  requires: REQUIRES,
   problemsOf: ({ when, shape, metres }) =>
     when === 'moves'
       ? metres === null
@@ -154,7 +157,7 @@ function placed({ rule, owner }: Watching<AreaRule>, { nodes }: World): { node: 
   return nodes.flatMap((node) => {
     const { latitude, longitude, positionChannel: channel } = node
     if (latitude === null || longitude === null || !isWatched(node)) return []
-    return maySee(owner, 'area', { channel, direct: false }) ? [{ node, place: { latitude, longitude } }] : []
+    return maySee(owner, REQUIRES, { channel, direct: false }) ? [{ node, place: { latitude, longitude } }] : []
   })
 }
 

@@ -16,6 +16,7 @@ type BackupRule = z.infer<typeof backupSchema>
 const NEEDS = { backups: true } as const
 
 export const backup = defineKind(backupSchema, {
+  requires: 'admin',
   state: { needs: () => NEEDS, find: findBackups },
   async preview(ctx, rule, range) {
     const anchorAt = await readPast(ctx.store, range.from)

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
 import { timeInput } from '../../http/validate.ts'
 import { plainName } from '../names.ts'
@@ -32,4 +31,4 @@ export const common = {
 }
 
 /** A rule of any kind. */
-export type CommonRule = z.infer<z.ZodObject<typeof common>> & { readonly kind: AlertKind }
+export type CommonRule = z.infer<z.ZodObject<typeof common>> & { readonly kind: string }

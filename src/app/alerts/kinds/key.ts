@@ -18,6 +18,7 @@ type KeyRule = z.infer<typeof keySchema>
 const NEEDS = { nodes: true, weakKeys: true } as const
 
 export const key = defineKind(keySchema, {
+  requires: ['nodes'],
   state: {
     needs: () => NEEDS,
     find: findKeys,

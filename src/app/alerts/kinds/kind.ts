@@ -5,7 +5,7 @@ import type { SignedInCtx } from '../../base/context.ts'
 import type { PlannedBatch } from '../../mesh/ingest/on-batch.ts'
 import type { Occurrence } from '../findings/occur.ts'
 import type { Past, Range } from '../past/past.ts'
-import type { AlertOwner } from '../rights.ts'
+import type { AlertOwner, Requirement } from '../rights.ts'
 import type { WatchedNode } from '../world/watched.ts'
 import type { Anchor, World, WorldNeeds } from '../world/world.ts'
 import type { CommonRule } from './fields.ts'
@@ -87,6 +87,8 @@ type StatePart<Rule> = {
 
 /** Each kind of rule is one file in this folder, which exports one of these. `kinds.ts` lists them. */
 export type Kind<Rule> = {
+  /** What the owner of a rule needs to see what it watches. */
+  readonly requires: Requirement
   /** Errors in a rule that its schema cannot find. */
   problemsOf?(rule: Rule): readonly { readonly path: string; readonly message: string }[]
   /** Whether the owner may see nothing that this rule watches, although they may see other data of this kind. */

@@ -1,5 +1,4 @@
-import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
-import { namesOf } from '../../../shared/names.ts'
+import { isNameOf, namesOf } from '../../../shared/names.ts'
 import { area } from './area.ts'
 import { backup } from './backup.ts'
 import type { CommonRule } from './fields.ts'
@@ -13,7 +12,7 @@ import { nodeRestarted } from './node-restarted.ts'
 import { nodeSilent } from './node-silent.ts'
 import { signIn } from './sign-in.ts'
 
-/** The implementation of each kind of rule. */
+/** The implementation of each kind of rule. The only list of the kinds: the page has a form for each. */
 const KINDS = {
   node_silent: nodeSilent,
   metric,
@@ -25,14 +24,21 @@ const KINDS = {
   link,
   backup,
   sign_in: signIn,
-} satisfies Record<AlertKind, object>
+}
 type Kinds = typeof KINDS
+export type AlertKind = keyof Kinds
+export const ALERT_KINDS = namesOf(KINDS)
 
-const [first, ...others] = namesOf(KINDS)
+const [first, ...others] = ALERT_KINDS
 const schemaOf = <Name extends keyof Kinds>(name: Name): Kinds[Name]['schema'] => KINDS[name].schema
 
 /** The schemas of the rules of all kinds. */
 export const KIND_SCHEMAS = [schemaOf(first), ...others.map(schemaOf)] as const
+
+/** False: only another version has this kind. */
+export function isAlertKind(kind: string): kind is AlertKind {
+  return isNameOf(KINDS, kind)
+}
 
 // A kind's methods may take narrower parameters: they only get rules of their own kind.
 export function kindOf(kind: AlertKind): Kind<CommonRule> {

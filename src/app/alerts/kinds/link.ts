@@ -16,6 +16,7 @@ const linkSchema = z
   .meta({ id: 'LinkRule', description: 'A radio, a broker or a collector has been down for a while' })
 
 export const link = defineKind(linkSchema, {
+  requires: ['info'],
   state: { needs: () => ({}), find: findDown },
   preview: async () => ({ fires: [], note: 'Interruptions of radios and brokers are not stored.' }),
 })

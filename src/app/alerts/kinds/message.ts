@@ -15,7 +15,7 @@ import { listLocalSources } from '../../mesh/radios/source-table.ts'
 import { cleanText } from '../names.ts'
 import { readNames } from '../world/node-names.ts'
 import { type Past, type Range, readNodes } from '../past/past.ts'
-import { maySee, ownerOf } from '../rights.ts'
+import { maySee, ownerOf, type Requirement } from '../rights.ts'
 import { watchedList } from '../world/watched.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
@@ -39,7 +39,10 @@ const messageSchema = z
 
 type MessageRule = z.infer<typeof messageSchema>
 
+const REQUIRES: Requirement = ['messages']
+
 export const message = defineKind(messageSchema, {
+  requires: REQUIRES,
   problemsOf: ({ direct, channels }) =>
     direct || channels === 'all' || channels.length > 0
       ? []
@@ -102,7 +105,7 @@ async function findMessages(store: Store, rules: readonly Watching<MessageRule>[
     .filter(({ text }) => !own.has(text.from))
     .flatMap(({ text, packetId }) =>
       rules
-        .filter(({ rule, owner }) => isWanted(rule, text, own) && maySee(owner, 'message', contentsOf(text)))
+        .filter(({ rule, owner }) => isWanted(rule, text, own) && maySee(owner, REQUIRES, contentsOf(text)))
         .map((watching) => ({ watching, text, packetId })),
     )
   if (wanted.length === 0) return []
@@ -141,7 +144,7 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
       // As for live messages: one that another sender may have sent fires nothing.
       if (direction === 'out' || emoji || at < from || keyDoubt === 'other') continue
       const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: said })
-      if (!isWanted(rule, text, own) || !maySee(owner, 'message', contentsOf(text))) continue
+      if (!isWanted(rule, text, own) || !maySee(owner, REQUIRES, contentsOf(text))) continue
       const what = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
       fires.push({ at, resolvedAt: null, nodeNum: fromNodeNum, what })
       if (fires.length >= MAX_FOUND) return { fires, note: `Only the latest ${MAX_FOUND} are counted.` }

@@ -6,7 +6,7 @@ import { canReadChannel } from '../../../shared/access/scope.ts'
 import { METRIC_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { unitOf } from '../../../shared/mesh/metric-units.ts'
-import { maySee } from '../rights.ts'
+import { maySee, type Requirement } from '../rights.ts'
 import { onChannelSeenBy, type View } from '../../accounts/access/visible.ts'
 import { readMeasured } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
@@ -38,7 +38,10 @@ const metricSchema = z
 
 type MetricRule = z.infer<typeof metricSchema>
 
+const REQUIRES: Requirement = ['nodes', 'info']
+
 export const metric = defineKind(metricSchema, {
+  requires: REQUIRES,
   state: { needs: (rule) => ({ nodes: true, metric: rule.metric }), find: findBeyond, seenBy },
   preview: (ctx, rule, { from }) =>
     lookAtNodes(ctx, rule.nodes, async (node) =>
@@ -62,7 +65,7 @@ function findBeyond({ rule, anchorAt, owner }: Watching<MetricRule>, world: Worl
   return world.nodes.flatMap((node) => {
     const measured = latest.get(node.id)
     if (measured === undefined || !isWatched(node)) return []
-    if (!maySee(owner, 'metric', { channel: measured.channel, direct: false })) return []
+    if (!maySee(owner, REQUIRES, { channel: measured.channel, direct: false })) return []
     const { nodeNum } = node
     const subject = nodeSubject(nodeNum)
     const known = open.get(subject)

@@ -12,6 +12,7 @@ const nodeNewSchema = z
   .meta({ id: 'NodeNewRule', description: 'A node is heard for the first time' })
 
 export const nodeNew = defineKind(nodeNewSchema, {
+  requires: ['nodes'],
   heard: findNew,
   async preview(ctx, _rule, { from }) {
     const recent = (await readNodes(ctx)).filter(({ firstHeard }) => firstHeard >= from)

@@ -8,7 +8,7 @@ import { seesEverything } from '../../accounts/access/visible.ts'
 import { shownName } from '../world/node-names.ts'
 import { readMeasured } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
-import { maySee } from '../rights.ts'
+import { maySee, type Requirement } from '../rights.ts'
 import { watchedColumns, watchedSchema, watcher } from '../world/watched.ts'
 import type { WorldNode } from '../world/world.ts'
 import { inWords } from './durations.ts'
@@ -21,7 +21,10 @@ const nodeRestartedSchema = z
 
 type NodeRestartedRule = z.infer<typeof nodeRestartedSchema>
 
+const REQUIRES: Requirement = ['nodes', 'info']
+
 export const nodeRestarted = defineKind(nodeRestartedSchema, {
+  requires: REQUIRES,
   heard: findRestarts,
   preview: (ctx, { nodes: watched }, { from }) =>
     lookAtNodes(ctx, watched, async (node) =>
@@ -98,7 +101,7 @@ async function findRestarts(
     const about = { channel: after.channel, direct: false, nodeNum }
     return rules.flatMap((watching): Event[] => {
       const { rule, owner } = watching
-      if (!watcher(rule.nodes)(row) || !maySee(owner, 'node_restarted', about)) return []
+      if (!watcher(rule.nodes)(row) || !maySee(owner, REQUIRES, about)) return []
       const before = uptimes.find(({ channel }) => canReadChannel(owner.view, channel))
       if (before === undefined || !isRestart(before, after)) return []
       const what = restartSentence(shownName(row), before)

@@ -30,6 +30,7 @@ const nodeSilentSchema = z
 type NodeSilentRule = z.infer<typeof nodeSilentSchema>
 
 export const nodeSilent = defineKind(nodeSilentSchema, {
+  requires: ['nodes'],
   state: {
     needs: ({ afterMinutes }) => ({ nodes: true, waysAfterMs: afterMinutes * MINUTE_MS }),
     find: findSilent,

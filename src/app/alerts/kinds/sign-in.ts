@@ -27,6 +27,7 @@ const ACTIONS = {
 } as const satisfies Partial<Record<AuditAction, string>>
 
 export const signIn = defineKind(signInSchema, {
+  requires: [],
   logged: { actions: namesOf(ACTIONS), tell },
   preview: async () => ({ fires: [], note: 'The audit log shows what happened to your account.' }),
 })

@@ -10,6 +10,7 @@ import { hostOf } from '../destinations/host.ts'
 import { emailSettings } from '../destinations/kinds.ts'
 import { type Attempt, attempt, type SendNeeds } from '../destinations/send.ts'
 import { cleanText } from '../names.ts'
+import { isAlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee } from '../rights.ts'
 import { tellAlerts, tellPlain, testMessage, type AlertNotification } from '../notification.ts'
 import { pauseAfter } from '../../base/outgoing/pauses.ts'
@@ -346,11 +347,13 @@ async function compose(
   }
   const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
   if (rule === undefined) return null
-  const items = (await queries(store).items.all({ deliveryId })).filter(({ kind, channel, direct, nodeNum }) =>
-    maySee(owner, kind, { channel, direct, nodeNum }),
+  const { kind } = rule
+  if (!isAlertKind(kind)) return null
+  const items = (await queries(store).items.all({ deliveryId })).filter(
+    (item) => isAlertKind(item.kind) && maySee(owner, kindOf(item.kind).requires, item),
   )
-  const news = rule.kind === 'sign_in' ? await withoutLettered(store, destination, items) : items
-  return news.length === 0 ? null : tellAlerts(about, rule, news, news.length)
+  const news = kind === 'sign_in' ? await withoutLettered(store, destination, items) : items
+  return news.length === 0 ? null : tellAlerts(about, { ...rule, kind }, news, news.length)
 }
 
 /** Leaves out events that an e-mail about the account already reported to the same address. */

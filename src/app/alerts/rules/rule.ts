@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { isNameOf } from '../../../shared/names.ts'
 import { common, type CommonRule } from '../kinds/fields.ts'
 import { KIND_SCHEMAS, kindOf } from '../kinds/kinds.ts'
@@ -36,5 +35,3 @@ export function isSilenced(rule: CommonRule, nodeNum: number | null, now: number
   if (rule.silencedUntil !== null && now < rule.silencedUntil) return true
   return rule.silencedNodes.some(({ node, until }) => node === nodeNum && now < until)
 }
-
-export const alertKindField = z.enum(ALERT_KIND_NAMES)

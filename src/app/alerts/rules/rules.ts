@@ -3,16 +3,16 @@ import * as z from 'zod'
 import { insertSelect } from '../../../db/insert-select.ts'
 import { alertAnchors, alertDestinations, alertMarks, alertRules, alerts, users } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { ALERT_KINDS, type AlertKind, MAX_ALERT_RULES } from '../../../shared/alerts/alert-kinds.ts'
+import { MAX_ALERT_RULES } from '../../../shared/alerts/alert-kinds.ts'
 import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import { createOnce, type Keyed, type Remember } from '../../http/idempotency.ts'
 import { hasWantedRevision, type Precondition, revisionField, shownRevision } from '../../http/preconditions.ts'
-import { kindOf } from '../kinds/kinds.ts'
+import { type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
-import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
+import { type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
 
 const version = {
   id: z.int(),
@@ -34,7 +34,7 @@ export const shownRuleSchema = z
 export const ruleListSchema = z.object({
   rules: z.array(shownRuleSchema),
   unreadable: z
-    .array(z.object({ ...version, name: z.string(), kind: alertKindField }))
+    .array(z.object({ ...version, name: z.string(), kind: z.string() }))
     .describe('Rules that are damaged or were written by another version: they do nothing, and can be deleted'),
   maxRules: z.int(),
 })
@@ -106,7 +106,8 @@ function show(ctx: SignedInCtx, found: Found): Shown | null {
   if (rule === null) return null
   const owner = ownerOf(viewer)
   const mayBeBlind = found.row.ownerId === viewer.user.id
-  const sees = !mayBeBlind || (maySee(owner, rule.kind) && kindOf(rule.kind).seesNone?.(rule, owner) !== true)
+  const sees =
+    !mayBeBlind || (maySee(owner, kindOf(rule.kind).requires) && kindOf(rule.kind).seesNone?.(rule, owner) !== true)
   return { ...versionOf(ctx, found), rule, firing: found.firing, sees }
 }
 
@@ -135,10 +136,10 @@ export async function getRule(ctx: SignedInCtx, id: number): Promise<Shown> {
 
 /** Requires the permission to see what the rule watches. Throws `forbidden` or `admin_required`. */
 export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
-  if (maySee(ownerOf(viewer), kind)) return
-  const needs = ALERT_KINDS[kind]
-  if (needs === 'admin') throw new AppError('admin_required', 'Only administrators may watch backups')
-  const resource = needs.find((each) => !viewer.permissions[each].read) ?? 'nodes'
+  const { requires } = kindOf(kind)
+  if (maySee(ownerOf(viewer), requires)) return
+  if (requires === 'admin') throw new AppError('admin_required', 'Only administrators may watch backups')
+  const resource = requires.find((each) => !viewer.permissions[each].read) ?? 'nodes'
   throw new AppError('forbidden', `This needs read access to ${resource}`, { required: { resource, action: 'read' } })
 }
 

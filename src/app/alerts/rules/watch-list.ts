@@ -2,11 +2,11 @@ import { and, asc, eq } from 'drizzle-orm'
 import { alertRules, revisions, users } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
-import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { packedPermissions, unpackPermissions } from '../../accounts/users/permissions.ts'
 import { scopeColumns, scopeOf } from '../../accounts/users/scope.ts'
 import { hiddenNodes, viewOf } from '../../accounts/access/visible.ts'
 import type { Watching } from '../kinds/kind.ts'
+import { type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee } from '../rights.ts'
 import { type AlertRule, parseRule } from './rule.ts'
 
@@ -45,7 +45,7 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
     const rule = parseRule(text)
     const permissions = isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed)
     const owner = { isAdmin, permissions, view: viewOf(scopeOf(found), permissions, found.hidden) }
-    return rule === null || !maySee(owner, rule.kind) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
+    return rule === null || !maySee(owner, kindOf(rule.kind).requires) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
   })
   kept.set(store.db, { revision, rules })
   return rules

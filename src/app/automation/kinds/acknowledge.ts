@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { countTextBytes } from '../../../meshtastic/link/to-radio.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
-import { MATCH_MODES } from '../../../shared/automation/rule-kinds.ts'
+import { MATCH_MODES } from '../../../shared/automation/rules.ts'
 import { ALL_TOKEN_NAMES } from '../../../shared/automation/tokens.ts'
 import { readTokens } from '../facts.ts'
 import { render } from '../template.ts'

@@ -1,4 +1,4 @@
-import type { MatchMode } from '../../../shared/automation/rule-kinds.ts'
+import type { MatchMode } from '../../../shared/automation/rules.ts'
 
 /** Some words, and how they are searched for. */
 type Match = { readonly mode: MatchMode; readonly words: readonly string[] }

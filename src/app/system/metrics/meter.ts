@@ -1,5 +1,5 @@
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
-import type { RuleKind, RunEnd } from '../../../shared/automation/rule-kinds.ts'
+import type { RunEnd } from '../../../shared/automation/rules.ts'
 import type { SIGNATURES } from '../../../shared/mesh/packets.ts'
 import type { Family, Sample } from './exposition.ts'
 
@@ -13,7 +13,7 @@ export interface Meter {
   countPacket(portName: string | null): void
   countBatch(counts: BatchCounts): void
   /** A finished run of an automation rule. */
-  countAutomation(kind: RuleKind, result: RunEnd): void
+  countAutomation(kind: string, result: RunEnd): void
   /** An attempt to send an alert message. */
   countAlertDelivery(kind: DestinationKind, result: 'delivered' | 'failed'): void
   families(): readonly Family[]

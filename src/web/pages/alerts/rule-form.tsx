@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -11,7 +10,7 @@ import { useAction } from '../../state/load.ts'
 import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import type { Destination } from './destinations.tsx'
-import { viewOf } from './kinds/kinds.ts'
+import { ALERT_KINDS, viewOf } from './kinds/kinds.ts'
 import { Preview } from './preview.tsx'
 import type { NewRule, ShownRule } from './rule.ts'
 
@@ -51,7 +50,7 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
           <Select
             label={alertTexts.kind}
             value={rule.kind}
-            options={ALERT_KIND_NAMES.map((kind) => [kind, viewOf(kind).name] as const)}
+            options={ALERT_KINDS.map((kind) => [kind, viewOf(kind).name] as const)}
             onChange={(kind) => {
               // The name of a preset says what it was about.
               const name = rule.name === initial.name ? '' : rule.name

@@ -1,5 +1,5 @@
-import type { AlertKind } from '../../../../shared/alerts/alert-kinds.ts'
-import type { NewRule, RuleOf } from '../rule.ts'
+import { namesOf } from '../../../../shared/names.ts'
+import type { AlertKind, NewRule, RuleOf } from '../rule.ts'
 import { area } from './area.tsx'
 import { backup } from './backup.tsx'
 import { key } from './key.ts'
@@ -25,6 +25,9 @@ const KINDS = {
   backup,
   sign_in: signIn,
 } satisfies { [Kind in AlertKind]: KindView<RuleOf<Kind>> }
+
+/** In the order in which they are offered. */
+export const ALERT_KINDS: readonly AlertKind[] = namesOf(KINDS)
 
 // A kind's methods may take narrower parameters: they only get rules of their own kind.
 export function viewOf(kind: AlertKind): KindView<NewRule> {

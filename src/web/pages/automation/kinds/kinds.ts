@@ -1,5 +1,4 @@
 import { forEachName, namesOf } from '../../../../shared/names.ts'
-import type { RuleKind } from '../../../../shared/automation/rule-kinds.ts'
 import type { Rule } from '../rule.ts'
 import { acknowledge } from './acknowledge.tsx'
 import { announce } from './announce.tsx'
@@ -8,14 +7,14 @@ import { schedule } from './schedule.tsx'
 import { traceroute } from './traceroute.tsx'
 
 /** How each kind of rule is shown and edited. */
-const KINDS = { announce, acknowledge, traceroute, schedule } satisfies Record<RuleKind, object>
+const KINDS = { announce, acknowledge, traceroute, schedule } satisfies Record<Rule['kind'], object>
 
-export type KindName = keyof typeof KINDS
+export type KindName = Rule['kind']
 /** In the order in which they are offered. */
-export const KIND_NAMES = namesOf(KINDS)
+export const KIND_NAMES: readonly KindName[] = namesOf(KINDS)
 
 /** The fields of one kind's form. */
-export type OwnDraft = (typeof KINDS)[KindName]['empty']
+export type OwnDraft = (typeof KINDS)[keyof typeof KINDS]['empty']
 export type OwnDrafts = Readonly<Record<KindName, OwnDraft>>
 
 /** The initial values of the forms of all kinds. */

@@ -1,7 +1,3 @@
-/** The kinds of automation rules. */
-export const RULE_KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
-export type RuleKind = (typeof RULE_KINDS)[number]
-
 /** How `words` are searched in a text, regardless of case. */
 export const MATCH_MODES = ['exact', 'prefix', 'word', 'contains', 'wildcard'] as const
 export type MatchMode = (typeof MATCH_MODES)[number]
