@@ -81,6 +81,34 @@ export function ingestScenarios(admin: () => Client): void {
     })
   })
 
+  test('a signed position that a radio made less precise is taken from that radio, without a shield', async () => {
+    const node = createSigner(25)
+    const told = (latitudeI: number, more: object) => {
+      const precise = position({ latitudeI: 525_111_111, longitudeI: 134_000_000 })
+      const cell = position({ latitudeI, longitudeI: 134_000_000, precisionBits: 13 })
+      const xeddsaSignature = node.sign({ from: node.nodeNum, id: latitudeI, data: precise })
+      return item(packet({ ...cell, xeddsaSignature }, { from: node.nodeNum, id: latitudeI, ...more }))
+    }
+    const radio = (...packets: string[]) => ({
+      source: 'clamping',
+      packets: [item({ case: 'myInfo', value: { myNodeNum: 0xb0cb0080 } }), ...packets],
+    })
+    const shown = async () => (await admin().send('GET', `/api/nodes/${node.nodeNum}`)).body
+    await deliver(radio(item(node.packet(node.user({ longName: 'Rounded' })))))
+    await deliver({
+      source: 'clamping-broker',
+      packets: [{ data: told(100_000_000, { xeddsaSigned: true }), gateway: 7 }],
+    })
+    await deliver(radio(told(110_000_000, {})))
+    expect(await shown()).toMatchObject({ position: null, signed: true, spoofSuspected: false })
+    await deliver(radio(told(525_000_000, { xeddsaSigned: true })))
+    expect(await shown()).toMatchObject({
+      position: { latitude: 52.5 },
+      positionSigned: false,
+      spoofSuspected: false,
+    })
+  })
+
   test('a key that anybody can make proves nothing, and a radio outranks a broker', async () => {
     const nodeNum = 0xb0cb0042
     const liar = createSigner(23, nodeNum)

@@ -588,7 +588,9 @@ function judgeForeign(question: Question & { kind: 'packet' }, context: JudgeCon
   if (proof.isUnverified === true)
     return { ...judgement, verdict: judgement.suspicion === null ? 'taken' : 'set-aside', suspicion: null }
   if (isMissing) return { ...suspect(packet, judgement, 'unsigned'), verdict: 'set-aside' }
-  return proof.isAltered === true ? { ...judgement, verdict: 'set-aside' } : judgement
+  // The radio that we hear by verified it before it changed it.
+  const isVerifiedHere = isHeard && packet.isVerifiedByRadio
+  return proof.isAltered === true && !isVerifiedHere ? { ...judgement, verdict: 'set-aside' } : judgement
 }
 
 /** For an unproven packet, which only changes data that is not better proven. */
