@@ -5,6 +5,8 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
+import { withdrawMoved } from '../../accounts/access/moved-channels.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './rows/history.ts'
 import { writeHearings } from './rows/hearings.ts'
@@ -131,6 +133,7 @@ export function createIngest(
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
       const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
       const [statement, ...others] = [
+        ...(await withdrawnBy(store, plan, now)),
         ...statementsOf(store, { plan, memory, now }, admission),
         ...writeOutbox(store, kept),
         ...(part?.statements ?? []),
@@ -191,7 +194,11 @@ export async function storeBatch(
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
   const part = await onBatch?.(store, { plan, newNodes: admission.newNodes, now })
-  const [statement, ...others] = [...statementsOf(store, { plan, memory, now }, admission), ...(part?.statements ?? [])]
+  const [statement, ...others] = [
+    ...(await withdrawnBy(store, plan, now)),
+    ...statementsOf(store, { plan, memory, now }, admission),
+    ...(part?.statements ?? []),
+  ]
   if (statement !== undefined) await store.atomic([statement, ...others])
   const { news, doubted, duplicates } = plan
   return {
@@ -201,6 +208,11 @@ export async function storeBatch(
     duplicates: duplicates.length,
     counts: countBatch(batch, judgements),
   }
+}
+
+/** Only what a radio reports about its channels moves numbers. */
+async function withdrawnBy(store: Store, { channels, table }: Plan, now: number): Promise<Statement[]> {
+  return channels.some(({ index }) => index < RADIO_CHANNELS) ? withdrawMoved(store, table.identities(), now) : []
 }
 
 function countBatch(batch: readonly Heard[], judgements: readonly Judgement[]): BatchCounts {

@@ -37,6 +37,8 @@ export type ChannelTable = {
   indexIn(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
+  /** The channels whose numbers are channel indexes, by number. Without an identity the name alone tells them apart. */
+  identities(): ReadonlyMap<number, string>
   /** Each channel once, in the order of numbers. */
   list(): Omit<KnownChannel, 'kind' | 'identity' | 'lastHeard'>[]
   refilings(): Refiling[]
@@ -117,6 +119,17 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
       return channelWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
     has: (radio, number) => channelWith(radio, number) !== undefined,
+    identities() {
+      const found = new Map<number, string>()
+      for (const radio of numbers().radios) {
+        for (const slot of bySource.get(radio)?.values() ?? []) {
+          const number = numberOf(radio, slot.index)
+          if (isOn(slot) && isRadioIndex(number) && !found.has(number))
+            found.set(number, slot.identity ?? `?:${slot.name}`)
+        }
+      }
+      return found
+    },
     list() {
       const listed = new Map<number, KnownChannel>()
       const { radios: first } = numbers()
