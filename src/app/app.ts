@@ -34,6 +34,7 @@ import { settingsRoutes } from './system/settings-routes.ts'
 import { dashboardRoutes } from './system/dashboard/routes.ts'
 import { metricsRoutes } from './system/metrics/routes.ts'
 import { restoreRoutes } from './system/restore/routes.ts'
+import { systemRoutes } from './system/status/routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { publicAccessRoutes } from './accounts/routes/public-access.ts'
 import { mayEmbed } from './accounts/access/public-access.ts'
@@ -100,6 +101,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/automation', automationRoutes)
     .route('/api/alerts', alertRoutes)
     .route('/api/configuration', configurationRoutes)
+    .route('/api/system', systemRoutes)
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/restore', restoreRoutes)
     .route(

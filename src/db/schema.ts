@@ -17,6 +17,7 @@ export * from './schema/mesh/packets.ts'
 export * from './schema/mesh/sources.ts'
 export * from './schema/mesh/telemetry.ts'
 export * from './schema/mesh/topology.ts'
+export * from './schema/service-state.ts'
 export * from './schema/settings.ts'
 export * from './schema/sweeps.ts'
 
@@ -38,6 +39,7 @@ export const EPHEMERAL_TABLES = [
   'clock_marks',
   'text_indexes',
   'sweeps',
+  'service_state',
   'alert_marks',
   'alert_deliveries',
   'alert_delivery_items',

@@ -25,6 +25,8 @@ export interface Store {
   batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
   /** The size of the database on disk in bytes; null if unknown. */
   sizeBytes(): Promise<number | null>
+  /** The size that the platform allows; absent: only the disk limits it. */
+  readonly limitBytes?: number
   /**
    * Changes with each commit of this or another process; null if only a query could show it. A commit of another
    * process may go unnoticed until the event loop's next turn.

@@ -1,6 +1,9 @@
 import { drizzle } from 'drizzle-orm/d1'
 import { type Db, refuseMiscount, type Store } from '../db/store.ts'
 
+/** A database of the Paid plan: developers.cloudflare.com/d1/platform/limits. */
+const LIMIT_BYTES = 10_000_000_000
+
 /** The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here. */
 export function d1Store(database: D1Database): Store {
   let size: number | null = null
@@ -15,6 +18,7 @@ export function d1Store(database: D1Database): Store {
     // D1 refuses the pragmas that count pages, but each answer to a batch contains the size.
     batch: (all) => db.batch(all),
     sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
+    limitBytes: LIMIT_BYTES,
     version: () => null,
   }
 }

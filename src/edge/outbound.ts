@@ -15,16 +15,26 @@ export function fetchOutbound(): Outbound {
       if (!mayBePrivate && isPrivateHost(new URL(url).hostname)) {
         throw new SendFailure('only administrators may use private addresses')
       }
-      const signal = AbortSignal.timeout(TOTAL_MS)
-      try {
-        const asked: RequestInit = { method, headers, body, redirect: 'manual', signal }
-        const answer = await fetch(url, asked)
-        await readBounded(answer)
-        return { status: answer.status, retryAfterMs: retryAfterOf(answer) }
-      } catch {
-        throw new SendFailure(signal.aborted ? 'no answer in time' : 'the connection failed')
-      }
+      const { answer } = await ask(url, { method, headers, body })
+      return { status: answer.status, retryAfterMs: retryAfterOf(answer) }
     },
+    async read(url) {
+      const headers = { accept: 'application/json', 'user-agent': 'mesh-monitoring-service' }
+      const { answer, text } = await ask(url, { headers })
+      if (text === null) throw new SendFailure('the answer is too large')
+      return { status: answer.status, text }
+    },
+  }
+}
+
+/** `text`: null if the body is larger than is read. */
+async function ask(url: string, asked: RequestInit): Promise<{ answer: Response; text: string | null }> {
+  const signal = AbortSignal.timeout(TOTAL_MS)
+  try {
+    const answer = await fetch(url, { ...asked, redirect: 'manual', signal })
+    return { answer, text: await readBounded(answer) }
+  } catch {
+    throw new SendFailure(signal.aborted ? 'no answer in time' : 'the connection failed')
   }
 }
 
@@ -34,15 +44,20 @@ function isPrivateHost(hostname: string): boolean {
   return isAddress ? !isPublicAddress(plain) : /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/i.test(plain)
 }
 
-async function readBounded({ body }: Response): Promise<void> {
-  if (body === null) return
+async function readBounded({ body }: Response): Promise<string | null> {
+  if (body === null) return ''
   const reader = body.getReader()
-  for (let size = 0; size <= MAX_ANSWER_BYTES;) {
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let size = 0; ;) {
     const { done, value } = await reader.read()
-    if (done) return
+    if (done) return text + decoder.decode()
     size += value.length
+    if (size > MAX_ANSWER_BYTES) break
+    text += decoder.decode(value, { stream: true })
   }
   await reader.cancel()
+  return null
 }
 
 function retryAfterOf({ headers }: Response): OutboundAnswer['retryAfterMs'] {

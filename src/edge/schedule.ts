@@ -6,6 +6,8 @@ import { sealAudit } from '../app/audit/chain.ts'
 import { checkAuditHead } from '../app/audit/head.ts'
 import { sweepProviderSessions } from '../app/accounts/oidc/ending.ts'
 import { resealAll } from '../app/system/reseal.ts'
+import { checkRelease } from '../app/system/status/release.ts'
+import { sampleStorage } from '../app/system/status/storage.ts'
 import { sweepSessions } from '../app/accounts/sessions/sessions.ts'
 import type { Ports } from '../app/base/context.ts'
 import { buildTextIndexes } from '../app/search/text-index.ts'
@@ -58,6 +60,12 @@ export async function runAnchor(ports: Parameters<typeof anchorAudit>[0]): Promi
   await sealAudit(ports.store, countSlices())
   let left = DELIVERIES
   await anchorAudit(ports, async () => --left > 0)
+}
+
+/** Measures the storage, and asks for newer releases if the operator wants that. */
+export async function runWatching(ports: Parameters<typeof checkRelease>[0] & Pick<Ports, 'disk'>): Promise<void> {
+  await sampleStorage(ports)
+  await checkRelease(ports)
 }
 
 /** Evaluates the alert rules and sends due messages. */

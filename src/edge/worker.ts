@@ -23,7 +23,8 @@ import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule } from './schedule.ts'
+import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './schedule.ts'
+import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
@@ -196,6 +197,18 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
   return response
 }
 
+/** Runs a job and remembers when, and whether it failed. */
+async function noted({ store, now }: Ports, job: Job, run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    // The first error counts: if the database is the cause, this fails too.
+    await noteRun(store, job, false, now()).catch(() => {})
+    throw error
+  }
+  await noteRun(store, job, true, now())
+}
+
 export default {
   async fetch(request, env, execution) {
     const response = await respond(request, env, execution)
@@ -206,14 +219,16 @@ export default {
   async scheduled({ scheduledTime, cron }, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
+    const { ports } = service
     try {
-      await refuseNewer(service.ports)
-      if (cron === RETENTION) return await runRetention(service.ports)
-      if (cron !== EACH_MINUTE) await runSchedule(service.ports, scheduledTime)
-      await runAlerts(service.ports)
-      await runAnchor(service.ports)
+      await refuseNewer(ports)
+      if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports))
+      if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
+      await runAlerts(ports)
+      await runAnchor(ports)
+      if (cron !== EACH_MINUTE) await runWatching(ports)
     } catch (error) {
-      service.ports.log.error('The scheduled run failed', { error })
+      ports.log.error('The scheduled run failed', { error })
       // The platform logs errors with their cause, and a failed query ends with its bound values.
       // oxlint-disable-next-line preserve-caught-error
       throw new Error('The scheduled run failed; the log says why')

@@ -43,6 +43,7 @@ import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
+import { startWatching } from './upkeep/watching.ts'
 import { readAppVersion } from './version.ts'
 import { MINUTE_MS } from '../shared/time.ts'
 
@@ -131,6 +132,7 @@ async function start(config: Config, log: Log): Promise<void> {
     clockWatch,
     version: readAppVersion(),
     disk,
+    instances,
     startedAt,
     now: clock.now,
     ...createAddressing(config.TRUSTED_PROXIES, log, config.PROXY_AUTH_HEADER),
@@ -197,6 +199,7 @@ function inTurn<T>(config: Config, open: () => T): T {
 function beginDuties(
   needs: Parameters<typeof openRadio>[0] &
     Parameters<typeof startUpkeep>[0] &
+    Parameters<typeof startWatching>[0] &
     Omit<Parameters<typeof startAlerting>[0], 'radio' | 'monotonic'>,
   backups: ReturnType<typeof serveBackups>,
 ): Duties {
@@ -204,6 +207,7 @@ function beginDuties(
   const automation = startAutomation({ ...needs, radio }, clock)
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
+  const watching = startWatching(needs)
   const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
@@ -212,7 +216,7 @@ function beginDuties(
       backups.stop()
       await automation.stop()
       await alerting.stop()
-      await Promise.all([radio.close(why), upkeep.stop()])
+      await Promise.all([radio.close(why), upkeep.stop(), watching.stop()])
     },
   }
 }

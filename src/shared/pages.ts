@@ -19,6 +19,7 @@ export const PAGES = {
   publicAccess: /^\/public-access$/,
   audit: /^\/audit$/,
   backups: /^\/backups$/,
+  system: /^\/system$/,
   settings: /^\/settings$/,
   account: /^\/account$/,
   signIn: /^\/login$/,

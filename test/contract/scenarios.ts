@@ -10,6 +10,7 @@ import { requestScenarios } from './scenarios/request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
 import { sharingScenarios } from './scenarios/sharing-scenarios.ts'
 import { signInScenarios } from './scenarios/sign-in-scenarios.ts'
+import { systemScenarios } from './scenarios/system-scenarios.ts'
 import { userScenarios } from './scenarios/user-scenarios.ts'
 
 /**
@@ -39,6 +40,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('settings of radios', () => configurationScenarios(admin))
     describe('collectors', () => ingestScenarios(admin))
     describe('requests', () => requestScenarios(admin))
+    describe('the service itself', () => systemScenarios(admin))
     describe('sharing', () => sharingScenarios(admin))
   })
 }

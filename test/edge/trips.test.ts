@@ -36,6 +36,7 @@ test.each([
   ['/api/nodes', 1],
   ['/api/dashboard', 2],
   ['/api/messages', 3],
+  ['/api/system', 4],
 ])('GET %s makes %i round trips to D1', async (path, trips) => {
   expect(await tripsOf(() => admin.send('GET', path))).toBe(trips)
 })

@@ -1,7 +1,7 @@
 import { alertsOnBatch } from '../../src/app/alerts/findings/on-batch.ts'
 import { evaluateRules } from '../../src/app/alerts/findings/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
-import type { Mail, Outbound, OutboundRequest } from '../../src/app/base/outgoing/ports.ts'
+import { type Mail, type Outbound, type OutboundRequest, SendFailure } from '../../src/app/base/outgoing/ports.ts'
 import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { SqliteStore } from '../../src/node/database.ts'
@@ -78,6 +78,9 @@ export async function createTestAlerts({
       sent.push(request)
       return test.answer(request)
     },
+    read: async () => {
+      throw new SendFailure('alerts read nothing')
+    },
   }
   const app = await createTestApp({
     env,
@@ -142,6 +145,7 @@ function radioOf(links: readonly TestLink[]): Radio {
       }),
     devices: () => [],
     waiting: () => 0,
+    sending: () => 0,
     collector: () => null,
     reserve: () => {
       throw new Error('nothing is sent here')

@@ -187,6 +187,7 @@ export const NO_RADIO: Radio = {
   links: () => [],
   devices: () => [],
   waiting: () => 0,
+  sending: () => 0,
   collector: () => null,
   reserve: () => {
     throw new AppError('radio_unavailable')

@@ -66,6 +66,7 @@ function createPortRadio(): PortRadio {
     isFull: false,
     loraSettings: null,
     waiting: () => 0,
+    sending: () => 0,
     devices: () => [],
     collector: () => null,
     lora: () => radio.loraSettings,

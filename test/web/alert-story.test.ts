@@ -101,6 +101,7 @@ beforeAll(async () => {
 
   const web = openOutbound()
   const outbound: Outbound = {
+    ...web,
     async send(request) {
       if (!request.url.startsWith('https://push.example.org/')) return web.send(request)
       receivePush(request)

@@ -25,6 +25,7 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   '/users/1': ['User', 'Users'],
   '/audit': ['Audit log', 'Audit log'],
   '/backups': ['Backups', 'Backups'],
+  '/system': ['System', 'System'],
   '/settings': ['Settings', 'Settings'],
   '/account': ['Your account', 'Your account'],
   '/users/new': ['New user', 'Users'],

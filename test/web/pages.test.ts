@@ -43,6 +43,7 @@ const PAGES = [
   '/users/2',
   '/audit',
   '/backups',
+  '/system',
   '/settings',
   '/account',
   '/nowhere',

@@ -6,6 +6,7 @@ import type { PasswordHasher } from '../accounts/passwords/hasher.ts'
 import type { Provider } from '../accounts/oidc/provider.ts'
 import type { Radio } from '../mesh/radios/radio.ts'
 import type { Events } from '../mesh/live/event.ts'
+import type { Instances } from '../system/status/instances.ts'
 import type { Meter } from '../system/metrics/meter.ts'
 import type { Backups } from '../system/backup/backup.ts'
 import type { ClockWatch } from './pacing/clock.ts'
@@ -48,6 +49,8 @@ export interface Ports {
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is trusted; null: it always is. */
   readonly clockWatch: ClockWatch | null
+  /** The processes on the same data directory; null: there is one, or the platform knows. */
+  readonly instances: Instances | null
   /** The version of the service, from package.json. */
   readonly version: string
   /** The disk of the database; null: it never fills up, or that is unknown. */
@@ -78,6 +81,7 @@ export const NO_PORTS = {
   mapArchive: null,
   clockWatch: null,
   disk: null,
+  instances: null,
 } as const satisfies Partial<Ports>
 
 /** One request. */

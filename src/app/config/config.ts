@@ -431,6 +431,11 @@ export const VARIABLES = {
     true,
   ),
   AUDIT_ANCHOR_ENTRIES: variable(boolean(false), 'true or false', 'Sends each entry of the audit log there as well'),
+  UPDATE_CHECK_URL: variable(
+    url.refine(isCollectorTarget).nullable().default(null),
+    'an https URL (http only to this machine or a private network)',
+    'Asked once a day, by a plain GET, for the latest version of this service; without a value nobody is asked',
+  ),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',

@@ -3,7 +3,7 @@ import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { type Outbound, type OutboundAnswer, type OutboundRequest, SendFailure } from '../../app/base/outgoing/ports.ts'
+import { type Outbound, type OutboundRequest, SendFailure } from '../../app/base/outgoing/ports.ts'
 import { isPublicAddress } from '../../app/alerts/destinations/public-address.ts'
 
 const TOTAL_MS = 10_000
@@ -19,31 +19,44 @@ export function openOutbound({
   resolve = bySystem,
   totalMs = TOTAL_MS,
 }: { resolve?: Resolve; totalMs?: number } = {}): Outbound {
+  const ask = async (to: string, mayBePrivate: boolean, asked: Asked): Promise<Answered> => {
+    const signal = AbortSignal.timeout(totalMs)
+    try {
+      const url = new URL(to)
+      const target = await choose(url, mayBePrivate, resolve, signal)
+      return await exchange(url, target, asked, signal)
+    } catch (error) {
+      if (error instanceof SendFailure) throw error
+      throw new SendFailure(signal.aborted ? 'no answer in time' : wordsFor(error))
+    }
+  }
   return {
-    async send(request) {
-      const signal = AbortSignal.timeout(totalMs)
-      try {
-        const url = new URL(request.url)
-        const target = await choose(url, request, resolve, signal)
-        return await exchange(url, target, request, signal)
-      } catch (error) {
-        if (error instanceof SendFailure) throw error
-        throw new SendFailure(signal.aborted ? 'no answer in time' : wordsFor(error))
-      }
+    async send({ url, mayBePrivate, method, headers, body }) {
+      const bytes = typeof body === 'string' ? Buffer.from(body) : body
+      const { status, retryAfterMs } = await ask(url, mayBePrivate, { method, headers, bytes })
+      return { status, retryAfterMs }
+    },
+    async read(url) {
+      const { status, body } = await ask(url, true, { method: 'GET', headers: { accept: 'application/json' } })
+      if (body === null) throw new SendFailure('the answer is too large')
+      return { status, text: body.toString('utf8') }
     },
   }
 }
+
+type Asked = {
+  readonly method: OutboundRequest['method'] | 'GET'
+  readonly headers: OutboundRequest['headers']
+  readonly bytes?: Uint8Array
+}
+/** `body`: null if it is larger than is read. */
+type Answered = { readonly status: number; readonly retryAfterMs: number | null; readonly body: Buffer | null }
 
 /**
  * The only address to connect to. A name with any private address is refused, because otherwise chance would decide
  * which address is used.
  */
-async function choose(
-  url: URL,
-  { mayBePrivate }: OutboundRequest,
-  resolve: Resolve,
-  signal: AbortSignal,
-): Promise<Address> {
+async function choose(url: URL, mayBePrivate: boolean, resolve: Resolve, signal: AbortSignal): Promise<Address> {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(hostname)
   const found = family === 0 ? await beforeAbort(resolve(hostname), signal) : [{ address: hostname, family }]
@@ -67,35 +80,39 @@ function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 function exchange(
   url: URL,
   { address, family }: Address,
-  { method, headers, body }: OutboundRequest,
+  { method, headers, bytes }: Asked,
   signal: AbortSignal,
-): Promise<OutboundAnswer> {
-  const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>()
+): Promise<Answered> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>()
   // Always the address that was checked.
   const lookup: LookupFunction = (_hostname, options, done) =>
     options.all === true ? done(null, [{ address, family }]) : done(null, address, family)
   const send = url.protocol === 'https:' ? requestTls : requestPlain
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const outgoing = send(url, {
     method,
     agent: false,
     lookup,
     signal,
-    headers: { ...headers, 'content-length': bytes.length, 'user-agent': 'mesh-monitoring-service' },
+    headers: {
+      ...headers,
+      ...(bytes !== undefined && { 'content-length': bytes.length }),
+      'user-agent': 'mesh-monitoring-service',
+    },
   })
   outgoing.on('error', reject)
   outgoing.on('response', (answer) => {
     const { statusCode: status = 0 } = answer
     const retryAfterMs = readRetryAfter(answer.headers['retry-after'])
+    const chunks: Buffer[] = []
     let size = 0
     answer.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size > MAX_ANSWER_BYTES) {
         outgoing.destroy()
-        resolve({ status, retryAfterMs })
-      }
+        resolve({ status, retryAfterMs, body: null })
+      } else chunks.push(chunk)
     })
-    answer.on('end', () => resolve({ status, retryAfterMs }))
+    answer.on('end', () => resolve({ status, retryAfterMs, body: Buffer.concat(chunks) }))
     answer.on('error', reject)
     answer.on('close', () => reject(new Error('closed')))
   })

@@ -91,6 +91,10 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
       rmSync(file, { force: true })
       log.warn('The disk reserve is released for administrators', { file })
     },
+    space() {
+      const { total, free } = spaceOf(dataDir)
+      return { total, free, spare: spareBytes() }
+    },
     async keep() {
       if (!existsSync(file) && freeBytes(dataDir) >= ENOUGH_BYTES) await make()
       look()
@@ -100,6 +104,10 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
 
 /** Bytes that the service may still use on the disk of a directory. */
 export function freeBytes(dir: string): number {
-  const { bavail, bsize } = statfsSync(dir)
-  return bavail * bsize
+  return spaceOf(dir).free
+}
+
+function spaceOf(dir: string): { total: number; free: number } {
+  const { blocks, bavail, bsize } = statfsSync(dir)
+  return { total: blocks * bsize, free: bavail * bsize }
 }

@@ -1,7 +1,8 @@
 import type { Log } from '../../app/base/log.ts'
+import type { InstanceInfo } from '../../app/system/status/instances.ts'
 import type { NodeRadio } from '../radio/radio.ts'
 import type { InstancesFile } from './file.ts'
-import type { Lease } from './lease.ts'
+import { LEASE_MS, type Lease } from './lease.ts'
 
 /** How often an instance reports that it is running, or checks whether the holder of the lease still is. */
 const KEEP_ALIVE_MS = 4000
@@ -9,6 +10,7 @@ const KEEP_ALIVE_MS = 4000
 const LOOK_MS = 200
 /** An instance that is silent for this long no longer counts. */
 const MEMBER_MS = 60_000
+const MAX_LISTED = 100
 
 /** The duties that one instance performs for all: the radios, the schedules, the upkeep. */
 export type Duties = {
@@ -38,6 +40,8 @@ type Tasks = {
 }
 
 export type Instance = {
+  /** All that are known to run, the one with the duties first. */
+  list(): readonly InstanceInfo[]
   /** Takes the duties as soon as no instance has them. */
   start(tasks: Tasks): void
   /** Gives up the duties, so that another instance can take them at once. */
@@ -62,6 +66,12 @@ export function joinInstances({ file, lease, log, now, membership }: Needs): Ins
   const part = sqlite.prepare('delete from instances where id = ?')
   const sweep = sqlite.prepare('delete from instances where alive_at not between ? and ?')
   const count = sqlite.prepare<[], number>('select count(*) from instances').pluck()
+  const list = sqlite.prepare<[object], { id: string; hasLease: 0 | 1; seenAt: number }>(
+    `select owner as id, 1 as hasLease, expires_at - ${LEASE_MS} as seenAt from lease
+      where owner is not null and expires_at > @now
+    union all select id, 0, alive_at from instances where alive_at between @now - ${MEMBER_MS} and @now + ${MEMBER_MS}
+    limit ${MAX_LISTED}`,
+  )
   let ending: Promise<void> | null = null
   const timers: NodeJS.Timeout[] = []
   let isLeaving = false
@@ -119,6 +129,13 @@ export function joinInstances({ file, lease, log, now, membership }: Needs): Ins
     }
   }
   return {
+    list: () =>
+      list.all({ now: now() }).map((row) => ({
+        id: row.id.slice(0, 8),
+        isSelf: row.id === id,
+        hasLease: row.hasLease === 1,
+        seenAt: row.seenAt,
+      })),
     start(tasks) {
       const keepAlive = trying(() => work(tasks))
       const watch = trying(() => look(tasks))

@@ -7,7 +7,7 @@ import type { systemClock } from '../clock.ts'
 import { hasLinks } from '../radio/configured.ts'
 import { openInstancesFile } from './file.ts'
 import { type Fetch, openHandOver } from './hand-over.ts'
-import { type Duties, hasOthers, joinInstances, type Membership } from './instance.ts'
+import { type Duties, hasOthers, type Instance, joinInstances, type Membership } from './instance.ts'
 import { createLease } from './lease.ts'
 import { shareNews } from './news.ts'
 import { sharedRadio, shareState } from './shared-radio.ts'
@@ -21,6 +21,7 @@ export type Instances = {
   readonly radio: Radio
   /** The live events of all instances. */
   readonly events: Events
+  list: Instance['list']
   /** Whether this instance has the duties, read from the file. */
   isOnDuty(): boolean
   /** Joins the other instances: `begin` starts the duties, `fetch` answers requests that they forward. */
@@ -64,6 +65,7 @@ export function openInstances({
   return {
     radio,
     events: news.events,
+    list: instance.list,
     isOnDuty: lease.isHeld,
     start({ begin, fetch }) {
       instance.start({

@@ -13,11 +13,12 @@ const NOBODY = 'no instance has the radios at the moment'
 type State = {
   readonly links: readonly LinkInfo[]
   readonly waiting: number
+  readonly sending: number
   readonly collector: CollectorInfo | null
   readonly lora: LoraSettings | null
 }
 
-const NOTHING: State = { links: [], waiting: 0, collector: null, lora: null }
+const NOTHING: State = { links: [], waiting: 0, sending: 0, collector: null, lora: null }
 
 // Written by an instance of the same version.
 const stateSchema = z.custom<State>((value) => typeof value === 'object' && value !== null)
@@ -44,6 +45,7 @@ export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioSt
       const state: State = {
         links: radio.links(),
         waiting: radio.waiting(),
+        sending: radio.sending(),
         collector: radio.collector(),
         lora: radio.lora(),
       }
@@ -82,6 +84,7 @@ export function sharedRadio(needs: {
     links: () => own()?.links() ?? state.current().links,
     devices: () => own()?.devices() ?? [],
     waiting: () => own()?.waiting() ?? state.current().waiting,
+    sending: () => own()?.sending() ?? state.current().sending,
     collector: () => {
       const radio = own()
       return radio === null ? state.current().collector : radio.collector()

@@ -155,6 +155,7 @@ export function openRadio(needs: Needs): NodeRadio {
     links: () => links.map((link) => link.info()),
     devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
+    sending: () => radios.reduce((sum, { transmitter }) => sum + transmitter.waiting(), 0),
     collector: () => collector?.info() ?? null,
     hearings: (nodeNum) =>
       radios.flatMap(({ link, hearings }) => {

@@ -37,6 +37,7 @@ export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapP
 const NeighborsPage = lazyPage(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
 const PacketsPage = lazyPage(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
 const SettingsPage = lazyPage(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
+const SystemPage = lazyPage(async () => (await import('./system/system.tsx')).SystemPage, t.nav.system)
 const TraceroutesPage = lazyPage(
   async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage,
   t.nav.traceroutes,
@@ -197,6 +198,12 @@ export const ROUTES: readonly Route[] = [
     need: 'admin',
     nav: { path: '/backups', name: t.nav.backups, icon: 'backups', group: 'administration' },
     draw: () => <BackupsPage />,
+  },
+  {
+    pattern: PAGES.system,
+    need: 'admin',
+    nav: { path: '/system', name: t.nav.system, icon: 'info', group: 'administration' },
+    draw: () => <SystemPage />,
   },
   {
     pattern: PAGES.settings,

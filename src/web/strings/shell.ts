@@ -88,6 +88,7 @@ export const nav = {
   automation: 'Automation',
   configuration: 'Configuration',
   settings: 'Settings',
+  system: 'System',
   users: 'Users',
   audit: 'Audit log',
   backups: 'Backups',

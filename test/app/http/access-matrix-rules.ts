@@ -104,6 +104,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/audit/damage': admin,
   'POST /api/audit/damage/confirm': admin,
 
+  'GET /api/system': admin,
   'POST /api/system/backup': adminOr('backup'),
   'GET /api/system/backup': adminOr('backup'),
   'GET /api/system/backup/settings': admin,

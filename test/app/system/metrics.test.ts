@@ -5,7 +5,10 @@ import { createMeter, type Meter } from '../../../src/app/system/metrics/meter.t
 import { beforeEach, expect, it } from 'vitest'
 import { formatMetrics } from '../../../src/app/system/metrics/exposition.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
-import { createTestApp, START, type TestApp } from '../../support/app.ts'
+import { checkRelease } from '../../../src/app/system/status/release.ts'
+import { noteRun } from '../../../src/app/system/status/runs.ts'
+import { SYSTEM_PROBLEM_NAMES, SYSTEM_PROBLEMS } from '../../../src/shared/system-problems.ts'
+import { createTestApp, NO_RADIO, START, type TestApp } from '../../support/app.ts'
 import { packet, store, telemetry, text } from '../../support/mesh/mesh.ts'
 import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR } from '../../support/automation.ts'
 import { FAR } from '../../support/mesh/mesh.ts'
@@ -141,9 +144,20 @@ it('puts durations into cumulative buckets', () => {
 
 it('measures links, packets, the database, backups, sessions and the process', async () => {
   const backup = { name: '2026-01-15_030000', createdAt: START - 9000, kind: 'manual', sizeBytes: 4096 }
-  const backups: Backups = Object({ list: async () => [backup, { ...backup, createdAt: 1 }] })
-  const radio: Radio = Object({ links: () => [LINK, LOST], waiting: () => 17, collector: () => COLLECTOR })
-  const app = await createTestApp({ ports: { meter, backups, radio } })
+  const backups: Backups = Object({
+    list: async () => [backup, { ...backup, createdAt: 1 }],
+    running: () => null,
+    nextRun: () => START + 5000,
+  })
+  const radio: Radio = Object({
+    links: () => [LINK, LOST],
+    waiting: () => 17,
+    sending: () => 2,
+    collector: () => COLLECTOR,
+  })
+  const disk = { isFull: () => false, makeRoom() {}, space: () => ({ total: 9e9, free: 4e9, spare: 4096 }) }
+  const instances = { list: () => [{ id: 'a1b2c3d4', isSelf: true, hasLease: true, seenAt: START }] }
+  const app = await createTestApp({ ports: { meter, backups, radio, disk, instances } })
   const admin = await app.admin()
   const run = { at: START - 4000, ok: false, error: 'disk full', succeededAt: null, failures: 1 }
   app.store.sqlite.prepare(`insert into settings values ('backup.lastRun', ?, 1)`).run(JSON.stringify(run))
@@ -161,14 +175,26 @@ it('measures links, packets, the database, backups, sessions and the process', a
   app.clock.advance(60_000)
   const found = await scrape(app, { cookie: String(admin.cookie) })
   const size = Number(app.store.sqlite.pragma('page_count', { simple: true })) * 4096
-  expect(Object.fromEntries([...found].filter(([name]) => !/_http_|link_state/.test(name)))).toStrictEqual({
+  expect(Object.fromEntries([...found].filter(([name]) => !/_http_|link_state|problems/.test(name)))).toStrictEqual({
+    'mesh_build_info{version="1.2.3"}': 1,
     mesh_uptime_seconds: 60,
     mesh_nodes: 0,
     mesh_nodes_active: 0,
     mesh_database_size_bytes: size,
+    mesh_disk_size_bytes: 9e9,
+    mesh_disk_free_bytes: 4e9,
+    mesh_disk_full: 0,
+    mesh_storage_room_bytes: 4e9 + 4096,
     mesh_alerts_firing: 0,
     mesh_sessions: 1,
+    mesh_alert_outbox_messages: 0,
+    mesh_sign_ins_failed_last_day: 0,
+    mesh_instances: 1,
+    mesh_instance_on_duty: 1,
+    mesh_sending_queue_packets: 2,
     mesh_backups: 2,
+    mesh_backup_schedule_enabled: 0,
+    mesh_backup_next_run_timestamp_seconds: START / 1000 + 5,
     mesh_backup_last_timestamp_seconds: START / 1000 - 9,
     mesh_backup_last_size_bytes: 4096,
     mesh_backup_run_timestamp_seconds: START / 1000 - 4,
@@ -193,6 +219,8 @@ it('measures links, packets, the database, backups, sessions and the process', a
     'mesh_packets_total{port="UNKNOWN_APP"}': 1,
     process_made_up: 1.5,
   })
+  expect(found.get('mesh_problems{problem="link_down",severity="error"}')).toBe(0)
+  expect(found.get('mesh_problems{problem="collector_failing",severity="error"}')).toBe(1)
   const states = [...found].filter(([name, value]) => name.startsWith('mesh_link_state') && value === 1)
   expect(states.map(([name]) => name)).toStrictEqual([
     'mesh_link_state{link="mqtt://[2001:db8::1]:1883",kind="mqtt",state="connected"}',
@@ -219,13 +247,60 @@ it('has the figures of the database on a runtime that measures nothing else', as
   const app = await createTestApp({ ports: { radio: null, backups: null } })
   const names = [...(await scrape(app)).keys()]
   expect(names).toStrictEqual([
+    'mesh_build_info{version="1.2.3"}',
     'mesh_uptime_seconds',
     'mesh_nodes',
     'mesh_nodes_active',
+    ...SYSTEM_PROBLEM_NAMES.map(
+      (problem) => `mesh_problems{problem="${problem}",severity="${SYSTEM_PROBLEMS[problem]}"}`,
+    ),
     'mesh_database_size_bytes',
+    'mesh_alert_outbox_messages',
+    'mesh_sign_ins_failed_last_day',
     'mesh_alerts_firing',
     'mesh_sessions',
   ])
+})
+
+it('shows every problem from the start, with the number of its occurrences', async () => {
+  const links = [LOST, { ...LOST, name: '192.0.2.9:4403' }].map((each) => ({ ...each, reason: 'nobody listens there' }))
+  const app = await createTestApp({ ports: { radio: { ...NO_RADIO, links: () => links } } })
+  const problems = [...(await scrape(app))].filter(([name]) => name.startsWith('mesh_problems'))
+  expect(problems).toHaveLength(SYSTEM_PROBLEM_NAMES.length)
+  expect(problems.filter(([, value]) => value > 0)).toStrictEqual([
+    ['mesh_problems{problem="link_down",severity="error"}', 2],
+  ])
+})
+
+it('says before the first scheduled backup that none has run, without reporting a failure', async () => {
+  const backups: Backups = Object({ list: async () => [], running: () => null, nextRun: () => null })
+  const app = await createTestApp({ ports: { backups } })
+  const found = await scrape(app)
+  expect(found.get('mesh_backup_run_success')).toBe(Number.NaN)
+  expect(found.get('mesh_backup_schedule_enabled')).toBe(0)
+  expect(found.has('mesh_backup_run_timestamp_seconds')).toBe(false)
+})
+
+it('describes the radios, jobs of the platform and a newer release', async () => {
+  const radioInfo = { nodeNum: 0xa0cb0001, firmwareVersion: '2.7.1', hwModel: null, role: 'ROUTER' }
+  const app = await createTestApp({
+    env: { UPDATE_CHECK_URL: 'https://releases.example.org/latest' },
+    ports: { radio: { ...NO_RADIO, links: () => [{ ...LINK, radio: radioInfo }] } },
+  })
+  await noteRun(app.store, 'upkeep', false, START - 1000)
+  const answer = { status: 200, text: '{"version":"2.0.0"}' }
+  await checkRelease({ ...app.ports, outbound: Object({ read: async () => answer }) })
+  const found = await scrape(app)
+  for (const name of [
+    'mesh_radio_info{link="mqtt://[2001:db8::1]:1883",node="!a0cb0001",firmware="2.7.1",model="",role="ROUTER"}',
+    'mesh_newer_release_info{version="2.0.0"}',
+  ]) {
+    expect([name, found.get(name)]).toStrictEqual([name, 1])
+  }
+  expect(found.get('mesh_release_check_timestamp_seconds')).toBe(START / 1000)
+  expect(found.get('mesh_job_last_run_timestamp_seconds{job="upkeep"}')).toBe(START / 1000 - 1)
+  expect(found.get('mesh_job_last_run_success{job="upkeep"}')).toBe(0)
+  expect(found.get('mesh_problems{problem="job_late",severity="error"}')).toBe(1)
 })
 
 it('counts runs of rules by kind and by result', async () => {

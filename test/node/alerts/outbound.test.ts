@@ -170,3 +170,22 @@ describe('a request to an address that a user entered', () => {
     await expect(openOutbound().send(request('http://127.0.0.1:1/'))).rejects.toThrow(/^nobody listens there$/)
   })
 })
+
+describe('a document at an address that the operator configured', () => {
+  test('is read by a plain GET', async () => {
+    const seen: unknown[] = []
+    const port = await serve((incoming, answer) => {
+      seen.push(incoming.method, incoming.headers['content-length'], incoming.headers['x-kind'])
+      answer.writeHead(203).end('grüße')
+    })
+    expect(await openOutbound().read(`http://127.0.0.1:${port}/`)).toStrictEqual({ status: 203, text: 'grüße' })
+    expect(seen).toStrictEqual(['GET', undefined, undefined])
+  })
+
+  test('is at most 64 KB, and complete or refused', async () => {
+    const sizes = [65_536, 65_537]
+    const port = await serve((_, answer) => answer.end('x'.repeat(sizes.shift() ?? 0)))
+    expect((await openOutbound().read(`http://127.0.0.1:${port}/`)).text).toHaveLength(65_536)
+    await expect(openOutbound().read(`http://127.0.0.1:${port}/`)).rejects.toThrow(/^the answer is too large$/)
+  })
+})

@@ -97,6 +97,49 @@ test('an instance that stops cleanly hands over at once; a single one that start
   expect(isHolder(await start())).toBe(true)
 })
 
+test('the page System of each instance lists all of them, with the one that has the lease and its links', async () => {
+  const [holder, other] = [await start(), await start()]
+  const headers = await signIn(holder)
+  await connected(holder, headers)
+  const read = async ({ url }: Service) => Object(await (await fetch(`${url}/api/system`, { headers })).json())
+  const seen = async (service: Service) => {
+    const { instances, links, problems } = await read(service)
+    return {
+      instances: instances.map(({ isSelf, hasLease }: Record<string, boolean>) => [isSelf, hasLease]),
+      links: links.map(({ state }: { state: string }) => state),
+      problems: problems.map(({ code }: { code: string }) => code),
+    }
+  }
+  const links = ['connected']
+  const problems = ['backup_off']
+  await expect
+    .poll(() => seen(holder))
+    .toStrictEqual({
+      instances: [
+        [true, true],
+        [false, false],
+      ],
+      links,
+      problems,
+    })
+  await expect
+    .poll(() => seen(other))
+    .toStrictEqual({
+      instances: [
+        [false, true],
+        [true, false],
+      ],
+      links,
+      problems,
+    })
+  const [one, two] = [await read(holder), await read(other)]
+  const ids = ({ instances }: { instances: { id: string }[] }) => instances.map(({ id }) => id)
+  expect(ids(one)).toStrictEqual(ids(two))
+  expect(Math.abs(one.instances[0].seenAt - Date.now())).toBeLessThan(60_000)
+  expect(one.storage.disk.freeBytes).toBeGreaterThan(0)
+  expect(one.storage.disk.totalBytes).toBeGreaterThan(one.storage.disk.freeBytes)
+})
+
 test('an instance that froze with waiting packets sends none of them after another one took over', async () => {
   const holder = await start()
   const headers = await signIn(holder)

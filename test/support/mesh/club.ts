@@ -165,6 +165,7 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
     links: () => current().links(),
     devices: () => current().devices(),
     waiting: () => current().waiting(),
+    sending: () => current().sending(),
     collector: () => current().collector(),
     reserve: (...asked) => current().reserve(...asked),
     withdraw: (isStale) => current().withdraw(isStale),

@@ -15,6 +15,7 @@ export const pagesWith = (nodeId: string): readonly string[] => [
   '/users/1',
   '/audit',
   '/backups',
+  '/system',
   '/settings',
   '/account',
 ]

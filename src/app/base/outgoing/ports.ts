@@ -15,12 +15,17 @@ export type OutboundAnswer = {
 }
 
 /**
- * Sends requests to addresses that users typed. The name is resolved once and the connection goes to exactly that
- * address. No redirects, ten seconds in total, at most 64 KB of the answer, which is never shown. Throws `SendFailure`.
+ * Sends requests to other hosts. The name is resolved once and the connection goes to exactly that address. No
+ * redirects, ten seconds in total, at most 64 KB of the answer. Throws `SendFailure`.
  */
 export interface Outbound {
+  /** To an address that a user typed. The answer is never shown. */
   send(request: OutboundRequest): Promise<OutboundAnswer>
+  /** A GET without cookies or a body, to an address that the operator configured. It may be private. */
+  read(url: string): Promise<OutboundText>
 }
+
+export type OutboundText = { readonly status: number; readonly text: string }
 
 export type Letter = {
   readonly to: string

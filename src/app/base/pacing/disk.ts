@@ -4,4 +4,8 @@ export interface Disk {
   isFull(): boolean
   /** Frees the reserve of a full disk: called before changes by administrators, and before old data is deleted. */
   makeRoom(): void
+  space(): DiskSpace
 }
+
+/** In bytes. `spare`: free inside the file of the database, which new rows use before the file grows. */
+export type DiskSpace = { readonly total: number; readonly free: number; readonly spare: number }

@@ -69,6 +69,8 @@ export interface Radio {
   devices(): readonly RadioDevice[]
   /** Events that were heard but are not stored yet. */
   waiting(): number
+  /** Packets that wait to be passed to a radio. */
+  sending(): number
   /** Null: this service is not a collector. */
   collector(): CollectorInfo | null
   /** Throws `radio_unavailable`, `queue_full`. */

@@ -47,3 +47,8 @@ function format(value: number): string {
 export function single(name: string, type: 'counter' | 'gauge', help: string, value: number | null): Family {
   return { name, type, help, samples: value === null ? [] : [{ value }] }
 }
+
+/** A metric whose labels are the values. */
+export function info(name: `${string}_info`, help: string, labels: readonly NonNullable<Sample['labels']>[]): Family {
+  return { name, type: 'gauge', help, samples: labels.map((each) => ({ labels: each, value: 1 })) }
+}

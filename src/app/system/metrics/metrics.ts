@@ -1,17 +1,17 @@
-import { readAnchorProgress } from '../../audit/anchor/state.ts'
 import type { CollectorInfo } from '../../mesh/collector/state.ts'
 import { LINK_STATES, type LinkInfo } from '../../mesh/radios/radio.ts'
 import { gt, sql } from 'drizzle-orm'
 import { sessions } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { countFiring } from '../../alerts/outbox/outbox.ts'
 import { listRefused } from '../../mesh/ingest/trust/newcomers.ts'
 import { readSettings } from '../../settings/settings.ts'
-import { readRetentionLags } from '../../upkeep/upkeep.ts'
-import { readBackupSchedule } from '../backup/settings.ts'
 import { countNodes } from '../dashboard/dashboard.ts'
-import { type Family, type Sample, single } from './exposition.ts'
+import { type Family, info, type Sample, single } from './exposition.ts'
+import { systemFamilies } from './system-families.ts'
+import { readSystem } from '../status/system.ts'
 
 const queries = prepareOnce((db) => ({
   sessions: db
@@ -24,10 +24,12 @@ const queries = prepareOnce((db) => ({
 /** All current values. The cost does not depend on the number of stored measurements. */
 export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
   const { store } = ctx
-  const now = ctx.now()
+  const system = await readSystem(ctx)
+  const { now, links } = { now: system.now, links: ctx.radio?.links() ?? null }
   const { nodeActiveSeconds } = await readSettings(store)
   const { nodes, activeNodes } = await countNodes(store, ctx.viewer.view, now - nodeActiveSeconds * 1000)
   return [
+    info('mesh_build_info', 'The version of the service.', [{ version: system.version }]),
     single('mesh_uptime_seconds', 'gauge', 'Time since the service began to serve.', (now - ctx.startedAt) / 1000),
     single('mesh_nodes', 'gauge', 'Nodes known.', nodes),
     single('mesh_nodes_active', 'gauge', 'Nodes heard in the last nodeActiveSeconds.', activeNodes),
@@ -37,25 +39,11 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
       help: 'Node numbers that were not stored, because their source brought too many new ones in an hour.',
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
-    single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
-    {
-      name: 'mesh_retention_lag_seconds',
-      type: 'gauge',
-      help: 'How much longer than the settings say rows of the table stay, because their deletion takes its time.',
-      samples: [...(await readRetentionLags(ctx))].map(([table, ms]) => ({ labels: { table }, value: ms / 1000 })),
-    },
+    ...systemFamilies(system),
     single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
-    ...(await backupFamilies(ctx)),
-    ...(await anchorFamilies(ctx)),
-    ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),
+    ...(links === null ? [] : linkFamilies(links)),
     ...collectorFamilies(ctx.radio?.collector() ?? null),
-    single(
-      'mesh_ingest_queue_events',
-      'gauge',
-      'Events that are heard but not stored yet.',
-      ctx.radio?.waiting() ?? null,
-    ),
     ...(ctx.meter?.families() ?? []),
   ]
 }
@@ -64,44 +52,6 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
 async function countSessions({ config, store }: Ctx, now: number): Promise<number | null> {
   if (config.SESSION_STORE !== 'database') return null
   return (await queries(store).sessions.get({ now }))?.n ?? null
-}
-
-async function backupFamilies({ backups, store }: Ctx): Promise<Family[]> {
-  if (backups === null) return []
-  const all = await backups.list()
-  const [last] = all
-  const { run } = await readBackupSchedule(store)
-  const at = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
-  const ok = run === null ? null : Number(run.ok)
-  return [
-    single('mesh_backups', 'gauge', 'Backups in the data directory.', all.length),
-    single('mesh_backup_last_timestamp_seconds', 'gauge', 'When the latest backup was made.', at(last?.createdAt)),
-    single('mesh_backup_last_size_bytes', 'gauge', 'Size of the latest backup.', last?.sizeBytes ?? null),
-    single('mesh_backup_run_timestamp_seconds', 'gauge', 'When the schedule ran last.', at(run?.at)),
-    single('mesh_backup_run_success', 'gauge', 'Whether the last run of the schedule succeeded.', ok),
-  ]
-}
-
-async function anchorFamilies({ config, store }: Ctx): Promise<Family[]> {
-  const progress = config.AUDIT_ANCHOR_URL === null ? null : await readAnchorProgress(store)
-  if (progress === null) return []
-  const { waiting, failures, deliveredAt } = progress
-  const at = deliveredAt === null ? null : deliveredAt / 1000
-  return [
-    single(
-      'mesh_audit_anchor_up',
-      'gauge',
-      'Whether the latest delivery of the audit log succeeded.',
-      Number(failures === 0),
-    ),
-    single(
-      'mesh_audit_anchor_waiting',
-      'gauge',
-      'Anchors and entries of the audit log that are not delivered yet.',
-      waiting,
-    ),
-    single('mesh_audit_anchor_last_delivery_timestamp_seconds', 'gauge', 'When the audit log was last delivered.', at),
-  ]
 }
 
 function collectorFamilies(collector: CollectorInfo | null): Family[] {
@@ -149,6 +99,11 @@ function linkFamilies(links: readonly LinkInfo[]): Family[] {
       "Free places in the radio's own sending queue.",
       links.flatMap((link) => (link.queue === null ? [] : [of(link, link.queue.free)])),
     ),
+    info(
+      'mesh_radio_info',
+      'The radio of a link.',
+      links.flatMap(({ name, radio }) => (radio === null ? [] : [describeRadio(name, radio)])),
+    ),
     {
       name: 'mesh_link_reconnects_total',
       type: 'counter',
@@ -156,4 +111,8 @@ function linkFamilies(links: readonly LinkInfo[]): Family[] {
       samples: links.map((link) => of(link, link.reconnects)),
     },
   ]
+}
+
+function describeRadio(link: string, { nodeNum, firmwareVersion, hwModel, role }: NonNullable<LinkInfo['radio']>) {
+  return { link, node: formatNodeId(nodeNum), firmware: firmwareVersion ?? '', model: hwModel ?? '', role: role ?? '' }
 }

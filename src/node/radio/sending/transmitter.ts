@@ -30,6 +30,8 @@ export type TransmitterOptions = {
 /** The sending half of a link. */
 export type Transmitter = {
   canSend(): boolean
+  /** Packets that wait, reserved places included. */
+  waiting(): number
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
   /**
@@ -86,6 +88,7 @@ export function createTransmitter({
   return {
     // Connected with a reason means that the radio is locked. It then drops packets that it is told to send.
     canSend: () => link.info().state === 'connected' && link.info().reason === null && isTxEnabled,
+    waiting: () => queue.waiting,
     withdraw(isStale) {
       for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
       queue.withdraw(isStale)
