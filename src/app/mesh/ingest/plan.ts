@@ -238,11 +238,9 @@ function addNode(
     lastHeard,
     lastHeardDay: lastHeard === null ? null : dayOf(lastHeard),
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
-    viaMqtt,
-    channel,
+    ...(judgement.keepsArrival ? {} : { viaMqtt, channel, ...arrival }),
     // Only favourites of a connected radio count. Otherwise a delivery could make any node a favourite.
     ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
-    ...arrival,
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
     // The time of measurement is unknown, but it is not after the node was last heard.
@@ -426,6 +424,7 @@ function describeArrival({
     ...(judgement.isHeard ? { lastHeardByRadio: lastHeard } : { lastHeardByBroker: lastHeard }),
   }
   if (isOwn) return { lastHeard, ...evidence }
+  if (judgement.keepsArrival) return { lastHeard, ...evidence }
   // The signal of a relayed packet is the relay's, and the channel of an unreadable packet is only a hash.
   const signal = hopsAway === 0 && !viaMqtt ? { snr, rssi } : {}
   const channel = packet.port === null || packet.pkiEncrypted ? null : packet.channel

@@ -89,7 +89,7 @@ export const nodeSchema = z
       ),
     lastHeardByBroker: timeField.nullable().describe('By any other way: a broker, or a collector beside own radios'),
     firstHeard: timeField,
-    viaMqtt: z.boolean().describe('Last heard through a broker'),
+    viaMqtt: z.boolean().describe('Last heard through a broker, and not by one of our radios for a day'),
     channel: z.int().nullable().describe('The channel it was last heard on, numbered as in GET /api/channels'),
     isFavorite: z.boolean(),
     isIgnored: z.boolean(),

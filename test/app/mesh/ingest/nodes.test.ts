@@ -132,7 +132,7 @@ describe('how a node is heard', () => {
       packet(text('relayed'), { hopLimit: 2, rxSnr: -3, rxRssi: -99 }),
       packet(text('by MQTT'), { viaMqtt: true, rxSnr: 1, rxRssi: -1 }),
     ])
-    expect(await mesh.node()).toMatchObject({ snr: 6.25, rssi: -70, viaMqtt: true })
+    expect(await mesh.node()).toMatchObject({ snr: 6.25, rssi: -70, hopsAway: 1, viaMqtt: false })
   })
 
   it('uses the server’s time when the radio has no clock or a wrong one', async () => {

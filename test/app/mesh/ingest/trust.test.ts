@@ -182,6 +182,22 @@ describe('what our own radio heard', () => {
     expect(await detail(FAR)).toMatchObject({ deviceMetrics: { batteryLevel } })
   })
 
+  it('includes how it hears a node: for a day no broker, collector or memory says otherwise, whatever is signed', async () => {
+    const node = createSigner(1)
+    const way = { hopsAway: 1, viaMqtt: false, channel: 2, snr: null }
+    await hear([node.packet(node.user({ longName: 'Hill' }), { hopLimit: 2, channel: 2 })])
+    const later = START + HOUR
+    const far = () => node.packet(text('from afar'), { hopLimit: 0, hopStart: 7, channel: 5 })
+    await publish([far()], { at: later })
+    const near = { hopLimit: 3, hopStart: 3, channel: 5, rxSnr: 9, rxRssi: -20 }
+    await mesh.ingest.store([heard(node.packet(text('at the collector'), near), { source: COLLECTOR, at: later })])
+    const memory = { num: node.nodeNum, lastHeard: seconds(later), viaMqtt: true, hopsAway: 4, channel: 5 }
+    await hear([nodeInfo(memory)], later)
+    expect(await detail(node.nodeNum)).toMatchObject({ ...way, lastHeardByBroker: later })
+    await publish([far()], { at: START + 25 * HOUR })
+    expect(await detail(node.nodeNum)).toMatchObject({ hopsAway: 7, viaMqtt: true, channel: 5 })
+  })
+
   it('lifts a suspicion when it hears the same itself', async () => {
     await hear([packet(told)])
     const renamed = packet(user({ longName: 'Renamed', shortName: 'RE', publicKey: KEY(7) }), { id: 99 })

@@ -52,6 +52,8 @@ export type Judgement = {
   /** See `KEY_DOUBTS`. */
   readonly keyDoubt: KeyDoubt | null
   readonly keepsStatus: boolean
+  /** Whether its way to the source is left out, because our own radio heard the node recently. */
+  readonly keepsArrival: boolean
   /** Base64: the key that matches the signature, and an announced one that is not accepted. */
   readonly provenKey: string | null
   readonly refusedKey: string | null
@@ -79,6 +81,7 @@ export const TAKEN: Judgement = {
   keepsMetrics: false,
   keyDoubt: null,
   keepsStatus: false,
+  keepsArrival: false,
   provenKey: null,
   refusedKey: null,
   refusedNames: null,
@@ -276,8 +279,10 @@ export async function judgeBatch(
           context.ownIds.add(question.packet.id)
       }
       for (const { question, index } of inEarshot) {
-        const { isOwn, isHeard, endsClaim } = question
-        const judged = await judge(question, context)
+        const { isOwn, isHeard, endsClaim, receivedAt } = question
+        // A signature does not cover the way of a packet.
+        const keepsArrival = !isHeard && (context.known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
+        const judged = { ...(await judge(question, context)), keepsArrival }
         // Somebody else's packet does not show that the node is in earshot.
         const judgement = { ...judged, isOwn, isHeard, endsClaim: endsClaim && judged.verdict !== 'spoofed' }
         answers[index] = judgement
