@@ -171,13 +171,24 @@ function sharedHeaders(c: Context<AppEnv>): Record<string, string> {
 }
 
 /** Budgets of this process only: an anonymous request neither waits for the database nor writes to it. */
-type Budgets = { readonly answering: Budget; readonly making: Budget; readonly usualMs: Map<string, number> }
+type Budgets = {
+  readonly answering: Budget
+  readonly making: Budget
+  readonly usualMs: Map<string, number>
+  /** Settles when the latest body for one caller is made or refused. */
+  latest: Promise<unknown>
+}
 const budgets = new WeakMap<Ports['buckets'], Budgets>()
 
 function budgetsOf({ buckets }: Ctx): Budgets {
   const known = budgets.get(buckets)
   if (known !== undefined) return known
-  const fresh = { answering: createBudget(ANSWERING), making: createBudget(MAKING), usualMs: new Map() }
+  const fresh: Budgets = {
+    answering: createBudget(ANSWERING),
+    making: createBudget(MAKING),
+    usualMs: new Map(),
+    latest: Promise.resolve(),
+  }
   budgets.set(buckets, fresh)
   return fresh
 }
@@ -277,9 +288,13 @@ async function keepBody(
   const now = ctx.now()
   const version = ctx.store.version()
   const known = bodies.get(key)
-  if (known !== undefined && isFresh(known, version, now)) return known.whole
+  if (known !== undefined && isFresh(known, version, now)) {
+    // If it was refused to the caller who asked first, that says nothing about this one.
+    const found = await known.whole.catch(nullIfRefused)
+    return found ?? keepBody(ctx, { key, route, isPlain }, make)
+  }
   const isCharged = !isPlain && ctx.preview === undefined
-  const whole = isCharged ? makeCharged(ctx, route, make) : make()
+  const whole = isCharged ? makeInTurn(ctx, () => makeCharged(ctx, route, make)) : make()
   const entry: CachedAnswer = { version, at: now, whole, isPlain, bytes: 0, tookMs: FRESH_MS }
   bodies.delete(key)
   bodies.set(key, entry)
@@ -292,6 +307,23 @@ async function keepBody(
   }
   dropOldest(bodies)
   return whole
+}
+
+function nullIfRefused(error: unknown): null {
+  if (error instanceof AppError && error.code === 'rate_limited') return null
+  throw error
+}
+
+/**
+ * One after the other: the time of each is then its own, not that of all which a caller wants at once. If each query is
+ * a network round trip, time is not measured.
+ */
+function makeInTurn(ctx: Ctx, make: () => Promise<Whole>): Promise<Whole> {
+  if (ctx.store.batch !== undefined) return make()
+  const budgets = budgetsOf(ctx)
+  const made = budgets.latest.then(make)
+  budgets.latest = made.catch(() => undefined)
+  return made
 }
 
 /**

@@ -286,6 +286,35 @@ describe('an anonymous caller', () => {
     expect(await outcomeOf(admin.send('GET', '/api/nodes/101/positions?from=7'))).toBe('200')
   })
 
+  test('who asks for much at once uses only their own share', async () => {
+    await put(OPEN)
+    await walk(1000)
+    mesh.app.ip = '2001:db8:0:1::1'
+    const greedy = await Promise.all(Array.from({ length: 110 }, (_, n) => track(n)))
+    expect(greedy).toContain('200')
+    const others: string[] = []
+    for (let n = 0; n < 50; n++) {
+      mesh.app.ip = `2001:db8:0:${(n + 2).toString(16)}::1`
+      others.push(await track(1000 + n))
+    }
+    expect(others.filter((outcome) => outcome !== '200')).toEqual([])
+  })
+
+  test('a body that is refused to one caller is made for the next one who wants the same', async () => {
+    await put(OPEN)
+    await walk(1000)
+    let at = 0
+    const watch = vi.spyOn(performance, 'now').mockImplementation(() => (at += 30))
+    onTestFinished(() => watch.mockRestore())
+    const ask = (n: number, network: number) => {
+      mesh.app.ip = `2001:db8:0:${network}::1`
+      return track(n)
+    }
+    for (let n = 0; (await ask(n, 1)) === '200'; n++);
+    // Both want the body while it is under way.
+    expect(await Promise.all([ask(5000, 1), ask(5000, 2)])).toEqual(['429 rate_limited', '200'])
+  })
+
   test('shares such a budget with all others; cached answers are still served', async () => {
     await put(OPEN)
     const outcomes = new Set<string>()
