@@ -49,6 +49,26 @@ test.each([
   expect(JSON.stringify(errors())).not.toMatch(/ {4}at /)
 })
 
+test('unknown variables are named with the nearest known one, and that no administrator can sign in', async () => {
+  const oidc = {
+    OIDC_ENABLED: 'true',
+    OIDC_ISSUER: 'https://id.example.org',
+    OIDC_CLIENT_ID: 'mesh',
+    OIDC_CLIENT_SECRET: 'secret',
+    OIDC_REDIRECT_URI: 'https://mesh.example.org/api/auth/oidc/callback',
+  }
+  const workerd = await start({ ...SCENARIO_ENV, ...oidc, DISABLE_LOCAL_AUTH: 'true', OIDC_ISUER: 'l3aked' })
+  expect((await createClient(workerd).send('GET', '/api/health')).status).toBe(200)
+  const said = () => [...entries(workerd, 'warn'), ...entries(workerd, 'error')].map(({ message }) => message)
+  await expect
+    .poll(said)
+    .toEqual([
+      'The variable OIDC_ISUER is unknown and has no effect; did you mean OIDC_ISSUER?',
+      'No administrator can sign in: set OIDC_ADMIN_SUBJECT, or use promote or create-admin at the console',
+    ])
+  expect(workerd.logged().join('\n')).not.toContain('l3aked')
+})
+
 test('a database without tables is distinguished from a broken one, and works without a restart once it has them', async () => {
   const workerd = await start(SCENARIO_ENV, { migrated: false })
   expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))

@@ -160,6 +160,19 @@ test('a deactivated user who is activated again has to look at them, too', async
   expect(await listOf(await alerts.app.signIn('otto'))).toMatchObject([{ heldFor: 'user_deactivated' }])
 })
 
+test('destinations of a demoted administrator reach no private addresses any more', async () => {
+  await alerts.admin.send('PUT', `/api/users/${otto.id}/admin`, { isAdmin: true })
+  await make(otto, 'ntfy.local')
+  const isPrivateAllowed = async () => {
+    await fires(otto)
+    await alerts.pass(2 * MINUTE)
+    return alerts.sent.splice(0).map(({ mayBePrivate }) => mayBePrivate)
+  }
+  expect(await isPrivateAllowed()).toStrictEqual([true])
+  await alerts.admin.send('PUT', `/api/users/${otto.id}/admin`, { isAdmin: false })
+  expect(new Set(await isPrivateAllowed())).toStrictEqual(new Set([false]))
+})
+
 test('administrators see kind, name and host of others, and end them', async () => {
   const [first, second] = [await make(otto, 'a.example.org'), await make(otto, 'b.example.org')]
   const path = `/api/users/${otto.id}/destinations`

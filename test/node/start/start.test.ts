@@ -279,6 +279,18 @@ describe('a start', () => {
     }
   })
 
+  test('names unknown variables and the nearest known ones, without values', async () => {
+    const unknown = { OIDC_ISUER: 'l3aked', MESHTASTIC_TPC: 'l3aked' }
+    const service = await startService(built, { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD, ...unknown })
+    const said = service.lines.filter((line) => line.includes('is unknown'))
+    expect(said.map((line) => Object(JSON.parse(line)).message)).toStrictEqual([
+      'The variable OIDC_ISUER is unknown and has no effect; did you mean OIDC_ISSUER?',
+      'The variable MESHTASTIC_TPC is unknown and has no effect; did you mean MESHTASTIC_TCP?',
+    ])
+    expect(service.lines.join('\n')).not.toContain('l3aked')
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+
   test('logs the full path of its data', async () => {
     const env = { DATA_DIR: relative(process.cwd(), data()), ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)

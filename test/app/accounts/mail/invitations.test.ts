@@ -91,6 +91,25 @@ describe('an invitation by e-mail', () => {
     expect(await accept(made.token(BERTS))).toBe('410 link_invalid')
   })
 
+  test.each([
+    ['demoted', (id: number) => admin.send('PUT', `/api/users/${id}/admin`, { isAdmin: false })],
+    ['deactivated', (id: number) => admin.send('DELETE', `/api/users/${id}`)],
+  ])('ends when the administrator who sent it is %s, and does not come back with the role', async (_what, end) => {
+    const maker = await made.app.user('maker')
+    const promote = () => admin.send('PUT', `/api/users/${maker.id}/admin`, { isAdmin: true })
+    await promote()
+    const invited = { username: 'bert', email: BERTS, invite: true }
+    expect((await maker.send('POST', '/api/users', invited)).status).toBe(201)
+    await made.post()
+    const token = made.token(BERTS)
+    expect(await outcomeOf(look(token))).toBe('200')
+    await end(maker.id)
+    expect(await accept(token)).toBe('410 link_invalid')
+    await admin.send('PUT', `/api/users/${maker.id}`, { isActive: true })
+    await promote()
+    expect([await outcomeOf(look(token)), await accept(token)]).toEqual(['410 link_invalid', '410 link_invalid'])
+  })
+
   test('needs an address, no password beside it, and a user without one', async () => {
     const send = (body: object) =>
       outcomeOf(admin.send('POST', '/api/users', { username: 'carl', invite: true, ...body }))
