@@ -223,6 +223,14 @@ describe('several providers, and straight to the first one', () => {
     await other.page.getByRole('button', { name: CLUB }).waitFor()
     expect(await overflowOf(other.page)).toBeLessThanOrEqual(0)
     expect(one.count('/authorize')).toBe(before + 1)
+    // What to register: each provider with its own address.
+    await other.goto('/settings')
+    const row = (name: string) => other.page.getByRole('listitem').filter({ has: other.page.getByText(name) })
+    const callback = `${site.base}/api/auth/oidc/callback`
+    await row(CLUB).getByText(`${callback}/club`, { exact: true }).waitFor()
+    await row('Your organisation').getByText(callback, { exact: true }).waitFor()
+    expect(await other.page.getByText(`${site.base}/login`, { exact: true }).count()).toBe(2)
+    expect(await overflowOf(other.page)).toBeLessThanOrEqual(0)
   })
 })
 
