@@ -7,7 +7,7 @@ import { listChannels, type channelSchema } from '../topology/topology.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { messageForAnonymous } from '../../accounts/access/anonymous-rows.ts'
+import { publicId } from '../../accounts/access/public-id.ts'
 
 /** There are no earlier pages and no search, because both cost time that is reserved for users with an account. */
 const MAX_SHOWN = 500
@@ -42,4 +42,39 @@ export async function listChannelsShown(
 }> {
   const shown = await listChannels(store, configuredRadios(radio), view.scope)
   return { channels: shown.map(({ index, name, role }) => ({ source: '', index, name, role })) }
+}
+
+/**
+ * A message without its handling by our radios and users: each field is listed here, or it is not shown. Its id reveals
+ * nothing about hidden messages.
+ */
+export function messageForAnonymous(message: Message): Message {
+  const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel } = message
+  const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed, conflicting } = message
+  return {
+    id: publicId(timestamp, `${fromNodeNum} ${packetId}`),
+    packetId,
+    fromNodeNum,
+    fromNodeId,
+    toNodeNum,
+    toNodeId,
+    channel,
+    text,
+    replyId,
+    emoji,
+    timestamp,
+    rxSnr: null,
+    rxRssi: null,
+    hopsAway,
+    viaMqtt,
+    pkiEncrypted: false,
+    keyDoubt: null,
+    signed,
+    conflicting,
+    direction: 'in',
+    deliveryState: null,
+    routingError: null,
+    sentBy: null,
+    radio: null,
+  }
 }

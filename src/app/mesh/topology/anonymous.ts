@@ -6,7 +6,8 @@ import { listNeighbors, listWaypoints, type neighborSchema, type Waypoint } from
 import { listTraceroutes, type Traceroute } from './traceroutes.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
-import { tracerouteForAnonymous, waypointForAnonymous } from '../../accounts/access/anonymous-rows.ts'
+import { blur } from '../../accounts/access/blur.ts'
+import { publicId } from '../../accounts/access/public-id.ts'
 
 const MAX_ROUTES = 100
 
@@ -45,4 +46,37 @@ export async function listNeighborsShown(
 export async function listWaypointsShown(ctx: Ctx, view: PublicView): Promise<{ waypoints: Waypoint[] }> {
   const found = await listWaypoints({ ...(await readerFor(ctx, view)), now: ctx.now })
   return { waypoints: found.map((waypoint) => waypointForAnonymous(waypoint, view)) }
+}
+
+// The part of a row for anonymous callers: each field is listed here, or it is not shown.
+
+/** A waypoint at a rounded place. */
+function waypointForAnonymous(waypoint: Waypoint, { precisionBits: bits }: PublicView): Waypoint {
+  const { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, expiresAt, lockedTo } = waypoint
+  const { latitude, longitude } = blur({ ...waypoint, altitude: null, precisionBits: null }, bits)
+  return { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, latitude, longitude, expiresAt, lockedTo }
+}
+
+/** A traceroute that does not show whether it was requested here. Its id reveals nothing about hidden ones. */
+function tracerouteForAnonymous(traceroute: Traceroute): Traceroute {
+  const { requestId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, route, snrTowards, routeBack, snrBack } = traceroute
+  const timestamp = traceroute.answeredAt ?? traceroute.timestamp
+  return {
+    id: publicId(timestamp, `${fromNodeNum} ${requestId}`),
+    requestId,
+    fromNodeNum,
+    fromNodeId,
+    toNodeNum,
+    toNodeId,
+    timestamp,
+    answeredAt: timestamp,
+    state: 'delivered',
+    routingError: null,
+    route,
+    snrTowards,
+    routeBack,
+    snrBack,
+    requestedBy: null,
+    radio: null,
+  }
 }

@@ -7,7 +7,7 @@ import type { Node } from '../../nodes/nodes.ts'
 import type { View } from '../../../accounts/access/visible.ts'
 import type { PublicView } from '../../../accounts/access/public-view.ts'
 import { changesForAnonymous } from '../../nodes/anonymous-node.ts'
-import { messageForAnonymous } from '../../../accounts/access/anonymous-rows.ts'
+import { messageForAnonymous } from '../../messages/anonymous.ts'
 
 type ShownEvent = { readonly kind: LiveEvent['kind']; readonly data: Readonly<Record<string, unknown>> }
 
