@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 // The command of the package: `mesh-monitoring-service` starts the service, `mesh-monitoring-service cli …` administers it.
+import { ensureNode } from './start/needed-node.ts'
+
 const [, , name = '', ...rest] = process.argv
 
 if (name === '') {
   await import('./main.ts')
 } else if (name === 'cli') {
+  await ensureNode()
   process.argv.splice(2, process.argv.length, ...rest)
   await import('./cli.ts')
 } else {

@@ -1,5 +1,7 @@
-import { requireNode } from './start/needed-node.ts'
+import { ensureNode } from './start/needed-node.ts'
 
-requireNode('Start it with "npm start", which brings its own Node.')
+// Node would open its debugger for any process of this user on this machine.
+process.on('SIGUSR1', () => {})
+await ensureNode()
 const { run } = await import('./service.ts')
 await run(process.env)

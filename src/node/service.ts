@@ -59,8 +59,6 @@ const START_WAIT_MS = 120_000
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
-  // Node would open its debugger for any process of this user on this machine.
-  process.on('SIGUSR1', () => {})
   const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
   const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }

@@ -185,46 +185,6 @@ describe('a start is refused, and the output', () => {
   })
 })
 
-describe('an old version of Node', () => {
-  const SENTENCE =
-    /^This service needs Node 22\.12 or newer and was started on (\d+\.\d+\.\d+)\. Start it with "npm start", which brings its own Node\.\n$/
-
-  test.each(['18.20.0', '20.19.2', '22.11.9'])(
-    '%s stops with instructions, and nothing is changed',
-    async (version) => {
-      const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
-      const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
-      const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { args })
-      expect(code).toBe(1)
-      expect(SENTENCE.exec(err)?.[1]).toBe(version)
-      expect(existsSync(data())).toBe(false)
-    },
-  )
-
-  const machines = ['/usr/bin/node', '/usr/local/bin/node'].filter((path) => {
-    if (!existsSync(path)) return false
-    const version = execFileSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' })
-    return Number(version.split('.')[0]) < 22
-  })
-  for (const path of machines) {
-    test(`${path} of this machine too`, async () => {
-      const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { path })
-      expect(code).toBe(1)
-      expect(err).toMatch(SENTENCE)
-    })
-  }
-})
-
-test('the command line on an old version of Node says so', async () => {
-  const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.2'}})`
-  const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
-  const { code, err } = await runToEnd({ main: buildCli() }, { DATA_DIR: data() }, { args })
-  expect([code, err]).toStrictEqual([
-    1,
-    'This service needs Node 22.12 or newer and was started on 20.19.2. Use "npm run cli", which brings its own Node.\n',
-  ])
-})
-
 describe('a start', () => {
   test('creates the first administrator, shows a random password once and never logs it', async () => {
     const first = await startService(built, { DATA_DIR: data() })

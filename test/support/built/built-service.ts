@@ -86,8 +86,12 @@ export type Service = {
 const listening = z.object({ message: z.literal('Listening'), port: z.int() })
 
 /** Starts a built service on a free loopback port, in `DATA_DIR`. Throws its output if it ends instead. */
-export async function startService({ main }: Built, env: Record<string, string>): Promise<Service> {
-  const child = spawn(process.execPath, [main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+export async function startService(
+  { main }: Built,
+  env: Record<string, string>,
+  flags: readonly string[] = [],
+): Promise<Service> {
+  const child = spawn(process.execPath, [...flags, main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
   // Not at its exit: its last output may not have arrived yet.
   const ended = once(child, 'close')
   const errors = text(child.stderr)
