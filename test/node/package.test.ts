@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +19,8 @@ beforeAll(async () => {
   await run('npm', ['pack', '--silent', '--pack-destination', dir], { cwd: ROOT, env })
   const [archive] = readdirSync(dir).filter((name) => name.endsWith('.tgz'))
   expect(archive).toBe(`mesh-monitoring-service-${manifest.version}.tgz`)
+  // Without it npm would install into a folder above that has one.
+  writeFileSync(join(dir, 'package.json'), '{}')
   await run('npm', ['install', '--no-audit', '--no-fund', `./${archive}`], { cwd: dir, env })
 })
 afterAll(() => rmSync(dir, { recursive: true }))
