@@ -95,7 +95,8 @@ function withoutRadioSettings(root) {
 /** Variables that have no effect on the edge (src/edge/environment.ts): they have their defaults, whatever is given. */
 function withoutNodeVariables(root) {
   const file = join(root, 'src/app/config/config.ts')
-  const isUnread = (name) => /^(?:(?:MESHTASTIC|COLLECTOR|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO)$/.test(name)
+  const isUnread = (name) =>
+    /^(?:(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO)$/.test(name)
   return {
     name: 'without-node-variables',
     enforce: 'pre',

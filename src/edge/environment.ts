@@ -66,5 +66,5 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
 ])
 
 function isNodeOnly(variable: string): boolean {
-  return NODE_ONLY.has(variable) || /^(?:MESHTASTIC|COLLECTOR)_/.test(variable)
+  return NODE_ONLY.has(variable) || /^(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT)_/.test(variable)
 }

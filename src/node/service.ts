@@ -42,6 +42,7 @@ import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
+import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
 import { startWatching } from './upkeep/watching.ts'
 import { readAppVersion } from './version.ts'
@@ -94,6 +95,7 @@ function withSecret(config: Config): Config {
 
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = clock.now()
+  const homeAssistant = openHomeAssistant(config)
   const lock = await settleDatabase(config, log)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
@@ -147,6 +149,7 @@ async function start(config: Config, log: Log): Promise<void> {
       beginDuties(
         { ...ports, clockWatch, disk, meter, clock, mayWrite, isBackingUp: () => backups.port.running() !== null },
         backups,
+        homeAssistant,
       ),
     fetch: app.fetch,
   })
@@ -198,14 +201,17 @@ function beginDuties(
   needs: Parameters<typeof openRadio>[0] &
     Parameters<typeof startUpkeep>[0] &
     Parameters<typeof startWatching>[0] &
+    Pick<Ports, 'version'> &
     Omit<Parameters<typeof startAlerting>[0], 'radio' | 'monotonic'>,
   backups: ReturnType<typeof serveBackups>,
+  homeAssistant: ReturnType<typeof openHomeAssistant>,
 ): Duties {
   const radio = openRadio(needs)
   const automation = startAutomation({ ...needs, radio }, clock)
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
   const watching = startWatching(needs)
+  const publishing = homeAssistant?.({ ...needs, clock })
   const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
@@ -214,6 +220,7 @@ function beginDuties(
       backups.stop()
       await automation.stop()
       await alerting.stop()
+      await publishing?.stop()
       await Promise.all([radio.close(why), upkeep.stop(), watching.stop()])
     },
   }

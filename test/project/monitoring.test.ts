@@ -16,8 +16,8 @@ const code = ['app/system', 'node/metrics']
 const METRIC = /\b(?:mesh|process|nodejs)_[a-z0-9]+(?:_[a-z0-9]+)*\b/g
 
 test('the page about monitoring lists every metric that exists, and no other', () => {
-  const made = new Set(Array.from(code.matchAll(/'((?:mesh|process|nodejs)_[a-z0-9_]+)'/g), ([, name]) => name))
+  const made = new Set(Array.from(code.matchAll(/'((?:mesh|process|nodejs)_[a-z0-9_]+)'/g), ([, name = '']) => name))
   const listed = new Set(Array.from(page.matchAll(METRIC), ([name]) => name))
   expect(made.size).toBeGreaterThan(50)
-  expect(listed).toEqual(made)
+  expect(listed).toStrictEqual(made)
 })

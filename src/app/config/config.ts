@@ -408,6 +408,41 @@ export const VARIABLES = {
     'seconds, 0–86400',
     'Delivers from each sender at most one position, one node info and one telemetry of each kind in this time; 0: all',
   ),
+  HOME_ASSISTANT_MQTT_URL: variable(
+    z
+      .url({ protocol: /^(mqtts?|wss?)$/ })
+      .nullable()
+      .default(null),
+    'an mqtt://, mqtts://, ws:// or wss:// URL, with user name and password if the broker requires them',
+    'A broker of your own on which Home Assistant finds the nodes; without a value nothing is published',
+    true,
+  ),
+  HOME_ASSISTANT_MQTT_CA: variable(
+    z.string().min(1).nullable().default(null),
+    'a file of certificates in PEM form',
+    'Additional certificate authorities to trust for that broker',
+  ),
+  HOME_ASSISTANT_VIEWER: variable(
+    z.string().min(1).max(64).nullable().default(null),
+    'a username',
+    'The user whose permissions decide what is published there; without a value, what people without an account see',
+  ),
+  HOME_ASSISTANT_PREFIX: variable(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,60}(?:\/[A-Za-z0-9_-]{1,60}){0,3}$/)
+      .default('homeassistant'),
+    'letters, digits, hyphens and underscores, with slashes between',
+    'The discovery prefix of Home Assistant',
+  ),
+  HOME_ASSISTANT_TOPIC: variable(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,40}$/)
+      .default('mesh'),
+    '1–40 letters, digits, hyphens and underscores',
+    'Beginning of all other topics; services that share a broker need different ones',
+  ),
   SMTP_URL: variable(
     z
       .url({ protocol: /^smtps?$/ })

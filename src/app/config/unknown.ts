@@ -2,7 +2,7 @@ import { nearestNames } from '../../shared/nearest.ts'
 
 /** Prefixes of this service's variables. Other variables belong to other programs. */
 const OURS =
-  /^(?:ADMIN|AUDIT_ANCHOR|BACKUP|BREACHED|COLLECTOR|EMBED|LOGIN|MESHTASTIC|OIDC|PASSWORD|PROXY_AUTH|RESTORE|SESSION|SMTP|UPDATE_CHECK)_/
+  /^(?:ADMIN|AUDIT_ANCHOR|BACKUP|BREACHED|COLLECTOR|EMBED|HOME_ASSISTANT|LOGIN|MESHTASTIC|OIDC|PASSWORD|PROXY_AUTH|RESTORE|SESSION|SMTP|UPDATE_CHECK)_/
 const OF_A_PROVIDER = /^OIDC_([A-Z0-9]+)_[A-Z_]+$/
 /**
  * The edit distance within which an unknown name counts as a typing error. Other programs' variables are rarely this

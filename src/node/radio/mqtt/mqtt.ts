@@ -106,8 +106,8 @@ export function createMqttLink(options: MqttLinkOptions): Link {
   }
 }
 
-/** The certificates of a file in PEM format. Throws StartRefused if there are none. */
-export function readAuthorities(path: string): string {
+/** The certificates of the file in PEM format that a variable names. Throws StartRefused if there are none. */
+export function readAuthorities(path: string, variable = 'MESHTASTIC_MQTT_CA'): string {
   try {
     const pem = readFileSync(path, 'utf8')
     createSecureContext({ ca: pem })
@@ -115,7 +115,7 @@ export function readAuthorities(path: string): string {
     throw new Error('no certificate')
   } catch (error) {
     const expected = 'expected a file of certificates in PEM form'
-    throw new StartRefused(`MESHTASTIC_MQTT_CA: found ${shownValue(path)}, ${expected}`, { cause: error })
+    throw new StartRefused(`${variable}: found ${shownValue(path)}, ${expected}`, { cause: error })
   }
 }
 
@@ -223,7 +223,7 @@ function failWith(end: (reason: string) => void) {
 const PROTOCOLS = ['mqtt', 'mqtts', 'ws', 'wss'] as const
 
 // The library separates user name and password at the last colon, but a password may contain one.
-function addressOf(url: string): IClientOptions {
+export function addressOf(url: string): IClientOptions {
   const { protocol, hostname, port, pathname, search, username, password } = new URL(url)
   const isWeb = protocol.startsWith('ws')
   return {
