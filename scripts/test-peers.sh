@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests use real servers and tools: nine Debian packages, and the commands named as arguments. Installs the missing
+# The tests use real servers and tools: ten Debian packages, and the commands named as arguments. Installs the missing
 # ones as root, and otherwise says what is missing.
 set -eu
 missing=''
@@ -11,6 +11,7 @@ missing=''
 [ -x /usr/bin/zbarimg ] || missing="$missing zbar-tools"
 [ -x /usr/sbin/mosquitto ] || missing="$missing mosquitto"
 [ -x /usr/bin/mosquitto_sub ] || missing="$missing mosquitto-clients"
+[ -x /usr/bin/promtool ] || missing="$missing prometheus"
 for command in curl "$@"; do
   command -v "$command" > /dev/null || missing="$missing $command"
 done

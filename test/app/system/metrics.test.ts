@@ -298,8 +298,8 @@ it('describes the radios, jobs of the platform and a newer release', async () =>
     expect([name, found.get(name)]).toStrictEqual([name, 1])
   }
   expect(found.get('mesh_release_check_timestamp_seconds')).toBe(START / 1000)
-  expect(found.get('mesh_job_last_run_timestamp_seconds{job="upkeep"}')).toBe(START / 1000 - 1)
-  expect(found.get('mesh_job_last_run_success{job="upkeep"}')).toBe(0)
+  expect(found.get('mesh_job_last_run_timestamp_seconds{task="upkeep"}')).toBe(START / 1000 - 1)
+  expect(found.get('mesh_job_last_run_success{task="upkeep"}')).toBe(0)
   expect(found.get('mesh_problems{problem="job_late",severity="error"}')).toBe(1)
 })
 

@@ -43,17 +43,18 @@ export function systemFamilies(system: System): Family[] {
       'Whether the clock of the machine is trusted.',
       clock === null ? null : Number(clock.state === 'confirmed'),
     ),
+    // Prometheus itself labels every metric with its job.
     {
       name: 'mesh_job_last_run_timestamp_seconds',
       type: 'gauge',
       help: 'When a job that the platform triggers ran last.',
-      samples: runs.map(({ job, at }) => ({ labels: { job }, value: at / 1000 })),
+      samples: runs.map(({ job, at }) => ({ labels: { task: job }, value: at / 1000 })),
     },
     {
       name: 'mesh_job_last_run_success',
       type: 'gauge',
       help: 'Whether the latest run of a job that the platform triggers succeeded.',
-      samples: runs.map(({ job, ok }) => ({ labels: { job }, value: Number(ok) })),
+      samples: runs.map(({ job, ok }) => ({ labels: { task: job }, value: Number(ok) })),
     },
     ...releaseFamilies(system),
   ]
