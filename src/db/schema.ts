@@ -4,6 +4,7 @@ export * from './schema/accounts/identities.ts'
 export * from './schema/accounts/letters.ts'
 export * from './schema/alerts.ts'
 export * from './schema/automation.ts'
+export * from './schema/derived/retention-plans.ts'
 export * from './schema/derived/row-counts.ts'
 export * from './schema/derived/text-indexes.ts'
 export * from './schema/derived/traffic-hours.ts'
@@ -40,6 +41,7 @@ export const EPHEMERAL_TABLES = [
   'text_indexes',
   'sweeps',
   'service_state',
+  'retention_plans',
   'alert_marks',
   'alert_deliveries',
   'alert_delivery_items',

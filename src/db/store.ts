@@ -28,6 +28,11 @@ export interface Store {
   /** The size that the platform allows; absent: only the disk limits it. */
   readonly limitBytes?: number
   /**
+   * How much the database uses, without what is free inside it, and the size that it can reach, both in bytes; null if
+   * unknown.
+   */
+  space(): Promise<{ readonly usedBytes: number; readonly limitBytes: number } | null>
+  /**
    * Changes with each commit of this or another process; null if only a query could show it. A commit of another
    * process may go unnoticed until the event loop's next turn.
    */

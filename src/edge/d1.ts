@@ -8,6 +8,7 @@ const LIMIT_BYTES = 10_000_000_000
 export function d1Store(database: D1Database): Store {
   let size: number | null = null
   const db = drizzle(noting(database, (bytes) => (size = bytes)))
+  const sizeBytes = async () => size ?? (await database.prepare('select 1').run()).meta.size_after
   return {
     db: asDb(db),
     // D1 runs a batch as one transaction. It refuses BEGIN, and decides by itself when a commit reaches its disks.
@@ -17,8 +18,9 @@ export function d1Store(database: D1Database): Store {
     },
     // D1 refuses the pragmas that count pages, but each answer to a batch contains the size.
     batch: (all) => db.batch(all),
-    sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
+    sizeBytes,
     limitBytes: LIMIT_BYTES,
+    space: async () => ({ usedBytes: await sizeBytes(), limitBytes: LIMIT_BYTES }),
     version: () => null,
   }
 }

@@ -1,4 +1,4 @@
-import type { Pause } from '../app/base/pacing/slices.ts'
+import { eachTurn, type Pause } from '../app/base/pacing/slices.ts'
 import { evaluateRules } from '../app/alerts/findings/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { anchorAudit } from '../app/audit/anchor/anchor.ts'
@@ -11,7 +11,8 @@ import { sampleStorage } from '../app/system/status/storage.ts'
 import { sweepSessions } from '../app/accounts/sessions/sessions.ts'
 import type { Ports } from '../app/base/context.ts'
 import { buildTextIndexes } from '../app/search/text-index.ts'
-import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
+import { rollUp } from '../app/mesh/telemetry/roll-up.ts'
+import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 /**
@@ -23,10 +24,14 @@ const SLICES = 75
 const DELIVERIES = 10
 /** How often wrangler.toml fires the trigger. */
 const EVERY_MS = 10 * MINUTE_MS
-/** Slices of each table in one run that deletes old data: about 40 queries. */
-const SLICES_OF_TABLE = 40
+/** Slices of summaries in a run that deletes old data, each of four queries. */
+const SUMMARY_SLICES = 60
+/** Slices of all tables together in such a run, mostly of two queries, and how many of them are kept for each table. */
+const DELETING_SLICES = 340
+const SLICES_OF_TABLE = 18
+const TABLES = 13
 /** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
-const REST_MS = 6 * HOUR_MS
+const REST_MS = 12 * HOUR_MS
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
@@ -39,19 +44,34 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   await sweepSessions(ports)
   await sweepProviderSessions(ports)
   await sealAudit(ports.store, countSlices())
-  await keepUp(ports, countSlices(), undefined, scheduledTime - (scheduledTime % HOUR_MS))
+  await keepUp(ports, countSlices(), undefined, startOfHour(scheduledTime))
   await keepBounds(ports, countSlices())
   await buildTextIndexes(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) {
     await checkAuditHead(ports)
     await resealAll(ports, countSlices())
+    await warnOfRetention(ports)
   }
 }
 
-/** The work of the trigger between those: applies the retention settings. */
-export async function runRetention(ports: Needs): Promise<void> {
-  const each = () => countSlices(SLICES_OF_TABLE)
-  await deleteOld(ports, each(), undefined, { each, restMs: REST_MS })
+const startOfHour = (time: number) => time - (time % HOUR_MS)
+
+/** The work of the trigger between those: applies the retention settings, with what they need summarised first. */
+export async function runRetention(ports: Needs, scheduledTime: number): Promise<void> {
+  const hours = await rollUp(ports.store, countSlices(SUMMARY_SLICES), undefined, startOfHour(scheduledTime))
+  if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
+  await deleteOld(ports, eachTurn, undefined, { each: shareSlices(), restMs: REST_MS })
+}
+
+/** What each table may use: its own part, and what those before it left. */
+function shareSlices(): () => Pause {
+  let left = DELETING_SLICES
+  let tables = TABLES
+  return () => {
+    tables--
+    const kept = SLICES_OF_TABLE * Math.max(0, tables)
+    return async () => --left > kept
+  }
 }
 
 /** Seals the audit log and delivers what is due to AUDIT_ANCHOR_URL. Each delivery is one request of the run. */

@@ -222,7 +222,7 @@ export default {
     const { ports } = service
     try {
       await refuseNewer(ports)
-      if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports))
+      if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
       await runAlerts(ports)
       await runAnchor(ports)

@@ -6,6 +6,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
 import { type Db, refuseMiscount, type Statement, type Store } from '../db/store.ts'
+import { freeBytes } from './disk/reserve.ts'
 import { latestTime } from './migrations.ts'
 import { refuseDatabase, StartRefused } from './start/problems.ts'
 
@@ -60,6 +61,11 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
       else withoutFlush(sqlite, () => runAll(sqlite, all))
     },
     sizeBytes: async () => pages.get() ?? null,
+    space: async () => {
+      if (sqlite.memory) return null
+      const bytes = pages.get() ?? 0
+      return { usedBytes: bytes - (spare.get() ?? 0), limitBytes: bytes + freeBytes(dirname(sqlite.name)) }
+    },
     version: versionOf(sqlite),
     close: () => closeFlushed(sqlite),
   }

@@ -18,6 +18,7 @@ import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../src/app/mesh/telemetry/telemetry.ts'
 import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/topology/topology.ts'
 import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
+import { promisedCutoffs } from '../../src/app/retention/plan.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
@@ -165,7 +166,8 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const hour = (await readTrafficHours(open(), NOW)).at(-1)
       expect(hour).toStrictEqual({ t: NOW, messages: 8, packets: await open().db.$count(packets) })
       const settings = await readSettings(open())
-      const deleted = await deleteOldTraffic(open(), settings, { now: NOW + 8 * DAY_MS, pause: async () => true })
+      const cutoffs = promisedCutoffs(settings, NOW + 8 * DAY_MS)
+      const deleted = await deleteOldTraffic(open(), cutoffs, { pause: async () => true })
       expect(deleted).toMatchObject({ hours: 0, traceroutes: 0 })
       expect(deleted.packets).toBeGreaterThan(0)
       expect(await open().db.$count(packets)).toBe(0)
@@ -313,7 +315,9 @@ export function meshStoreContract(name: string, open: () => Store): void {
 
       const settings = await readSettings(open())
       const now = started + settings.messageRetentionDays * DAY_MS + 4 * HOUR_MS
-      const { channels: forgotten } = await deleteOldTraffic(open(), settings, { now, pause: async () => true })
+      const { channels: forgotten } = await deleteOldTraffic(open(), promisedCutoffs(settings, now), {
+        pause: async () => true,
+      })
       expect(forgotten).toBeGreaterThan(0)
       const left = await listChannels(open(), ['late-hill'], WHOLE_VIEW)
       expect(left.filter(({ source }) => source === loud.name)).toHaveLength(100)

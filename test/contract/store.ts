@@ -72,6 +72,11 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(bytes).toBeLessThan(5_000_000)
     })
 
+    test('knows the size that it can reach, unless it is in memory', async () => {
+      const space = await (await open()).space()
+      expect(space === null || space.limitBytes > space.usedBytes).toBe(true)
+    })
+
     test('all of the statements or none of them', async () => {
       const store = await open()
       const set = (key: string) => store.db.insert(settings).values({ key, value: '1', updatedAt: NOW })

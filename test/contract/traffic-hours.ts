@@ -128,8 +128,13 @@ export function trafficHoursContract(name: string, open: () => Store, runs: numb
                 await enforceRowQuotas(open(), pause, { now, most: { messages: each.keep } })
                 break
               case 'forget log': {
-                const days = { telemetryHourlyRetentionDays: 9, packetRetentionDays: 1, messageRetentionDays: 9 }
-                await deleteOldTraffic(open(), days, { now: now + DAY_MS - each.hours * HOUR_MS, pause })
+                const packetCutoff = now - each.hours * HOUR_MS
+                const old = now - 9 * DAY_MS
+                await deleteOldTraffic(
+                  open(),
+                  { telemetry_hourly: old, messages: old, packets: packetCutoff },
+                  { pause },
+                )
                 break
               }
               case 'forget node':

@@ -1,6 +1,15 @@
 import { createSigner } from '../support/mesh/signer.ts'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -367,4 +376,21 @@ describe('the version of the database', () => {
     // Only as many as requested are kept.
     expect([await count(store, 'a'), await count(store, 'c'), loads]).toEqual([true, false, 5])
   })
+})
+
+test('space: what is used without free pages, and the size that the file can reach on its disk', async () => {
+  const store = openDatabase(file())
+  open.push(store)
+  const before = (await store.space())?.usedBytes ?? 0
+  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2000)
+    insert into settings (key, value, updated_at) select 'k' || n, printf('%.1000c', 'x'), 1 from i`)
+  const grown = (await store.space())?.usedBytes ?? 0
+  expect(grown - before).toBeGreaterThan(2_000_000)
+  store.sqlite.exec("delete from settings where key like 'k%'")
+  const after = await store.space()
+  expect(Number(after?.usedBytes) - before).toBeLessThan(100_000)
+  const { bavail, bsize } = statfsSync(dir)
+  const size = Number(await store.sizeBytes())
+  expect(Math.abs(Number(after?.limitBytes) - size - bavail * bsize)).toBeLessThan(1e9)
+  expect(Number(after?.limitBytes)).toBeGreaterThan(size)
 })

@@ -1,37 +1,29 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { messages, nodes, positions, telemetry } from '../../db/schema.ts'
+import { messages, nodes, positions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import type { Settings } from '../settings/settings.ts'
 import { mergeAfter } from '../search/text-index.ts'
-import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
 import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
+import { sweepCharts } from './charts.ts'
 
 /**
  * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.
  */
-const SLICE_ROWS = { telemetry: 1000, positions: 1000, messages: 590 } as const
-/** Nodes whose telemetry or positions one look-up searches, at most. */
-const SLICE_NODES = 50
+const SLICE_ROWS = { positions: 1000, messages: 590 } as const
+/** Nodes whose positions one look-up searches, at most. */
+const SLICE_NODES = 200
 
+type Table = 'telemetry' | 'positions' | 'messages'
 /** Data older than these times, in milliseconds, is deleted. */
-export type Cutoffs = { readonly telemetry: number; readonly positions: number; readonly messages: number }
+export type Cutoffs = Readonly<Record<Table, number>>
 
-export function retentionCutoffs(settings: Settings, now: number): Cutoffs {
-  return {
-    telemetry: now - settings.telemetryRetentionDays * DAY_MS,
-    positions: now - settings.positionRetentionDays * DAY_MS,
-    messages: now - settings.messageRetentionDays * DAY_MS,
-  }
-}
-
-export type Deleted = { readonly [Table in keyof Cutoffs]: number }
+export type Deleted = Readonly<Record<Table, number>>
 
 const placeholder = (name: string): SQL => sql`${sql.placeholder(name)}`
 const slice = sql`limit ${placeholder('rows')}`
 
-// Neither history has an index on time alone: node (and metric) come first in the primary key.
+// Positions have no index on time alone: the node comes first in the primary key.
 const queries = prepareOnce((db) => ({
   nodesAfter: db
     .select({ id: nodes.id })
@@ -39,15 +31,6 @@ const queries = prepareOnce((db) => ({
     .where(sql`${nodes.id} > ${sql.placeholder('after')}`)
     .orderBy(nodes.id)
     .limit(sql.placeholder('nodes'))
-    .prepare(),
-  telemetry: db
-    .delete(telemetry)
-    .where(
-      sql`(node_id, metric, t) in (select x.node_id, x.metric, x.t
-        from nodes n cross join metrics m cross join telemetry x on x.node_id = n.id and x.metric = m.id
-        where n.id > ${placeholder('after')} and n.id <= ${placeholder('upTo')} and x.t < ${placeholder('cutoff')} ${slice})`,
-    )
-    .returning({ t: telemetry.t })
     .prepare(),
   positions: db
     .delete(positions)
@@ -86,26 +69,35 @@ export async function deleteExpired(
   const prepared = queries(store)
   const deleted = { telemetry: 0, positions: 0, messages: 0 }
   /** False: stop before the table is done. */
-  const clear = async (table: keyof Deleted, deleteSlice: Parameters<typeof inSlices>[0], own: Pause) => {
+  const clear = async (table: 'positions' | 'messages', deleteSlice: Parameters<typeof inSlices>[0], own: Pause) => {
     const done = await inSlices(deleteSlice, { full: SLICE_ROWS[table], pause: own, share })
     deleted[table] += done.rows
     return done.goesOn
   }
-  const sweepNodes = async (table: 'telemetry' | 'positions', own: Pause): Promise<boolean> => {
-    const pass = await beginPass(store, table, cutoffs[table], restMs)
+  const sweepTelemetry = async (own: Pause): Promise<boolean> => {
+    const { rows, goesOn } = await sweepCharts(
+      store,
+      { table: 'telemetry', cutoff: cutoffs.telemetry, restMs },
+      { pause: own, share },
+    )
+    deleted.telemetry = rows
+    return goesOn
+  }
+  const sweepPositions = async (own: Pause): Promise<boolean> => {
+    const pass = await beginPass(store, 'positions', cutoffs.positions, restMs)
     if (pass === null) return true
     for (let after = typeof pass.place === 'number' ? pass.place : 0; ;) {
       const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
       if (upTo === undefined) {
-        await endPass(store, table)
+        await endPass(store, 'positions')
         return true
       }
       const range = { after, upTo, cutoff: pass.cutoff }
-      if (await clear(table, (rows) => prepared[table].all({ ...range, rows }), own)) {
+      if (await clear('positions', (rows) => prepared.positions.all({ ...range, rows }), own)) {
         after = upTo
         if (await own()) continue
       }
-      await leaveAt(store, table, after)
+      await leaveAt(store, 'positions', after)
       return false
     }
   }
@@ -116,8 +108,8 @@ export async function deleteExpired(
   }
   const ofTable = () => each?.() ?? pause
   const goesOn = (isDone: boolean) => isDone || each !== undefined
-  if (!goesOn(await sweepNodes('telemetry', ofTable()))) return deleted
-  if (!goesOn(await sweepNodes('positions', ofTable()))) return deleted
+  if (!goesOn(await sweepTelemetry(ofTable()))) return deleted
+  if (!goesOn(await sweepPositions(ofTable()))) return deleted
   const own = ofTable()
   if (await clear('messages', deleteMessages, own)) await own()
   return deleted

@@ -16,26 +16,11 @@ import {
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
-import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
+import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
 import { mergeAfter } from '../search/text-index.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
-
-/** The maximum number of rows of a table, regardless of their age. */
-export const MAX_ROWS = {
-  packets: 500_000,
-  messages: 10_000_000,
-  receptions: 10_000_000,
-  positions: 10_000_000,
-  telemetry: 20_000_000,
-  telemetry_hourly: 20_000_000,
-  telemetry_daily: 20_000_000,
-  traceroutes: 200_000,
-  neighbors: MAX_NEIGHBORS,
-  waypoints: MAX_WAYPOINTS,
-} as const satisfies Record<string, number>
-type Table = keyof typeof MAX_ROWS
 
 /** Owners read in one look-up at most. */
 const LOOK_UP_OWNERS = 10_000
@@ -85,7 +70,7 @@ const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
 const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
 
 /** An owner above its share loses its latest rows; in the packet log, its oldest. */
-const TABLES: Record<Table, Rows> = {
+const TABLES: Record<BoundTable, Rows> = {
   packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
   messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
   receptions: {
@@ -105,13 +90,7 @@ const TABLES: Record<Table, Rows> = {
   neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
   waypoints: { ...OF_SENDER, rows: waypoints },
 }
-const NAMES = Object.keys(MAX_ROWS).filter(isTable)
-
-function isTable(name: string): name is Table {
-  return Object.hasOwn(MAX_ROWS, name)
-}
-
-function prepareTable(db: Db, table: Table) {
+function prepareTable(db: Db, table: BoundTable) {
   const { rows, key, from = `${table} x`, owner, order, only = 'true', large } = TABLES[table]
   const nodeKey = owner === OF_NODE.owner ? 'id' : 'node_num'
   const keys = key.replaceAll(/\w+/g, (column) => `x.${column}`)
@@ -179,7 +158,7 @@ const queries = prepareOnce((db) => {
     .select({ id: sql<number | null>`max(id)` })
     .from(messages)
     .prepare()
-  return { newest, tables: new Map(NAMES.map((table) => [table, prepareTable(db, table)])) }
+  return { newest, tables: new Map(BOUND_TABLES.map((table) => [table, prepareTable(db, table)])) }
 })
 type Prepared = ReturnType<typeof prepareTable>
 
@@ -191,22 +170,22 @@ type Run = {
 }
 
 /**
- * Deletes rows beyond the limits of the tables, in slices; awaits `pause` after each, which returns whether to
+ * Deletes rows beyond the limits `most` of the tables, regardless of their age, in slices; awaits `pause` after each, which returns whether to
  * continue. Owners with the most rows lose them first. Returns the number of deleted rows of each table that was above
  * its limit.
  */
 export async function enforceRowQuotas(
   store: Store,
   pause: () => Promise<boolean>,
-  { now, share = wholeSlices, most = MAX_ROWS }: { now: number; share?: Share; most?: Partial<Record<Table, number>> },
-): Promise<Partial<Record<Table, number>>> {
-  const deleted: Partial<Record<Table, number>> = {}
+  { now, share = wholeSlices, most }: { now: number; share?: Share; most: Partial<Record<BoundTable, number>> },
+): Promise<Partial<Record<BoundTable, number>>> {
+  const deleted: Partial<Record<BoundTable, number>> = {}
   let goesOn = true
   const watched = async () => (goesOn = goesOn && (await pause()))
   const run = { store, pause: watched, share, now }
   for (const [table, prepared] of queries(store).tables) {
-    const bound = most[table] ?? MAX_ROWS[table]
-    const shares = goesOn ? await measure(run, prepared, bound) : null
+    const bound = most[table]
+    const shares = goesOn && bound !== undefined ? await measure(run, prepared, bound) : null
     if (shares === null) continue
     deleted[table] = await trim(run, prepared, shares)
   }

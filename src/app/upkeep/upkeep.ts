@@ -3,21 +3,24 @@ import { forgetAlerts } from '../alerts/forget.ts'
 import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../base/context.ts'
+import type { Store } from '../../db/store.ts'
 import { forgetKeys } from '../http/idempotency.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/ingest/outbox.ts'
 import { endExpiredClaims } from '../mesh/radios/source-table.ts'
 import { fadeSuspicions } from '../mesh/nodes/identity/suspicions.ts'
 import { sweepForgotten } from '../mesh/nodes/deletion/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/identity/renumbering.ts'
+import { boundsWithin, USUAL_LIMIT_BYTES } from '../retention/bounds.ts'
+import { plannedCutoffs, plannedLimit, planRetention, promisedCutoffs, readPlans } from '../retention/plan.ts'
+import { problemsOf, readRetentionState } from '../retention/state.ts'
 import { enforceRowQuotas } from './row-quotas.ts'
-import { deleteExpired, retentionCutoffs, type Shares } from './retention.ts'
+import { deleteExpired, type Shares } from './retention.ts'
 import { oldestUnsummarised, rollUp } from '../mesh/telemetry/roll-up.ts'
-import { listLags } from '../base/pacing/sweeps.ts'
 import { type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import { forgetSurplusNodes } from '../mesh/nodes/deletion/surplus.ts'
 import { deleteOldTraffic } from './traffic-retention.ts'
 import { readSettings } from '../settings/settings.ts'
-import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
 /**
  * Updates derived data: hourly and daily summaries of measurements, nodes that continue under another number, the
@@ -43,34 +46,44 @@ export async function keepUp(
   if (swept > 0) ports.log.debug('History of forgotten nodes deleted', { rows: swept })
 }
 
-/** If deletion is this much behind the settings, the log says so. */
-const LATE_MS = DAY_MS
+/** How often the growth of the tables is measured, unless the runtime says otherwise. */
+const PLAN_MS = HOUR_MS
 
 /**
- * Deletes data that the settings no longer keep. Measurements are summarised before they are deleted: those of hours
- * that are not summarised yet stay. `shares` as for `deleteExpired`.
+ * Deletes data that the settings no longer keep, and the oldest of what would outgrow its bound. Measurements of hours
+ * that are not summarised yet stay. `shares` as for `deleteExpired`. Returns whether all of it is done: false if a table
+ * used its share up, or `pause` ended the work.
  */
 export async function deleteOld(
   { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
   pause: Pause,
   share: Share = wholeSlices,
-  shares: Shares = {},
-): Promise<void> {
+  { each, restMs }: Shares = {},
+): Promise<boolean> {
+  let isDone = true
+  const watch = (inner: Pause): Pause => {
+    return async () => {
+      const goesOn = await inner()
+      isDone &&= goesOn
+      return goesOn
+    }
+  }
+  const all = watch(pause)
+  const own = () => (each === undefined ? all : watch(each()))
+  const shares = { ...(each !== undefined && { each: own }), ...(restMs !== undefined && { restMs }) }
   const settings = await readSettings(store)
-  const own = () => shares.each?.() ?? pause
-  let isUpToDate = true
-  const watched = async () => (isUpToDate = await pause())
-  if (shares.each === undefined) await rollUp(store, watched, share)
-  if (!isUpToDate) return
-  const cutoffs = retentionCutoffs(settings, now())
+  await planRetention({ store, now: now(), everyMs: Math.max(PLAN_MS, restMs ?? 0) }, all, share)
+  const { plans } = await readPlans(store)
+  const cutoffs = plannedCutoffs(settings, plans, now())
   const unsummarised = await oldestUnsummarised(store)
   const telemetry = Math.min(cutoffs.telemetry, unsummarised ?? cutoffs.telemetry)
+  const traffic = { ...cutoffs, messages: promisedCutoffs(settings, now()).messages }
   // Needed if a collector is no longer configured. A running one does this itself, and earlier.
   const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, own())
   const deleted = {
     undelivered,
-    ...(await deleteExpired(store, { ...cutoffs, telemetry }, pause, share, shares)),
-    ...(await deleteOldTraffic(store, settings, { now: now(), pause, share, ...shares })),
+    ...(await deleteExpired(store, { ...cutoffs, telemetry }, all, share, shares)),
+    ...(await deleteOldTraffic(store, traffic, { pause: all, share, ...shares })),
     trimmedAuditEntries: await deleteTrimmed(store, own()),
     automationRuns: await deleteOldRuns(store, now(), own()),
     alerts: await forgetAlerts(store, now(), own()),
@@ -78,20 +91,12 @@ export async function deleteOld(
     idempotencyKeys: await forgetKeys(store, now(), own()),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
-  for (const [table, lagMs] of await readRetentionLags({ store, now })) {
-    if (lagMs > LATE_MS) log.warn('Old data is deleted too slowly', { table, hours: Math.floor(lagMs / HOUR_MS) })
-  }
+  return isDone
 }
 
-/** How much longer than the settings say each table keeps its rows, in milliseconds, as far as it was measured. */
-export async function readRetentionLags({
-  store,
-  now,
-}: Pick<Ports, 'store' | 'now'>): Promise<ReadonlyMap<string, number>> {
-  const settings = await readSettings(store)
-  const { telemetry, positions } = retentionCutoffs(settings, now())
-  const hourly = now() - settings.telemetryHourlyRetentionDays * DAY_MS
-  return listLags(store, { telemetry, positions, telemetry_hourly: hourly })
+/** Says in the log what is late, kept shorter than set, or large. */
+export async function warnOfRetention({ store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>): Promise<void> {
+  for (const { message, fields } of problemsOf(await readRetentionState(store, now()))) log.warn(message, fields)
 }
 
 /**
@@ -106,7 +111,15 @@ export async function keepBounds(
   let goesOn = true
   const watched = async () => (goesOn = goesOn && (await pause()))
   const nodes = await forgetSurplusNodes(store, watched, { now: now(), share })
-  const rows = goesOn ? await enforceRowQuotas(store, watched, { now: now(), share }) : {}
+  const rows = goesOn
+    ? await enforceRowQuotas(store, watched, { now: now(), share, most: await readBounds(store) })
+    : {}
   const deleted = { nodes, ...rows }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Surplus deleted', deleted)
+}
+
+async function readBounds(store: Store): Promise<ReturnType<typeof boundsWithin>> {
+  const space = await store.space()
+  const limitBytes = plannedLimit((await readPlans(store)).plans) ?? space?.limitBytes ?? USUAL_LIMIT_BYTES
+  return boundsWithin(limitBytes, space?.usedBytes ?? null)
 }

@@ -3,7 +3,7 @@ import type { Ports } from '../../app/base/context.ts'
 import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
 import { buildTextIndexes } from '../../app/search/text-index.ts'
-import { deleteOld, keepBounds, keepUp } from '../../app/upkeep/upkeep.ts'
+import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
@@ -39,7 +39,11 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
-      { name: 'Deleting old data', job: withRoom(deleteOld), everyMs: HOUR_MS, isHeld: isBackingUp },
+      { name: 'Deleting old data', job: withRoom(deleteInTurns), everyMs: HOUR_MS, isHeld: isBackingUp },
+    ),
+    startJob(
+      { ...ports, now: clockWatch.trusted },
+      { name: 'Watching retention', job: warnOfRetention, everyMs: HOUR_MS },
     ),
     startJob(ports, { name: 'Indexing texts', job: buildTextIndexes, everyMs: MINUTE_MS, isHeld: isBackingUp }),
     startJob(ports, { name: 'Keeping bounds', job: withRoom(keepBounds), everyMs: 10 * MINUTE_MS }),
@@ -48,6 +52,33 @@ export function startUpkeep(ports: Watched): Upkeep {
     async stop() {
       await Promise.all(jobs.map((job) => job.stop()))
     },
+  }
+}
+
+/** How long one table is worked on before the next one gets its turn, in milliseconds. */
+const TURN_MS = 10_000
+/** A table that was worked through rests, so that a long run does not begin it again and again. */
+const REST_MS = 30 * MINUTE_MS
+
+/**
+ * Deletes old data by turns: on a slow card one table may take hours, and the others must not wait for it. `clock` is in
+ * milliseconds.
+ */
+export async function deleteInTurns(
+  ports: Needs,
+  pause: Pause,
+  share: Share,
+  clock: () => number = systemClock.monotonic,
+): Promise<void> {
+  let goesOn = true
+  const watched = async () => (goesOn = goesOn && (await pause()))
+  const each = (): Pause => {
+    const until = clock() + TURN_MS
+    return async () => (await watched()) && clock() < until
+  }
+  for (;;) {
+    const isDone = await deleteOld(ports, watched, share, { each, restMs: REST_MS })
+    if (isDone || !goesOn) return
   }
 }
 

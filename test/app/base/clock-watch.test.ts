@@ -1,7 +1,7 @@
 import type { ClockWatch } from '../../../src/app/base/pacing/clock.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { confirmClock, watchClock } from '../../../src/app/base/pacing/clock-watch.ts'
-import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
+import { deleteOld, keepUp } from '../../../src/app/upkeep/upkeep.ts'
 import { type Client, START } from '../../support/app.ts'
 import {
   createTestMesh,
@@ -54,7 +54,10 @@ const hear = async () =>
 
 const TABLES = ['telemetry', 'positions', 'messages', 'packets'] as const
 const counts = () => TABLES.map((table) => mesh.count(table))
-const retain = (watch: ClockWatch) => deleteOld({ ...mesh.app.ports, now: watch.trusted }, async () => true)
+const retain = async (watch: ClockWatch) => {
+  await keepUp(mesh.app.ports, async () => true)
+  await deleteOld({ ...mesh.app.ports, now: watch.trusted }, async () => true)
+}
 const warnings = () => mesh.app.logged.filter((line) => line.includes('"level":"warn"'))
 
 describe('a start three years in the future', () => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sweepForgotten } from '../../../src/app/mesh/nodes/deletion/forgotten.ts'
 import { expireOutbox } from '../../../src/app/mesh/ingest/outbox.ts'
-import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
+import { promisedCutoffs } from '../../../src/app/retention/plan.ts'
+import { deleteExpired } from '../../../src/app/upkeep/retention.ts'
 import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
 import { FIRST_SHARE, nextShare, partOf } from '../../../src/app/base/pacing/slice-share.ts'
 import { forgetSurplusNodes } from '../../../src/app/mesh/nodes/deletion/surplus.ts'
@@ -132,7 +133,9 @@ describe('a slice', () => {
     mesh.app.store.sqlite.exec(
       `insert into telemetry_hourly select node_id, metric, t - ${500 * DAY}, 1, 1, 1, 1, 1, 0 from telemetry`,
     )
-    const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => false })
+    const deleted = await deleteOldTraffic(mesh.app.store, promisedCutoffs(settings, START), {
+      pause: async () => false,
+    })
     expect(deleted).toMatchObject({ hours: 0, packets: 1000, traceroutes: 0 })
   })
 
@@ -155,9 +158,10 @@ describe('a slice', () => {
   it.each([1, 0.25, 0.05])('of retention changes at most 1000 rows × %d', async (share) => {
     const settings = await readSettings(mesh.app.store)
     const { changes, pause } = watch()
-    const deleted = await deleteExpired(mesh.app.store, retentionCutoffs(settings, START), pause, () => share)
+    const cutoffs = promisedCutoffs(settings, START)
+    const deleted = await deleteExpired(mesh.app.store, cutoffs, pause, () => share)
     expect(deleted).toStrictEqual({ telemetry: NODES * 180, positions: NODES * 60, messages: NODES * 60 })
-    const traffic = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause, share: () => share })
+    const traffic = await deleteOldTraffic(mesh.app.store, cutoffs, { pause, share: () => share })
     expect(traffic.packets).toBe(NODES * 180)
     // A message also changes a row of the state of its table, of the count of its sender, and of the text index, which
     // has its own row per transaction.
@@ -195,12 +199,12 @@ describe('a slice', () => {
     expect(mesh.count('collector_outbox')).toBe(100)
   })
 
-  it.each([1, 0.1])('of roll-ups takes at most 100 hours × %d', async (share) => {
+  it.each([1, 0.1])('of roll-ups takes at most 250 hours × %d', async (share) => {
     const { changes, pause } = watch()
     expect(await rollUp(mesh.app.store, pause, () => share)).toBe(mesh.count('telemetry_hourly'))
     expect(mesh.count('telemetry_hourly')).toBe(NODES * 3 * 10)
     // Each hour: its row, at most one row of its day, the two counts, and its mark, which is deleted.
-    expect(Math.max(...changes)).toBeLessThanOrEqual(500 * share)
-    expect(changes.length).toBeGreaterThanOrEqual((NODES * 3 * 10) / (100 * share))
+    expect(Math.max(...changes)).toBeLessThanOrEqual(1250 * share)
+    expect(changes.length).toBeGreaterThanOrEqual((NODES * 3 * 10) / (250 * share))
   })
 })

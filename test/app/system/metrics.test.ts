@@ -175,7 +175,9 @@ it('measures links, packets, the database, backups, sessions and the process', a
   app.clock.advance(60_000)
   const found = await scrape(app, { cookie: String(admin.cookie) })
   const size = Number(app.store.sqlite.pragma('page_count', { simple: true })) * 4096
-  expect(Object.fromEntries([...found].filter(([name]) => !/_http_|link_state|problems/.test(name)))).toStrictEqual({
+  expect(
+    Object.fromEntries([...found].filter(([name]) => !/_retention_|_http_|link_state|problems/.test(name))),
+  ).toStrictEqual({
     'mesh_build_info{version="1.2.3"}': 1,
     mesh_uptime_seconds: 60,
     mesh_nodes: 0,
@@ -245,7 +247,7 @@ it('is for administrators and for tokens with the scope', async () => {
 
 it('has the figures of the database on a runtime that measures nothing else', async () => {
   const app = await createTestApp({ ports: { radio: null, backups: null } })
-  const names = [...(await scrape(app)).keys()]
+  const names = [...(await scrape(app)).keys()].filter((name) => !name.includes('_retention_'))
   expect(names).toStrictEqual([
     'mesh_build_info{version="1.2.3"}',
     'mesh_uptime_seconds',
@@ -301,6 +303,27 @@ it('describes the radios, jobs of the platform and a newer release', async () =>
   expect(found.get('mesh_job_last_run_timestamp_seconds{task="upkeep"}')).toBe(START / 1000 - 1)
   expect(found.get('mesh_job_last_run_success{task="upkeep"}')).toBe(0)
   expect(found.get('mesh_problems{problem="job_late",severity="error"}')).toBe(1)
+})
+
+it('tells how long rows are kept, how far deletion is behind, and the size that the database can reach', async () => {
+  const app = await createTestApp()
+  const limits = { usedBytes: 7e9, limitBytes: 10e9 }
+  Object.assign(app.ports, { store: { ...app.store, space: async () => limits } })
+  const day = 86_400
+  app.store.sqlite
+    .exec(`insert into sweeps values ('telemetry', null, ${START - 32 * day * 1000}, ${START - 32 * day * 1000});
+    insert into retention_plans values ('telemetry', 60000000, 6187500, 10000000000, ${START})`)
+  const found = [...(await scrape(app))].filter(([name]) =>
+    /_retention_.*"telemetry"|_database_(?:used|limit)/.test(name),
+  )
+  expect(Object.fromEntries(found)).toStrictEqual({
+    mesh_database_used_bytes: 7e9,
+    mesh_database_limit_bytes: 10e9,
+    'mesh_retention_lag_seconds{table="telemetry"}': 2 * day,
+    'mesh_retention_set_seconds{table="telemetry"}': 30 * day,
+    'mesh_retention_kept_seconds{table="telemetry"}': 10 * day,
+    'mesh_retention_max_rows{table="telemetry"}': 68_750_000,
+  })
 })
 
 it('counts runs of rules by kind and by result', async () => {

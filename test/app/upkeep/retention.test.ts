@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
+import { promisedCutoffs } from '../../../src/app/retention/plan.ts'
+import { deleteExpired } from '../../../src/app/upkeep/retention.ts'
 import { enforceRowQuotas } from '../../../src/app/upkeep/row-quotas.ts'
 import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
-import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
+import { deleteOld, warnOfRetention } from '../../../src/app/upkeep/upkeep.ts'
 import { readSettings } from '../../../src/app/settings/settings.ts'
 import { START } from '../../support/app.ts'
 import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../../support/mesh/mesh.ts'
@@ -15,20 +16,6 @@ beforeEach(async () => {
   mesh = await createTestMesh()
 })
 afterEach(() => mesh.app.close())
-
-it('follows the settings', () => {
-  const settings = {
-    telemetryRetentionDays: 1,
-    telemetryHourlyRetentionDays: 1,
-    packetRetentionDays: 1,
-    positionRetentionDays: 2,
-    messageRetentionDays: 3,
-    nodeActiveSeconds: 60,
-    mapTiles: { kind: 'configured' } as const,
-  }
-  const cutoffs = { telemetry: START - DAY, positions: START - 2 * DAY, messages: START - 3 * DAY }
-  expect(retentionCutoffs(settings, START)).toStrictEqual(cutoffs)
-})
 
 /** 60 nodes with two metrics, positions and messages on each of `days` days. */
 async function fill(days: readonly number[]): Promise<void> {
@@ -47,7 +34,7 @@ async function fill(days: readonly number[]): Promise<void> {
 
 it('deletes what has expired and keeps the rest', async () => {
   await fill([400, 366, 364, 91, 89, 31, 29, 0])
-  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  const cutoffs = promisedCutoffs(await readSettings(mesh.app.store), START)
   const deleted = await deleteExpired(mesh.app.store, cutoffs, async () => true)
   expect(deleted).toStrictEqual({ telemetry: 6 * 120, positions: 4 * 60, messages: 2 * 60 })
   expect([mesh.count('telemetry'), mesh.count('positions'), mesh.count('messages')]).toStrictEqual([240, 240, 360])
@@ -60,7 +47,7 @@ it('works in slices and stops between two of them when asked', async () => {
   await fill([1])
   mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)
     insert into telemetry select 1, 1, ${START - 40 * DAY} + n, 1, 0 from i`)
-  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  const cutoffs = promisedCutoffs(await readSettings(mesh.app.store), START)
   const rows: unknown[] = []
   const pause = async () => {
     rows.push(mesh.count('telemetry'))
@@ -80,7 +67,7 @@ it('deletes messages in many slices and leaves the text index in few parts', asy
   sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 3000)
     insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
     select n, 7, 4294967295, 0, 'message ' || n || ' of the old days', ${at}, 'in' from i`)
-  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  const cutoffs = promisedCutoffs(await readSettings(mesh.app.store), START)
   let slices = 0
   const pause = async () => ++slices < 1000
   expect(await deleteExpired(mesh.app.store, cutoffs, pause, () => 0.02)).toMatchObject({ messages: 3000 })
@@ -105,59 +92,47 @@ const sweeps = () => mesh.app.store.sqlite.prepare('select name, place, done_bef
 
 it('continues where it stopped, so that the last node gets its turn however little one run may do', async () => {
   await fill([40, 0])
-  const cutoffs = retentionCutoffs(await settings(), START)
-  // One slice a run: the first 50 nodes, then the rest, then nothing is left.
+  const cutoffs = promisedCutoffs(await settings(), START)
+  // One slice a run: the charts of the first 50 nodes, then the rest, then nothing is left.
   const once = async () => false
-  expect(await deleteExpired(mesh.app.store, cutoffs, once)).toMatchObject({ telemetry: 100 })
-  expect(sweeps()).toMatchObject([{ name: 'telemetry', place: '50', done_before: cutoffs.telemetry - 1 }])
+  const half = () => 0.5
+  expect(await deleteExpired(mesh.app.store, cutoffs, once, half)).toMatchObject({ telemetry: 100 })
+  const place = '{"nodeId":50,"metric":2}'
+  expect(sweeps()).toMatchObject([{ name: 'telemetry', place, done_before: cutoffs.telemetry - 1 }])
   // New old rows of the first node do not hold the last ones up.
   mesh.app.store.sqlite.exec(`insert into telemetry select 1, 1, ${START - 50 * DAY}, 1, 0`)
-  expect(await deleteExpired(mesh.app.store, cutoffs, once)).toMatchObject({ telemetry: 20 })
+  expect(await deleteExpired(mesh.app.store, cutoffs, once, half)).toMatchObject({ telemetry: 20 })
   await deleteExpired(mesh.app.store, cutoffs, async () => true)
   expect(sweeps()).toContainEqual({ name: 'telemetry', place: null, done_before: cutoffs.telemetry })
 })
 
 it('gives each table a part of the run, and leaves one alone that was worked through lately', async () => {
   await fill([40, 0])
-  mesh.app.store.sqlite
-    .exec(`insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+  const { sqlite } = mesh.app.store
+  sqlite.exec(`insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
     values (9, 7, 4294967295, 0, 'old', ${START - 400 * DAY}, 'in')`)
-  const cutoffs = retentionCutoffs(await settings(), START)
+  const cutoffs = promisedCutoffs(await settings(), START)
   const shares = { each: () => async () => false, restMs: 6 * 3_600_000 }
-  const first = await deleteExpired(
-    mesh.app.store,
-    cutoffs,
-    async () => true,
-    () => 1,
-    shares,
-  )
-  expect(first).toStrictEqual({ telemetry: 100, positions: 0, messages: 1 })
-  await deleteExpired(
-    mesh.app.store,
-    cutoffs,
-    async () => true,
-    () => 1,
-    shares,
-  )
-  await deleteExpired(
-    mesh.app.store,
-    cutoffs,
-    async () => true,
-    () => 1,
-    shares,
-  )
-  const before = mesh.app.store.sqlite.prepare('select total_changes()').pluck().get()
-  const soon = { ...cutoffs, telemetry: cutoffs.telemetry + 3_600_000, positions: cutoffs.positions + 3_600_000 }
-  expect(
-    await deleteExpired(
+  const run = (at: typeof cutoffs) =>
+    deleteExpired(
       mesh.app.store,
-      soon,
+      at,
       async () => true,
-      () => 1,
+      () => 0.5,
       shares,
-    ),
-  ).toMatchObject({ telemetry: 0 })
-  expect(mesh.app.store.sqlite.prepare('select total_changes()').pluck().get()).toBe(before)
+    )
+  expect(await run(cutoffs)).toStrictEqual({ telemetry: 100, positions: 0, messages: 1 })
+  await run(cutoffs)
+  await run(cutoffs)
+  const before = sqlite.prepare('select total_changes()').pluck().get()
+  const later = (hours: number) => {
+    const ms = hours * 3_600_000
+    return { ...cutoffs, telemetry: cutoffs.telemetry + ms, positions: cutoffs.positions + ms }
+  }
+  sqlite.exec(`insert into telemetry select 1, 1, ${START - 50 * DAY}, 1, 0`)
+  expect(await run(later(1))).toMatchObject({ telemetry: 0 })
+  expect(sqlite.prepare('select total_changes()').pluck().get()).toBe(Number(before) + 2)
+  expect(await run(later(6))).toMatchObject({ telemetry: 1 })
 })
 
 it('summaries continue where they stopped', async () => {
@@ -167,7 +142,7 @@ it('summaries continue where they stopped', async () => {
     await rollUp(
       mesh.app.store,
       async () => false,
-      () => 0.5,
+      () => 0.2,
     ),
   ).toBe(50)
   // The first node reports again: the others come first now.
@@ -182,7 +157,7 @@ it('summaries continue where they stopped', async () => {
     await rollUp(
       mesh.app.store,
       async () => false,
-      () => 0.5,
+      () => 0.2,
     ),
   ).toBe(50)
   const left = mesh.app.store.sqlite.prepare('select min(node_id) from telemetry_dirty where node_id > 1').pluck().get()
@@ -193,24 +168,20 @@ it('summaries continue where they stopped', async () => {
 
 it('measurements of hours that are not summarised stay, and the log says when deletion is a day late', async () => {
   await fill([40, 0])
-  const lines: unknown[] = []
-  const warn = (message: string, data?: object) => lines.push([message, data])
-  const run = (now: number) =>
-    deleteOld(
-      { ...mesh.app.ports, log: { ...mesh.app.ports.log, warn }, now: () => now },
-      async () => true,
-      undefined,
-      {
-        each: () => async () => true,
-      },
-    )
+  const warnings: unknown[] = []
+  const run = async (now: number) => {
+    const warn = (...line: unknown[]) => warnings.push(line)
+    const ports = { ...mesh.app.ports, log: { ...mesh.app.ports.log, warn }, now: () => now }
+    await deleteOld(ports, async () => true)
+    await warnOfRetention(ports)
+  }
   await run(START)
   expect(mesh.count('telemetry')).toBe(240)
   await run(START + 2 * DAY)
   const late = (hours: number) => ['Old data is deleted too slowly', { table: 'telemetry', hours }]
-  expect(lines).toStrictEqual([late(240), late(288)])
+  expect(warnings).toStrictEqual([late(240), late(288)])
   await rollUp(mesh.app.store, async () => true)
   await run(START + 2 * DAY)
   expect(mesh.count('telemetry')).toBe(120)
-  expect(lines).toHaveLength(2)
+  expect(warnings).toHaveLength(2)
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { capTo, tally } from '../../../src/app/base/fair-cap.ts'
-import { enforceRowQuotas, type MAX_ROWS } from '../../../src/app/upkeep/row-quotas.ts'
+import type { BoundTable } from '../../../src/app/retention/bounds.ts'
+import { enforceRowQuotas } from '../../../src/app/upkeep/row-quotas.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { createDice } from '../../support/mesh/made-up.ts'
 import { START } from '../../support/app.ts'
@@ -22,7 +23,7 @@ afterEach(() => mesh.app.close())
 const exec = (sql: string) => mesh.app.store.sqlite.exec(sql)
 const pluck = (sql: string) => mesh.app.store.sqlite.prepare(sql).pluck().get()
 const numbers = (count: number) => `with recursive i(n) as (select 1 union all select n + 1 from i where n < ${count})`
-const keep = (most: Partial<Record<keyof typeof MAX_ROWS, number>>, share = 1) =>
+const keep = (most: Partial<Record<BoundTable, number>>, share = 1) =>
   enforceRowQuotas(mesh.app.store, async () => true, { now: START, most, share: () => share })
 
 /** Nodes 1 to `count` that were heard on that many days. */

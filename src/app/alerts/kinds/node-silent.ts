@@ -115,6 +115,6 @@ async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): P
   const hours = Math.floor((range.to - first) / HOUR_MS)
   return {
     fires,
-    note: first > range.from + DAY_MS ? `Only packets of the last ${hours} h are stored.` : null,
+    note: first > range.from + DAY_MS ? `Only packets of the last ${hours} h are looked at.` : null,
   }
 }

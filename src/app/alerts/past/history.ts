@@ -10,8 +10,10 @@ import type { HeardAt } from './gaps.ts'
 /** Rows that are read before other work gets its turn. */
 const SLICE = 5000
 const MAX_POINTS = 20_000
+/** The latest packets, which a large log has in a part of a day: more would not fit into the memory of a small machine. */
+const MAX_HEARD = 500_000
 
-/** Stored receptions of nodes since a time, oldest first; `radios`: only those off the air. */
+/** The latest receptions of nodes since a time, oldest first; `radios`: only those off the air. */
 export async function readHeard(
   { db }: Store,
   since: number,
@@ -29,7 +31,8 @@ export async function readHeard(
       .all()
     for (const { from, t, replayed } of rows) if (!replayed && t >= since) all.push({ from, t })
     const last = rows.at(-1)
-    if (last === undefined || rows.length < SLICE || last.t < since) return all.toSorted((a, b) => a.t - b.t)
+    if (last === undefined || rows.length < SLICE || last.t < since || all.length >= MAX_HEARD)
+      return all.toSorted((a, b) => a.t - b.t)
     before = last.id
     await nextTurn()
   }

@@ -19,7 +19,6 @@ const queries = prepareOnce((db) => ({
     .from(sweeps)
     .where(eq(sweeps.name, value('name')))
     .prepare(),
-  all: db.select().from(sweeps).prepare(),
 }))
 
 /**
@@ -66,17 +65,4 @@ export async function endPass(store: Store, name: Name): Promise<void> {
     .set({ place: null, doneBefore: sql`${sweeps.cutoff}` })
     .where(eq(sweeps.name, name))
     .run()
-}
-
-/** How far deletion is behind what the settings promise, in milliseconds, by table. `cutoffs`: what should be gone now. */
-export async function listLags(
-  store: Store,
-  cutoffs: Readonly<Partial<Record<Name, number>>>,
-): Promise<ReadonlyMap<Name, number>> {
-  const lags = new Map<Name, number>()
-  for (const { name, doneBefore } of await queries(store).all.all()) {
-    const cutoff = cutoffs[name]
-    if (cutoff !== undefined) lags.set(name, Math.max(0, cutoff - doneBefore))
-  }
-  return lags
 }

@@ -8,7 +8,7 @@ import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../share
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** Hours summarised in one transaction at most. */
-const SLICE_HOURS = 100
+const SLICE_HOURS = 250
 
 const hourSchema = z.object({ nodeId: z.int(), metric: z.int(), t: z.int() })
 type Hour = z.infer<typeof hourSchema>
@@ -90,7 +90,7 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Brings the hourly and daily summaries up to date, at most 100 hours in one transaction; awaits `pause` after each,
+ * Brings the hourly and daily summaries up to date, at most `SLICE_HOURS` in one transaction; awaits `pause` after each,
  * which returns whether to continue. The next run continues where this one stopped. `before`: hours that begin later
  * wait. Returns the number of hours. An hour is recalculated from its measurements, so repeating or interrupting the
  * work does no harm.

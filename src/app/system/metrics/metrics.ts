@@ -5,6 +5,8 @@ import { sessions } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { readRetentionState, type RetentionState } from '../../retention/state.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 import { countFiring } from '../../alerts/outbox/outbox.ts'
 import { listRefused } from '../../mesh/ingest/trust/newcomers.ts'
 import { readSettings } from '../../settings/settings.ts'
@@ -40,11 +42,47 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
     ...systemFamilies(system),
+    ...retentionFamilies(await readRetentionState(store, now)),
     single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(links === null ? [] : linkFamilies(links)),
     ...collectorFamilies(ctx.radio?.collector() ?? null),
     ...(ctx.meter?.families() ?? []),
+  ]
+}
+
+function retentionFamilies({ tables, database }: RetentionState): Family[] {
+  const ofTables = (name: string, help: string, read: (table: RetentionState['tables'][number]) => number | null) => {
+    const samples = tables.flatMap((each) => {
+      const value = read(each)
+      return value === null ? [] : [{ labels: { table: each.table }, value }]
+    })
+    return { name, type: 'gauge', help, samples } as const
+  }
+  const limitHelp = 'The size that the database can reach: itself and the free disk, or what D1 allows.'
+  const seconds = (days: number) => (days * DAY_MS) / 1000
+  return [
+    single(
+      'mesh_database_used_bytes',
+      'gauge',
+      'Size of the database without what is free inside it.',
+      database.usedBytes,
+    ),
+    single('mesh_database_limit_bytes', 'gauge', limitHelp, database.limitBytes),
+    ofTables(
+      'mesh_retention_lag_seconds',
+      'How much longer than the settings say rows of the table stay, because their deletion takes its time.',
+      ({ lagSeconds }) => lagSeconds,
+    ),
+    ofTables('mesh_retention_set_seconds', 'How long the settings say that rows are kept.', ({ setDays }) =>
+      seconds(setDays),
+    ),
+    ofTables(
+      'mesh_retention_kept_seconds',
+      'How long rows are really kept at the present growth. Less than set: they would outgrow the disk.',
+      ({ keptDays }) => seconds(keptDays),
+    ),
+    ofTables('mesh_retention_max_rows', 'The most rows of the table, whatever their age.', ({ maxRows }) => maxRows),
   ]
 }
 

@@ -4,7 +4,7 @@ import type { System } from '../status/schema.ts'
 
 /** The page System for Prometheus. */
 export function systemFamilies(system: System): Family[] {
-  const { clock, instances, problems, queues, retention, runs, signIns } = system
+  const { clock, instances, problems, queues, runs, signIns } = system
   return [
     {
       name: 'mesh_problems',
@@ -16,12 +16,6 @@ export function systemFamilies(system: System): Family[] {
       })),
     },
     ...storageFamilies(system),
-    {
-      name: 'mesh_retention_lag_seconds',
-      type: 'gauge',
-      help: 'How much longer than the settings say rows of the table stay, because their deletion takes its time.',
-      samples: retention.map(({ table, lagMs }) => ({ labels: { table }, value: lagMs / 1000 })),
-    },
     ...backupFamilies(system),
     ...anchorFamilies(system),
     gauge('mesh_ingest_queue_events', 'Events that are heard but not stored yet.', queues.ingest),
@@ -64,10 +58,9 @@ const gauge = (name: string, help: string, value: number | null): Family => sing
 const seconds = (ms: number | null | undefined): number | null => (ms === null || ms === undefined ? null : ms / 1000)
 
 function storageFamilies({ storage }: System): Family[] {
-  const { databaseBytes, disk, forecast, limitBytes, roomBytes } = storage
+  const { databaseBytes, disk, forecast, roomBytes } = storage
   return [
     gauge('mesh_database_size_bytes', 'Size of the database.', databaseBytes),
-    gauge('mesh_database_limit_bytes', 'The largest database that the platform allows.', limitBytes),
     gauge('mesh_disk_size_bytes', 'Size of the disk of the data directory.', disk?.totalBytes ?? null),
     gauge('mesh_disk_free_bytes', 'Space on that disk that the service may use.', disk?.freeBytes ?? null),
     gauge(

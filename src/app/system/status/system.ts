@@ -7,7 +7,7 @@ import { readAnchorProgress } from '../../audit/anchor/state.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import type { CollectorInfo } from '../../mesh/collector/state.ts'
 import type { LinkInfo } from '../../mesh/radios/radio.ts'
-import { readRetentionLags } from '../../upkeep/upkeep.ts'
+import { readRetentionState } from '../../retention/state.ts'
 import { MAX_COUNTED } from '../../../shared/limits.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
@@ -63,7 +63,9 @@ export async function readSystem(ctx: SignedInCtx): Promise<System> {
       forecast: forecastRoom(samples, storage.roomBytes, now),
       samples: samples.map(({ at, database, room }) => ({ at, databaseBytes: database, roomBytes: room })),
     },
-    retention: [...(await readRetentionLags(ctx))].map(([table, lagMs]) => ({ table, lagMs: Math.round(lagMs) })),
+    retention: (await readRetentionState(store, now)).tables.flatMap(({ table, lagSeconds }) =>
+      lagSeconds === null ? [] : [{ table, lagMs: lagSeconds * 1000 }],
+    ),
     backups: await readBackups(ctx),
     links: (ctx.radio?.links() ?? []).map(describeLink),
     collector: collector === null ? null : describeCollector(collector),

@@ -85,6 +85,7 @@ function interruptible(inner: SqliteStore) {
   const store: Store = {
     ...inner,
     sizeBytes: inner.sizeBytes,
+    space: inner.space,
     version: inner.version,
     atomic: async (all) => {
       const now = interruption

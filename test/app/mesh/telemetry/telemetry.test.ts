@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PaxcountSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
+import { promisedCutoffs } from '../../../../src/app/retention/plan.ts'
 import { deleteOldTraffic } from '../../../../src/app/upkeep/traffic-retention.ts'
 import { sweepForgotten } from '../../../../src/app/mesh/nodes/deletion/forgotten.ts'
 import { readSettings } from '../../../../src/app/settings/settings.ts'
@@ -174,13 +175,13 @@ describe('roll-ups', () => {
   })
 
   it('stop between two slices, and continue from there', async () => {
-    await measure(...Array.from({ length: 250 }, (_, index) => [index * HOUR, index % 100] as const))
-    expect(await rollUp(mesh.app.store, async () => false)).toBe(100)
-    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([100, 150])
+    await measure(...Array.from({ length: 400 }, (_, index) => [index * HOUR, index % 100] as const))
+    expect(await rollUp(mesh.app.store, async () => false)).toBe(250)
+    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([250, 150])
     expect(await rollAll()).toBe(150)
-    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([250, 0])
+    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([400, 0])
     const { n } = Object(mesh.app.store.sqlite.prepare('select sum(n) n from telemetry_daily').get())
-    expect(n).toBe(250)
+    expect(n).toBe(400)
   })
 })
 
@@ -320,7 +321,9 @@ describe('retention', () => {
       insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state)
       values (1, 1, 2, ${START - 366 * DAY}, 'unknown'), (2, 1, 2, ${START - 364 * DAY}, 'unknown')`)
     const settings = await readSettings(mesh.app.store)
-    const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
+    const deleted = await deleteOldTraffic(mesh.app.store, promisedCutoffs(settings, START), {
+      pause: async () => true,
+    })
     expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1, channels: 0 })
     expect(rows('telemetry_hourly')).toMatchObject([{ max: 1 }, { max: 3 }])
     expect(rows('telemetry_daily')).toHaveLength(3)

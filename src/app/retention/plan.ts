@@ -1,0 +1,197 @@
+import { sql } from 'drizzle-orm'
+import { messages, nodes, packets, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
+import { prepareOnce, readTogether, type Statement, type Store } from '../../db/store.ts'
+import { DAY_MS } from '../../shared/time.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
+import type { Pause } from '../base/pacing/slices.ts'
+import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
+import type { Settings } from '../settings/settings.ts'
+import { boundsOf, USUAL_LIMIT_BYTES } from './bounds.ts'
+
+export type RetainedTable = (typeof RETAINED_TABLES)[number]
+
+/** The setting that says for how many days the rows of a table are kept. */
+export const SETTING_OF = {
+  telemetry: 'telemetryRetentionDays',
+  telemetry_hourly: 'telemetryHourlyRetentionDays',
+  packets: 'packetRetentionDays',
+  positions: 'positionRetentionDays',
+  messages: 'messageRetentionDays',
+} as const satisfies Record<RetainedTable, keyof Settings>
+
+type Plan = typeof retentionPlans.$inferSelect
+/** By table; none before the first run of the upkeep. */
+export type Plans = ReadonlyMap<RetainedTable, Plan>
+/** The time before which a table has no row; absent: unknown. */
+export type Beginnings = ReadonlyMap<RetainedTable, number>
+
+/** What nodes known for days may fill of a table. The rest is for newcomers and for busy days. */
+const PLANNED_SHARE = 0.9
+/** A table with fewer of these rows loses none before its time. */
+const CROWDED_SHARE = 0.8
+/** One node counts as at most so many times the usual one: a flood in its name does not shorten everybody's history. */
+const MAX_TIMES_USUAL = 10
+/** Nodes heard on fewer days than this part of the longest known one, 32 days at most, are newcomers. */
+const KNOWN_SHARE = 0.5
+const MAX_DAYS = 32
+/** How much of itself the size that the database can reach sinks in a day, as a large file may be there for an hour. */
+const SINKING_A_DAY = 0.1
+/** A shorter time says little about an ordinary day. */
+const LEAST_SPAN_MS = DAY_MS
+const NODES_AT_ONCE = 1000
+
+const value = sql.placeholder
+const counted = (table: RetainedTable, owner: 'id' | 'node_num') =>
+  sql<number | null>`(select c.n from row_counts c where c.table_name = ${sql.raw(`'${table}'`)}
+    and c.owner = n.${sql.raw(owner)})`
+
+const queries = prepareOnce((db) => ({
+  plans: db.select().from(retentionPlans).prepare(),
+  nodes: db
+    .select({
+      id: sql<number>`n.id`,
+      firstHeard: sql<number>`n.first_heard`,
+      days: sql<number>`${sql.raw(DAYS_HEARD)}`,
+      isSure: sql<number>`n.heard_by_radio or n.is_local or n.is_favorite or n.notes <> ''`,
+      telemetry: counted('telemetry', 'id'),
+      telemetry_hourly: counted('telemetry_hourly', 'id'),
+      packets: counted('packets', 'node_num'),
+      positions: counted('positions', 'id'),
+      messages: counted('messages', 'node_num'),
+    })
+    .from(sql`${nodes} n`)
+    .where(sql`n.id > ${value('after')}`)
+    .orderBy(sql`n.id`)
+    .limit(value('nodes'))
+    .prepare(),
+  sweeps: db.select({ name: sweeps.name, doneBefore: sweeps.doneBefore }).from(sweeps).prepare(),
+  packet: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
+  message: db
+    .select({ t: sql<number | null>`min(${messages.timestamp})` })
+    .from(messages)
+    .prepare(),
+}))
+
+/** What upkeep last found out. Reads about a dozen rows. */
+export async function readPlans(store: Store): Promise<{ readonly plans: Plans; readonly beginnings: Beginnings }> {
+  const prepared = queries(store)
+  const selects = [prepared.plans, prepared.sweeps, prepared.packet, prepared.message] as const
+  const [plans, swept, [packet], [message]] = await readTogether(store, {}, selects)
+  const beginnings = new Map<RetainedTable, number>()
+  for (const { name, doneBefore } of swept) if (name !== 'summaries') beginnings.set(name, doneBefore)
+  if (packet !== undefined) beginnings.set('packets', packet.t)
+  if (message !== undefined && message.t !== null) beginnings.set('messages', message.t)
+  return { plans: new Map(plans.map((plan) => [plan.table, plan])), beginnings }
+}
+
+/** The size that the database can reach, as planned last. */
+export function plannedLimit(plans: Plans): number | null {
+  const [plan] = plans.values()
+  return plan?.limitBytes ?? null
+}
+
+/** How long rows of a table fit into it, in milliseconds; null: unknown, or for ever. */
+export function fitMs({ table, rowsPerDay, limitBytes }: Plan): number | null {
+  return rowsPerDay === 0 ? null : (boundsOf(limitBytes)[table] * PLANNED_SHARE * DAY_MS) / rowsPerDay
+}
+
+/** Rows older than these times are deleted, in milliseconds. */
+export type Cutoffs = Readonly<Record<RetainedTable, number>>
+
+/** What the settings alone say. */
+export function promisedCutoffs(settings: Settings, now: number): Cutoffs {
+  const cutoff = (table: RetainedTable) => now - settings[SETTING_OF[table]] * DAY_MS
+  return {
+    telemetry: cutoff('telemetry'),
+    telemetry_hourly: cutoff('telemetry_hourly'),
+    packets: cutoff('packets'),
+    positions: cutoff('positions'),
+    messages: cutoff('messages'),
+  }
+}
+
+/** What the settings say, or less in a table that would outgrow its bound: then the oldest rows go, and not the latest. */
+export function plannedCutoffs(settings: Settings, plans: Plans, now: number): Cutoffs {
+  const planned = { ...promisedCutoffs(settings, now) }
+  for (const [table, plan] of plans) {
+    const fit = fitMs(plan)
+    const isCrowded = plan.rows > boundsOf(plan.limitBytes)[table] * CROWDED_SHARE
+    if (fit !== null && isCrowded) planned[table] = Math.max(planned[table], Math.floor(now - fit))
+  }
+  return planned
+}
+
+/** A node with its rows in one table. */
+type Owner = { readonly rows: number; readonly spanMs: number; readonly isKnown: boolean }
+
+/**
+ * The rows that an ordinary day adds, by nodes known for days: newcomers, who can be made up, take only what those
+ * leave. No node counts as more than ten times the usual one.
+ */
+export function rowsPerDay(owners: readonly Owner[]): number {
+  const rates = owners.flatMap(({ rows, spanMs, isKnown }) =>
+    isKnown && rows > 0 ? [rows / (Math.max(spanMs, LEAST_SPAN_MS) / DAY_MS)] : [],
+  )
+  const usual = rates.toSorted((a, b) => a - b)[Math.floor(rates.length / 2)] ?? 0
+  return Math.ceil(rates.reduce((sum, rate) => sum + Math.min(rate, usual * MAX_TIMES_USUAL), 0))
+}
+
+/** The size that the database can reach: grows at once, sinks slowly, so that no passing shortage deletes history. */
+export function nextLimit(before: Pick<Plan, 'limitBytes' | 'plannedAt'> | undefined, found: number, now: number) {
+  if (before === undefined) return Math.floor(found)
+  const days = Math.max(0, now - before.plannedAt) / DAY_MS
+  return Math.floor(Math.max(found, before.limitBytes * (1 - SINKING_A_DAY) ** days))
+}
+
+/**
+ * Finds out how fast the tables grow and how much room there is; not again before `everyMs` is over. Works in slices of
+ * nodes; nothing is stored if `pause` ends it.
+ */
+export async function planRetention(
+  { store, now, everyMs }: { readonly store: Store; readonly now: number; readonly everyMs: number },
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  const { plans, beginnings } = await readPlans(store)
+  const [before] = plans.values()
+  // A plan of the future was made by a clock that was ahead.
+  if (before !== undefined && before.plannedAt <= now && now - before.plannedAt < everyMs) return
+  const known: NodeRow[] = []
+  for (let after = 0, isLast = false; !isLast;) {
+    const limit = partOf(NODES_AT_ONCE, share())
+    const rows = await queries(store).nodes.all({ after, nodes: limit })
+    known.push(...rows)
+    after = rows.at(-1)?.id ?? after
+    isLast = rows.length < limit
+    if (!isLast && !(await pause())) return
+  }
+  const longest = Math.min(
+    MAX_DAYS,
+    known.reduce((most, { days }) => Math.max(most, days), 0),
+  )
+  const space = await store.space()
+  const limitBytes = nextLimit(before, space?.limitBytes ?? USUAL_LIMIT_BYTES, now)
+  const rows = RETAINED_TABLES.map((table): Plan => {
+    const begun = beginnings.get(table) ?? 0
+    const owners = known.map((node) => ({
+      rows: node[table] ?? 0,
+      spanMs: now - Math.max(node.firstHeard, begun > now ? 0 : begun),
+      isKnown: node.isSure === 1 || node.days >= longest * KNOWN_SHARE,
+    }))
+    const total = owners.reduce((sum, owner) => sum + owner.rows, 0)
+    return { table, rows: total, rowsPerDay: rowsPerDay(owners), limitBytes, plannedAt: now }
+  })
+  const [first, ...others] = rows.map((row) => storePlan(store, row))
+  if (first !== undefined) await store.atomic([first, ...others])
+}
+
+type NodeRow = { readonly id: number; readonly firstHeard: number; readonly days: number; readonly isSure: number } & {
+  readonly [Table in RetainedTable]: number | null
+}
+
+function storePlan({ db }: Store, { table, ...plan }: Plan): Statement {
+  return db
+    .insert(retentionPlans)
+    .values({ table, ...plan })
+    .onConflictDoUpdate({ target: retentionPlans.table, set: plan })
+}
