@@ -301,6 +301,32 @@ test('a failed backup fires an alert, and the next successful one resolves it', 
   expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.fired', data: { text: 'No backup succeeded for 48 h' } })
 })
 
+test('late deletion, a shortened table and a large database each fire an alert once, which ends when it is over', async () => {
+  const space = { usedBytes: 1e9, limitBytes: 10e9 }
+  Object.assign(alerts.app.ports, { store: { ...alerts.app.store, space: async () => space } })
+  await alerts.rule({ kind: 'retention', name: 'Room', destinations: [await alerts.webhook()] })
+  await alerts.pass(MINUTE)
+  expect(alerts.bodies()).toStrictEqual([])
+  const { sqlite } = alerts.app.store
+  const now = alerts.app.clock.now
+  sqlite.exec(`insert into sweeps values ('telemetry', '{}', ${now}, ${now - 31 * DAY - HOUR});
+    insert into retention_plans values ('positions', 1, 2000000, 10000000000, ${now})`)
+  space.usedBytes = 7e9
+  await alerts.pass(3 * MINUTE)
+  expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired', data: { total: 3 } }])
+  expect(
+    (await alerts.alerts()).map(({ what, state }) => `${String(what)} (${String(state)})`).toSorted(),
+  ).toStrictEqual([
+    'Measurements are deleted 25 h too late (firing)',
+    'Positions are kept for 4 of 90 days: the disk has room for 9,090,909 (firing)',
+    'The database fills 70 % of the 10.0 GB that it can reach (firing)',
+  ])
+  space.usedBytes = 6e9
+  sqlite.exec('delete from sweeps; delete from retention_plans')
+  await alerts.pass(MINUTE)
+  expect((await alerts.alerts()).map(({ state }) => state)).toStrictEqual(['resolved', 'resolved', 'resolved'])
+})
+
 test('entering an area fires an alert, and leaving it resolves the alert', async () => {
   await alerts.rule({ ...AREA, destinations: [await alerts.webhook()] })
   await hear(FAR)

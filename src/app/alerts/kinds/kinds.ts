@@ -10,6 +10,7 @@ import { metric } from './metric.ts'
 import { nodeNew } from './node-new.ts'
 import { nodeRestarted } from './node-restarted.ts'
 import { nodeSilent } from './node-silent.ts'
+import { retention } from './retention.ts'
 import { signIn } from './sign-in.ts'
 
 /** The implementation of each kind of rule. The only list of the kinds: the page has a form for each. */
@@ -23,6 +24,7 @@ const KINDS = {
   key,
   link,
   backup,
+  retention,
   sign_in: signIn,
 }
 type Kinds = typeof KINDS

@@ -7,6 +7,7 @@ import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import type { Radio } from '../../mesh/radios/radio.ts'
 import { listSources } from '../../mesh/radios/sources.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
+import { problemsOf, readRetentionState } from '../../retention/state.ts'
 import { shownName } from './node-names.ts'
 import { type Watched, watchedColumns, watcher } from './watched.ts'
 import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.ts'
@@ -156,6 +157,7 @@ export async function readWorld(
       anchors: has('anchors') ? await readAnchors(store, null) : new Map(),
       weakKeys: has('weakKeys') ? await findWeakKeys(known) : new Set(),
       backups: has('backups') ? await readBackups(store) : { succeededAt: null, failure: null },
+      retention: has('retention') ? problemsOf(await readRetentionState(store, now)) : [],
     },
   }
 }
@@ -260,6 +262,7 @@ function emptyWorld(now: number): World {
     anchors: new Map(),
     weakKeys: new Set(),
     backups: { succeededAt: null, failure: null },
+    retention: [],
   }
 }
 

@@ -1,3 +1,5 @@
+import type { RetentionProblem } from '../../retention/state.ts'
+
 /** A node as the rules see it. */
 export type WorldNode = {
   readonly id: number
@@ -54,6 +56,7 @@ export type World = {
     readonly succeededAt: number | null
     readonly failure: { readonly id: number; readonly at: number } | null
   }
+  readonly retention: readonly RetentionProblem[]
 }
 
 export type Place = { readonly latitude: number; readonly longitude: number }
@@ -71,4 +74,5 @@ export type WorldNeeds = {
   readonly anchors?: true
   readonly weakKeys?: true
   readonly backups?: true
+  readonly retention?: true
 }

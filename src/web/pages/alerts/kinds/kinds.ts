@@ -10,6 +10,7 @@ import { metric } from './metric.tsx'
 import { nodeNew } from './node-new.ts'
 import { nodeRestarted } from './node-restarted.ts'
 import { nodeSilent } from './node-silent.tsx'
+import { retention } from './retention.ts'
 import { signIn } from './sign-in.ts'
 
 /** How each kind of rule is shown and edited. */
@@ -23,6 +24,7 @@ const KINDS = {
   key,
   link,
   backup,
+  retention,
   sign_in: signIn,
 } satisfies { [Kind in AlertKind]: KindView<RuleOf<Kind>> }
 
