@@ -254,6 +254,31 @@ test('every setting of the API can be changed, and the audit log has the previou
   expect((await page.request.put(`${site.base}/api/settings`, { headers, data: before })).status()).toBe(200)
 })
 
+test('a setting says what will really be kept, and why; late deletion and a large database are told as well', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const now = Date.now()
+  const day = 86_400_000
+  store.sqlite.exec(`insert or replace into retention_plans values ('telemetry', 1, 3450000, 10000000000, ${now});
+    insert or replace into sweeps values ('positions', '1', ${now}, ${now - 93 * day})`)
+  store.close()
+  await page.goto(`${site.base}/settings`)
+  const hintOf = async (label: string) => {
+    const id = await page.getByLabel(label, { exact: true }).getAttribute('aria-describedby')
+    return page.locator(`[id="${id}"]`)
+  }
+  const kept = 'days · Really kept: 17.9 days. The disk has room for 68,750,000 rows.'
+  await expect.poll(async () => (await hintOf('Single measurements')).textContent()).toBe(kept)
+  expect(await (await hintOf('Tracks of nodes')).textContent()).toBe('days · Deletion is 3 d behind.')
+  expect(await (await hintOf('Packet log')).textContent()).toBe('days')
+  // As soon as less is set than fits, nothing is shorter than set.
+  await page.getByLabel('Single measurements').fill('17')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await expect.poll(async () => (await hintOf('Single measurements')).textContent()).toBe('days')
+  const headers = { origin: site.base }
+  const data = { telemetryRetentionDays: 30 }
+  expect((await page.request.put(`${site.base}/api/settings`, { headers, data })).status()).toBe(200)
+})
+
 test('the audit log is exported with the current filters', async () => {
   await page.goto(`${site.base}/audit`)
   await page.getByLabel('Action').selectOption('user_created')

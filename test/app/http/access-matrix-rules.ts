@@ -175,6 +175,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/public-access/preview': admin,
 
   'GET /api/settings': may('settings', 'read'),
+  'GET /api/settings/retention': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),
   'GET /api/configuration': may('configuration', 'read'),
   'GET /api/configuration/:section': may('configuration', 'read'),
@@ -210,6 +211,7 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/dashboard': 'view',
   'GET /api/auth/oidc/link': 'own',
   'GET /api/settings': 'none',
+  'GET /api/settings/retention': 'none',
   'GET /api/automation': 'none',
   'GET /api/automation/:id': 'none',
   'GET /api/automation/:id/runs': 'view',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { auditRows, type Client, createTestApp, type TestApp } from '../../support/app.ts'
+import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 
 const DEFAULTS = {
   telemetryRetentionDays: 30,
@@ -98,4 +98,24 @@ describe('settings', () => {
     }
     expect(auditRows(app).slice(length)).toMatchObject([{ action: 'settings_updated', username: 'writer' }])
   })
+})
+
+it('tells how long data is really kept, to those who may read settings', async () => {
+  app.store.sqlite.exec(`insert into retention_plans values ('packets', 1, 1728000, 10000000000, ${START})`)
+  const answer = await admin.send('GET', '/api/settings/retention')
+  const { tables, database } = Object(await answer.json())
+  expect(tables[2]).toStrictEqual({
+    table: 'packets',
+    setting: 'packetRetentionDays',
+    setDays: 7,
+    keptDays: 0.7,
+    reason: 'disk',
+    rowsPerDay: 1_728_000,
+    maxRows: 1_428_571,
+    lagSeconds: null,
+    isLate: false,
+  })
+  expect(database).toStrictEqual({ usedBytes: null, limitBytes: null, isLarge: false })
+  const reader = await app.user('reader', { settings: { read: true, write: false } })
+  expect((await reader.send('GET', '/api/settings/retention')).status).toBe(200)
 })

@@ -1,7 +1,7 @@
 import type { InferResponseType } from 'hono/client'
 import type { ComponentChildren, JSX } from 'preact'
 import { api, ask } from '../../api.ts'
-import { humanize } from '../../format.ts'
+import { bytes, count, decimal, duration, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
@@ -15,6 +15,7 @@ import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.t
 import { namesOf } from '../../../shared/names.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
+type Retention = InferResponseType<typeof api.settings.retention.$get>
 type Entry = readonly [name: string, value: number]
 
 type NoNumber = { [Name in keyof Settings]: Settings[Name] extends number ? never : Name }[keyof Settings]
@@ -28,12 +29,14 @@ const MINUTE_SECONDS = 60
 export function SettingsPage() {
   const { data, error, reload } = useLoad(() => ask(api.settings.$get()), [])
   const settings = data.value
+  // How long a setting is really kept depends on what is set.
+  const kept = useLoad(() => ask(api.settings.retention.$get()), [settings])
   return (
     <Page title={settingsTexts.title}>
       <Failure error={error.value} retry={reload} />
       {settings !== null && (
         <>
-          <SettingsForm settings={settings} onSaved={(next) => (data.value = next)} />
+          <SettingsForm settings={settings} retention={kept.data.value} onSaved={(next) => (data.value = next)} />
           {namesOf(CARDS).map((name) => {
             const SettingCard = CARDS[name]
             return <SettingCard settings={settings} onSaved={(next) => (data.value = next)} key={name} />
@@ -61,8 +64,31 @@ function labelOf(name: string): string {
   return names[name] ?? humanize(name.replaceAll(/([A-Z])/g, ' $1'))
 }
 
+/** What is kept shorter than set, and what is deleted too late. */
+function aboutTable(retention: Retention | null, setting: string): string[] {
+  const table = retention?.tables.find((each) => each.setting === setting)
+  if (table === undefined) return []
+  const { keptDays, reason, maxRows, isLate, lagSeconds } = table
+  return [
+    ...(reason === null
+      ? []
+      : [settingsTexts.kept(`${decimal(keptDays)} ${settingsTexts.days}`, reason, count(maxRows))]),
+    ...(isLate && lagSeconds !== null ? [settingsTexts.late(duration(lagSeconds))] : []),
+  ]
+}
+
+/** Says that the database is getting too large for its disk. */
+function Room({ retention }: { readonly retention: Retention | null }) {
+  const { usedBytes = null, limitBytes = null, isLarge = false } = retention?.database ?? {}
+  if (!isLarge || usedBytes === null || limitBytes === null) return null
+  const part = `${Math.floor((usedBytes / limitBytes) * 100)} %`
+  return <p class="bad">{settingsTexts.large(part, bytes(limitBytes))}</p>
+}
+
+type FormProps = CardProps & { readonly retention: Retention | null }
+
 /** All settings of the API: one that this page does not know yet gets a generated name. */
-function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
+function SettingsForm({ settings, retention, onSaved }: FormProps) {
   const { busy, error, run } = useAction()
   const isFixed = !can('settings', 'write')
   const all = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
@@ -83,7 +109,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   const draw = (entries: readonly Entry[]): ComponentChildren => (
     <div class="number-fields">
       {entries.map(([name, value]) => (
-        <NumberField name={name} value={value} isFixed={isFixed} key={name} />
+        <NumberField name={name} value={value} isFixed={isFixed} about={aboutTable(retention, name)} key={name} />
       ))}
     </div>
   )
@@ -93,6 +119,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
       <div class="cards of-fields">
         <Card title={settingsTexts.retention} help={settingsTexts.retentionHelp}>
           {draw(all.filter(isRetention))}
+          <Room retention={retention} />
         </Card>
         <Card title={settingsTexts.activity}>{draw(all.filter(isActivity))}</Card>
         {others.length > 0 && <Card title={settingsTexts.other}>{draw(others)}</Card>}
@@ -107,7 +134,9 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
   )
 }
 
-function NumberField({ name, value, isFixed }: { name: string; value: number; isFixed: boolean }) {
+type NumberFieldProps = { name: string; value: number; isFixed: boolean; about: readonly string[] }
+
+function NumberField({ name, value, isFixed, about }: NumberFieldProps) {
   const unit = unitOf(name)
   return (
     <Field
@@ -116,7 +145,7 @@ function NumberField({ name, value, isFixed }: { name: string; value: number; is
       type="number"
       min={unit === null ? 0 : 1}
       {...(unit !== null && { max: unit.most })}
-      hint={unit?.name ?? ''}
+      hint={[...(unit === null ? [] : [unit.name]), ...about].join(' · ')}
       defaultValue={value / (unit?.size ?? 1)}
       readOnly={isFixed}
       {...(unit !== null && unit.size > 1 && { step: 'any' })}

@@ -6,6 +6,10 @@ export const settingsTexts = {
   readOnly: 'You can read the settings but not change them.',
   retention: 'How long data is kept',
   retentionHelp: 'Older data is deleted gradually. Accounts, nodes and the audit log are kept.',
+  kept: (days: string, reason: 'disk' | 'rows', rows: string) =>
+    `Really kept: ${days}. ${reason === 'disk' ? 'The disk has room for' : 'The service keeps at most'} ${rows} rows.`,
+  late: (time: string) => `Deletion is ${time} behind.`,
+  large: (part: string, limit: string) => `The database fills ${part} of the ${limit} that it can reach.`,
   activity: 'Activity',
   names: {
     telemetryRetentionDays: 'Single measurements',
