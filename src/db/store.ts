@@ -18,6 +18,8 @@ export interface Store {
    * if the process ends, but a power cut may lose the last half minute.
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
+  /** Runs one change without waiting for the disk, as `atomic` does `lazily`. It must begin when it is called. */
+  lazily<T>(change: () => T | Promise<T>): T | Promise<T>
   /**
    * Returns the rows of several selects at one moment. Absent if queries need no round trip, because then single
    * queries are just as good. See `readTogether`.

@@ -60,6 +60,7 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
       if (flush === undefined) runAll(sqlite, all)
       else withoutFlush(sqlite, () => runAll(sqlite, all))
     },
+    lazily: (change) => withoutFlush(sqlite, change),
     sizeBytes: async () => pages.get() ?? null,
     space: async () => {
       if (sqlite.memory) return null
@@ -148,11 +149,11 @@ export function applyMigrations(sqlite: Database.Database, folder: string): numb
  * In WAL mode a commit at NORMAL is in the file, where every process sees it. The next commit at FULL writes it to the
  * disk, in order: sqlite.org/pragma.html, "synchronous".
  */
-function withoutFlush(sqlite: Database.Database, run: () => void): void {
+function withoutFlush<T>(sqlite: Database.Database, run: () => T): T {
   const level = sqlite.pragma('synchronous', { simple: true })
   sqlite.pragma('synchronous = NORMAL')
   try {
-    run()
+    return run()
   } finally {
     sqlite.pragma(`synchronous = ${String(level)}`)
   }

@@ -72,6 +72,15 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(bytes).toBeLessThan(5_000_000)
     })
 
+    test('one change that does not wait for the disk is visible at once, and returns its rows', async () => {
+      const store = await open()
+      const set = store.db.insert(settings).values({ key: 'one', value: '1', updatedAt: NOW }).returning()
+      expect(await store.lazily(() => set.all())).toEqual([{ key: 'one', value: '1', updatedAt: NOW }])
+      const found = await store.db.select({ key: settings.key }).from(settings).where(eq(settings.key, 'one')).all()
+      expect(found).toEqual([{ key: 'one' }])
+      await store.db.delete(settings).where(eq(settings.key, 'one')).run()
+    })
+
     test('knows the size that it can reach, unless it is in memory', async () => {
       const space = await (await open()).space()
       expect(space === null || space.limitBytes > space.usedBytes).toBe(true)

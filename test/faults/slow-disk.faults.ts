@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { figure } from './figures.ts'
+import { slowFlushes } from './slow-flushes.ts'
 
 const FLUSH_MS = 100
 const SECONDS = 10
@@ -33,23 +32,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** Each flush takes as long as on a memory card from now on; `end` returns the number of flushes. */
-async function slowDisk(): Promise<{ end(): Promise<number> }> {
-  const trace = join(dir, 'flushes')
-  const calls = 'fsync,fdatasync,sync_file_range,msync'
-  const options = ['-f', '--seccomp-bpf', '-e', `trace=${calls}`, '-e', `inject=${calls}:delay_exit=${FLUSH_MS * 1000}`]
-  const strace = spawn('/usr/bin/strace', [...options, '-o', trace, '-p', String(service.process.pid)])
-  await once(strace.stderr, 'data')
-  return {
-    end: async () => {
-      strace.kill('SIGINT')
-      await once(strace, 'exit')
-      return readFileSync(trace, 'utf8')
-        .split('\n')
-        .filter((line) => /sync/.test(line)).length
-    },
-  }
-}
+const slowDisk = () => slowFlushes(service.process.pid, FLUSH_MS, join(dir, 'flushes'))
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -74,7 +74,9 @@ export async function sweepCharts(
       return { rows, goesOn: true }
     }
     const range = { charts: JSON.stringify(charts), cutoff: pass.cutoff }
-    const done = await inSlices((most) => prepared.old.all({ ...range, rows: most }), {
+    // A power cut only repeats it.
+    const remove = (most: number) => store.lazily(() => prepared.old.all({ ...range, rows: most }))
+    const done = await inSlices(remove, {
       full: SLICE_ROWS,
       pause,
       share,

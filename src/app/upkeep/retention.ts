@@ -93,7 +93,8 @@ export async function deleteExpired(
         return true
       }
       const range = { after, upTo, cutoff: pass.cutoff }
-      if (await clear('positions', (rows) => prepared.positions.all({ ...range, rows }), own)) {
+      const remove = (rows: number) => store.lazily(() => prepared.positions.all({ ...range, rows }))
+      if (await clear('positions', remove, own)) {
         after = upTo
         if (await own()) continue
       }
@@ -102,7 +103,7 @@ export async function deleteExpired(
     }
   }
   const deleteMessages = async (rows: number) => {
-    const slice = await prepared.messages.all({ cutoff: cutoffs.messages, rows })
+    const slice = await store.lazily(() => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
     await mergeAfter(store, 'messages', slice.length)
     return slice
   }

@@ -77,7 +77,7 @@ export async function deleteOldTraffic(
     // The log is in the order of arrival: if its oldest row stays, all stay.
     const oldest = await prepared.oldest.get()
     const isOld = oldest !== undefined && oldest.t < packetCutoff
-    return isOld ? await prepared.packets.all({ cutoff: packetCutoff, rows }) : []
+    return isOld ? await store.lazily(() => prepared.packets.all({ cutoff: packetCutoff, rows })) : []
   })
   if (goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
   const routeCutoff = cutoffs.messages

@@ -117,11 +117,14 @@ export async function rollUp(
       continue
     }
     const hourKeys = { keys: JSON.stringify(hours) }
-    await store.atomic([
-      bind(prepared.hourly, hourKeys),
-      bind(prepared.daily, { keys: JSON.stringify(listDays(hours)) }),
-      bind(prepared.clean, hourKeys),
-    ])
+    await store.atomic(
+      [
+        bind(prepared.hourly, hourKeys),
+        bind(prepared.daily, { keys: JSON.stringify(listDays(hours)) }),
+        bind(prepared.clean, hourKeys),
+      ],
+      'lazily',
+    )
     done += hours.length
     place = hours.at(-1) ?? place
     if (await pause()) continue
