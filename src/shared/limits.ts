@@ -55,5 +55,5 @@ export const MAX_SUSPICIONS = 20
 /** Refused identities listed for one node. */
 export const MAX_REFUSED_IDENTITIES = 20
 
-/** How far the page System counts failed sign-ins of each kind, and waiting alert messages. */
+/** How far the page System counts failed sign-ins, and waiting alert messages. */
 export const MAX_COUNTED = 500

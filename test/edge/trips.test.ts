@@ -62,6 +62,16 @@ test('a dashboard is cached for a minute', async () => {
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(2)
 })
 
+test('the page System reads 2000 rows at most, however many sign-ins failed', async () => {
+  const numbers = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < 10000)'
+  await workerd.sql(`${numbers} insert into audit_log (timestamp, action, resource, details)
+    select ${app.clock.now}, iif(n % 2, 'login_failed', 'oidc_login_failed'), 'auth', '{}' from i`)
+  d1.takeRead()
+  const answer = await admin.send('GET', '/api/system')
+  expect(await answer.json()).toMatchObject({ signIns: { failed: 500 } })
+  expect(d1.takeRead()).toBeLessThanOrEqual(2000)
+})
+
 test('a cold dashboard reads 100 rows at most, however many messages there are', async () => {
   const hour = 3_600_000
   const numbers = (count: number) =>

@@ -21,11 +21,7 @@ export function systemFamilies(system: System): Family[] {
     gauge('mesh_ingest_queue_events', 'Events that are heard but not stored yet.', queues.ingest),
     gauge('mesh_sending_queue_packets', 'Packets that wait to be passed to a radio.', queues.sending),
     gauge('mesh_alert_outbox_messages', 'Alert messages to be sent, counted up to 500.', queues.alerts),
-    gauge(
-      'mesh_sign_ins_failed_last_day',
-      'Failed sign-ins of the last 24 hours, counted up to 500 of each kind.',
-      signIns.failed,
-    ),
+    gauge('mesh_sign_ins_failed_last_day', 'Failed sign-ins of the last 24 hours, counted up to 500.', signIns.failed),
     gauge('mesh_instances', 'Processes on the same data directory.', instances?.length ?? null),
     gauge(
       'mesh_instance_on_duty',

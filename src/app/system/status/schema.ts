@@ -131,7 +131,7 @@ export const systemSchema = z
       .nullable()
       .describe('The processes on the same data directory; null on a runtime without'),
     queues: queuesSchema,
-    signIns: z.object({ failed: counted.describe(`In the last 24 hours, counted up to ${MAX_COUNTED} of each kind`) }),
+    signIns: z.object({ failed: counted.describe(`In the last 24 hours, counted up to ${MAX_COUNTED}`) }),
     runs: z
       .array(z.object({ job: z.enum(namesOf(JOBS)), at: timeField, ok: z.boolean() }))
       .describe('The latest runs of jobs that the platform triggers; empty where the service runs them itself'),

@@ -28,7 +28,7 @@ const queries = prepareOnce((db) => ({
   // Each part reads as many rows as it counts at most.
   counts: db
     .select({
-      failed: sql<number>`${newest('login_failed')} + ${newest('oidc_login_failed')}`,
+      failed: sql<number>`min(${sql.raw(String(MAX_COUNTED))}, ${newest('login_failed')} + ${newest('oidc_login_failed')})`,
       alerts: sql<number>`count(*)`,
       alertsFailingSince: sql<number | null>`min(iif(attempts > 0, created_at, null))`,
     })
