@@ -86,9 +86,18 @@ function startPublishing(
   })
   let told: string | null | undefined
 
+  let wasBlind = false
+  const tellBlind = (isBlind: boolean) => {
+    const why =
+      viewer === null ? 'public access shows no nodes' : 'HOME_ASSISTANT_VIEWER may not see nodes, or does not exist'
+    if (isBlind && !wasBlind) log.warn('Nothing is published for Home Assistant', { why })
+    wasBlind = isBlind
+  }
   const refresh = async () => {
     try {
-      const nodes = await readPublishedNodes(needs, viewer, { known: published, most: MAX_NODES })
+      const seen = await readPublishedNodes(needs, viewer, { known: published, most: MAX_NODES })
+      tellBlind(seen === null)
+      const nodes = seen ?? []
       const { nodeActiveSeconds } = await readSettings(needs.store)
       const activeSince = needs.now() - nodeActiveSeconds * SECOND_MS
       const about = { topics, topic, version, publicUrl: config.PUBLIC_URL }

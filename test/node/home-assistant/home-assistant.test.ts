@@ -130,6 +130,9 @@ describe('what is published', () => {
     publish()
     await untilTopics(['mesh/status'])
     expect((await retained())['mesh/status']).toBe('online')
+    const warned = () => app.logged.filter((line) => line.includes('Nothing is published for Home Assistant'))
+    await expect.poll(() => warned().length).toBe(1)
+    expect(warned()[0]).toContain('public access shows no nodes')
   })
 
   test('devices and states as Home Assistant wants them, and never a position', async () => {
@@ -209,6 +212,7 @@ describe('whose eyes decide', () => {
     await openMesh({ HOME_ASSISTANT_VIEWER: 'Butler' })
     publish()
     await untilTopics(['mesh/status'])
+    await expect.poll(() => app.logged.join()).toContain('HOME_ASSISTANT_VIEWER may not see nodes, or does not exist')
     const { id } = await app.user('butler', { nodes: { read: true, write: false } })
     await untilTopics(['mesh/status', ...both(FAR, THIRD)])
     await (await app.admin()).send('PUT', `/api/users/${id}`, { isActive: false })

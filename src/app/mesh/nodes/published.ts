@@ -34,7 +34,8 @@ const queries = prepareOnce((db) => ({
     .where(
       sql`id in (select id from nodes where is_local or is_favorite
           or node_num in (select value from json_each(${value('known')}))
-        union select id from (select id from nodes order by last_heard desc limit ${value('most')}))`,
+        union select id from (select id from nodes where node_num not in (select value from json_each(${value('hidden')}))
+          order by last_heard desc limit ${value('most')}))`,
     )
     .prepare(),
 }))
@@ -43,19 +44,20 @@ type Needs = Pick<Ports, 'config' | 'store' | 'providers' | 'now'>
 
 /**
  * The nodes that are published on behalf of a user, or of people without an account if `viewer` is null; at most `most`.
- * None if the viewer may not see nodes, or does not exist. Hidden nodes never are, not even for an administrator.
+ * Null: the viewer may not see nodes, or does not exist. Hidden nodes never are, not even for an administrator.
  * `known`: the numbers of those that are published already.
  */
 export async function readPublishedNodes(
   needs: Needs,
   viewer: string | null,
   { known, most }: { readonly known: readonly number[]; readonly most: number },
-): Promise<readonly PublishedNode[]> {
+): Promise<readonly PublishedNode[] | null> {
   const { store, now } = needs
   const publicView = viewer === null ? await readPublicView(needs) : null
   const view = viewer === null ? await publicViewOf(needs, publicView) : await viewOfUser(needs, viewer)
-  if (view === null) return []
-  const rows = await queries(store).candidates.all({ known: JSON.stringify(known), most })
+  if (view === null) return null
+  const values = { known: JSON.stringify(known), hidden: JSON.stringify([...view.hidden]), most }
+  const rows = await queries(store).candidates.all(values)
   const shown = rows.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
   const seen = await nodesSeenBy(store, view, choose(shown, new Set(known), { most, now: now() }))
   return seen.map((node) => publish(publicView === null ? node : nodeForAnonymous(node, publicView)))
