@@ -29,31 +29,54 @@ export const USUAL_LIMIT_BYTES = 10_000_000_000
 /** A tiny disk must not empty the tables. */
 const LEAST_ROWS = 10_000
 
-/** The maximum number of rows of each table, regardless of their age, in a database that can reach this size. */
-export function boundsOf(limitBytes: number): Readonly<Record<BoundTable, number>> {
+/** Bytes that tables need to keep what is set; absent: unknown. */
+export type Needs = Partial<Readonly<Record<BoundTable, number>>>
+export type Bounds = Readonly<Record<BoundTable, number>>
+
+/**
+ * The maximum number of rows of each table, regardless of their age, in a database that can reach this size. A table that
+ * needs less than its share lends half of the rest to those that need more.
+ */
+export function boundsOf(limitBytes: number, needs: Needs = {}): Bounds {
+  const rest = (table: BoundTable) => shareOf(table, limitBytes) - (needs[table] ?? shareOf(table, limitBytes))
+  const sum = (amount: (table: BoundTable) => number) => BOUND_TABLES.reduce((all, table) => all + amount(table), 0)
+  const lent = sum((table) => Math.max(0, rest(table)) / 2)
+  const lacking = sum((table) => Math.max(0, -rest(table)))
+  const moved = Math.min(lent, lacking)
   return forEachName(BOUNDS, (table) => {
     const bound: Bound = BOUNDS[table]
     if ('rows' in bound) return bound.rows
-    const fitting = Math.floor((limitBytes * bound.share) / bound.rowBytes)
+    const left = rest(table)
+    const change = moved === 0 ? 0 : left > 0 ? (-left / 2) * (moved / lent) : -left * (moved / lacking)
+    const fitting = Math.floor((shareOf(table, limitBytes) + change) / bound.rowBytes)
     return Math.min(bound.most, Math.max(LEAST_ROWS, fitting))
   })
 }
 
-/** Whether the disk limits the table, and not what the service can handle. */
-export function isBoundByDisk(table: BoundTable, limitBytes: number): boolean {
+function shareOf(table: BoundTable, limitBytes: number): number {
   const bound: Bound = BOUNDS[table]
-  return 'share' in bound && boundsOf(limitBytes)[table] < bound.most
+  return 'share' in bound ? limitBytes * bound.share : 0
+}
+
+/** What this many rows take. */
+export function bytesOf(table: BoundTable, rows: number): number {
+  const bound: Bound = BOUNDS[table]
+  return 'share' in bound ? Math.min(rows, bound.most) * bound.rowBytes : 0
+}
+
+/** Whether the disk limits the table, and not what the service can handle. */
+export function isBoundByDisk(table: BoundTable, bounds: Bounds): boolean {
+  const bound: Bound = BOUNDS[table]
+  return 'share' in bound && bounds[table] < bound.most
 }
 
 /** A row takes at least this part of what rows usually take. */
 const LEAST_OF_USUAL = 0.4
 
 /** The bounds that a database of this size can have reached at all: the others need not be counted. Null: unknown. */
-export function boundsWithin(limitBytes: number, usedBytes: number | null): Partial<Record<BoundTable, number>> {
-  const bounds = boundsOf(limitBytes)
-  const within = BOUND_TABLES.filter((table) => {
-    const bound: Bound = BOUNDS[table]
-    return !('share' in bound) || usedBytes === null || bounds[table] * bound.rowBytes * LEAST_OF_USUAL <= usedBytes
-  })
+export function boundsWithin(bounds: Bounds, usedBytes: number | null): Partial<Bounds> {
+  const within = BOUND_TABLES.filter(
+    (table) => usedBytes === null || bytesOf(table, bounds[table]) * LEAST_OF_USUAL <= usedBytes,
+  )
   return Object.fromEntries(within.map((table) => [table, bounds[table]]))
 }

@@ -6,7 +6,7 @@ import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Pause } from '../base/pacing/slices.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import type { Settings } from '../settings/settings.ts'
-import { boundsOf, USUAL_LIMIT_BYTES } from './bounds.ts'
+import { type Bounds, boundsOf, bytesOf, USUAL_LIMIT_BYTES } from './bounds.ts'
 
 export type RetainedTable = (typeof RETAINED_TABLES)[number]
 
@@ -84,15 +84,20 @@ export async function readPlans(store: Store): Promise<{ readonly plans: Plans; 
   return { plans: new Map(plans.map((plan) => [plan.table, plan])), beginnings }
 }
 
-/** The size that the database can reach, as planned last. */
-export function plannedLimit(plans: Plans): number | null {
+/** The bounds of all tables, as planned last. */
+export function plannedBounds(settings: Settings, plans: Plans, space: Awaited<ReturnType<Store['space']>>): Bounds {
   const [plan] = plans.values()
-  return plan?.limitBytes ?? null
+  const limitBytes = plan?.limitBytes ?? space?.limitBytes ?? USUAL_LIMIT_BYTES
+  const needs = new Map<RetainedTable, number>()
+  for (const { table, rowsPerDay: added } of plans.values()) {
+    needs.set(table, bytesOf(table, (added * settings[SETTING_OF[table]]) / PLANNED_SHARE))
+  }
+  return boundsOf(limitBytes, Object.fromEntries(needs))
 }
 
-/** How long rows of a table fit into it, in milliseconds; null: unknown, or for ever. */
-export function fitMs({ table, rowsPerDay, limitBytes }: Plan): number | null {
-  return rowsPerDay === 0 ? null : (boundsOf(limitBytes)[table] * PLANNED_SHARE * DAY_MS) / rowsPerDay
+/** How long rows of a table fit into it, in milliseconds; null: for ever. */
+export function fitMs(plan: Pick<Plan, 'rowsPerDay'>, bound: number): number | null {
+  return plan.rowsPerDay === 0 ? null : (bound * PLANNED_SHARE * DAY_MS) / plan.rowsPerDay
 }
 
 /** Rows older than these times are deleted, in milliseconds. */
@@ -113,10 +118,11 @@ export function promisedCutoffs(settings: Settings, now: number): Cutoffs {
 /** What the settings say, or less in a table that would outgrow its bound: then the oldest rows go, and not the latest. */
 export function plannedCutoffs(settings: Settings, plans: Plans, now: number): Cutoffs {
   const planned = { ...promisedCutoffs(settings, now) }
+  const bounds = plannedBounds(settings, plans, null)
   for (const [table, plan] of plans) {
-    const fit = fitMs(plan)
-    const isCrowded = plan.rows > boundsOf(plan.limitBytes)[table] * CROWDED_SHARE
-    if (fit !== null && isCrowded) planned[table] = Math.max(planned[table], Math.floor(now - fit))
+    const fit = fitMs(plan, bounds[table])
+    if (fit !== null && plan.rows > bounds[table] * CROWDED_SHARE)
+      planned[table] = Math.max(planned[table], Math.floor(now - fit))
   }
   return planned
 }

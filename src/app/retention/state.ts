@@ -3,8 +3,8 @@ import { RETAINED_TABLES } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { readSettings } from '../settings/settings.ts'
-import { boundsOf, isBoundByDisk, USUAL_LIMIT_BYTES } from './bounds.ts'
-import { fitMs, plannedLimit, promisedCutoffs, readPlans, type RetainedTable, SETTING_OF } from './plan.ts'
+import { type Bounds, isBoundByDisk } from './bounds.ts'
+import { fitMs, plannedBounds, promisedCutoffs, readPlans, type RetainedTable, SETTING_OF } from './plan.ts'
 
 /** Deletion is late when it is this much behind the settings. */
 const LATE_MS = DAY_MS
@@ -57,21 +57,21 @@ export async function readRetentionState(store: Store, now: number): Promise<Ret
   const settings = await readSettings(store)
   const { plans, beginnings } = await readPlans(store)
   const space = await store.space()
-  const limitBytes = plannedLimit(plans) ?? space?.limitBytes ?? USUAL_LIMIT_BYTES
-  const bounds = boundsOf(limitBytes)
+  const bounds = plannedBounds(settings, plans, space)
   const promised = promisedCutoffs(settings, now)
   const tables = RETAINED_TABLES.map((table) => {
     const plan = plans.get(table)
     const setDays = settings[SETTING_OF[table]]
-    const fitDays = (plan === undefined ? null : fitMs(plan)) ?? Number.POSITIVE_INFINITY
-    const isShort = fitDays / DAY_MS < setDays * SHORT_SHARE
+    const fitting = plan === undefined ? null : fitMs(plan, bounds[table])
+    const fitDays = (fitting ?? Number.POSITIVE_INFINITY) / DAY_MS
+    const isShort = fitDays < setDays * SHORT_SHARE
     const lagMs = lagOf(promised[table], beginnings.get(table))
     return {
       table,
       setting: SETTING_OF[table],
       setDays,
-      keptDays: isShort ? round(fitDays / DAY_MS) : setDays,
-      reason: isShort ? reasonOf(table, limitBytes) : null,
+      keptDays: isShort ? round(fitDays) : setDays,
+      reason: isShort ? reasonOf(table, bounds) : null,
       rowsPerDay: plan?.rowsPerDay ?? null,
       maxRows: bounds[table],
       lagSeconds: lagMs === null ? null : Math.floor(lagMs / 1000),
@@ -79,16 +79,16 @@ export async function readRetentionState(store: Store, now: number): Promise<Ret
     }
   })
   const isLarge = space !== null && space.usedBytes >= space.limitBytes * LARGE_SHARE
-  const { usedBytes = null, limitBytes: size = null } = space ?? {}
-  return { tables, database: { usedBytes, limitBytes: size, isLarge } }
+  const { usedBytes = null, limitBytes = null } = space ?? {}
+  return { tables, database: { usedBytes, limitBytes, isLarge } }
 }
 
 function lagOf(cutoff: number, begun: number | undefined): number | null {
   return begun === undefined ? null : Math.max(0, cutoff - begun)
 }
 
-function reasonOf(table: RetainedTable, limitBytes: number): 'disk' | 'rows' {
-  return isBoundByDisk(table, limitBytes) ? 'disk' : 'rows'
+function reasonOf(table: RetainedTable, bounds: Bounds): 'disk' | 'rows' {
+  return isBoundByDisk(table, bounds) ? 'disk' : 'rows'
 }
 
 /** To a tenth of a day, but never to nothing. */

@@ -10,8 +10,8 @@ import { endExpiredClaims } from '../mesh/radios/source-table.ts'
 import { fadeSuspicions } from '../mesh/nodes/identity/suspicions.ts'
 import { sweepForgotten } from '../mesh/nodes/deletion/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/identity/renumbering.ts'
-import { boundsWithin, USUAL_LIMIT_BYTES } from '../retention/bounds.ts'
-import { plannedCutoffs, plannedLimit, planRetention, promisedCutoffs, readPlans } from '../retention/plan.ts'
+import { type Bounds, boundsWithin } from '../retention/bounds.ts'
+import { plannedBounds, plannedCutoffs, planRetention, promisedCutoffs, readPlans } from '../retention/plan.ts'
 import { problemsOf, readRetentionState } from '../retention/state.ts'
 import { enforceRowQuotas } from './row-quotas.ts'
 import { deleteExpired, type Shares } from './retention.ts'
@@ -118,8 +118,8 @@ export async function keepBounds(
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Surplus deleted', deleted)
 }
 
-async function readBounds(store: Store): Promise<ReturnType<typeof boundsWithin>> {
+async function readBounds(store: Store): Promise<Partial<Bounds>> {
   const space = await store.space()
-  const limitBytes = plannedLimit((await readPlans(store)).plans) ?? space?.limitBytes ?? USUAL_LIMIT_BYTES
-  return boundsWithin(limitBytes, space?.usedBytes ?? null)
+  const bounds = plannedBounds(await readSettings(store), (await readPlans(store)).plans, space)
+  return boundsWithin(bounds, space?.usedBytes ?? null)
 }

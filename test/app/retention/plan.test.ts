@@ -13,7 +13,7 @@ const HOUR = 3_600_000
 
 describe('the bounds', () => {
   it('follow the size that the database can reach, up to what the service can handle', () => {
-    const [card, d1, disk] = [2e9, USUAL_LIMIT_BYTES, 4e12].map(boundsOf)
+    const [card, d1, disk] = [2e9, USUAL_LIMIT_BYTES, 4e12].map((bytes) => boundsOf(bytes))
     expect([card?.telemetry, d1?.telemetry, disk?.telemetry]).toStrictEqual([13_750_000, 68_750_000, 500_000_000])
     expect([card?.packets, d1?.packets, disk?.packets]).toStrictEqual([285_714, 1_428_571, 5_000_000])
     expect([card?.neighbors, disk?.neighbors]).toStrictEqual([20_000, 20_000])
@@ -25,8 +25,8 @@ describe('the bounds', () => {
 
   it('are counted only where the size of the database allows that they are reached', () => {
     const fixed = ['neighbors', 'waypoints']
-    expect(Object.keys(boundsWithin(10e9, 10e6))).toStrictEqual(fixed)
-    expect(Object.keys(boundsWithin(10e9, 250e6))).toStrictEqual([
+    expect(Object.keys(boundsWithin(boundsOf(10e9), 10e6))).toStrictEqual(fixed)
+    expect(Object.keys(boundsWithin(boundsOf(10e9), 250e6))).toStrictEqual([
       'packets',
       'receptions',
       'positions',
@@ -34,8 +34,25 @@ describe('the bounds', () => {
       'traceroutes',
       ...fixed,
     ])
-    expect(boundsWithin(10e9, 9e9)).toStrictEqual(boundsOf(10e9))
-    expect(boundsWithin(10e9, null)).toStrictEqual(boundsOf(10e9))
+    expect(boundsWithin(boundsOf(10e9), 9e9)).toStrictEqual(boundsOf(10e9))
+    expect(boundsWithin(boundsOf(10e9), null)).toStrictEqual(boundsOf(10e9))
+  })
+
+  it('grow by half of what other tables do not need, and never beyond what is needed', () => {
+    const usual = boundsOf(10e9)
+    // 0.25 of 0.5 GB, and the half of the rest of 1.5 GB.
+    const needs = { packets: 250e6, telemetry_hourly: 0, telemetry: 9e9 }
+    const lent = boundsOf(10e9, needs)
+    expect(lent.telemetry).toBe((2.2e9 + 125e6 + 750e6) / 32)
+    expect([lent.packets, lent.telemetry_hourly]).toStrictEqual([Math.floor(375e6 / 350), Math.floor(750e6 / 70)])
+    expect(lent.messages).toBe(usual.messages)
+    const little = boundsOf(10e9, { ...needs, telemetry: 2.3e9 })
+    expect(little.telemetry).toBe(2.3e9 / 32)
+    expect(little.packets).toBe(Math.floor((500e6 - 125e6 * (100 / 875)) / 350))
+    const shared = boundsOf(10e9, { telemetry_hourly: 0, telemetry: 3.2e9, messages: 2.2e9 })
+    expect([shared.telemetry * 32, shared.messages * 300]).toStrictEqual(
+      [2.2e9 + 375e6, 1.2e9 + 375e6].map((n) => expect.closeTo(n, -3)),
+    )
   })
 
   it('sink slowly, and grow at once', () => {
@@ -92,8 +109,8 @@ function addHistory(days: number): void {
   exec(`${numbers(days * 96)} insert into telemetry select nodes.id, 1, ${START} - n * ${DAY / 96}, 1, 0 from i, nodes`)
 }
 
-/** Room for 30,000 measurements. */
-const SMALL = Math.ceil((30_000 * 32) / 0.22)
+/** Room for 30,000 measurements: 22 % of it, and half of the 37 % of four tables that need nothing. */
+const SMALL = Math.ceil((30_000 * 32) / (0.22 + 0.37 / 2))
 
 describe('a table that outgrows the disk', () => {
   const state = (store: Store) => readRetentionState(store, START)
