@@ -8,13 +8,13 @@ import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/heard/heard.ts'
 import { claimSource, readSource } from '../../src/app/mesh/radios/source-table.ts'
 import { d1Store } from '../../src/edge/d1.ts'
-import worker from '../../src/edge/worker.ts'
 import { createFrameDecoder } from '../../src/meshtastic/link/framing.ts'
 import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { handshakeFrames, type Kind, packetFrame } from '../load/traffic.ts'
-import { PASSWORD } from '../servers/processes.ts'
+import { counting, openWorker } from '../servers/edge-worker.ts'
 import { report } from '../table.ts'
+import { measureBill } from './edge-bill.ts'
 
 const NODES = 250
 /** Of each kind; 1000 for the figures of docs/edge.md. */
@@ -22,82 +22,10 @@ const PACKETS = Number(process.env['BENCH_EDGE_PACKETS'] ?? 200)
 /** Milliseconds between two packets of the whole mesh. */
 const EVERY_MS = 1000
 const SOURCE = { kind: 'ingest', name: 'bench' } as const
-const ORIGIN = 'http://edge.test'
-
-type Prepared = ReturnType<D1Database['prepare']>
-type Counted = { trips: number; read: number; written: number }
-
-/** The same database with counts. A query for bare rows returns no figures: it is repeated to get them. */
-function counting(database: D1Database): Counted & { readonly database: D1Database } {
-  const counted = { trips: 0, read: 0, written: 0 }
-  const real = new WeakMap<object, Prepared>()
-  const note = <T extends { meta: { rows_read: number; rows_written: number } }>(answer: T): T => {
-    counted.read += answer.meta.rows_read
-    counted.written += answer.meta.rows_written
-    return answer
-  }
-  const wrap = (statement: Prepared, query: string): Prepared => {
-    const wrapped = new Proxy(statement, {
-      get: (target, name) => {
-        switch (name) {
-          case 'bind':
-            return (...values: unknown[]) => wrap(target.bind(...values), query)
-          case 'all':
-          case 'run':
-            return async () => {
-              counted.trips++
-              return note(await target.all())
-            }
-          case 'raw':
-          case 'first':
-            return async (...given: []) => {
-              counted.trips++
-              if (/^\s*(?:select|with)/i.test(query)) note(await target.all())
-              return Reflect.apply(Reflect.get(target, name), target, given)
-            }
-          default:
-            return Reflect.get(target, name)
-        }
-      },
-    })
-    real.set(wrapped, statement)
-    return wrapped
-  }
-  const proxy = new Proxy(database, {
-    get: (target, name) => {
-      if (name === 'prepare') return (query: string) => wrap(target.prepare(query), query)
-      if (name !== 'batch') return Reflect.get(target, name).bind(target)
-      return async (statements: Prepared[]) => {
-        counted.trips++
-        return (await target.batch(statements.map((each) => real.get(each) ?? each))).map(note)
-      }
-    },
-  })
-  return Object.assign(counted, { database: proxy })
-}
 
 async function measureTrips(database: D1Database): Promise<void> {
   const counted = counting(database)
-  const environment = { DB: counted.database, ASSETS: null, SESSION_SECRET: 's'.repeat(40), ADMIN_PASSWORD: PASSWORD }
-  const waiting: Promise<unknown>[] = []
-  const execution = { waitUntil: (work: Promise<unknown>) => waiting.push(work) }
-  // The worker has the types of its platform; at run time a Request is a Request.
-  const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
-    const request = new Request(`${ORIGIN}${path}`, init)
-    const answer: unknown = await Reflect.apply(worker.fetch, worker, [request, environment, execution])
-    if (!(answer instanceof Response)) throw new Error('no response')
-    if (answer.status >= 400) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-    return answer
-  }
-  const login = () =>
-    ask('/api/auth/login', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'cf-connecting-ip': '192.0.2.1' },
-      body: JSON.stringify({ username: 'admin', password: PASSWORD }),
-    })
-  const first = await login()
-  await Promise.all(waiting.splice(0))
-  const cookie = first.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const { ask, login, headers, settle } = await openWorker(counted.database)
   const now = Date.now()
   await database
     .prepare(
@@ -106,12 +34,11 @@ async function measureTrips(database: D1Database): Promise<void> {
     select n, 3000007919, 4294967295, 0, 'Message number ' || n, ${now} - n * 4000, 'in' from i`,
     )
     .run()
-  const headers = { cookie, 'cf-connecting-ip': '192.0.2.1' }
   const count = async (work: string, most: number, call: () => Promise<Response>) => {
     Object.assign(counted, { trips: 0, read: 0, written: 0 })
     await (await call()).arrayBuffer()
     const { trips, read } = counted
-    await Promise.all(waiting.splice(0))
+    await settle()
     report(`edge: trips to D1, ${work}`, `${trips}, ${read} rows read`, `≤ ${most}`, trips <= most)
     return read
   }
@@ -188,9 +115,8 @@ async function measureWrites(database: D1Database): Promise<void> {
   }
 }
 
-export async function measureEdge(): Promise<void> {
-  // Nothing contacts another host, neither for usage statistics nor for the simulated location of a client.
-  Object.assign(process.env, { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' })
+/** Calls `measure` with an empty database on workerd. */
+async function onWorkerd(measure: (database: D1Database) => Promise<void>): Promise<void> {
   const configPath = new URL('../../wrangler.toml', import.meta.url).pathname
   const harness = createTestHarness({ workers: [{ configPath }] })
   try {
@@ -198,9 +124,18 @@ export async function measureEdge(): Promise<void> {
     const worker = harness.getWorker<{ DB: D1Database }>()
     await worker.applyD1Migrations('DB')
     const { DB: database } = await worker.getEnv()
-    await measureTrips(database)
-    await measureWrites(database)
+    await measure(database)
   } finally {
     await harness.close()
   }
+}
+
+export async function measureEdge(): Promise<void> {
+  // Nothing contacts another host, neither for usage statistics nor for the simulated location of a client.
+  Object.assign(process.env, { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' })
+  await onWorkerd(async (database) => {
+    await measureTrips(database)
+    await measureWrites(database)
+  })
+  await onWorkerd(measureBill)
 }
