@@ -211,7 +211,8 @@ describe('one worker, asked by one test after the other', () => {
     const [there, here] = await Promise.all(
       answers.map(async (answer) => {
         const told = Object.fromEntries(answer.headers)
-        for (const own of ['content-length', 'x-request-id', 'transfer-encoding', 'mf-content-encoding'])
+        // Only Node compresses these by itself, and so depends on what the client accepts.
+        for (const own of ['content-length', 'x-request-id', 'transfer-encoding', 'mf-content-encoding', 'vary'])
           delete told[own]
         return { status: answer.status, told, text: await answer.text() }
       }),
@@ -230,7 +231,7 @@ describe('one worker, asked by one test after the other', () => {
     expect(unsupported).not.toContainEqual({ method: 'GET', path: '/api/info' })
     expect(await admin.send('GET', '/api/info')).toMatchObject({
       status: 200,
-      body: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), links: [], sources: [] },
+      body: { version: expect.stringMatching(/^\d+\.\d+\.\d+(?:-rc\.\d+)?$/), links: [], sources: [] },
     })
     expect(unsupported).toContainEqual({ method: 'POST', path: '/api/system/backup' })
     const bodies: Record<string, object> = {

@@ -19,7 +19,7 @@ const quoted = paragraphs.flatMap((paragraph) =>
     words: words.replaceAll(/\s+/g, ' '),
   })),
 )
-const isCommand = (words: string) => /^(?:[A-Z]+=\w+ )?(?:npm|npx) /.test(words)
+const isCommand = (words: string) => /^(?:[A-Z]+=\w+ )?(?:npm|npx|node) /.test(words)
 /** Where a first run keeps everything. */
 const DATA = './data'
 const isPath = (words: string) => /[/<]|\.(?:tsx?|css)$|^\./.test(words)
@@ -27,6 +27,8 @@ const isPath = (words: string) => /[/<]|\.(?:tsx?|css)$|^\./.test(words)
 test.each(quoted.filter(({ words }) => isCommand(words)))('$words can be run', ({ words }) => {
   const [, script] = /npm run (\S+)/.exec(words) ?? []
   if (script !== undefined) expect(manifest.scripts).toHaveProperty([script])
+  const [, program] = /^node (\S+)/.exec(words) ?? []
+  if (program !== undefined) expect(existsSync(new URL(program, root)), program).toBe(true)
   const [variable] = /^[A-Z_]+(?==)/.exec(words) ?? []
   if (variable !== undefined) expect(VARIABLES).toHaveProperty(variable)
   const [, files] = /vitest run (.+?)(?: -t .*)?$/.exec(words) ?? []
