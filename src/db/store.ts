@@ -27,8 +27,6 @@ export interface Store {
   batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
   /** The size of the database on disk in bytes; null if unknown. */
   sizeBytes(): Promise<number | null>
-  /** The size that the platform allows; absent: only the disk limits it. */
-  readonly limitBytes?: number
   /**
    * How much the database uses, without what is free inside it, and the size that it can reach, both in bytes; null if
    * unknown.

@@ -20,7 +20,6 @@ export function d1Store(database: D1Database): Store {
     // D1 refuses the pragmas that count pages, but each answer to a batch contains the size.
     batch: (all) => db.batch(all),
     sizeBytes,
-    limitBytes: LIMIT_BYTES,
     space: async () => ({ usedBytes: await sizeBytes(), limitBytes: LIMIT_BYTES }),
     version: () => null,
   }

@@ -5,6 +5,7 @@ export const SYSTEM_PROBLEMS = {
   disk_full: 'error',
   disk_filling: 'warning',
   retention_late: 'warning',
+  retention_short: 'warning',
   backup_failed: 'error',
   backup_overdue: 'error',
   backup_off: 'warning',

@@ -114,7 +114,7 @@ describe.skipIf(!canMount)('a service in trouble', () => {
     await card(page, 'Storage')
       .getByRole('img', { name: /^Room in the last week: 85\.0 MB → 30\.0 MB$/ })
       .waitFor()
-    await card(page, 'Retention').getByText('3 d late').waitFor()
+    await card(page, 'Retention').getByText('deleted 3 d late').waitFor()
     await card(page, 'Backups').getByText('failed: no space left on the disk').waitFor()
     await card(page, 'Links')
       .getByText(/refuse/)

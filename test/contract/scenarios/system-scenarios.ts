@@ -9,7 +9,7 @@ export function systemScenarios(admin: () => Client): void {
     expect(answer.status).toBe(200)
     expect(databaseBytes).toBeGreaterThan(100_000)
     // A platform has a limit, and no disk.
-    if (limitBytes !== null) expect([disk, roomBytes]).toStrictEqual([null, limitBytes - databaseBytes])
+    if (limitBytes !== null) expect([disk, roomBytes >= limitBytes - databaseBytes]).toStrictEqual([null, true])
     expect(answer.body).toMatchObject({ release: null, collector: null, links: expect.any(Array) })
     await makeUser(admin(), 'overseer')
     const overseer = await signIn(admin().service, 'overseer')

@@ -5,7 +5,7 @@ import { sessions } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
 import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { readRetentionState, type RetentionState } from '../../retention/state.ts'
+import type { RetentionState } from '../../retention/state.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { countFiring } from '../../alerts/outbox/outbox.ts'
 import { listRefused } from '../../mesh/ingest/trust/newcomers.ts'
@@ -42,7 +42,7 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
     ...systemFamilies(system),
-    ...retentionFamilies(await readRetentionState(store, now)),
+    ...retentionFamilies(system.retention),
     single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(links === null ? [] : linkFamilies(links)),

@@ -7,9 +7,6 @@ import { JOBS } from './runs.ts'
 const SOON_MS = 14 * DAY_MS
 /** With less room a disk fills within days whatever the forecast says. */
 const LITTLE_BYTES = 256_000_000
-/** The part of a limited database that may be used. */
-const USED_SHARE = 0.7
-const LATE_RETENTION_MS = DAY_MS
 /** A daily backup, with time to make it. */
 const OVERDUE_MS = DAY_MS + 2 * HOUR_MS
 /** Without a schedule, a backup of this age still counts. */
@@ -28,8 +25,11 @@ const RANKS = { error: 0, warning: 1, info: 2 } as const
 function* found(system: Omit<System, 'problems'>): Generator<readonly [SystemProblem, string?]> {
   const { now, storage, retention, backups, links, collector, anchor, instances, queues, clock, runs, release } = system
   if (storage.disk?.isFull === true) yield ['disk_full']
-  else if (isFilling(storage, now)) yield ['disk_filling']
-  for (const { table, lagMs } of retention) if (lagMs > LATE_RETENTION_MS) yield ['retention_late', table]
+  else if (retention.database.isLarge || isFilling(storage, now)) yield ['disk_filling']
+  for (const { table, isLate, reason } of retention.tables) {
+    if (isLate) yield ['retention_late', table]
+    if (reason !== null) yield ['retention_short', table]
+  }
   if (backups !== null) yield* backupProblems(backups, now)
   for (const { name, state, reason } of links) if (state !== 'connected' && reason !== null) yield ['link_down', name]
   if (collector !== null && collector.reason !== null) yield ['collector_failing', collector.target]
@@ -42,9 +42,8 @@ function* found(system: Omit<System, 'problems'>): Generator<readonly [SystemPro
   if (release?.isNewer === true && release.latest !== null) yield ['release_newer', release.latest]
 }
 
-function isFilling({ databaseBytes, limitBytes, roomBytes, forecast }: System['storage'], now: number): boolean {
+function isFilling({ roomBytes, forecast }: System['storage'], now: number): boolean {
   if (forecast !== null && forecast.fullAt !== null && forecast.fullAt - now < SOON_MS) return true
-  if (limitBytes !== null) return databaseBytes !== null && databaseBytes > USED_SHARE * limitBytes
   return roomBytes !== null && roomBytes < LITTLE_BYTES
 }
 

@@ -9,6 +9,7 @@ import { COLLECTOR_STATES } from '../../mesh/collector/state.ts'
 import { LINK_STATES } from '../../mesh/radios/radio.ts'
 import { backupSchema, progressSchema } from '../backup/backup.ts'
 import { lastRunSchema } from '../backup/schedule.ts'
+import { retentionSchema } from '../../retention/state.ts'
 import { JOBS } from './runs.ts'
 import { MAX_SAMPLES } from './storage.ts'
 
@@ -108,9 +109,7 @@ export const systemSchema = z
       .nullable()
       .describe('Null: the clock of this runtime is always right'),
     storage: storageSchema,
-    retention: z
-      .array(z.object({ table: z.string(), lagMs: z.int() }))
-      .describe('How much longer than the settings say rows of a table stay'),
+    retention: retentionSchema,
     backups: backupsSchema.nullable().describe('Null: this runtime has no backups'),
     links: z.array(linkSchema),
     collector: collectorSchema.nullable(),

@@ -38,15 +38,13 @@ export type Storage = {
 
 export async function readStorage({ store, disk }: Pick<Ports, 'store' | 'disk'>): Promise<Storage> {
   const databaseBytes = await store.sizeBytes()
-  const limitBytes = store.limitBytes ?? null
-  const space = disk?.space() ?? null
-  const underLimit = limitBytes === null || databaseBytes === null ? null : Math.max(0, limitBytes - databaseBytes)
-  return {
-    databaseBytes,
-    limitBytes,
-    disk: space === null ? null : { totalBytes: space.total, freeBytes: space.free, isFull: disk?.isFull() ?? false },
-    roomBytes: space === null ? underLimit : space.free + space.spare,
+  if (disk !== null) {
+    const { total, free, spare } = disk.space()
+    const known = { totalBytes: total, freeBytes: free, isFull: disk.isFull() }
+    return { databaseBytes, limitBytes: null, disk: known, roomBytes: free + spare }
   }
+  const { usedBytes = 0, limitBytes = null } = (await store.space()) ?? {}
+  return { databaseBytes, limitBytes, disk: null, roomBytes: limitBytes === null ? null : limitBytes - usedBytes }
 }
 
 /** Measures the storage, unless that was done less than three hours ago. */

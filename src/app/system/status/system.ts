@@ -63,9 +63,7 @@ export async function readSystem(ctx: SignedInCtx): Promise<System> {
       forecast: forecastRoom(samples, storage.roomBytes, now),
       samples: samples.map(({ at, database, room }) => ({ at, databaseBytes: database, roomBytes: room })),
     },
-    retention: (await readRetentionState(store, now)).tables.flatMap(({ table, lagSeconds }) =>
-      lagSeconds === null ? [] : [{ table, lagMs: lagSeconds * 1000 }],
-    ),
+    retention: await readRetentionState(store, now),
     backups: await readBackups(ctx),
     links: (ctx.radio?.links() ?? []).map(describeLink),
     collector: collector === null ? null : describeCollector(collector),

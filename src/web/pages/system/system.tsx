@@ -22,9 +22,6 @@ export type System = InferResponseType<typeof api.system.$get>
 const POLL_MS = 30 * SECOND_MS
 // Where each row read is charged.
 const SLOW_POLL_MS = 2 * MINUTE_MS
-/** A lag below this is the interval of the job. */
-const ON_TIME_MS = DAY_MS
-
 /** The state of the service itself: what is wrong first, then everything that was looked at. */
 export function SystemPage() {
   const { data, error, reload } = useLoad(() => ask(api.system.$get()), [], has('backups') ? POLL_MS : SLOW_POLL_MS, [
@@ -43,7 +40,7 @@ export function SystemPage() {
             {found.backups !== null && <Backups {...found.backups} />}
             <Links {...found} />
             <Queues {...found} />
-            {found.retention.length > 0 && <Retention {...found} />}
+            <Retention {...found} />
             {found.instances !== null && <Instances instances={found.instances} />}
             {found.runs.length > 0 && <Jobs runs={found.runs} />}
             <Service {...found} />
@@ -59,6 +56,7 @@ const REMEDIES: Readonly<Partial<Record<SystemProblem, readonly [path: string, n
   disk_full: ['/backups', systemTexts.openBackups],
   disk_filling: ['/settings', systemTexts.openSettings],
   retention_late: ['/settings', systemTexts.openSettings],
+  retention_short: ['/settings', systemTexts.openSettings],
   backup_failed: ['/backups', systemTexts.openBackups],
   backup_overdue: ['/backups', systemTexts.openBackups],
   backup_off: ['/backups', systemTexts.openBackups],
@@ -141,15 +139,26 @@ function endOf(forecast: System['storage']['forecast']): string {
 
 function Retention({ retention }: Pick<System, 'retention'>) {
   return (
-    <Card title={systemTexts.retention} help={systemTexts.retentionHelp}>
+    <Card
+      title={systemTexts.retention}
+      help={systemTexts.retentionHelp}
+      actions={
+        <a class="button small" href={href('/settings')}>
+          {systemTexts.openSettings}
+        </a>
+      }
+    >
       <Facts
-        entries={retention.map(({ table, lagMs }) => [
-          tableNames[table] ?? table,
-          lagMs < ON_TIME_MS ? (
-            <span class="good">{systemTexts.onTime}</span>
-          ) : (
-            <span class="bad">{systemTexts.late(duration(lagMs / 1000))}</span>
-          ),
+        entries={retention.tables.map(({ table, setDays, keptDays, reason, lagSeconds, isLate }) => [
+          tableNames[table],
+          <>
+            {reason === null ? (
+              <span>{systemTexts.kept(setDays)}</span>
+            ) : (
+              <span class="warn">{systemTexts.keptShorter(keptDays, setDays, reason)}</span>
+            )}
+            {isLate && <div class="bad">{systemTexts.late(duration(lagSeconds ?? 0))}</div>}
+          </>,
         ])}
       />
     </Card>

@@ -24,9 +24,11 @@ export const systemTexts = {
   forecastLater: 'known after a day of measuring',
   week: 'Room in the last week',
   retention: 'Retention',
-  retentionHelp: 'Whether old data is deleted as the settings say.',
-  onTime: 'on time',
-  late: (time: string) => `${time} late`,
+  retentionHelp: 'How long data is kept, and whether it is deleted in time.',
+  kept: (days: number) => quantity(days, 'day', 'days'),
+  keptShorter: (days: number, set: number, reason: 'disk' | 'rows') =>
+    `${quantity(days, 'day', 'days')} of ${set}: ${reason === 'disk' ? 'the disk has no room for more' : 'the service keeps no more rows'}`,
+  late: (time: string) => `deleted ${time} late`,
   backups: 'Backups',
   last: 'Latest',
   next: 'Next',
@@ -72,7 +74,7 @@ export const systemTexts = {
 } as const
 
 /** By the tables of the API. */
-export const tableNames: Readonly<Record<string, string>> = {
+export const tableNames = {
   telemetry: 'Single measurements',
   telemetry_hourly: 'Hourly summaries',
   positions: 'Tracks of nodes',
@@ -91,12 +93,16 @@ export const clockStates = {
   behind: 'behind the stored times',
 }
 
+const nameOfTable = (table: string): string => Object.entries(tableNames).find(([name]) => name === table)?.[1] ?? table
+
 /** What is wrong, and what to do about it. */
 export const problemTexts = {
   disk_full: () => 'The disk is full: packets are not stored. Delete backups, keep data for fewer days, or free space.',
   disk_filling: () => 'The room for new data ends soon. Keep data for fewer days, or make more room.',
   retention_late: (table: string) =>
-    `${tableNames[table] ?? table}: old data is deleted more than a day later than the settings say.`,
+    `${nameOfTable(table)}: old data is deleted more than a day later than the settings say.`,
+  retention_short: (table: string) =>
+    `${nameOfTable(table)}: kept for fewer days than the settings say. Make more room, or keep other data for fewer days.`,
   backup_failed: () => 'The last scheduled backup failed.',
   backup_overdue: () => 'No scheduled backup succeeded for more than a day.',
   backup_off: () => 'There is no recent backup, and no schedule makes any.',

@@ -56,7 +56,7 @@ test('a runtime without disk, radio and backups says what it knows', async () =>
     release: null,
     clock: null,
     storage: { databaseBytes: size, limitBytes: null, disk: null, roomBytes: null, forecast: null, samples: [] },
-    retention: [],
+    retention: { tables: expect.any(Array), database: { usedBytes: null, limitBytes: null, isLarge: false } },
     backups: null,
     links: [],
     collector: null,
@@ -127,20 +127,31 @@ test('little room is a problem without any forecast, and so is a database near t
   space.free = 200_000_000
   app = await createTestApp({ ports: { disk } })
   expect(await codes()).toStrictEqual(['disk_filling'])
-  const size = Number(await app.store.sizeBytes())
-  const limited = await createTestApp({ ports: { store: { ...app.store, limitBytes: Math.floor(size * 1.3) } } })
-  expect(await codes(limited)).toStrictEqual(['disk_filling'])
-  const roomy = await createTestApp({ ports: { store: { ...app.store, limitBytes: 2 * size } } })
+  const within = (limitBytes: number) =>
+    createTestApp({ ports: { store: { ...app.store, space: async () => ({ usedBytes: 7e9, limitBytes }) } } })
+  expect(await codes(await within(10e9))).toStrictEqual(['disk_filling'])
+  const roomy = await within(20e9)
   expect(await codes(roomy)).toStrictEqual([])
-  expect(await read(roomy)).toMatchObject({ storage: { limitBytes: 2 * size, disk: null } })
+  expect(await read(roomy)).toMatchObject({ storage: { limitBytes: 20e9, roomBytes: 13e9, disk: null } })
 })
 
 test('deletion that is more than a day late is a problem', async () => {
   app = await createTestApp()
   const late = START - 30 * DAY - DAY - 1000
   app.store.sqlite.prepare("insert into sweeps values ('telemetry', null, ?, ?)").run(late, late)
-  expect(await read()).toMatchObject({ retention: [{ table: 'telemetry', lagMs: DAY + 1000 }] })
+  const { retention } = Object(await read())
+  expect(retention.tables).toContainEqual(
+    expect.objectContaining({ table: 'telemetry', lagSeconds: 86_401, isLate: true }),
+  )
   expect(await codes()).toStrictEqual(['retention_late telemetry'])
+})
+
+test('a table that keeps less than is set is a problem', async () => {
+  app = await createTestApp()
+  app.store.sqlite.exec(`insert into retention_plans values ('telemetry', 60000000, 6187500, 10000000000, ${START})`)
+  const { retention } = Object(await read())
+  expect(retention.tables).toContainEqual(expect.objectContaining({ table: 'telemetry', setDays: 30, keptDays: 10 }))
+  expect(await codes()).toStrictEqual(['retention_short telemetry'])
 })
 
 const backup = { name: '2026-01-15_030000', createdAt: START - 9 * HOUR, kind: 'manual', sizeBytes: 4096 }
