@@ -25,7 +25,9 @@ import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/folder/lock.ts'
 import { openReserve } from './disk/reserve.ts'
 import { createAddressing } from './http/client-address.ts'
-import { openDatabase } from './database.ts'
+import { readStandby } from '../app/settings/standby.ts'
+import { openDatabase, type SqliteStore } from './database.ts'
+import { hasLinks } from './radio/configured.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
@@ -100,6 +102,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
   const store = inTurn(config, () => openDatabase(databaseFile(config)))
+  await refuseRadiosOfStandby(config, store, log)
   disk.countIn(store.spareBytes)
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: clock.monotonic, process: createProcessMetrics() })
@@ -182,6 +185,17 @@ async function start(config: Config, log: Log): Promise<void> {
   // Logged last, because a supervisor that waits for this line may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
   log.info('Listening', { host, port: server.port, dataDir, startMs: clock.now() - startedAt })
+}
+
+/** Two services on one radio would disconnect each other, and both would answer and alert. */
+async function refuseRadiosOfStandby(config: Config, store: SqliteStore, log: Log): Promise<void> {
+  if ((await readStandby(store)) !== 'standby') return
+  if (hasLinks(config)) {
+    throw new StartRefused(
+      'This service is a standby, which has no radios: unset MESHTASTIC_TCP, MESHTASTIC_MQTT_URL and DEMO, or promote it first: npm run cli promote',
+    )
+  }
+  log.info('This service is a standby: it sends no alerts about the mesh')
 }
 
 /** Prevents two instances that start together from both creating or migrating the same file. */

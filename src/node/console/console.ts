@@ -30,6 +30,7 @@ import { EDGE_ADMIN_USAGE, explainRecovery } from './edge-admin.ts'
 import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
+import { readStandbyCommand, STANDBY_USAGE } from './standby.ts'
 import { StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
 
@@ -46,6 +47,9 @@ const USAGE = `Administration of the database in DATA_DIR from the console. The 
   reapply                     list the access that the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      revoke this access again
 
+A standby on a second host:
+
+${STANDBY_USAGE}
 Audit log:
 
 ${AUDIT_USAGE}
@@ -96,15 +100,19 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     const run = readAuditCommand(args.slice(1))
     return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)
   }
+  const standby = readStandbyCommand(args)
+  if (standby !== null) return withDatabase(env, (ctx) => printed(standby(ctx)))
   if (name === 'edge-admin' && argument !== '' && more.length <= 1) return explainEdgeAdmin(argument, more[0] ?? null)
   const command = COMMANDS.get(name)
   if (command === undefined || more.length > 0 || !takes(command, argument)) {
     return explain(USAGE, name === '' || name === 'help' || name === '--help' ? 0 : 2)
   }
-  return withDatabase(env, async (ctx) => {
-    process.stdout.write(await command.run(ctx, argument))
-    return 0
-  })
+  return withDatabase(env, (ctx) => printed(command.run(ctx, argument)))
+}
+
+async function printed(answer: Promise<string>): Promise<number> {
+  process.stdout.write(await answer)
+  return 0
 }
 
 async function explainEdgeAdmin(username: string, file: string | null): Promise<number> {

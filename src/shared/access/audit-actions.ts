@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = {
   tokens_held: 'tokens',
   tokens_released: 'tokens',
   settings_updated: 'settings',
+  standby_changed: 'settings',
   public_access_updated: 'permissions',
   view_started: 'permissions',
   system_restored: 'system_backup',

@@ -6,6 +6,7 @@ import { bind, prepareOnce, type Statement, type Store } from '../../../db/store
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 import type { AlertState } from '../../../shared/alerts/alert-kinds.ts'
 import type { NotificationKind } from '../../../shared/alerts/destination-kinds.ts'
+import { IS_STANDBY } from '../../settings/standby.ts'
 import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
@@ -29,6 +30,9 @@ export type Occurrence = {
   readonly isQuiet: boolean
   readonly isHeld: boolean
 }
+
+/** Kinds of rules that a standby tells. The service that delivers to it tells the others. */
+const ABOUT_ITSELF = sql.raw(`'link', 'backup', 'sign_in'`)
 
 const value = sql.placeholder
 const rule = (column: string) => sql.raw(`(select ${column} from alert_rules where id = r.j ->> 'ruleId')`)
@@ -113,7 +117,7 @@ const queries = prepareOnce((db) => ({
         join json_each(r.rule, '$.destinations') w
         join alert_destinations d on d.id = w.value and d.owner_id = a.owner_id and d.enabled and d.confirmed_at is not null
           and d.held_at is null
-        where not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
+        where (not ${IS_STANDBY} or r.kind in (${ABOUT_ITSELF})) and not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
           and o.notification = ${value('notification')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
           and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,
   ).prepare(),

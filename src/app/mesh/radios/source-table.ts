@@ -100,7 +100,9 @@ const KNOWN = {
 const queries = prepareOnce((db) => ({
   sources: prepareJsonInsert(db, sources, {
     values: SOURCE_VALUES,
+    // A connection of this service takes over what a collector delivered under its name, once that one's token is gone.
     onConflict: sql`on conflict (name) do update set
+      kind = iif(token_id is null and kind = 'ingest', excluded.kind, kind),
       local_node_num = iif(token_id is null, coalesce(excluded.local_node_num, local_node_num), local_node_num),
       firmware_version = coalesce(excluded.firmware_version, firmware_version)`,
   }),

@@ -69,6 +69,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   tokens_held: 'Held API tokens until the next sign-in',
   tokens_released: 'Released held API tokens',
   settings_updated: 'Changed settings',
+  standby_changed: 'Made this service a standby, or ended that',
   public_access_updated: 'Changed public access',
   view_started: 'Viewed the pages as somebody else',
   system_restored: 'Restored a backup',
