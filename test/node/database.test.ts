@@ -394,3 +394,24 @@ test('space: what is used without free pages, and the size that the file can rea
   expect(Math.abs(Number(after?.limitBytes) - size - bavail * bsize)).toBeLessThan(1e9)
   expect(Number(after?.limitBytes)).toBeGreaterThan(size)
 })
+
+test('a process that keeps a read transaction open keeps the log: it does not start over, and survives the service', () => {
+  const store = opened()
+  const size = () => statSync(`${file()}-wal`).size
+  store.sqlite.exec('create table filling (content)')
+  const fill = () => {
+    // More than four times the pages at which SQLite writes the log back.
+    for (let n = 0; n < 18; n++) store.sqlite.exec('insert into filling values (zeroblob(1000000))')
+    return size()
+  }
+  expect(fill()).toBeLessThan(9_000_000)
+  const reader = new Database(file(), { readonly: true })
+  reader.exec('begin')
+  reader.prepare('select count(*) from filling').get()
+  expect(fill()).toBeGreaterThan(18_000_000)
+  store.close()
+  expect(size()).toBeGreaterThan(18_000_000)
+  reader.close()
+  openDatabase(file()).close()
+  expect(readdirSync(dir).toSorted()).toStrictEqual(['mesh.db'])
+})
