@@ -32,7 +32,7 @@ export type Occurrence = {
 }
 
 /** Kinds of rules that a standby tells. The service that delivers to it tells the others. */
-const ABOUT_ITSELF = sql.raw(`'link', 'backup', 'sign_in'`)
+const ABOUT_ITSELF = sql.raw(`'link', 'backup', 'retention', 'sign_in'`)
 
 const value = sql.placeholder
 const rule = (column: string) => sql.raw(`(select ${column} from alert_rules where id = r.j ->> 'ruleId')`)
