@@ -35,7 +35,7 @@ import { dashboardRoutes } from './system/dashboard/routes.ts'
 import { metricsRoutes } from './system/metrics/routes.ts'
 import { restoreRoutes } from './system/restore/routes.ts'
 import { systemRoutes } from './system/status/routes.ts'
-import { healthRoutes } from './system/routes.ts'
+import { healthRoutes, liveRoutes, readyRoutes } from './system/routes.ts'
 import { publicAccessRoutes } from './accounts/routes/public-access.ts'
 import { mayEmbed } from './accounts/access/public-access.ts'
 import { isEmbedPath } from '../shared/pages.ts'
@@ -72,8 +72,10 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
 
   const routes = app
-    // Comes before the viewer is looked up: it must answer even a request with a cookie while the database does not.
+    // These come before the viewer is looked up: they must answer even a request with a cookie while the database does not.
     .route('/api/health', healthRoutes)
+    .route('/api/ready', readyRoutes)
+    .route('/api/live', liveRoutes)
     // One step, because a separate middleware that only unsafe requests need would cost every polled route another
     // promise.
     .use((c, next) => optionalAuth(c, SAFE_METHODS.has(c.req.method) ? next : () => limitWrites(c, next)))

@@ -115,6 +115,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const instances = inTurn(config, () => openInstances({ config, log, clock }))
   const { radio, events, isOnDuty: mayWrite } = instances
   const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite })
+  let phase: ReturnType<Ports['phase']> = 'starting'
   const ports: Ports = {
     config,
     store,
@@ -136,16 +137,17 @@ async function start(config: Config, log: Log): Promise<void> {
     version: readAppVersion(),
     disk,
     instances,
+    phase: () => phase,
     startedAt,
     now: clock.now,
     ...createAddressing(config.TRUSTED_PROXIES, log, config.PROXY_AUTH_HEADER),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
-  // The port is taken before the first password is shown, because it is shown only once. Requests wait until then.
+  // The port is taken before the first password is shown, because it is shown only once. Requests wait until then, except
+  // those of the programs that ask for it.
   const { promise: ready, resolve: open } = Promise.withResolvers<void>()
-  let isOpen = false
   const answer: typeof app.fetch = (...request) =>
-    isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
+    phase === 'starting' && !isProbe(request[0]) ? ready.then(() => app.fetch(...request)) : app.fetch(...request)
   const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
   instances.start({
     begin: () =>
@@ -157,7 +159,7 @@ async function start(config: Config, log: Log): Promise<void> {
     fetch: app.fetch,
   })
   await announceFirstAdmin(ports)
-  isOpen = true
+  phase = 'serving'
   open()
   await warnIfNobodyEnters(ports)
   await checkAuditHead(ports)
@@ -169,6 +171,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const sealing = startSealing(ports, clock)
   const reserving = disk.keep()
   onStopSignal(async (signal) => {
+    phase = 'stopping'
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     events.close()
@@ -196,6 +199,11 @@ async function refuseRadiosOfStandby(config: Config, store: SqliteStore, log: Lo
     )
   }
   log.info('This service is a standby: it sends no alerts about the mesh')
+}
+
+/** Whether a load balancer or a supervisor asks for the state of the process. */
+function isProbe({ url }: Request): boolean {
+  return ['/api/ready', '/api/live'].includes(new URL(url).pathname)
 }
 
 /** Prevents two instances that start together from both creating or migrating the same file. */

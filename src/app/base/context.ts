@@ -23,6 +23,9 @@ import type { Scope } from '../../shared/access/scope.ts'
 import type { PublicView } from '../accounts/access/public-view.ts'
 import type { View } from '../accounts/access/visible.ts'
 
+/** What a process does, in this order. */
+export const PHASES = ['starting', 'serving', 'stopping'] as const
+
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {
   readonly config: Config
@@ -55,6 +58,8 @@ export interface Ports {
   readonly version: string
   /** The disk of the database; null: it never fills up, or that is unknown. */
   readonly disk: Disk | null
+  /** What this process does now. */
+  phase(): (typeof PHASES)[number]
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -82,6 +87,7 @@ export const NO_PORTS = {
   clockWatch: null,
   disk: null,
   instances: null,
+  phase: () => 'serving',
 } as const satisfies Partial<Ports>
 
 /** One request. */

@@ -20,6 +20,8 @@ const tokenFor = (scope: 'ingest'): Rule => ({ kind: 'token', scope })
 /** The access rule of each route, repeated by hand: changing a route's rule means changing it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/health': anyone,
+  'GET /api/ready': anyone,
+  'GET /api/live': anyone,
   'GET /api/openapi.json': anyone,
   'GET /api/docs': anyone,
   'GET /api/docs/style.css': anyone,

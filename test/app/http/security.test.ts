@@ -22,6 +22,7 @@ const raw = (method: string, path: string, init: RequestInit = {}) =>
 describe('security headers', () => {
   const paths = [
     '/api/health',
+    '/api/ready',
     '/api/users',
     '/api/nothing',
     '/api/docs',

@@ -11,6 +11,12 @@ export function requestScenarios(admin: () => Client): void {
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
+  test('a load balancer and a supervisor learn what they ask for', async () => {
+    const client = createClient(admin().service)
+    expect(await client.send('GET', '/api/ready')).toMatchObject({ status: 200, body: { status: 'ready' } })
+    expect(await client.send('GET', '/api/live')).toMatchObject({ status: 200, body: { status: 'live' } })
+  })
+
   test('the API describes itself, using no script and no other host', async () => {
     const client = createClient(admin().service)
     const document = await client.send('GET', '/api/openapi.json')

@@ -80,6 +80,9 @@ test('of instances that start together one gets the radio; after kill -9 another
   const all = await Promise.all([start(), start(), start()])
   const [holder, ...more] = all.filter(isHolder)
   expect(more).toStrictEqual([])
+  // The others answer as well.
+  const ready = await Promise.all(all.map(({ url }) => fetch(`${url}/api/ready`)))
+  expect(ready.map(({ status }) => status)).toStrictEqual([200, 200, 200])
   await expect.poll(() => device.connections()).toBe(1)
   const killedAt = performance.now()
   await holder?.stop('SIGKILL')

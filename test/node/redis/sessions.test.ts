@@ -155,15 +155,18 @@ test('health reports that the session store is down, and that it is back', async
     const answer = await app.request('/api/health')
     return [answer.status, await answer.json()]
   }
+  const ready = async () => Object(await (await app.request('/api/ready')).json())
   expect(await health()).toStrictEqual([200, { status: 'ok', uptime: 1 }])
   const noticed = seen('Redis does not answer')
   await server.stop()
   await noticed
   expect(await health()).toStrictEqual([503, { status: 'error', uptime: 2, unavailable: 'session store' }])
+  expect(await ready()).toStrictEqual({ status: 'unready', reason: 'session store' })
   const again = seen('Redis answers again')
   await redis({ port: server.port })
   await again
   expect(await health()).toStrictEqual([200, { status: 'ok', uptime: 3 }])
+  expect(await ready()).toStrictEqual({ status: 'ready' })
 })
 
 test('all keys expire by themselves, and the index of a user drops expired ones', async () => {

@@ -16,6 +16,7 @@ import { join, relative } from 'node:path'
 import { once } from 'node:events'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built/built-service.ts'
+import { freePort } from '../../support/servers/free-port.ts'
 import { canMount, mountSmallDisk } from '../../support/backup/small-disk.ts'
 
 const GOOD_PASSWORD = 'the first administrator'
@@ -209,6 +210,33 @@ describe('a start', () => {
     expect(await status.json()).toMatchObject({ authenticated: true })
     expect(await second.stop('SIGINT')).toBe(0)
     expect(second.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
+  test('gets no requests from a load balancer before it can answer them, nor while it stops', async () => {
+    const port = await freePort()
+    const reasons = new Set<string>()
+    const ask = async () => {
+      try {
+        const answer = await fetch(`http://127.0.0.1:${port}/api/ready`, { headers: { connection: 'close' } })
+        const { status, reason } = Object(await answer.json())
+        reasons.add(String(reason ?? status))
+      } catch {
+        reasons.add('no answer')
+      }
+    }
+    const env = { DATA_DIR: data(), PORT: String(port), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const starting = startService(built, env)
+    // Hashing the first password takes a while.
+    while (!reasons.has('ready')) await ask()
+    expect([...reasons]).toStrictEqual(['no answer', 'starting', 'ready'])
+    const service = await starting
+    expect((await fetch(`${service.url}/api/live`)).status).toBe(200)
+    const stopped = service.stop('SIGTERM')
+    await expect.poll(() => service.lines.at(-1)).toMatch(/"message":"Stop/)
+    reasons.clear()
+    await ask()
+    expect([['no answer'], ['stopping']]).toContainEqual([...reasons])
+    expect(await stopped).toBe(0)
   })
 
   test('stops when its terminal closes, and no signal opens the debugger of Node', async () => {

@@ -12,8 +12,8 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** This route answers before the viewer is looked up. */
-const HEALTH = '/api/health'
+/** These routes answer before the viewer is looked up. */
+const WITHOUT_VIEWER: ReadonlySet<string> = new Set(['/api/health', '/api/ready', '/api/live'])
 
 const SESSION = [{ session: [] }]
 const TOKEN = [{ token: [] }]
@@ -146,7 +146,7 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
   // The header X-See-As is read on every route that has a viewer.
-  if (path !== HEALTH) errors.push('see_as_refused')
+  if (!WITHOUT_VIEWER.has(path)) errors.push('see_as_refused')
   if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type', 'rate_limited')
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
