@@ -42,11 +42,16 @@ export interface Store {
 const indexing = new WeakSet<Statement>()
 const counting = new WeakSet<Statement>()
 
-/** Marks a statement that writes to a text index, and perhaps only if the statement before it changed a row. */
+/** Marks an entry of the audit log, which writes to a text index, perhaps only if the statement before it changed a row. */
 export function noteIndexing(statement: Statement, isCounting: boolean): Statement {
   indexing.add(statement)
   if (isCounting) counting.add(statement)
   return statement
+}
+
+/** Whether `noteIndexing` marked the statement: it writes an entry of the audit log. */
+export function isAuditEntry(statement: Statement): boolean {
+  return indexing.has(statement)
 }
 
 /**

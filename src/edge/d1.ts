@@ -1,24 +1,32 @@
 import { drizzle } from 'drizzle-orm/d1'
-import { type Db, refuseMiscount, type Store } from '../db/store.ts'
+import { type Db, isAuditEntry, refuseMiscount, type Statement, type Store } from '../db/store.ts'
 
 /** A database of the Paid plan: developers.cloudflare.com/d1/platform/limits. */
 const LIMIT_BYTES = 10_000_000_000
 
-/** The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here. */
-export function d1Store(database: D1Database): Store {
+/**
+ * The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here.
+ * `onEntry` is called after each step that wrote to the audit log.
+ */
+export function d1Store(database: D1Database, onEntry: () => void = () => {}): Store {
   let size: number | null = null
   const db = drizzle(noting(database, (bytes) => (size = bytes)))
   const sizeBytes = async () => size ?? (await database.prepare('select 1').run()).meta.size_after
+  const run = async (all: readonly [Statement, ...Statement[]]) => {
+    const answers = await db.batch(all)
+    if (all.some(isAuditEntry)) onEntry()
+    return answers
+  }
   return {
     db: asDb(db),
     // D1 runs a batch as one transaction. It refuses BEGIN, and decides by itself when a commit reaches its disks.
     atomic: async (all) => {
       refuseMiscount(all)
-      await db.batch(all)
+      await run(all)
     },
     lazily: (change) => change(),
     // D1 refuses the pragmas that count pages, but each answer to a batch contains the size.
-    batch: (all) => db.batch(all),
+    batch: run,
     sizeBytes,
     space: async () => ({ usedBytes: await sizeBytes(), limitBytes: LIMIT_BYTES }),
     version: () => null,

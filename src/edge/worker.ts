@@ -1,6 +1,5 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { createApp } from '../app/app.ts'
-import { takeTold } from '../app/audit/audit.ts'
 import { sealAudit } from '../app/audit/chain.ts'
 import { databaseSessions } from '../app/accounts/sessions/database-sessions.ts'
 import { createProviders } from '../app/accounts/oidc/oidc.ts'
@@ -39,6 +38,8 @@ type Service =
       readonly ports: Ports
       readonly fetch: (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>
       readonly ensureReady: () => Promise<void>
+      /** Whether it has written to the audit log since the last call. */
+      takeEntries(): boolean
     }
   | { readonly ok: false; readonly log: Log; readonly problems: readonly string[] }
 
@@ -61,13 +62,19 @@ function start(env: Env): Service {
     log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
   }
   if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
-  const ports = portsFrom(env, config, log)
+  let hasEntries = false
+  const ports = portsFrom(env, { config, log, onEntry: () => (hasEntries = true) })
   const app = createApp(() => ports)
   return {
     ok: true,
     ports,
     fetch: (request, bindings, execution) => app.fetch(request, bindings, execution),
     ensureReady: readyOnce(ports),
+    takeEntries() {
+      const had = hasEntries
+      hasEntries = false
+      return had
+    },
   }
 }
 
@@ -80,8 +87,11 @@ function consoleLog(config: Config | null): Log {
   })
 }
 
-function portsFrom(env: Env, config: Config, log: Log): Ports {
-  const store = d1Store(env.DB)
+function portsFrom(
+  env: Env,
+  { config, log, onEntry }: { readonly config: Config; readonly log: Log; onEntry(): void },
+): Ports {
+  const store = d1Store(env.DB, onEntry)
   keepFiles(store, env.ASSETS)
   return {
     config,
@@ -193,7 +203,7 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
     return refuseWithoutAdmin(service.ports.log, error)
   }
   const response = await service.fetch(request, env, execution)
-  if (takeTold(service.ports.store)) execution.waitUntil(seal(service.ports))
+  if (service.takeEntries()) execution.waitUntil(seal(service.ports))
   return response
 }
 

@@ -1,4 +1,4 @@
-import type { Heard } from '../app/mesh/heard/heard.ts'
+import type { HearBatch } from '../app/mesh/heard/heard.ts'
 import type { Ports } from '../app/base/context.ts'
 import { createEngine } from '../app/automation/engine.ts'
 import { settleInterrupted } from '../app/automation/runs.ts'
@@ -14,7 +14,7 @@ const MIN_TIMER_MS = 1000
 
 export type Automatons = {
   /** Accepts a stored batch of events. */
-  hear(batch: readonly Heard[]): void
+  readonly hear: HearBatch
   /** Waits for work in progress. */
   stop(): Promise<void>
 }
@@ -54,9 +54,9 @@ export function startAutomation(
   enqueue(() => settleInterrupted(ports.store))
   timer.start(FIRST_MS, tick)
   return {
-    hear(batch) {
+    hear(batch, suspected) {
       const texts = batch.filter(({ event }) => event.type === 'packet' && event.packet.payload.kind === 'text')
-      if (texts.length > 0) enqueue(() => engine.hear(texts))
+      if (texts.length > 0) enqueue(() => engine.hear(texts, suspected))
     },
     async stop() {
       isStopped = true

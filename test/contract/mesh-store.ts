@@ -77,7 +77,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
 
   describe(`mesh on ${name}`, () => {
     it('stores everything that real radios sent, once', async () => {
-      expect((await play()).length).toBeGreaterThan(20)
+      expect((await play()).news.length).toBeGreaterThan(20)
       const told = async () => {
         const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_VIEW))
         return { nodes: read(await listNodes(reader(), { limit: 5000 })), messages: page.messages }

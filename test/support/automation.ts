@@ -144,8 +144,8 @@ export async function createTestAutomation(meter: Meter | null = null): Promise<
   const ingest = createIngest(app.store)
   let engine: Engine = createEngine(app.ports)
   const hear = async (...batch: Heard[]) => {
-    await ingest.store(batch)
-    await engine.hear(batch)
+    const { suspected } = await ingest.store(batch)
+    await engine.hear(batch, suspected)
   }
   const ask = async (path: string) => {
     const answer = await admin.send('GET', path)

@@ -3,7 +3,7 @@ import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle
 import { contains } from '../../db/contains.ts'
 import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
-import { type Db, noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
+import { noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
 import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
@@ -51,16 +51,8 @@ export function audit(
   }
   const changed = options.onlyIfChanged ? sql`changes() > 0` : undefined
   const condition = and(changed, options.onlyIf) ?? sql`true`
-  told.add(ctx.store.db)
   const entry = insertSelect(ctx.store.db, auditLog, values, sql`where ${condition}`)
   return noteIndexing(entry, changed !== undefined)
-}
-
-const told = new WeakSet<Db>()
-
-/** Whether this process has written to the log since the last call. */
-export function takeTold({ db }: Store): boolean {
-  return told.delete(db)
 }
 
 // Details are JSON; SQLite's json_set inserts the values of sub-selects.

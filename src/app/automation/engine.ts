@@ -1,11 +1,11 @@
 import type { Heard } from '../mesh/heard/heard.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import type { Packet } from '../../meshtastic/packet.ts'
 import type { Ports } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../mesh/radios/channel-table.ts'
 import { ableSenders } from '../mesh/radios/choose-radio.ts'
-import { isSuspected } from '../mesh/ingest/trust/judge.ts'
 import { recallPackets } from '../mesh/ingest/duplicates/seen-packets.ts'
 import type { SendCtx } from '../mesh/sending/send.ts'
 import { forgetFutureAnchors, isCurrent, listAutomations } from './automations.ts'
@@ -38,7 +38,8 @@ export type Engine = {
   /** Executes due runs, and returns when the next one is due; null: none. */
   runDue(): Promise<number | null>
   /** Answers messages of a stored batch. */
-  hear(batch: readonly Heard[]): Promise<void>
+  /** `suspected`: events of the batch that seem to come from somebody else. */
+  hear(batch: readonly Heard[], suspected: ReadonlySet<RadioEvent>): Promise<void>
 }
 
 export function createEngine(needs: Needs): Engine {
@@ -65,9 +66,9 @@ export function createEngine(needs: Needs): Engine {
       }
       return next.length === 0 ? null : Math.min(...next)
     },
-    async hear(batch) {
+    async hear(batch, suspected) {
       const nums = new Map(ableSenders(needs.radio).map(({ source, nodeNum }) => [source, nodeNum]))
-      const heardTexts = batch.flatMap((heard) => toText(heard, nums.get(heard.source.name) ?? null))
+      const heardTexts = batch.flatMap((heard) => toText(heard, nums.get(heard.source.name) ?? null, suspected))
       if (heardTexts.length === 0) return
       const table = await readChannelTable(needs.store, configuredRadios(needs.radio))
       const texts = heardTexts.map((text) => underNumber(text, table.numberOf(text.radio, text.said.channel)))
@@ -144,7 +145,11 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
 type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
 /** Empty if no radio that could answer heard it. */
-function toText({ source, event, isLate = false }: Heard, own: number | null): Text[] {
+function toText(
+  { source, event, isLate = false }: Heard,
+  own: number | null,
+  suspected: ReadonlySet<RadioEvent>,
+): Text[] {
   if (own === null || event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
   const { packet, receivedAt, replayed } = event
   const isDirect = packet.to === own
@@ -163,7 +168,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
     rxTime,
     receivedAt,
     isReplayed: replayed || isLate,
-    isSuspected: isSuspected(event),
+    isSuspected: suspected.has(event),
     isViaMqtt: packet.viaMqtt,
   }
   return [{ said, packet, radio: source.name }]

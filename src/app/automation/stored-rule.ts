@@ -1,3 +1,4 @@
+import { ownedBy } from '../base/owned.ts'
 import type { automations } from '../../db/schema.ts'
 import type { Db } from '../../db/store.ts'
 import type { Ports } from '../base/context.ts'
@@ -18,19 +19,18 @@ export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'u
   readonly kind: string
 }
 
-/** The problems already logged for each database, so that each is logged once. */
-const told = new WeakMap<Db, Set<string>>()
-const MAX_TOLD = 1000
+/** The problems already logged, so that each is logged once. */
+const loggedProblems = ownedBy((_db: Db) => new Set<string>())
+const MAX_LOGGED = 1000
 
 /** The rule of a row. If it cannot be read, null and a line in the log. */
 export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row: Row): Automation | null {
   const { id, name, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
   const rule = parseRule(row.rule)
   if (rule !== null) return { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy, rule }
-  const known = told.get(store.db) ?? new Set()
-  told.set(store.db, known)
+  const known = loggedProblems(store.db)
   const version = `${id} ${revision}`
-  if (!known.has(version) && known.size < MAX_TOLD) {
+  if (!known.has(version) && known.size < MAX_LOGGED) {
     known.add(version)
     log.error('An automation cannot be read and does not run', { automation: id, name })
   }

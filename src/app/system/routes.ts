@@ -1,3 +1,4 @@
+import { ownedBy } from '../base/owned.ts'
 import { CLOCK_STATES } from '../base/pacing/clock.ts'
 import { sql } from 'drizzle-orm'
 import { Hono } from 'hono'
@@ -21,10 +22,10 @@ type Part = (typeof PARTS)[number]
 
 /** Anybody may call these routes, so both parts are asked at most this often. A failure is never cached. */
 const PROBE_INTERVAL_MS = 1000
-const answeredAt = new WeakMap<Store, number>()
 /** Somebody may ask every second while the part is away. */
 const LOG_INTERVAL_MS = MINUTE_MS
-const loggedAt: Record<Part, WeakMap<Store, number>> = { database: new WeakMap(), 'session store': new WeakMap() }
+/** When both parts answered last, and when it was logged of each that it does not. */
+const probes = ownedBy((_store: Store) => ({ answeredAt: 0, loggedAt: new Map<Part, number>() }))
 
 const healthSchema = z.object({
   status: z.literal('ok'),
@@ -100,7 +101,7 @@ export const liveRoutes = new Hono<AppEnv>().get(
 /** The first part that does not answer. */
 async function findAway(ctx: Ctx): Promise<Part | null> {
   const { store, sessions, now } = ctx
-  const age = now() - (answeredAt.get(store) ?? 0)
+  const age = now() - probes(store).answeredAt
   if (age >= 0 && age < PROBE_INTERVAL_MS) return null
   const ask: Record<Part, () => Promise<unknown>> = {
     database: async () => queries(store).probe.get(),
@@ -114,13 +115,14 @@ async function findAway(ctx: Ctx): Promise<Part | null> {
       return part
     }
   }
-  answeredAt.set(store, now())
+  probes(store).answeredAt = now()
   return null
 }
 
 function logAway({ store, log, now }: Ctx, part: Part, error: unknown): void {
-  const age = now() - (loggedAt[part].get(store) ?? Number.NEGATIVE_INFINITY)
+  const { loggedAt } = probes(store)
+  const age = now() - (loggedAt.get(part) ?? Number.NEGATIVE_INFINITY)
   if (age >= 0 && age < LOG_INTERVAL_MS) return
-  loggedAt[part].set(store, now())
+  loggedAt.set(part, now())
   log.error(`The ${part} does not answer`, { error })
 }

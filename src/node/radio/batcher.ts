@@ -1,7 +1,7 @@
-import type { Heard, News } from '../../app/mesh/heard/heard.ts'
+import type { Heard } from '../../app/mesh/heard/heard.ts'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../app/base/log.ts'
-import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
+import type { Ingest, StoredBatch } from '../../app/mesh/ingest/ingest.ts'
 import { isRefusedContent } from '../../app/mesh/ingest/refused-content.ts'
 import { backOff } from '../../shared/back-off.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
@@ -25,7 +25,7 @@ export type BatcherOptions = {
   readonly clock?: Clock
   readonly maxWaiting?: number
   /** Called after each batch that is stored; must not throw. */
-  onStored?(news: readonly News[], batch: readonly Heard[]): void
+  onStored?(stored: StoredBatch, batch: readonly Heard[]): void
 }
 
 /** The only writer of radio events. It stores events in order and keeps a batch until it is stored. */
@@ -122,7 +122,7 @@ async function persist(
     const result = await attempt(ingest, batch)
     if (result.ok) {
       onAttempt(true)
-      options.onStored?.(result.news, batch)
+      options.onStored?.(result.stored, batch)
       return true
     }
     const { error } = result
@@ -140,11 +140,11 @@ async function persist(
   }
 }
 
-type Result = { readonly ok: true; readonly news: readonly News[] } | { readonly ok: false; readonly error: unknown }
+type Result = { readonly ok: true; readonly stored: StoredBatch } | { readonly ok: false; readonly error: unknown }
 
 async function attempt(ingest: Ingest, batch: readonly Heard[]): Promise<Result> {
   try {
-    return { ok: true, news: await ingest.store(batch) }
+    return { ok: true, stored: await ingest.store(batch) }
   } catch (error) {
     return { ok: false, error }
   }

@@ -1,4 +1,4 @@
-import type { Heard } from '../../app/mesh/heard/heard.ts'
+import type { Heard, HearBatch } from '../../app/mesh/heard/heard.ts'
 import type { NewEvent } from '../../app/mesh/live/event.ts'
 import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
@@ -36,7 +36,7 @@ import { isOwnKind, isSimulated } from '../../shared/mesh/link-kinds.ts'
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
   /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
-  start(onHeard?: (batch: readonly Heard[]) => void): void
+  start(onHeard?: HearBatch): void
   /**
    * Disconnects, and resolves when all received events are stored. `lost`: another process already has the radios and
    * does not know which packets wait here.
@@ -95,7 +95,7 @@ export function openRadio(needs: Needs): NodeRadio {
     onCounted: (counts) => meter?.countBatch(counts),
     onAlerts: (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
   })
-  let tellHeard: (batch: readonly Heard[]) => void = () => {}
+  let tellHeard: HearBatch = () => {}
   const batcher = createBatcher({
     ingest: {
       store: async (batch) => {
@@ -105,10 +105,10 @@ export function openRadio(needs: Needs): NodeRadio {
     },
     log,
     clock,
-    onStored(news, batch) {
-      void announce({ store, log, events, meter }, news)
+    onStored(stored, batch) {
+      void announce({ store, log, events, meter }, stored)
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
-      tellHeard(batch)
+      tellHeard(batch, stored.suspected)
     },
   })
   const records = createRecordQueue(log, clock)

@@ -25,9 +25,9 @@ function open(ingest: Ingest, maxWaiting?: number): Batcher {
   const { log } = mesh.app.ports
   const counted: Ingest = {
     async store(batch) {
-      const news = await ingest.store(batch)
+      const stored = await ingest.store(batch)
       batches.push(batch.length)
-      return news
+      return stored
     },
   }
   return createBatcher({ ingest: counted, log, clock, ...(maxWaiting !== undefined && { maxWaiting }) })
@@ -156,7 +156,7 @@ describe('a database that fails', () => {
     await expect(mesh.ingest.store([event])).rejects.toThrow()
     expect(mesh.count('nodes')).toBe(0)
     setRefusal(null)
-    expect(await mesh.ingest.store([event])).toHaveLength(1)
+    expect((await mesh.ingest.store([event])).news).toHaveLength(1)
     expect([mesh.count('nodes'), mesh.count('messages')]).toStrictEqual([1, 1])
   })
 

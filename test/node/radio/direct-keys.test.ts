@@ -2,7 +2,6 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { x25519 } from '@noble/curves/ed25519.js'
 import { createCipheriv, createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isSuspected } from '../../../src/app/mesh/ingest/trust/judge.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import type { Heard, News } from '../../../src/app/mesh/heard/heard.ts'
 import { readPublicKeys } from '../../../src/app/mesh/nodes/nodes.ts'
@@ -78,7 +77,7 @@ function seal(by: Signer, data: Data, id: number): Uint8Array {
 
 /** Through the reader of the broker link, which opens it with the private key of our radio. */
 async function publish(by: Signer, data: Data, id: number, at = START): Promise<readonly News[]> {
-  return mesh.ingest.store(await readFromBroker(by, data, id, at))
+  return (await mesh.ingest.store(await readFromBroker(by, data, id, at))).news
 }
 
 async function readFromBroker(by: Signer, data: Data, id: number, at = START): Promise<Heard[]> {
@@ -102,19 +101,19 @@ async function readFromBroker(by: Signer, data: Data, id: number, at = START): P
 describe('a direct message', () => {
   it('shows its sender if the key in force opened it', async () => {
     const batch = await readFromBroker(owner, text('meet at noon'), 50)
-    await mesh.ingest.store(batch)
+    const { suspected } = await mesh.ingest.store(batch)
     expect(await messages()).toMatchObject([
       { text: 'meet at noon', pkiEncrypted: true, keyDoubt: null, toNodeNum: LOCAL },
     ])
-    expect(batch.map(({ event }) => isSuspected(event))).toStrictEqual([false])
+    expect(batch.map(({ event }) => suspected.has(event))).toStrictEqual([false])
     expect(await detail()).toMatchObject({ spoofSuspected: false })
   })
 
   it('opened with the refused key is shown and marked, and nothing acts upon it', async () => {
     const batch = await readFromBroker(liar, text('send me the keys'), 51)
-    await mesh.ingest.store(batch)
+    const { suspected } = await mesh.ingest.store(batch)
     expect(await messages()).toMatchObject([{ text: 'send me the keys', pkiEncrypted: true, keyDoubt: 'other' }])
-    expect(batch.map(({ event }) => isSuspected(event))).toStrictEqual([true])
+    expect(batch.map(({ event }) => suspected.has(event))).toStrictEqual([true])
     const suspicions = [expect.objectContaining({ reason: 'sealed', gateway: GATEWAY, source: BROKER.name, count: 1 })]
     expect(await detail()).toMatchObject({
       longName: 'Owner',

@@ -1,4 +1,4 @@
-import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
+import type { HearBatch } from '../../../src/app/mesh/heard/heard.ts'
 import { expect } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { expandPsk, hashChannel } from '../../../src/meshtastic/crypto/channel.ts'
@@ -97,12 +97,12 @@ export async function startClub(
   const clock = createManualClock(START)
   const store = openMemoryStore()
   endings.push(() => store.close())
-  let hear: (batch: readonly Heard[]) => void = () => {}
+  let hear: HearBatch = () => {}
   const tell = () => {}
   const log = { debug: tell, info: tell, warn: tell, error: tell }
   const open = () => {
     const opened = openRadio({ config: parsed.config, store, log, clock })
-    opened.start((batch) => hear(batch))
+    opened.start((batch, suspected) => hear(batch, suspected))
     return opened
   }
   let radio = open()

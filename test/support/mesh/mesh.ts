@@ -75,8 +75,12 @@ export function heard(
 }
 
 /** One batch of messages of the radio, all received at the same time. */
-export function store(ingest: Ingest, variants: readonly FromRadioVariant[], at: At = {}): Promise<readonly News[]> {
-  return ingest.store(variants.map((variant) => heard(variant, at)))
+export async function store(
+  ingest: Ingest,
+  variants: readonly FromRadioVariant[],
+  at: At = {},
+): Promise<readonly News[]> {
+  return (await ingest.store(variants.map((variant) => heard(variant, at)))).news
 }
 
 export const myInfo: FromRadioVariant = { case: 'myInfo', value: { myNodeNum: LOCAL } }

@@ -1,5 +1,5 @@
 import { WHOLE_SCOPE } from '../../../src/shared/access/scope.ts'
-import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
+import type { HearBatch } from '../../../src/app/mesh/heard/heard.ts'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, vi } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
@@ -71,10 +71,10 @@ export async function startRadioService(
     now: () => clock.now(),
     write: (line) => expect(line).toBe(''),
   })
-  let hear: (batch: readonly Heard[]) => void = () => {}
+  let hear: HearBatch = () => {}
   const open = () => {
     const opened = openRadio({ config: parsed.config, store, log, clock })
-    opened.start((batch) => hear(batch))
+    opened.start((batch, suspected) => hear(batch, suspected))
     endings.push(() => opened.close())
     return opened
   }

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../../db/schema.ts'
@@ -83,7 +84,9 @@ const readEnabled: (store: Store, key: 'view') => PublicView | null | Promise<Pu
  * answers.
  */
 const LASTS_MS = FRESH_SECONDS * 1000
-const lately = new WeakMap<Db, { readonly at: number; readonly view: PublicView | null }>()
+const lately = ownedBy((_db: Db): { read: { readonly at: number; readonly view: PublicView | null } | null } => ({
+  read: null,
+}))
 
 /**
  * The current scope of anonymous callers; null while public access is off. On D1, another process may see a change 5 s
@@ -92,10 +95,11 @@ const lately = new WeakMap<Db, { readonly at: number; readonly view: PublicView 
 export async function readPublicView({ store, now }: Pick<Ctx, 'store' | 'now'>): Promise<PublicView | null> {
   if (store.version() !== null) return readEnabled(store, 'view')
   const at = now()
-  const known = lately.get(store.db)
-  if (known !== undefined && at >= known.at && at - known.at < LASTS_MS) return known.view
+  const state = lately(store.db)
+  const known = state.read
+  if (known !== null && at >= known.at && at - known.at < LASTS_MS) return known.view
   const view = await readEnabled(store, 'view')
-  lately.set(store.db, { at, view })
+  state.read = { at, view }
   return view
 }
 
@@ -136,6 +140,6 @@ export async function updatePublicAccess(
       .onConflictDoUpdate({ target: settings.key, set: { value, updatedAt: ctx.now() } }),
     ...stillAdmin(ctx),
   ])
-  lately.delete(ctx.store.db)
+  lately(ctx.store.db).read = null
   return after
 }

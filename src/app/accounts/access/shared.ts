@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type * as z from 'zod'
 import type { Db } from '../../../db/store.ts'
@@ -178,20 +179,13 @@ type Budgets = {
   /** Settles when the latest body for one caller is made or refused. */
   latest: Promise<unknown>
 }
-const budgets = new WeakMap<Ports['buckets'], Budgets>()
-
-function budgetsOf({ buckets }: Ctx): Budgets {
-  const known = budgets.get(buckets)
-  if (known !== undefined) return known
-  const fresh: Budgets = {
-    answering: createBudget(ANSWERING),
-    making: createBudget(MAKING),
-    usualMs: new Map(),
-    latest: Promise.resolve(),
-  }
-  budgets.set(buckets, fresh)
-  return fresh
-}
+const budgets = ownedBy((_buckets: Ports['buckets']): Budgets => ({
+  answering: createBudget(ANSWERING),
+  making: createBudget(MAKING),
+  usualMs: new Map(),
+  latest: Promise.resolve(),
+}))
+const budgetsOf = ({ buckets }: Ctx) => budgets(buckets)
 
 /** The networks of IPv6 count as one address each. */
 const callerOf = ({ ip }: Ctx) => (ip === null ? null : addressKey(ip))
@@ -275,7 +269,7 @@ type CachedAnswer = {
   /** How long it took to build. The body is cached for at least a multiple of this time, whatever changes. */
   tookMs: number
 }
-const cachedAnswers = new WeakMap<Db, Map<string, CachedAnswer>>()
+const cachedAnswers = ownedBy((_db: Db) => new Map<string, CachedAnswer>())
 
 /** The cached body of a key, built once for all callers while the data is the same. */
 async function keepBody(
@@ -283,8 +277,7 @@ async function keepBody(
   { key, route, isPlain }: Asked & { readonly key: string },
   make: () => Promise<Whole>,
 ): Promise<Whole> {
-  const bodies = cachedAnswers.get(ctx.store.db) ?? new Map<string, CachedAnswer>()
-  cachedAnswers.set(ctx.store.db, bodies)
+  const bodies = cachedAnswers(ctx.store.db)
   const now = ctx.now()
   const version = ctx.store.version()
   const known = bodies.get(key)

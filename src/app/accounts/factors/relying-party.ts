@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { Context } from 'hono'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -12,11 +13,12 @@ export type Party = { readonly id: string; readonly origin: string }
 export function relyingParty(c: Context, ctx: Ctx): Party | null {
   const url = ctx.config.PUBLIC_URL ?? ctx.origin(c)
   // Nearly all requests have the same address.
-  if (latest.url !== url) latest = { url, party: partyAt(url) }
+  const latest = parties(ctx.config)
+  if (latest.url !== url) Object.assign(latest, { url, party: partyAt(url) })
   return latest.party
 }
 
-let latest: { readonly url: string; readonly party: Party | null } = { url: '', party: null }
+const parties = ownedBy((_config: Ctx['config']): { url: string; party: Party | null } => ({ url: '', party: null }))
 
 function partyAt(url: string): Party | null {
   const { origin, protocol, hostname } = new URL(url)

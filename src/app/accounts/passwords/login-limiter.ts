@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { SessionStore } from '../sessions/store.ts'
 import { eq, or, sql, type SQL } from 'drizzle-orm'
 import { rateLimits } from '../../../db/schema.ts'
@@ -12,7 +13,7 @@ const MAX_WAITING = 64
 /** Simultaneous password checks for one account or address in this process. */
 type Checks = { running: number; readonly waiting: (() => void)[] }
 
-const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
+const checksOf = ownedBy((_sessions: SessionStore) => new Map<string, Checks>())
 
 /** A browser in which this user signed in before; each has a nonce of its own. */
 export type KnownBrowser = { readonly userId: number; readonly nonce: string }
@@ -271,7 +272,7 @@ async function hitInTurn<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading
  */
 async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> | null) {
   for (;;) {
-    const before = new Map(checksOf.get(ctx.sessions))
+    const before = new Map(checksOf(ctx.sessions))
     const now = ctx.now()
     const { counts, rows } = await hitInTurn(ctx, limits, reading, now)
     const full = limits.findIndex(({ most }, i) => (counts[i]?.count ?? 0) > most)
@@ -280,7 +281,7 @@ async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> |
     // A refused request does not count as an attempt.
     await takeBack(ctx, limits.slice(0, full + 1))
     const { key, onRefused } = refused
-    const checks = checksOf.get(ctx.sessions)?.get(key)
+    const checks = checksOf(ctx.sessions).get(key)
     const isEnded = before.has(key) && checks !== before.get(key)
     if (!ctx.passwords.mayWait || (checks === undefined && !isEnded)) {
       const refusals = await ctx.sessions.hit(refusedKey(key), Math.max(1, resetAt - now), now)
@@ -301,8 +302,7 @@ async function ended({ waiting }: Checks): Promise<void> {
 
 /** Begins a check. The returned function ends it and lets waiting attempts try again. */
 function begin({ sessions }: Ctx, limits: readonly Limit[]): () => void {
-  const all = checksOf.get(sessions) ?? new Map<string, Checks>()
-  checksOf.set(sessions, all)
+  const all = checksOf(sessions)
   const begun = limits.map(({ key }) => {
     const checks = all.get(key) ?? { running: 0, waiting: [] }
     all.set(key, checks)

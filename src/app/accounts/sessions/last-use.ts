@@ -1,14 +1,14 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { SessionStore, StoredSession } from './store.ts'
 
 /** The maximum number of known times of use. Beyond it, those not read for the longest time are dropped. */
 const MAX_KNOWN = 10_000
 
-const knownUses = new WeakMap<SessionStore, Map<string, number>>()
+const knownUses = ownedBy((_sessions: SessionStore) => new Map<string, number>())
 
 /** Remembers in memory when a session was used, because a write for each use would wear out a memory card. */
 export function noteUse(sessions: SessionStore, tokenHash: string, at: number): void {
-  const known = knownUses.get(sessions) ?? new Map<string, number>()
-  knownUses.set(sessions, known)
+  const known = knownUses(sessions)
   // Moved to the end, so that the first one is the least recently used.
   known.delete(tokenHash)
   known.set(tokenHash, at)
@@ -18,29 +18,27 @@ export function noteUse(sessions: SessionStore, tokenHash: string, at: number): 
 
 /** When this process last saw a session used; null if the store has a later time. */
 export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: StoredSession): number | null {
-  const known = knownUses.get(sessions)?.get(tokenHash)
+  const known = knownUses(sessions).get(tokenHash)
   return known !== undefined && known >= lastSeenAt ? known : null
 }
 
-const ended = new WeakMap<SessionStore, Set<string>>()
+const ended = ownedBy((_sessions: SessionStore) => new Set<string>())
 
 /** Remembers that a session has ended, even if the store cannot be written. */
 export function noteEnd(sessions: SessionStore, tokenHash: string): void {
-  const known = ended.get(sessions) ?? new Set<string>()
-  ended.set(sessions, known)
-  known.add(tokenHash)
+  ended(sessions).add(tokenHash)
 }
 
 export function hasEnded(sessions: SessionStore, tokenHash: string): boolean {
-  return ended.get(sessions)?.has(tokenHash) === true
+  return ended(sessions).has(tokenHash)
 }
 
 /** Ended sessions that may still be in the store. */
 export function listEnded(sessions: SessionStore): string[] {
-  return [...(ended.get(sessions) ?? [])]
+  return [...ended(sessions)]
 }
 
 /** Called when the store no longer contains the session. */
 export function forgetEnd(sessions: SessionStore, tokenHash: string): void {
-  ended.get(sessions)?.delete(tokenHash)
+  ended(sessions).delete(tokenHash)
 }

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { parse } from 'hono/utils/cookie'
 import { hmacSha256, isSameText, sha256Hex, toBase64url } from '../../base/crypto.ts'
 
@@ -35,7 +36,7 @@ export function verifySignedToken(value: string, secrets: readonly string[]): st
 
 const REMEMBERED = 1000
 const REMEMBERED_LENGTH = 2048
-const hashes = new WeakMap<readonly string[], Map<string, string>>()
+const hashes = ownedBy((_secrets: readonly string[]) => new Map<string, string>())
 
 /**
  * The hash of the token that one of the secrets signed, from the cookie `name` of a Cookie header; null if there is
@@ -43,7 +44,7 @@ const hashes = new WeakMap<readonly string[], Map<string, string>>()
  * the session.
  */
 export function hashPresentedToken(cookies: string, name: string, secrets: readonly string[]): string | null {
-  const known = hashes.get(secrets) ?? new Map<string, string>()
+  const known = hashes(secrets)
   const key = name + cookies
   const remembered = known.get(key)
   if (remembered !== undefined) return remembered
@@ -53,7 +54,6 @@ export function hashPresentedToken(cookies: string, name: string, secrets: reado
   const hash = hashToken(token)
   if (known.size >= REMEMBERED) known.clear()
   if (key.length <= REMEMBERED_LENGTH) known.set(key, hash)
-  hashes.set(secrets, known)
   return hash
 }
 

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { ne, sql } from 'drizzle-orm'
 import { alerts, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
@@ -79,7 +80,7 @@ const EVERY_MS = 1000
 type Look = { at: number; readonly waiting: Map<AlertKind, Set<number>> }
 
 /** The time of the latest evaluation, and the nodes that changed since. */
-const looks = new WeakMap<Store['db'], Look>()
+const looks = ownedBy((_db: Store['db']): Look => ({ at: Number.NEGATIVE_INFINITY, waiting: new Map() }))
 
 /**
  * Evaluates the rules that watch these changes, for these nodes only, after the batch that made them. At most once a
@@ -87,8 +88,7 @@ const looks = new WeakMap<Store['db'], Look>()
  * example when the process ends. Returns the owners of changed alerts.
  */
 export async function settleChanged(store: Store, changed: Changed, now: number): Promise<readonly number[]> {
-  const look: Look = looks.get(store.db) ?? { at: Number.NEGATIVE_INFINITY, waiting: new Map() }
-  looks.set(store.db, look)
+  const look = looks(store.db)
   for (const [kind, nums] of changed) {
     if (nums.length > 0) look.waiting.set(kind, new Set([...(look.waiting.get(kind) ?? []), ...nums]))
   }

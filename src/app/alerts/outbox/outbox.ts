@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { insertSelect } from '../../../db/insert-select.ts'
 import { alertDeliveries, alertDeliveryItems, alertDestinations, alertRules, alerts } from '../../../db/schema.ts'
@@ -215,7 +216,7 @@ export async function tidyOutbox({
 }
 
 /** Destinations whose messages could not be sent because of a fault of this service. It is logged once. */
-const faulty = new WeakMap<Db, Set<number>>()
+const faulty = ownedBy((_db: Db) => new Set<number>())
 
 /**
  * Sends due messages, one at a time to each destination. Returns the number of destinations, so that the caller
@@ -225,8 +226,7 @@ export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = (
   const { store, now, clockWatch, log } = needs
   if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return 0
   const due = await queries(store).due.all({ now: now() })
-  const known = faulty.get(store.db) ?? new Set<number>()
-  faulty.set(store.db, known)
+  const known = faulty(store.db)
   const done = await Promise.all(
     due.map(async ({ destinationId }) => {
       try {

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { and, asc, eq } from 'drizzle-orm'
 import { alertRules, revisions, users } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
@@ -32,14 +33,15 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-const kept = new WeakMap<Db, { readonly revision: number; readonly rules: readonly WatchingRule[] }>()
+type WatchList = { readonly revision: number; readonly rules: readonly WatchingRule[] }
+const watchLists = ownedBy((_db: Db): { latest: WatchList | null } => ({ latest: null }))
 
 /** The rules that are on and whose owners may see what they watch. Costs one look-up while none of that changes. */
 export async function listWatching(store: Store): Promise<readonly WatchingRule[]> {
   // Read before the rules: the cached rules may be newer than their revision, never older.
   const revision = (await queries(store).revision.get())?.value ?? 0
-  const known = kept.get(store.db)
-  if (known !== undefined && known.revision === revision) return known.rules
+  const state = watchLists(store.db)
+  if (state.latest?.revision === revision) return state.latest.rules
   const rules = (await queries(store).all.all()).flatMap((found): WatchingRule[] => {
     const { id, ownerId, anchorAt, isAdmin, packed, rule: text } = found
     const rule = parseRule(text)
@@ -47,16 +49,15 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
     const owner = { isAdmin, permissions, view: viewOf(scopeOf(found), permissions, found.hidden) }
     return rule === null || !maySee(owner, kindOf(rule.kind).requires) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
   })
-  kept.set(store.db, { revision, rules })
+  state.latest = { revision, rules }
   return rules
 }
 
-const byKind = new WeakMap<readonly WatchingRule[], Map<AlertKind, readonly WatchingRule[]>>()
+const byKind = ownedBy((_rules: readonly WatchingRule[]) => new Map<AlertKind, readonly WatchingRule[]>())
 
 /** The rules of one kind. */
 export function ofKind(rules: readonly WatchingRule[], kind: AlertKind): readonly WatchingRule[] {
-  const known = byKind.get(rules) ?? new Map<AlertKind, readonly WatchingRule[]>()
-  byKind.set(rules, known)
+  const known = byKind(rules)
   const found = known.get(kind) ?? rules.filter(({ rule }) => rule.kind === kind)
   known.set(kind, found)
   return found

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { desc, eq, gt, sql } from 'drizzle-orm'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
@@ -201,7 +202,8 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
   return { links, marks }
 }
 
-const ways = new WeakMap<Store['db'], Map<number, { lastHeard: number; names: readonly string[] }>>()
+/** The links by which silent nodes were heard, by node. */
+const linksOfSilent = ownedBy((_db: Store['db']) => new Map<number, { lastHeard: number; names: readonly string[] }>())
 
 /**
  * The links by which each node was heard, for nodes silent since `silentSince`. They are read once for each silence.
@@ -211,8 +213,7 @@ async function readWays(
   known: readonly WorldNode[],
   silentSince: number,
 ): Promise<Map<number, readonly string[]>> {
-  const kept = ways.get(store.db) ?? new Map<number, { lastHeard: number; names: readonly string[] }>()
-  ways.set(store.db, kept)
+  const kept = linksOfSilent(store.db)
   const found = new Map<number, readonly string[]>()
   for (const { nodeNum, lastHeard } of known) {
     if (lastHeard === null || lastHeard > silentSince) {

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import * as z from 'zod'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { nodes } from '../../../db/schema.ts'
@@ -50,14 +51,8 @@ export const watchedColumns = {
   isIgnored: nodes.isIgnored,
 }
 
-const watchers = new WeakMap<Watched, (node: WatchedNode) => boolean>()
-
 /** Returns a check whether one rule watches a node. It is built once, because it runs for each batch. */
-export function watcher(watched: Watched): (node: WatchedNode) => boolean {
-  const made = watchers.get(watched) ?? makeWatcher(watched)
-  watchers.set(watched, made)
-  return made
-}
+export const watcher = ownedBy(makeWatcher)
 
 function makeWatcher(watched: Watched): (node: WatchedNode) => boolean {
   switch (watched.kind) {

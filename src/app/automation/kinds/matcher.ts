@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { MatchMode } from '../../../shared/automation/rules.ts'
 
 /** Some words, and how they are searched for. */
@@ -15,16 +16,11 @@ export function matches(match: Match, text: string): boolean {
 }
 
 /** Words of rules in folded form, cached because many rules are compared with each text. */
-const folded = new WeakMap<Match, readonly string[]>()
+const folded = ownedBy((match: Match): readonly string[] => match.words.map(foldText))
 
 /** As `matches`, for a text that is already folded. */
 export function matchesFolded(match: Match, said: string): boolean {
-  let words = folded.get(match)
-  if (words === undefined) {
-    words = match.words.map(foldText)
-    folded.set(match, words)
-  }
-  for (const word of words) if (isFound(match.mode, word, said)) return true
+  for (const word of folded(match)) if (isFound(match.mode, word, said)) return true
   return false
 }
 

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { AppEnv, Ctx, Ports } from '../../base/context.ts'
 import { describe } from '../describe.ts'
@@ -21,7 +22,7 @@ type Kind = 'read' | 'stream'
 type Place = { heardAt: number }
 type Queue = { readonly places: Set<Place>; readonly waiting: ((place: Place) => void)[] }
 
-const queuesOf = new WeakMap<Ports['buckets'], Map<string, Queue>>()
+const queuesOf = ownedBy((_buckets: Ports['buckets']) => new Map<string, Queue>())
 
 /**
  * For expensive reads: each user has two at a time, and further ones wait. Must follow the access rule. Throws
@@ -45,8 +46,7 @@ export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
 }
 
 function queueOf({ buckets }: Ctx, key: string): Queue {
-  const queues = queuesOf.get(buckets) ?? new Map<string, Queue>()
-  queuesOf.set(buckets, queues)
+  const queues = queuesOf(buckets)
   for (const [other, { places, waiting }] of queues) {
     if (other !== key && places.size === 0 && waiting.length === 0) queues.delete(other)
   }

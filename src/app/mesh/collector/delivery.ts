@@ -48,10 +48,7 @@ export async function storeDelivery(
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now(), onBatch }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { excesses } of stored) for (const excess of excesses) logExcess(log, excess)
-  await announce(
-    ctx,
-    stored.flatMap(({ news }) => news),
-  )
+  await announce(ctx, { news: stored.flatMap(({ news }) => news) })
   for (const ownerId of new Set(stored.flatMap(({ alerted }) => alerted))) tellOwner(ctx, ownerId)
   for (const { counts } of stored) ctx.meter?.countBatch(counts)
   const all = [...rejected, ...refused].toSorted((a, b) => a.index - b.index)

@@ -15,6 +15,9 @@ export type News = {
   readonly isDoubted?: boolean
 }
 
+/** Receives a stored batch. `suspected`: its events that seem to come from somebody else. */
+export type HearBatch = (batch: readonly Heard[], suspected: ReadonlySet<RadioEvent>) => void
+
 /** An event and where it came from. */
 export type Heard = {
   readonly source: Source

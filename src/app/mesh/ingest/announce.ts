@@ -1,17 +1,22 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { News } from '../heard/heard.ts'
 import type { Ports } from '../../base/context.ts'
 import type { Db } from '../../../db/store.ts'
 import { addDetails } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'
+import type { StoredBatch } from './ingest.ts'
 import type { NewNodeExcess } from './trust/newcomers.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 
-/** Port numbers that were already logged, for each database. */
-const named = new WeakMap<Db, Set<number>>()
+/** Port numbers that were already logged. */
+const loggedPorts = ownedBy((_db: Db) => new Set<number>())
 
 /** Reports a stored batch to live readers and to the metrics, and logs what the service does not understand. */
-export async function announce({ store, log, events, meter }: Needs, news: readonly News[]): Promise<void> {
+export async function announce(
+  { store, log, events, meter }: Needs,
+  { news }: Pick<StoredBatch, 'news'>,
+): Promise<void> {
   if (news.length === 0) return
   log.debug('Packets stored', { packets: news.length })
   for (const { packet } of news) meter?.countPacket(packet.portName)
@@ -32,8 +37,7 @@ export function logExcess(log: Needs['log'], { source, newNodes }: NewNodeExcess
 
 /** Each port is logged once; the metrics have the kinds of traffic, and the packet log has the packets. */
 function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): void {
-  const known = named.get(db) ?? new Set()
-  named.set(db, known)
+  const known = loggedPorts(db)
   for (const { packet } of news) {
     const { port, portName, payload, from } = packet
     // Routing is a known port, although some of its parts are not used here.

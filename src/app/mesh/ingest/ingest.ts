@@ -1,3 +1,4 @@
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { Heard, News } from '../heard/heard.ts'
 import type { NodeRow } from './rows/node-row.ts'
 import type { BatchCounts } from '../../system/metrics/meter.ts'
@@ -11,7 +12,7 @@ import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './rows/history.ts'
 import { writeHearings } from './rows/hearings.ts'
 import { fileMessages, refileMessages, writeMessages } from './rows/messages.ts'
-import { type Judgement, judgeBatch } from './trust/judge.ts'
+import { isSuspected, type Judgement, judgeBatch } from './trust/judge.ts'
 import type { OnBatch } from './on-batch.ts'
 import { type Admission, admitNewcomers, type NewNodeExcess } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deletion/deleted.ts'
@@ -44,10 +45,17 @@ import { readRecentPackets, readRepeated, readSeenPackets } from './duplicates/s
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {
   /**
-   * Stores a batch as one atomic step and returns what was new in it. If it throws, nothing of the batch is stored or
-   * remembered, and the same batch can be passed again.
+   * Stores a batch as one atomic step. If it throws, nothing of the batch is stored or remembered, and the same batch
+   * can be passed again.
    */
-  store(batch: readonly Heard[]): Promise<readonly News[]>
+  store(batch: readonly Heard[]): Promise<StoredBatch>
+}
+
+export type StoredBatch = {
+  /** What was new in it. */
+  readonly news: readonly News[]
+  /** Events that seem to come from somebody else. Nothing acts upon their content. */
+  readonly suspected: ReadonlySet<RadioEvent>
 }
 
 /** What a writer needs from the collector that delivers the stored packets. */
@@ -117,7 +125,7 @@ export function createIngest(
   return {
     async store(batch) {
       const [first] = batch
-      if (first === undefined) return []
+      if (first === undefined) return { news: [], suspected: new Set() }
       memory ??= await recall(store, first.event.receivedAt, radios)
       const sightings = memory.window.open()
       const { localNodes, sources } = memory
@@ -151,9 +159,14 @@ export function createIngest(
       onCounted?.(countBatch(batch, judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
-      return [...plan.news, ...plan.doubted]
+      return { news: [...plan.news, ...plan.doubted], suspected: listSuspected(batch, judgements) }
     },
   }
+}
+
+function listSuspected(batch: readonly Heard[], judgements: readonly (Judgement | null)[]): ReadonlySet<RadioEvent> {
+  const isSeen = (judgement: Judgement | null | undefined) => judgement != null && isSuspected(judgement)
+  return new Set(batch.flatMap(({ event }, index) => (isSeen(judgements[index]) ? [event] : [])))
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { NewEvent } from './event.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { messages, nodes, traceroutes } from '../../../db/schema.ts'
@@ -75,7 +76,7 @@ async function addMessage(store: Store, event: NewEvent): Promise<NewEvent> {
   if (typeof fromNodeNum !== 'number' || typeof packetId !== 'number') return event
   const message = await readMessage(store, { nodeNum: fromNodeNum, packetId })
   if (message === null) return event
-  const sender = knownNodesOf(store).get(fromNodeNum)?.node
+  const sender = reported(store.db).nodes.get(fromNodeNum)?.node
   // Pages name a node whose name was altered together with its id.
   const senderName = sender?.nameAltered === true ? null : (sender?.longName ?? null)
   return { ...event, data: { ...event.data, message }, ...(senderName !== null && { senderName }) }
@@ -139,26 +140,27 @@ type NodeChanges = { readonly contents: { readonly changes: Partial<Node> }; rea
 
 type Known = { readonly node: Node; readonly channels: NodeChannels }
 
-/** Nodes as last reported, by number, the least recently reported first. */
-const knownNodes = new WeakMap<Db, Map<number, Known>>()
-
-const begun = new WeakMap<Db, Promise<void>>()
+/** What this process reported. `nodes`: by number, the least recently reported first. */
+const reported = ownedBy((_db: Db): { readonly nodes: Map<number, Known>; reading: Promise<void> | null } => ({
+  nodes: new Map(),
+  reading: null,
+}))
 
 /**
  * Notes the state of the nodes before the first reader of events loads them. From then on events contain only changes,
  * even for nodes that this process has not reported yet.
  */
 export function beginTelling(store: Store): Promise<void> {
-  const known = begun.get(store.db)
-  if (known !== undefined) return known
+  const state = reported(store.db)
+  if (state.reading !== null) return state.reading
   const reading = noteAll(store)
-  begun.set(store.db, reading)
-  reading.catch(() => begun.delete(store.db))
+  state.reading = reading
+  reading.catch(() => (state.reading = null))
   return reading
 }
 
 async function noteAll(store: Store): Promise<void> {
-  const known = knownNodesOf(store)
+  const known = reported(store.db).nodes
   let after = 0
   while (known.size < MAX_KNOWN) {
     const rows = await queries(store).page.all({ after })
@@ -174,12 +176,6 @@ async function noteAll(store: Store): Promise<void> {
   }
 }
 
-function knownNodesOf({ db }: Store): Map<number, Known> {
-  const known = knownNodes.get(db) ?? new Map<number, Known>()
-  knownNodes.set(db, known)
-  return known
-}
-
 async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, NodeChanges>> {
   if (nums.length === 0) return new Map()
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
@@ -193,7 +189,7 @@ async function readChanges(store: Store, nums: readonly number[]): Promise<Reado
 function noteChanges(store: Store, row: NodeRow): NodeChanges {
   const node = publicNode(row)
   const channels = channelsOf(row)
-  const known = knownNodesOf(store)
+  const known = reported(store.db).nodes
   const before = known.get(node.nodeNum)
   known.delete(node.nodeNum)
   known.set(node.nodeNum, { node, channels })

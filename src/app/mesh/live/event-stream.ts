@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import type { Events, LiveEvent } from './event.ts'
 import { refreshViewer } from '../../accounts/access/viewer.ts'
 import type { SignedInCtx, Viewer } from '../../base/context.ts'
@@ -93,12 +94,11 @@ const EMPTY = chunkOf('')
 
 /** Chunks kept for readers at the same position. */
 const KEPT_CHUNKS = 16
-const kept = new WeakMap<Events, Map<string, Chunk>>()
+const chunksOf = ownedBy((_events: Events) => new Map<string, Chunk>())
 
 /** Readers at the same position with the same permissions get the same bytes, built once for all of them. */
 function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]): Chunk {
-  const chunks = kept.get(events) ?? new Map<string, Chunk>()
-  kept.set(events, chunks)
+  const chunks = chunksOf(events)
   const seen = found.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
   const { permissions, view } = viewer

@@ -1,3 +1,4 @@
+import { ownedBy } from '../../base/owned.ts'
 import { backupSchema } from '../backup/backup.ts'
 import { LINK_STATES, type LinkInfo } from '../../mesh/radios/radio.ts'
 import { desc, sql, type SQL } from 'drizzle-orm'
@@ -103,13 +104,12 @@ const KEPT_MS = MINUTE_MS
 type Facts = Awaited<ReturnType<typeof countAll>>
 /** The number of views whose counts are cached. */
 const KEPT_VIEWS = 16
-const kept = new WeakMap<Db, Map<string, { readonly at: number; readonly facts: Facts }>>()
+const countsByView = ownedBy((_db: Db) => new Map<string, { readonly at: number; readonly facts: Facts }>())
 
 /** Counts of what the view shows. On D1 they may be a minute old. */
 export async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
   if (store.batch === undefined) return countAll(store, view, now)
-  const views = kept.get(store.db) ?? new Map<string, { readonly at: number; readonly facts: Facts }>()
-  kept.set(store.db, views)
+  const views = countsByView(store.db)
   const key = viewKey(view)
   const last = views.get(key)
   if (last !== undefined && now >= last.at && now - last.at < KEPT_MS) return last.facts

@@ -144,7 +144,10 @@ describe('in the name of our own radio', () => {
   })
 
   it('a forgery causes no event, automation or metric', async () => {
-    const news = await publish(packet(text('fake'), { from: LOCAL }), packet(user({ longName: 'X' }), { from: LOCAL }))
+    const { news } = await publish(
+      packet(text('fake'), { from: LOCAL }),
+      packet(user({ longName: 'X' }), { from: LOCAL }),
+    )
     expect(news).toStrictEqual([])
   })
 
@@ -462,7 +465,7 @@ describe('a signing node', () => {
   })
 
   it('is found by a filter, and marked in events', async () => {
-    const news = await publish(node.packet(node.user({ longName: 'Hill' })), packet(text('x'), { from: FAR }))
+    const { news } = await publish(node.packet(node.user({ longName: 'Hill' })), packet(text('x'), { from: FAR }))
     expect(news.map(({ isSigned }) => isSigned)).toStrictEqual([true, false])
     const nums = async (query: string) =>
       Object(await get(`/api/nodes?signed=${query}`)).map((each: { nodeNum: number }) => each.nodeNum)

@@ -95,7 +95,7 @@ describe('the memory of a radio', () => {
       const message = fromBinary(FromRadioSchema, bytes)
       return { source: RADIO, event: toRadioEvent(message, START, detector.isReplayed(message, START)) }
     })
-    expect(await mesh.ingest.store(replaying)).toStrictEqual([])
+    expect((await mesh.ingest.store(replaying)).news).toStrictEqual([])
     const far = await mesh.node(2037093567)
     expect(far).toMatchObject({ longName: 'Lab Node B', lastHeard: null, deviceMetrics: { batteryLevel: 101 } })
     expect([mesh.count('packets'), mesh.count('telemetry')]).toStrictEqual([1, 0])

@@ -62,8 +62,8 @@ function byBroker(variant: FromRadioVariant, { at = START, gateway = 0x77, sourc
   const told = heard({ case: 'packet', value }, { source, at })
   return told.event.type === 'packet' ? { ...told, event: { ...told.event, gateway } } : told
 }
-const publish = (variants: readonly FromRadioVariant[], at?: Parameters<typeof byBroker>[1]) =>
-  mesh.ingest.store(variants.map((each) => byBroker(each, at)))
+const publish = async (variants: readonly FromRadioVariant[], at?: Parameters<typeof byBroker>[1]) =>
+  (await mesh.ingest.store(variants.map((each) => byBroker(each, at)))).news
 const hear = (variants: readonly FromRadioVariant[], at = START) => store(mesh.ingest, variants, { at })
 
 const battery = (batteryLevel: number, time?: number) =>
@@ -392,7 +392,7 @@ describe('a packet sent again', () => {
     const before = await detail(node.nodeNum)
     expect(before).toMatchObject({ longName: 'New name', lastHeardByBroker: START + HOUR, lastHeardByRadio: null })
     const again = createIngest(mesh.app.store)
-    const news = await again.store(
+    const { news } = await again.store(
       old.map((each) => (by === 'broker' ? byBroker(each, { at: later }) : heard(each, { at: later }))),
     )
     expect(news).toStrictEqual([])
@@ -409,7 +409,7 @@ describe('a packet sent again', () => {
       insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit, via_mqtt,
       pki_encrypted, replayed, payload) select 1, ${START + MINUTE}, n, 77, 1, 0, 3, 0, 0, 0, '{}' from i`)
     const again = createIngest(mesh.app.store)
-    expect(await again.store(old.map((each) => byBroker(each, { at: START + HOUR })))).toStrictEqual([])
+    expect((await again.store(old.map((each) => byBroker(each, { at: START + HOUR })))).news).toStrictEqual([])
     expect(await detail(node.nodeNum)).toStrictEqual(before)
   })
 
@@ -619,7 +619,7 @@ describe('a second attack', () => {
     expect(await publish([said])).toHaveLength(1)
     await publish([node.packet(node.user({ longName: 'Hill' }))], { at: START + HOUR })
     const again = createIngest(mesh.app.store)
-    expect(await again.store([byBroker(said, { at: START + 7 * HOUR })])).toHaveLength(0)
+    expect((await again.store([byBroker(said, { at: START + 7 * HOUR })])).news).toHaveLength(0)
     expect(await detail(node.nodeNum)).toMatchObject({ lastHeardByBroker: START + HOUR })
   })
 

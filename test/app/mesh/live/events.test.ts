@@ -40,7 +40,7 @@ const id = (seq: number) => `${events.epoch}-${seq}`
 it('reports stored data, with ids: each node once and each text', async () => {
   const stream = await connect(await app.user('reader'))
   expect(await stream.next()).toStrictEqual({ comment: 'open', id: id(0) })
-  const news = await createIngest(app.store).store([
+  const { news } = await createIngest(app.store).store([
     heard(packet(text('one'))),
     heard(packet(text('line\n\ndata: two'))),
     heard(packet(text('old')), { replayed: true }),

@@ -1,13 +1,13 @@
+import { ownedBy } from '../../../base/owned.ts'
 import type { NodeFacts } from '../../../../meshtastic/radio-fact.ts'
 import type { Heard } from '../../heard/heard.ts'
 import type { SIGNATURES } from '../../../../shared/mesh/packets.ts'
 import { sql } from 'drizzle-orm'
 import { messages, nodes } from '../../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../../db/store.ts'
+import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import { fitsNodeNum } from '../../../../meshtastic/crypto/public-key.ts'
-import type { RadioEvent } from '../../../../meshtastic/radio-event.ts'
 import { PortNum } from '../../../../meshtastic/gen/ports_pb.ts'
 import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
@@ -196,15 +196,13 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-const suspected = new WeakSet<RadioEvent>()
-
-/** Whether a stored packet seems to come from somebody else. Nothing acts upon the content of such a packet. */
-export function isSuspected(event: RadioEvent): boolean {
-  return suspected.has(event)
+/** Whether a packet seems to come from somebody else. Nothing acts upon the content of such a packet. */
+export function isSuspected({ suspicion, keyDoubt }: Judgement): boolean {
+  return suspicion !== null || keyDoubt !== null
 }
 
 /** When each of our radios last reported something to this process, by source. */
-const reportedAtOf = prepareOnce(() => new Map<string, number>())
+const reportedAtOf = ownedBy((_db: Db) => new Map<string, number>())
 
 type Question = {
   readonly source: Source
@@ -286,8 +284,6 @@ export async function judgeBatch(
         // Somebody else's packet does not show that the node is in earshot.
         const judgement = { ...judged, isOwn, isHeard, endsClaim: endsClaim && judged.verdict !== 'spoofed' }
         answers[index] = judgement
-        const { event } = batch[index] ?? {}
-        if ((judgement.suspicion !== null || judgement.keyDoubt !== null) && event !== undefined) suspected.add(event)
         context.known = learn(context.known, question, judgement)
         if (judgement.trust === 'signed' && question.kind === 'packet') context.signedWays.add(question.way)
       }
@@ -316,7 +312,7 @@ async function ask(
   radios: readonly string[] | null,
 ): Promise<(Question | null)[]> {
   const sources = new Map((await listLocalSources(store)).map((source) => [source.name, source]))
-  const reportedAt = reportedAtOf(store)
+  const reportedAt = reportedAtOf(store.db)
   let own: OwnRadios | null = null
   const collected = await readCollectedRadios(store, batch)
   const claimed = [...sources.values()].flatMap(({ kind, localNodeNum }) =>

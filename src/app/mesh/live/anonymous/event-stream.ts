@@ -1,3 +1,4 @@
+import { ownedBy } from '../../../base/owned.ts'
 import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { AppError } from '../../../http/errors.ts'
 import type { Ctx } from '../../../base/context.ts'
@@ -27,7 +28,6 @@ type Hub = {
   readonly places: Set<Place>
   isRunning: boolean
 }
-const hubs = new WeakMap<Events, Hub>()
 
 /**
  * Server-sent events for an anonymous caller, from after `lastEventId`. The stream ends when public access is switched
@@ -62,17 +62,14 @@ export async function openAnonymousStream(
   return streamOf(events, reader, bell, release)
 }
 
-function hubOf(events: Events): Hub {
-  const known = hubs.get(events)
-  if (known !== undefined) return known
+const hubOf = ownedBy((events: Events): Hub => {
   const hub: Hub = { feed: null, places: new Set(), isRunning: false }
-  hubs.set(events, hub)
   // When the service stops, streams end at once, without waiting for the next events.
   events.subscribe(NOBODY, () => {
     if (events.isClosed()) for (const place of hub.places) place.end()
   })
   return hub
-}
+})
 
 /** The id of no user. */
 const NOBODY = 0

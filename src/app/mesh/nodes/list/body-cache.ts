@@ -1,3 +1,4 @@
+import { ownedBy } from '../../../base/owned.ts'
 import { eq, sql } from 'drizzle-orm'
 import { revisions } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../../db/store.ts'
@@ -28,11 +29,11 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
  * revision under which it is stored, never an older one. `places`: the number of bodies kept.
  */
 export function keepBodies<T>(places = KEPT_BODIES) {
-  const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()
+  const bodies = ownedBy((_db: Db): { revision: number; made: Map<string, T> } => ({ revision: -1, made: new Map() }))
   return async (store: Store, revision: number, key: string, make: () => T | Promise<T>): Promise<T> => {
-    const last = kept.get(store.db)
-    const made = last?.revision === revision ? last.made : new Map<string, T>()
-    if (last?.made !== made) kept.set(store.db, { revision, made })
+    const state = bodies(store.db)
+    if (state.revision !== revision) Object.assign(state, { revision, made: new Map() })
+    const { made } = state
     const known = made.get(key)
     if (known !== undefined) return known
     const fresh = await make()

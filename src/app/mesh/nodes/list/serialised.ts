@@ -1,3 +1,4 @@
+import { ownedBy } from '../../../base/owned.ts'
 import { and, asc, gt, sql } from 'drizzle-orm'
 import { nodes } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, readTogether, type Store } from '../../../../db/store.ts'
@@ -47,7 +48,8 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-const kept = new WeakMap<Db, SerialisedNodes>()
+/** All nodes of a database, as last serialised. */
+const serialised = ownedBy((_db: Db): { latest: SerialisedNodes | null } => ({ latest: null }))
 
 /**
  * All nodes. Only those that changed since the last call are read and serialised again. `seen`: the revision of the
@@ -56,16 +58,16 @@ const kept = new WeakMap<Db, SerialisedNodes>()
 export async function serialiseNodes(store: Store, seen?: number): Promise<SerialisedNodes> {
   // Read before the rows: cached rows may be newer than their revision, never older.
   const revision = seen ?? (await readRevision(store, 'nodes'))
-  const known = kept.get(store.db)
-  if (known !== undefined && known.revision >= revision) return known
-  const found = known === undefined ? null : await addChanged(store, known)
+  const state = serialised(store.db)
+  const known = state.latest
+  if (known !== null && known.revision >= revision) return known
+  const found = known === null ? null : await addChanged(store, known)
   const unsorted = found ?? (await readChanged(store, -1)).nodes
   if (unsorted.length > SLICE) await nextTurn()
   const list = unsorted.toSorted(byLastHeard)
-  const latest = kept.get(store.db)
-  if (latest !== undefined && latest.revision >= revision) return latest
+  if (state.latest !== null && state.latest.revision >= revision) return state.latest
   const next = { revision, list }
-  kept.set(store.db, next)
+  state.latest = next
   if (list.length > SLICE) await nextTurn()
   return next
 }
@@ -113,15 +115,14 @@ type Seen = SerialisedNodes & {
   readonly of: SerialisedNodes
   readonly narrowed: ReadonlyMap<SerialisedNode, SerialisedNode>
 }
-const keptSeen = new WeakMap<Db, Map<string, Seen>>()
+const seenByView = ownedBy((_db: Db) => new Map<string, Seen>())
 
 /**
  * As `serialiseNodes`, for a view that does not show everything. Nodes that it shows completely are the same objects.
  */
 export async function serialiseSeen(store: Store, view: View, seen?: number): Promise<SerialisedNodes> {
   const of = await serialiseNodes(store, seen)
-  const views = keptSeen.get(store.db) ?? new Map<string, Seen>()
-  keptSeen.set(store.db, views)
+  const views = seenByView(store.db)
   const key = viewKey(view)
   const known = views.get(key)
   if (known?.of === of) return known
