@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests use real servers and tools: ten Debian packages, and the commands named as arguments. Installs the missing
+# The tests use real servers and tools: eleven Debian packages, and the commands named as arguments. Installs the missing
 # ones as root, and otherwise says what is missing.
 set -eu
 missing=''
@@ -12,7 +12,8 @@ missing=''
 [ -x /usr/sbin/mosquitto ] || missing="$missing mosquitto"
 [ -x /usr/bin/mosquitto_sub ] || missing="$missing mosquitto-clients"
 [ -x /usr/bin/promtool ] || missing="$missing prometheus"
-for command in curl "$@"; do
+[ -x /usr/bin/systemd-notify ] || missing="$missing systemd"
+for command in curl python3 "$@"; do
   command -v "$command" > /dev/null || missing="$missing $command"
 done
 [ -z "$missing" ] && exit 0

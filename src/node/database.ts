@@ -13,6 +13,8 @@ import { refuseDatabase, StartRefused } from './start/problems.ts'
 /** The migration history, as far from `src/node` as from `dist/node`. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))
 
+type OnStep = (done: number, of: number) => void
+
 export interface SqliteStore extends Store {
   readonly sqlite: Database.Database
   /** Free space in the file that new rows can use before the file grows. */
@@ -22,9 +24,10 @@ export interface SqliteStore extends Store {
 
 /**
  * Opens the database file, or `:memory:`, and migrates it to this version's schema. Throws StartRefused for a newer
- * schema, and for problems that the operator can solve: a damaged file, a wrong file owner, a full disk.
+ * schema, and for problems that the operator can solve: a damaged file, a wrong file owner, a full disk. `onStep` is told
+ * before each step of a migration, which may take minutes.
  */
-export function openDatabase(file: string): SqliteStore {
+export function openDatabase(file: string, onStep: OnStep = () => {}): SqliteStore {
   let sqlite: Database.Database | null = null
   try {
     if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -35,7 +38,7 @@ export function openDatabase(file: string): SqliteStore {
     // Decision: docs/decisions/short-decisions.md#sqlite-writes-with-synchronous-full
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
-    migrateDatabase(sqlite)
+    migrateDatabase(sqlite, onStep)
     return sqliteStore(sqlite)
   } catch (error) {
     sqlite?.close()
@@ -107,10 +110,10 @@ function refuseNewer(sqlite: Database.Database, file: string): void {
   )
 }
 
-function migrateDatabase(sqlite: Database.Database): void {
+function migrateDatabase(sqlite: Database.Database, onStep: OnStep): void {
   // A migration may rebuild a table that others refer to; SQLite ignores this pragma inside a transaction.
   sqlite.pragma('foreign_keys = OFF')
-  const applied = applyMigrations(sqlite, MIGRATIONS_DIR)
+  const applied = applyMigrations(sqlite, MIGRATIONS_DIR, onStep)
   // Skipped without a migration, because only that can break a reference, and the check reads every row: seconds for
   // ten million.
   const broken = applied === 0 ? [] : sqlite.pragma('foreign_key_check')
@@ -124,7 +127,7 @@ function migrateDatabase(sqlite: Database.Database): void {
  * migrator is not used because it checks before it locks, so that two processes would run the same migrations, and
  * because it hides why one failed. Returns the number of applied migrations.
  */
-export function applyMigrations(sqlite: Database.Database, folder: string): number {
+export function applyMigrations(sqlite: Database.Database, folder: string, onStep: OnStep = () => {}): number {
   const newest = latestTime(folder)
   const apply = sqlite.transaction(() => {
     sqlite.exec(
@@ -136,8 +139,13 @@ export function applyMigrations(sqlite: Database.Database, folder: string): numb
     if (from >= newest) return 0
     const note = sqlite.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)')
     const missing = readMigrationFiles({ migrationsFolder: folder }).filter((each) => each.folderMillis > from)
+    const steps = missing.reduce((sum, { sql }) => sum + sql.length, 0)
+    let done = 0
     for (const { sql, hash, folderMillis } of missing) {
-      for (const statement of sql) sqlite.exec(statement)
+      for (const statement of sql) {
+        onStep(done++, steps)
+        sqlite.exec(statement)
+      }
       note.run(hash, folderMillis)
     }
     return missing.length

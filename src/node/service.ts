@@ -40,6 +40,7 @@ import { startSealing } from './upkeep/sealing.ts'
 import { keptSessionSecret } from './start/secret.ts'
 import { openSessions } from './sessions.ts'
 import { zlibCompressor } from './http/compressor.ts'
+import { openSupervisor, type Supervisor } from './supervisor/systemd.ts'
 import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
@@ -76,7 +77,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   }
   try {
     prepareDataDir(parsed.config.DATA_DIR)
-    await start(withSecret(config), log)
+    await start(withSecret(config), log, openSupervisor(env, log))
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
     if (error instanceof StartRefused) return refuseStart([error.message])
@@ -95,13 +96,17 @@ function withSecret(config: Config): Config {
   return config.SESSION_SECRET.length > 0 ? config : { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }
 }
 
-async function start(config: Config, log: Log): Promise<void> {
+async function start(config: Config, log: Log, supervisor: Supervisor): Promise<void> {
   const startedAt = clock.now()
   const homeAssistant = openHomeAssistant(config)
-  const lock = await settleDatabase(config, log)
+  const lock = await settleDatabase(config, log, supervisor)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
-  const store = inTurn(config, () => openDatabase(databaseFile(config)))
+  const store = inTurn(config, () =>
+    openDatabase(databaseFile(config), (done, of) =>
+      supervisor.starting('Migrating the database', `${done} of ${of} steps`),
+    ),
+  )
   await refuseRadiosOfStandby(config, store, log)
   disk.countIn(store.spareBytes)
   const sessions = await openSessions(config, store, log)
@@ -172,6 +177,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const reserving = disk.keep()
   onStopSignal(async (signal) => {
     phase = 'stopping'
+    supervisor.stopping()
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     events.close()
@@ -185,8 +191,9 @@ async function start(config: Config, log: Log): Promise<void> {
     lock.release()
     log.info('Stopped')
   }, log)
-  // Logged last, because a supervisor that waits for this line may stop the service immediately.
+  // Last, because a supervisor that waits for this may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
+  supervisor.ready(`Serving on ${host}, port ${server.port}`)
   log.info('Listening', { host, port: server.port, dataDir, startMs: clock.now() - startedAt })
 }
 

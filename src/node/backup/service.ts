@@ -15,10 +15,12 @@ import { isDiskFull } from '../disk/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
 import { latestTag } from '../migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore/restore.ts'
+import type { Supervisor } from '../supervisor/systemd.ts'
 import { createAlarm, createScheduler } from './schedule/scheduler.ts'
 
 const LOCK_WAIT_MS = 5000
 const LOG_INTERVAL_MS = 10_000
+const RESTORING = 'Restoring a backup'
 
 /** The database file of a data directory. */
 export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
@@ -27,10 +29,22 @@ export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'm
  * Call it before the database is opened. Finishes an interrupted restore, and performs the one in RESTORE_FROM_BACKUP.
  * Returns the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
  */
-export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
-  const options = { ...restoreOptions(config, log), onProgress: progressLog(log) }
+export async function settleDatabase(
+  config: Config,
+  log: Log,
+  supervisor: Pick<Supervisor, 'starting'>,
+): Promise<Lock> {
+  const logProgress = progressLog(log)
+  const onProgress = (rows: number, of: number) => {
+    supervisor.starting(RESTORING, `${rows} of ${of} rows`)
+    logProgress(rows, of)
+  }
+  const options = { ...restoreOptions(config, log), onProgress }
   recoverRestore(options)
-  if (config.RESTORE_FROM_BACKUP !== null) await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
+  if (config.RESTORE_FROM_BACKUP !== null) {
+    supervisor.starting(RESTORING)
+    await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
+  }
   forgetDead(config.DATA_DIR)
   const lock = lockShared(databaseLockFile(config.DATA_DIR), LOCK_WAIT_MS)
   if (lock === null)

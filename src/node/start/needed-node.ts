@@ -38,7 +38,10 @@ function preferCaller(): void {
 
 /** Resolves only if this Node does not run on this machine, such as one for glibc where there is only musl. */
 function runOn(node: string): Promise<void> {
-  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' })
+  const env = { ...process.env }
+  // The watchdog of systemd waits for this process, but it is the child that can tell whether it works.
+  if (env['WATCHDOG_PID'] === String(process.pid)) delete env['WATCHDOG_PID']
+  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit', env })
   const pass = (signal: NodeJS.Signals) => child.kill(signal)
   for (const signal of STOP_SIGNALS) process.on(signal, pass)
   child.once('exit', (code, signal) => {
