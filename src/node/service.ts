@@ -40,6 +40,7 @@ import { startSealing } from './upkeep/sealing.ts'
 import { keptSessionSecret } from './start/secret.ts'
 import { openSessions } from './sessions.ts'
 import { zlibCompressor } from './http/compressor.ts'
+import { forJournal } from './supervisor/journal.ts'
 import { openSupervisor, type Supervisor } from './supervisor/systemd.ts'
 import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
@@ -64,13 +65,14 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
   const parsed = readConfig(env)
-  if (!parsed.ok) return refuseStart(parsed.problems)
+  if (!parsed.ok) return refuseStart(parsed.problems, env)
+  const forStdout = forJournal(process.stdout.fd, env)
   const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }
   const log = createLog({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     now: clock.now,
-    write: (line) => process.stdout.write(`${line}\n`),
+    write: (line, level) => process.stdout.write(`${forStdout(level, line)}\n`),
   })
   for (const { name, hint } of unknownVariables(env)) {
     log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
@@ -79,16 +81,17 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     prepareDataDir(parsed.config.DATA_DIR)
     await start(withSecret(config), log, openSupervisor(env, log))
   } catch (error) {
-    if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
-    if (error instanceof StartRefused) return refuseStart([error.message])
+    if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message], env)
+    if (error instanceof StartRefused) return refuseStart([error.message], env)
     if (error instanceof RestoreRefused) log.error(error.message)
     else log.error('The service could not start', { error })
     process.exit(1)
   }
 }
 
-function refuseStart(problems: readonly string[]): never {
-  for (const line of problems) process.stderr.write(`${line}\n`)
+function refuseStart(problems: readonly string[], env: NodeJS.ProcessEnv): never {
+  const forStderr = forJournal(process.stderr.fd, env)
+  for (const line of problems) process.stderr.write(`${forStderr('error', line)}\n`)
   process.exit(1)
 }
 

@@ -19,12 +19,12 @@ export function createLog(options: {
   level: LogLevel
   format: LogFormat
   now(): number
-  write(line: string): void
+  write(line: string, level: LogLevel): void
 }): Log {
   const least = LOG_LEVELS.indexOf(options.level)
   const line = options.format === 'json' ? jsonLine : prettyLine
   const at = (level: LogLevel) => (message: string, fields?: Fields) => {
-    if (LOG_LEVELS.indexOf(level) >= least) options.write(line(level, options.now(), message, fields ?? {}))
+    if (LOG_LEVELS.indexOf(level) >= least) options.write(line(level, options.now(), message, fields ?? {}), level)
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

@@ -17,6 +17,7 @@ import { createProgressBar, type ProgressBar } from './progress-bar.ts'
 import { recoverRestore, restoreBackup } from './restore/restore.ts'
 import { backupOptions, databaseFile, restoreOptions } from './service.ts'
 import { systemClock } from '../clock.ts'
+import { forJournal } from '../supervisor/journal.ts'
 
 export const BACKUP_USAGE = `  backup                      create a backup
   verify <name>               read all of a backup and list its problems
@@ -52,11 +53,12 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
   const parsed = readConfig(env)
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const bar = createProgressBar(process.stderr)
+  const forStderr = forJournal(process.stderr.fd, env)
   const log = createLog({
     level: 'warn',
     format: 'pretty',
     now: systemClock.now,
-    write: (line) => bar.print(line),
+    write: (line, level) => bar.print(forStderr(level, line)),
   })
   try {
     return await run({ config: withKnownSecret(parsed.config), log, bar }, name)
@@ -82,7 +84,7 @@ function withKnownSecret(config: Config): Config {
 }
 
 function refuse(reason: string): number {
-  process.stderr.write(`${reason}\n`)
+  process.stderr.write(`${forJournal(process.stderr.fd, process.env)('error', reason)}\n`)
   return 1
 }
 

@@ -33,6 +33,7 @@ import { type OpenSessions, openSessions } from '../sessions.ts'
 import { readStandbyCommand, STANDBY_USAGE } from './standby.ts'
 import { StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
+import { forJournal } from '../supervisor/journal.ts'
 
 const USAGE = `Administration of the database in DATA_DIR from the console. The service may be running.
 
@@ -136,7 +137,13 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const file = join(parsed.config.DATA_DIR, 'mesh.db')
   if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
-  const log = createLog({ level: 'warn', format: 'pretty', now: systemClock.now, write: (line) => console.error(line) })
+  const forStderr = forJournal(process.stderr.fd, env)
+  const log = createLog({
+    level: 'warn',
+    format: 'pretty',
+    now: systemClock.now,
+    write: (line, level) => console.error(forStderr(level, line)),
+  })
   openReserve({ dataDir: parsed.config.DATA_DIR, log }).makeRoom()
   const store = openDatabase(file)
   try {
@@ -151,7 +158,7 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
 }
 
 function refuse(reason: string): number {
-  process.stderr.write(`${reason}\n`)
+  process.stderr.write(`${forJournal(process.stderr.fd, process.env)('error', reason)}\n`)
   return 1
 }
 

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { forJournal } from '../supervisor/journal.ts'
 
 const NEEDED = [22, 12] as const
 /** The package with Node itself for this machine. Unlike `node` it needs no install script, which npm 12 blocks. */
@@ -16,9 +17,8 @@ export async function ensureNode(): Promise<void> {
   if (isNewEnough(process.versions.node)) return preferCaller()
   const bundled = findBundled()
   if (bundled !== null) await runOn(bundled)
-  console.error(
-    `This service needs Node ${NEEDED.join('.')} or newer and was started on ${process.versions.node}. ${remedy()}`,
-  )
+  const line = `This service needs Node ${NEEDED.join('.')} or newer and was started on ${process.versions.node}. ${remedy()}`
+  console.error(forJournal(process.stderr.fd, process.env)('error', line))
   process.exit(1)
 }
 
