@@ -23,6 +23,7 @@ import { openOutbound } from './alerts/outbound.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/folder/lock.ts'
+import { calmWhileFull, type FullDiskLog } from './disk/full-log.ts'
 import { openReserve } from './disk/reserve.ts'
 import { createAddressing } from './http/client-address.ts'
 import { readStandby } from '../app/settings/standby.ts'
@@ -68,12 +69,13 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   if (!parsed.ok) return refuseStart(parsed.problems, env)
   const forStdout = forJournal(process.stdout.fd, env)
   const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }
-  const log = createLog({
+  const written = createLog({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     now: clock.now,
     write: (line, level) => process.stdout.write(`${forStdout(level, line)}\n`),
   })
+  const log = calmWhileFull(written)
   for (const { name, hint } of unknownVariables(env)) {
     log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
   }
@@ -99,7 +101,7 @@ function withSecret(config: Config): Config {
   return config.SESSION_SECRET.length > 0 ? config : { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }
 }
 
-async function start(config: Config, log: Log, supervisor: Supervisor): Promise<void> {
+async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): Promise<void> {
   const startedAt = clock.now()
   const homeAssistant = openHomeAssistant(config)
   const lock = await settleDatabase(config, log, supervisor)

@@ -14,7 +14,7 @@ import {
 } from './folder/directory.ts'
 import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles, type Files } from './folder/files.ts'
-import { JobFailed, runJob } from './jobs.ts'
+import { runJob } from './jobs.ts'
 import { backupLockFile, lockExclusively } from './folder/lock.ts'
 import { describeBackup, type Manifest, signingKey } from './folder/manifest.ts'
 import { backupNameAt } from './folder/names.ts'
@@ -191,8 +191,7 @@ function sweepAtStart(dataDir: string, directory: string, files: Files): void {
 }
 
 function asBackupError(error: unknown): unknown {
-  const isFull = isDiskFull(error) || (error instanceof JobFailed && error.isDiskFull)
-  if (!isFull) return error
+  if (!isDiskFull(error)) return error
   return new AppError('internal', 'The backup failed: no space is left on the device. Nothing was changed', {
     cause: error,
   })

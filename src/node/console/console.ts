@@ -25,6 +25,7 @@ import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
 import { consoleContext } from '../console-context.ts'
 import { openDatabase, type SqliteStore } from '../database.ts'
+import { calmWhileFull } from '../disk/full-log.ts'
 import { openReserve } from '../disk/reserve.ts'
 import { EDGE_ADMIN_USAGE, explainRecovery } from './edge-admin.ts'
 import { readConfig } from '../start/environment.ts'
@@ -144,7 +145,7 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
     now: systemClock.now,
     write: (line, level) => console.error(forStderr(level, line)),
   })
-  openReserve({ dataDir: parsed.config.DATA_DIR, log }).makeRoom()
+  openReserve({ dataDir: parsed.config.DATA_DIR, log: calmWhileFull(log) }).makeRoom()
   const store = openDatabase(file)
   try {
     const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })

@@ -6,6 +6,8 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 /** Whether the device or the quota is full. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  // What a thread found.
+  if ('isDiskFull' in error && error.isDiskFull === true) return true
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL') || isDiskFull(error.cause)
 }
 

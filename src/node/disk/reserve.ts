@@ -3,8 +3,8 @@ import { randomFillSync } from 'node:crypto'
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Log } from '../../app/base/log.ts'
 import { isDiskFull } from './error-code.ts'
+import type { FullDiskLog } from './full-log.ts'
 import { systemClock } from '../clock.ts'
 
 /** The space reserved for administrators. It is a file, so that other programs cannot take it either. */
@@ -22,7 +22,7 @@ const REMEDY =
 
 type Needs = {
   readonly dataDir: string
-  readonly log: Log
+  readonly log: FullDiskLog
 }
 
 /** The disk of the data directory, and the file that keeps a part of it free. */
@@ -49,15 +49,8 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
       ? free >= LOW_BYTES
       : free >= ENOUGH_BYTES || (free >= LOW_BYTES + SPARE_BYTES && spareBytes() >= SPARE_BYTES)
     lookedAt = systemClock.monotonic()
-    if (isFull === !isRoom) return
     isFull = !isRoom
-    if (isFull)
-      log.error('Disk full: packets are not stored', {
-        file: join(dataDir, 'mesh.db'),
-        freeBytes: free,
-        remedy: REMEDY,
-      })
-    else log.info('The disk has space again', { dataDir, freeBytes: free })
+    log.noteRoom(isRoom, { file: join(dataDir, 'mesh.db'), freeBytes: free, remedy: REMEDY })
   }
   const make = async (): Promise<void> => {
     const draft = `${file}.new`

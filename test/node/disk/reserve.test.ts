@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/base/log.ts'
+import { calmWhileFull } from '../../../src/node/disk/full-log.ts'
 import { openReserve } from '../../../src/node/disk/reserve.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { StartRefused } from '../../../src/node/start/problems.ts'
@@ -22,7 +23,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
 
   const open = () => {
     const log = createLog({ level: 'info', format: 'json', now: () => 0, write: (line) => logged.push(line) })
-    const reserve = openReserve({ dataDir: disk.dir, log })
+    const reserve = openReserve({ dataDir: disk.dir, log: calmWhileFull(log) })
     reserve.countIn(() => spare)
     return reserve
   }
