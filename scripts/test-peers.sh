@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests use real servers and tools: eleven Debian packages, and the commands named as arguments. Installs the missing
+# The tests use real servers and tools: thirteen Debian packages, and the commands named as arguments. Installs the missing
 # ones as root, and otherwise says what is missing.
 set -eu
 missing=''
@@ -11,6 +11,8 @@ missing=''
 [ -x /usr/bin/zbarimg ] || missing="$missing zbar-tools"
 [ -x /usr/sbin/mosquitto ] || missing="$missing mosquitto"
 [ -x /usr/bin/mosquitto_sub ] || missing="$missing mosquitto-clients"
+[ -x /usr/bin/sshfs ] || missing="$missing sshfs"
+[ -x /usr/lib/openssh/sftp-server ] || missing="$missing openssh-sftp-server"
 [ -x /usr/bin/promtool ] || missing="$missing prometheus"
 [ -x /usr/bin/systemd-notify ] || missing="$missing systemd"
 for command in curl python3 "$@"; do

@@ -45,7 +45,7 @@ import { forJournal } from './supervisor/journal.ts'
 import { openSupervisor, type Supervisor } from './supervisor/systemd.ts'
 import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
-import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
+import { prepareDataDir, refuseAddress, refuseNetwork, StartRefused } from './start/problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
@@ -80,6 +80,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     log.warn(`The variable ${name} is unknown and has no effect${hint === null ? '' : `; ${hint}`}`)
   }
   try {
+    refuseNetwork(parsed.config, log)
     prepareDataDir(parsed.config.DATA_DIR)
     await start(withSecret(config), log, openSupervisor(env, log))
   } catch (error) {

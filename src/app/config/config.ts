@@ -76,6 +76,11 @@ export const VARIABLES = {
   PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 chooses a free one'),
   HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
   DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
+  ALLOW_NETWORK_FILE_SYSTEM: variable(
+    boolean(false),
+    'true or false',
+    'Starts even if DATA_DIR is on a network file system, where other hosts can damage the database',
+  ),
   PUBLIC_URL: variable(
     url.nullable().default(null),
     'an http(s) URL',

@@ -6,7 +6,7 @@ import { createLog, type Log } from '../../app/base/log.ts'
 import { createBackup } from '../../app/system/backup/backups.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../database.ts'
 import { readConfig } from '../start/environment.ts'
-import { StartRefused } from '../start/problems.ts'
+import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { keptSessionSecret } from '../start/secret.ts'
 import { openBackups } from './backups.ts'
 import { BackupDamage, RestoreRefused } from './folder/damage.ts'
@@ -91,6 +91,7 @@ function refuse(reason: string): number {
 async function backup({ config, log, bar }: Tools): Promise<number> {
   const file = databaseFile(config)
   if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
+  refuseNetwork(config, log)
   const store = openDatabase(file)
   const backups = openBackups(backupOptions(config, log))
   const ticker = setInterval(() => bar.show(backups.running()?.rows ?? 0, null), 200)
@@ -126,6 +127,7 @@ async function verify({ config, bar }: Tools, name: string): Promise<number> {
 }
 
 async function restore({ config, log, bar }: Tools, name: string): Promise<number> {
+  refuseNetwork(config, log)
   const options = { ...restoreOptions(config, log), onProgress: bar.show }
   recoverRestore(options)
   const { tables, rows } = await restoreBackup(options, name)

@@ -32,7 +32,7 @@ import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
 import { readStandbyCommand, STANDBY_USAGE } from './standby.ts'
-import { StartRefused } from '../start/problems.ts'
+import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
 import { forJournal } from '../supervisor/journal.ts'
 
@@ -145,6 +145,7 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
     now: systemClock.now,
     write: (line, level) => console.error(forStderr(level, line)),
   })
+  refuseNetwork(parsed.config, log)
   openReserve({ dataDir: parsed.config.DATA_DIR, log: calmWhileFull(log) }).makeRoom()
   const store = openDatabase(file)
   try {

@@ -1,8 +1,10 @@
 import { accessSync, constants, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { Log } from '../../app/base/log.ts'
 import type { Config } from '../../app/config/config.ts'
 import { shownValue } from '../../app/config/shown.ts'
 import { hasCode, isBrokenDisk, isDiskFull } from '../disk/error-code.ts'
+import { networkFileSystem } from '../disk/network.ts'
 import { freeBytes } from '../disk/reserve.ts'
 
 /** The machine does not match the configuration. The message is one line in the format of `parseConfig`. */
@@ -15,6 +17,29 @@ const LITTLE_BYTES = 1024 * 1024
 
 // Our own files. A volume may also contain others, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
+
+/**
+ * Throws StartRefused when the data directory is on a network file system, where SQLite can lose data, or warns if that
+ * is allowed. Backups may be mounted from one below it.
+ */
+export function refuseNetwork(
+  { DATA_DIR, ALLOW_NETWORK_FILE_SYSTEM }: Pick<Config, 'DATA_DIR' | 'ALLOW_NETWORK_FILE_SYSTEM'>,
+  log: Pick<Log, 'warn'>,
+): void {
+  // The database may be a link to another place.
+  const type = networkFileSystem(join(DATA_DIR, 'mesh.db'))
+  if (type === null) return
+  if (!ALLOW_NETWORK_FILE_SYSTEM) {
+    throw new StartRefused(
+      `DATA_DIR: found ${shownValue(DATA_DIR)} on a network file system (${type}), expected a disk of this machine because SQLite's locks and the shared memory of its log do not work across hosts; move it to a local disk, or set ALLOW_NETWORK_FILE_SYSTEM=true if only this host ever opens it`,
+    )
+  }
+  log.warn('DATA_DIR is on a network file system: a second host that opens the database damages it', {
+    dataDir: DATA_DIR,
+    type,
+    remedy: 'move it to a local disk; backups may stay there',
+  })
+}
 
 /**
  * Creates the data directory unless it exists. Throws StartRefused when it, or a file in it, cannot be read and
