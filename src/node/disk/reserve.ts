@@ -1,9 +1,9 @@
 import type { Disk } from '../../app/base/pacing/disk.ts'
 import { randomFillSync } from 'node:crypto'
-import { existsSync, rmSync, statfsSync } from 'node:fs'
+import { existsSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDiskFull } from './error-code.ts'
+import { hasCode, isDiskFull } from './error-code.ts'
 import type { FullDiskLog } from './full-log.ts'
 import { systemClock } from '../clock.ts'
 
@@ -16,6 +16,8 @@ const SPARE_BYTES = 4 * 1024 * 1024
 const ENOUGH_BYTES = RESERVE_BYTES + 2 * SPARE_BYTES
 const CHUNK_BYTES = 256 * 1024
 const LOOK_MS = 1000
+/** An instance that makes the file writes to it all the time; even a slow card takes less than this. */
+const ABANDONED_MS = 60_000
 
 const REMEDY =
   'make room: delete backups, keep data for fewer days, or delete other files; administrators can sign in and do so'
@@ -38,13 +40,15 @@ export type DiskReserve = Disk & {
 
 export function openReserve({ dataDir, log }: Needs): DiskReserve {
   const file = join(dataDir, 'disk-reserve')
+  const draft = `${file}.new`
   let spareBytes = () => 0
 
   let isFull = false
   let lookedAt = Number.NEGATIVE_INFINITY
 
   const look = (): void => {
-    const free = freeBytes(dataDir)
+    // What an instance has written of the reserve so far is no loss of room.
+    const free = freeBytes(dataDir) + (sizeOf(draft)?.bytes ?? 0)
     const isRoom = existsSync(file)
       ? free >= LOW_BYTES
       : free >= ENOUGH_BYTES || (free >= LOW_BYTES + SPARE_BYTES && spareBytes() >= SPARE_BYTES)
@@ -52,12 +56,12 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
     isFull = !isRoom
     log.noteRoom(isRoom, { file: join(dataDir, 'mesh.db'), freeBytes: free, remedy: REMEDY })
   }
+  // Several instances may start at the same time: one makes the file, and the others leave it to that one.
   const make = async (): Promise<void> => {
-    const draft = `${file}.new`
     try {
       // Not zeros: some file systems allocate no space for them.
       const chunk = randomFillSync(Buffer.alloc(CHUNK_BYTES))
-      const handle = await open(draft, 'w', 0o600)
+      const handle = await open(draft, 'wx', 0o600)
       try {
         for (let written = 0; written < RESERVE_BYTES; written += CHUNK_BYTES) await handle.write(chunk)
         await handle.sync()
@@ -66,6 +70,7 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
       }
       await rename(draft, file)
     } catch (error) {
+      if (hasCode(error, 'EEXIST')) return
       await rm(draft, { force: true }).catch(() => {})
       if (!isDiskFull(error)) log.warn('No disk space could be reserved', { file, error })
     }
@@ -89,10 +94,23 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
       return { total, free, spare: spareBytes() }
     },
     async keep() {
+      await rmAbandoned(draft)
       if (!existsSync(file) && freeBytes(dataDir) >= ENOUGH_BYTES) await make()
       look()
     },
   }
+}
+
+/** Removes a draft whose instance ended while it wrote. One from the future is from before the clock was set. */
+async function rmAbandoned(draft: string): Promise<void> {
+  const found = sizeOf(draft)
+  if (found === null || Math.abs(systemClock.now() - found.changedAt) < ABANDONED_MS) return
+  await rm(draft, { force: true }).catch(() => {})
+}
+
+function sizeOf(path: string): { readonly bytes: number; readonly changedAt: number } | null {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found === undefined ? null : { bytes: found.size, changedAt: found.mtimeMs }
 }
 
 /** Bytes that the service may still use on the disk of a directory. */

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/base/log.ts'
@@ -27,6 +28,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
     reserve.countIn(() => spare)
     return reserve
   }
+  const draft = () => join(disk.dir, 'disk-reserve.new')
   const hasReserve = () => existsSync(join(disk.dir, 'disk-reserve'))
 
   test('a reserve is kept, released when the disk is full, and created again when there is room', async () => {
@@ -53,6 +55,36 @@ describe.skipIf(!canMount)('on a small disk', () => {
       file: join(disk.dir, 'mesh.db'),
       remedy: expect.stringContaining('delete'),
     })
+  })
+
+  test('of several instances that start together one makes the reserve, and none warns', async () => {
+    const reserves = [open(), open(), open()]
+    await Promise.all(reserves.map((reserve) => reserve.keep()))
+    expect(readdirSync(disk.dir)).toStrictEqual(['disk-reserve'])
+    expect(statSync(join(disk.dir, 'disk-reserve')).blocks * 512).toBe(16 * MB)
+    expect(logged).toStrictEqual([])
+  })
+
+  test('while another instance makes the reserve, what it has written does not count as a full disk', () => {
+    disk.fill(28 * MB)
+    writeFileSync(draft(), randomBytes(15 * MB))
+    expect([open().isFull(), logged]).toStrictEqual([false, []])
+  })
+
+  test('a draft is left to the instance that makes it, until it has not grown for a minute', async () => {
+    const reserve = open()
+    for (const [age, left] of [
+      [0, true],
+      [-30, true],
+      [61, false],
+    ] as const) {
+      writeFileSync(draft(), 'begun')
+      const changedAt = Date.now() / 1000 - age
+      utimesSync(draft(), changedAt, changedAt)
+      await reserve.keep()
+      expect([age, existsSync(draft()), hasReserve()]).toStrictEqual([age, left, !left])
+    }
+    expect(logged).toStrictEqual([])
   })
 
   test('space freed by retention inside the database counts as room, too', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -89,6 +89,29 @@ test('of instances that start together one gets the radio; after kill -9 another
   await expect.poll(() => device.connections(), { timeout: 30_000 - (performance.now() - killedAt) }).toBe(2)
   expect(all.filter(isHolder)).toHaveLength(2)
 })
+
+test('three that start at the same time on an empty directory all answer, and none warns of anything', async () => {
+  const env = { DATA_DIR: join(dir, 'new'), ADMIN_PASSWORD: PASSWORD, DEMO: 'true' }
+  const all = await Promise.all([startService(built, env), startService(built, env), startService(built, env)])
+  running.push(...all)
+  const health = await Promise.all(all.map(({ url }) => fetch(`${url}/api/health`)))
+  expect(health.map(({ status }) => status)).toStrictEqual([200, 200, 200])
+  const headers = await Promise.all(all.map(signIn))
+  const seen = async ({ url }: Service, i: number) => {
+    const { instances } = Object(await (await fetch(`${url}/api/system`, { headers: headers[i] ?? {} })).json())
+    return instances.filter(({ hasLease }: { hasLease: boolean }) => hasLease).length
+  }
+  await expect.poll(() => Promise.all(all.map(seen))).toStrictEqual([1, 1, 1])
+  expect(all.filter(isHolder)).toHaveLength(1)
+  await expect.poll(() => readdirSync(env.DATA_DIR)).toContain('disk-reserve')
+  expect(await Promise.all(all.map((service) => service.stop('SIGTERM')))).toStrictEqual([0, 0, 0])
+  const entries = all.flatMap(({ lines }) => lines.filter((line) => line.startsWith('{')).map(parseEntry))
+  expect(entries.filter(({ level }) => level !== 'info')).toStrictEqual([])
+  expect(readdirSync(env.DATA_DIR).filter((name) => name.startsWith('disk-reserve'))).toStrictEqual(['disk-reserve'])
+  expect(statSync(join(env.DATA_DIR, 'disk-reserve')).blocks * 512).toBeGreaterThanOrEqual(16 * 1024 * 1024)
+})
+
+const parseEntry = (line: string): { readonly level?: unknown } => Object(JSON.parse(line))
 
 test('an instance that stops cleanly hands over at once; a single one that starts after kill -9 does not wait', async () => {
   const first = await start()
