@@ -5,6 +5,12 @@ import type { AppType } from '../app/app.ts'
 /** Path of the site, with a slash at its end; scripts are in `assets/` below it. */
 export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
+/**
+ * The name under which this site stores something in the browser. A service under another path of the host shares its
+ * storage with this one.
+ */
+export const ownName = (name: string): string => (BASE === '/' ? name : BASE + name)
+
 /** The ticket with which an administrator sees as somebody else. Stored only in this tab. */
 export type SeeingAs = {
   readonly ticket: string
@@ -14,7 +20,7 @@ export type SeeingAs = {
   readonly back: string
 }
 
-const SEE_AS_KEY = 'see-as'
+const SEE_AS_KEY = ownName('see-as')
 export const seeingAs: SeeingAs | null = readSeeingAs()
 
 function readSeeingAs(): SeeingAs | null {

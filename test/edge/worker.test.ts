@@ -96,6 +96,20 @@ test('simultaneous requests create one first administrator, whose random passwor
   expect(printed()).toHaveLength(1)
 })
 
+test('under a path the name of the cookie ends with it', async () => {
+  const workerd = await start({ ...SCENARIO_ENV, PUBLIC_URL: 'https://mesh.example.org/my_mesh' })
+  const login = await workerd.dispatch('https://mesh.example.org/api/auth/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: 'https://mesh.example.org' },
+    body: JSON.stringify({ username: 'admin', password: ADMIN_PASSWORD }),
+  })
+  const [set = ''] = login.headers.getSetCookie()
+  expect(set).toMatch(/^__Host-mesh_session\.my%5Fmesh=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  const headers = { cookie: String(set.split(';')[0]) }
+  const status = await workerd.dispatch('https://mesh.example.org/api/auth/status', { headers })
+  expect(await status.json()).toMatchObject({ authenticated: true })
+})
+
 test('over HTTPS the cookie is a __Host- one; only CF-Connecting-IP is trusted for addresses', async () => {
   const workerd = await start({ ...SCENARIO_ENV, TRUSTED_PROXIES: '127.0.0.1' })
   const login = (headers: Record<string, string>) =>

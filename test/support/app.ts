@@ -151,7 +151,7 @@ function createClient(app: TestApp): Client {
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
-      const set = answer.headers.getSetCookie().find((cookie) => /^(__Host-)?mesh_session=/.test(cookie))
+      const set = answer.headers.getSetCookie().find((cookie) => /^(__Host-)?mesh_session[^=_]*=/.test(cookie))
       if (set !== undefined) client.cookie = /max-age=0/i.test(set) ? null : (set.split(';')[0] ?? null)
       return answer
     },

@@ -1,5 +1,7 @@
+import { ownName } from '../api.ts'
+
 /** Unsent texts, kept in this tab through a reload and another sign-in. */
-const PREFIX = 'draft:'
+const PREFIX = ownName('draft:')
 /** Used if the browser stores nothing. */
 const fallback = new Map<string, string>()
 

@@ -1,16 +1,18 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { DAY_MS } from '../../shared/time.ts'
-import { seeingAs } from '../api.ts'
+import { ownName, seeingAs } from '../api.ts'
 import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
+/** The name of the database of a service at the root of its host. */
+const SHARED = 'offline-cache'
 /**
  * The last data that the user saw, stored in this browser. It is shown at once while the latest data is loading, and
  * while the service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another
  * version may read other fields.
  */
-const DATABASE = 'offline-cache'
+const DATABASE = ownName(SHARED)
 /** The name that earlier versions gave it. */
 const FORMER = 'kept'
 const STORE = 'answers'
@@ -41,6 +43,11 @@ function open(): Promise<IDBDatabase | null> {
       indexedDB.deleteDatabase(FORMER)
       const request = indexedDB.open(DATABASE, 1)
       request.addEventListener('upgradeneeded', () => {
+        // Under a path, earlier versions stored this under the names of the root.
+        if (DATABASE !== SHARED) {
+          indexedDB.deleteDatabase(SHARED)
+          localStorage.removeItem('status')
+        }
         request.result.createObjectStore(STORE, { keyPath: 'key' }).createIndex('at', 'at')
       })
       request.addEventListener('success', () => resolve(request.result))

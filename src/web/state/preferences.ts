@@ -1,4 +1,5 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { ownName } from '../api.ts'
 import { user } from './session.ts'
 
 export type Preference<T> = {
@@ -12,7 +13,7 @@ export type Preference<T> = {
  */
 export function preference<T>(name: string, fallback: T, read: (found: unknown) => T | null): Preference<T> {
   const value = signal(fallback)
-  const keyOf = (id: number | undefined) => (id === undefined ? null : `${name}:${id}`)
+  const keyOf = (id: number | undefined) => (id === undefined ? null : ownName(`${name}:${id}`))
   const load = (key: string | null) => {
     try {
       const found: unknown = key === null ? null : JSON.parse(localStorage.getItem(key) ?? 'null')

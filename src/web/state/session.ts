@@ -1,7 +1,19 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
-import { api, ApiError, ask, BASE, reconnects, seeAs, seeingAs, send, watchRefusals, withoutReads } from '../api.ts'
+import {
+  api,
+  ApiError,
+  ask,
+  BASE,
+  ownName,
+  reconnects,
+  seeAs,
+  seeingAs,
+  send,
+  watchRefusals,
+  withoutReads,
+} from '../api.ts'
 import { plain } from '../format.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
@@ -84,7 +96,7 @@ export async function refreshStatus(): Promise<void> {
   }
 }
 
-const STATUS_KEY = 'status'
+const STATUS_KEY = ownName('status')
 
 /** Stores the signed-in user, for a page that is opened while the service is unreachable; nobody after signing out. */
 function keepStatusOf(next: Status): void {
@@ -118,7 +130,7 @@ export function whenLeaving(run: () => Promise<void>): void {
 export const isLeaving = signal(false)
 
 /** Stored in a tab in which somebody signed out, so that it does not go to a provider automatically. */
-export const SIGNED_OUT_KEY = 'signed-out'
+export const SIGNED_OUT_KEY = ownName('signed-out')
 
 function noteSignOut(): void {
   try {
@@ -129,7 +141,7 @@ function noteSignOut(): void {
 }
 
 /** Tells the other tabs of this browser that the signed-in user has changed. */
-const tabs = new BroadcastChannel('session')
+const tabs = new BroadcastChannel(ownName('session'))
 
 /** Makes the other tabs check immediately who is signed in. */
 export function tellTabs(): void {

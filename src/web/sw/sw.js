@@ -4,8 +4,11 @@ const SHELL = './'
 const OFFLINE_PAGE = 'offline.html'
 // The build names what the page needs at first, under the hashes of its contents.
 const FIRST = ['%FIRST%']
+// A service under another path of this host has caches in the same place.
+const { pathname } = new URL(self.registration.scope)
+const OWN = pathname === '/' ? 'files-' : `${pathname} files-`
 // Another build, another cache: its files belong together.
-const CACHE = `files-${FIRST.join(' ')}`
+const CACHE = OWN + FIRST.join(' ')
 /** A network that answers nothing for so long is taken for none. */
 const PATIENCE_MS = 8000
 
@@ -20,7 +23,9 @@ self.addEventListener('install', (event) => {
 
 self.addEventListener('activate', (event) => {
   const begin = async () => {
-    for (const name of await caches.keys()) if (name !== CACHE) await caches.delete(name)
+    for (const name of await caches.keys()) {
+      if (name.startsWith(OWN) && name !== CACHE) await caches.delete(name)
+    }
     await self.clients.claim()
   }
   event.waitUntil(begin())
@@ -46,7 +51,8 @@ async function loadPage(request) {
   } catch {
     // Unreachable, or too slow.
   }
-  return (await caches.match(SHELL)) ?? (await caches.match(OFFLINE_PAGE)) ?? Response.error()
+  const cache = await caches.open(CACHE)
+  return (await cache.match(SHELL)) ?? (await cache.match(OFFLINE_PAGE)) ?? Response.error()
 }
 
 /** A file with a hash in its name never changes: kept once it was needed. */

@@ -6,10 +6,9 @@ import { AppError } from '../../http/errors.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { randomToken } from '../sessions/session-token.ts'
-import { isSecure } from '../sessions/sessions.ts'
+import { ownCookie } from '../sessions/cookies.ts'
 import type { CheckedUser } from './unchanged.ts'
 
-const COOKIE = 'mesh_attempt'
 const LABEL = 'second-factor-attempt'
 const LIFETIME_MS = 5 * MINUTE_MS
 
@@ -35,13 +34,13 @@ export async function handOutAttempt(c: Context, ctx: Ctx, user: CheckedUser): P
     expiresAt: ctx.now() + LIFETIME_MS,
   }
   const sealed = await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content))
-  const options = cookieOptions(c, ctx)
-  setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
+  const { name, options } = ownCookie(c, ctx, 'mesh_attempt', 'Strict')
+  setCookie(c, name, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
 /** The attempt in the browser's cookie; null without a valid one. */
 export async function findAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt | null> {
-  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const sealed = getCookie(c, ownCookie(c, ctx, 'mesh_attempt').name)
   const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
   if (text === null) return null
   const { expiresAt, ...attempt } = contentSchema.parse(JSON.parse(text))
@@ -63,14 +62,6 @@ export async function countCode({ sessions, now }: Ctx, attempt: FactorAttempt):
 export async function endAttempt(c: Context, ctx: Ctx, attempt: FactorAttempt): Promise<void> {
   const { count } = await ctx.sessions.hit(`factor:used:${attempt.id}`, LIFETIME_MS, ctx.now())
   if (count > 1) throw new AppError('attempt_ended')
-  const options = cookieOptions(c, ctx)
-  deleteCookie(c, cookieName(options.secure), options)
-}
-
-function cookieName(secure: boolean): string {
-  return secure ? `__Host-${COOKIE}` : COOKIE
-}
-
-function cookieOptions(c: Context, ctx: Ctx) {
-  return { path: '/', httpOnly: true, sameSite: 'Strict', secure: isSecure(c, ctx) } as const
+  const { name, options } = ownCookie(c, ctx, 'mesh_attempt', 'Strict')
+  deleteCookie(c, name, options)
 }

@@ -21,7 +21,7 @@ import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { randomToken } from '../sessions/session-token.ts'
-import { isSecure } from '../sessions/sessions.ts'
+import { ownCookie } from '../sessions/cookies.ts'
 import { factorChanged } from './changes.ts'
 import { beginAdding } from './adding.ts'
 import type { Proof } from './proof.ts'
@@ -29,7 +29,6 @@ import { codesForFirstFactor } from './recovery-codes.ts'
 import { demandParty, type Party } from './relying-party.ts'
 
 const RP_NAME = 'Mesh Monitoring Service'
-const COOKIE = 'mesh_passkey'
 const LABEL = 'passkey-challenge'
 const LIFETIME_MS = 5 * MINUTE_MS
 
@@ -360,8 +359,8 @@ async function handOut(
 ): Promise<void> {
   const content: z.infer<typeof challengeSchema> = { challenge, purpose, userId, expiresAt: ctx.now() + LIFETIME_MS }
   const sealed = await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content))
-  const options = cookieOptions(c, ctx)
-  setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
+  const { name, options } = ownCookie(c, ctx, 'mesh_passkey', 'Strict')
+  setCookie(c, name, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
 /**
@@ -385,7 +384,7 @@ export async function askedPurpose(c: Context, ctx: Ctx): Promise<string | null>
 }
 
 async function presented(c: Context, ctx: Ctx): Promise<z.infer<typeof challengeSchema> | null> {
-  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const sealed = getCookie(c, ownCookie(c, ctx, 'mesh_passkey').name)
   const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
   return text === null ? null : challengeSchema.parse(JSON.parse(text))
 }
@@ -396,8 +395,8 @@ async function presented(c: Context, ctx: Ctx): Promise<z.infer<typeof challenge
 async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | null): Promise<string | null> {
   const content = await presented(c, ctx)
   if (content === null) return null
-  const options = cookieOptions(c, ctx)
-  deleteCookie(c, cookieName(options.secure), options)
+  const { name, options } = ownCookie(c, ctx, 'mesh_passkey', 'Strict')
+  deleteCookie(c, name, options)
   if (!isValid(ctx, content, purpose, userId)) return null
   const { count: uses } = await ctx.sessions.hit(`passkey:used:${content.challenge}`, LIFETIME_MS, ctx.now())
   return uses === 1 ? content.challenge : null
@@ -411,12 +410,4 @@ function isValid(
 ): boolean {
   const left = content.expiresAt - now()
   return content.purpose === purpose && content.userId === userId && left > 0 && left <= LIFETIME_MS
-}
-
-function cookieName(secure: boolean): string {
-  return secure ? `__Host-${COOKIE}` : COOKIE
-}
-
-function cookieOptions(c: Context, ctx: Ctx) {
-  return { path: '/', httpOnly: true, sameSite: 'Strict', secure: isSecure(c, ctx) } as const
 }

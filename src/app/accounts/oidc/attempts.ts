@@ -6,7 +6,7 @@ import type { Ctx } from '../../base/context.ts'
 import { hmacSha256, isSameText, toBase64url } from '../../base/crypto.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
-import { isSecure } from '../sessions/sessions.ts'
+import { ownCookie } from '../sessions/cookies.ts'
 import { OidcFailure } from './failure.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 
@@ -71,8 +71,9 @@ export async function handOutAttempt(
 ): Promise<void> {
   const content: z.infer<typeof sealedSchema> = { ...purpose, seed, expiresAt: ctx.now() + LIFETIME_MS }
   const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(id), JSON.stringify(content))
-  const options = cookieOptions(c, ctx)
-  const prefix = cookiePrefix(options.secure)
+  // Lax: the provider sends the browser back by a top-level GET from another site.
+  const { name: beginning, options } = ownCookie(c, ctx, 'mesh_oidc')
+  const prefix = `${beginning}_`
   for (const name of surplus(getCookie(c), prefix, sealed.length)) deleteCookie(c, name, options)
   setCookie(c, `${prefix}${id}`, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
@@ -96,8 +97,8 @@ function surplus(cookies: Readonly<Record<string, string>>, prefix: string, byte
 export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefined): Promise<Attempt> {
   const id = /^([\w-]{16})\.[\w-]{43}$/.exec(state ?? '')?.[1]
   if (id === undefined || state === undefined) throw new OidcFailure('state_invalid')
-  const options = cookieOptions(c, ctx)
-  const cookie = `${cookiePrefix(options.secure)}${id}`
+  const { name, options } = ownCookie(c, ctx, 'mesh_oidc')
+  const cookie = `${name}_${id}`
   const sealed = getCookie(c, cookie)
   const content = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, labelOf(id), sealed)
   if (content === null) throw new OidcFailure('attempt_unknown')
@@ -116,13 +117,4 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
 
 function labelOf(id: string): string {
   return `oidc-attempt:${id}`
-}
-
-function cookiePrefix(secure: boolean): string {
-  return secure ? '__Host-mesh_oidc_' : 'mesh_oidc_'
-}
-
-// Lax: the provider sends the browser back by a top-level GET from another site.
-function cookieOptions(c: Context, ctx: Ctx) {
-  return { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure(c, ctx) } as const
 }

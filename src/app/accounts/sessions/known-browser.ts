@@ -5,10 +5,9 @@ import type { Ctx } from '../../base/context.ts'
 import { findUserByName } from '../users/users.ts'
 import { seal, unseal } from '../../base/sealing.ts'
 import { randomToken } from './session-token.ts'
-import { isSecure } from './sessions.ts'
+import { ownCookie } from './cookies.ts'
 import type { KnownBrowser } from '../passwords/login-limiter.ts'
 
-const COOKIE = 'mesh_browser'
 const LABEL = 'known-browser'
 
 /** Counted from the latest sign-in. */
@@ -54,26 +53,19 @@ export async function rememberBrowser(c: Context, ctx: Ctx, userId: number): Pro
     userIds: [userId, ...(before?.userIds ?? []).filter((id) => id !== userId)].slice(0, MAX_USERS),
     expiresAt: ctx.now() + LIFETIME_S * 1000,
   }
-  const secure = isSecure(c, ctx)
-  setCookie(c, cookieName(secure), await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content)), {
-    httpOnly: true,
-    sameSite: 'Lax',
-    path: '/',
-    secure,
+  const { name, options } = ownCookie(c, ctx, 'mesh_browser')
+  setCookie(c, name, await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content)), {
+    ...options,
     maxAge: LIFETIME_S,
   })
 }
 
 async function presented(c: Context, ctx: Ctx): Promise<Content | null> {
-  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const sealed = getCookie(c, ownCookie(c, ctx, 'mesh_browser').name)
   const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
   if (text === null) return null
   const content = contentSchema.parse(JSON.parse(text))
   const left = content.expiresAt - ctx.now()
   // A longer time is impossible unless the clock was ahead when the cookie was set.
   return left > 0 && left <= LIFETIME_S * 1000 ? content : null
-}
-
-function cookieName(secure: boolean): string {
-  return secure ? `__Host-${COOKIE}` : COOKIE
 }

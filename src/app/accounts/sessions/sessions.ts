@@ -10,13 +10,10 @@ import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch, otherOwner } from '../users/users.ts'
 import { forgetEnd, hasEnded, knownUse, listEnded, noteEnd, noteUse } from './last-use.ts'
-import { arrivedByHttps } from '../../http/security.ts'
+import { ownCookie } from './cookies.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 import { timeField } from '../../http/fields.ts'
-
-const COOKIE = 'mesh_session'
-const SECURE_COOKIE = `__Host-${COOKIE}`
 
 /** How often the use of a session is written to the store, or every twentieth of a shorter idle timeout. */
 const TOUCH_INTERVAL_MS = 5 * MINUTE_MS
@@ -37,12 +34,6 @@ export const sessionSchema = z
     current: z.boolean().describe('Whether it is the session of this request'),
   })
   .meta({ id: 'Session', description: 'A signed-in browser' })
-
-/** Whether this request's session cookie is, or would be, a Secure one. */
-export function isSecure(c: Context, ctx: Ctx): boolean {
-  const { COOKIE_SECURE } = ctx.config
-  return COOKIE_SECURE === 'auto' ? arrivedByHttps(c, ctx) : COOKIE_SECURE === 'true'
-}
 
 /**
  * A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie; returns
@@ -84,12 +75,9 @@ export async function startSession(
   })
   noteUse(ctx.sessions, hashToken(token), now)
   await endSurplus(ctx, user.id, { newest: hashToken(token), all })
-  const secure = isSecure(c, ctx)
-  setCookie(c, secure ? SECURE_COOKIE : COOKIE, signToken(token, ctx.config.SESSION_SECRET), {
-    httpOnly: true,
-    sameSite: 'Lax',
-    path: '/',
-    secure,
+  const { name, options } = ownCookie(c, ctx, 'mesh_session')
+  setCookie(c, name, signToken(token, ctx.config.SESSION_SECRET), {
+    ...options,
     maxAge: Math.min(ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS, 400 * 86_400),
   })
   return hashToken(token)
@@ -158,7 +146,7 @@ function liveOf(ctx: Ctx, all: readonly StoredSession[]): StoredSession[] {
 function presentedHash(c: Context, ctx: Ctx): string | null {
   const cookies = c.req.header('cookie')
   if (cookies === undefined) return null
-  return hashPresentedToken(cookies, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE, ctx.config.SESSION_SECRET)
+  return hashPresentedToken(cookies, ownCookie(c, ctx, 'mesh_session').name, ctx.config.SESSION_SECRET)
 }
 
 /**
@@ -214,8 +202,8 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
     }
   }
   if (c.req.header('cookie') === undefined) return
-  const secure = isSecure(c, ctx)
-  deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
+  const { name, options } = ownCookie(c, ctx, 'mesh_session')
+  deleteCookie(c, name, options)
 }
 
 /**

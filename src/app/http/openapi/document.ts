@@ -62,7 +62,13 @@ export function openApiDocument(routes: readonly RouterRoute[]): Json {
     paths,
     components: {
       securitySchemes: {
-        session: { type: 'apiKey', in: 'cookie', name: 'mesh_session', description: 'Set by POST /api/auth/login' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'mesh_session',
+          description:
+            'Set by POST /api/auth/login. Over HTTPS __Host- is before its name; under a path, such as /mesh, .mesh is behind it',
+        },
         token: { type: 'http', scheme: 'bearer', description: 'An API token, made by POST /api/tokens' },
       },
       schemas: { Problem: PROBLEM, ...componentsOf(named) },

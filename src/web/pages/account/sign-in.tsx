@@ -1,7 +1,7 @@
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, ask } from '../../api.ts'
+import { api, ask, ownName } from '../../api.ts'
 import { type Action, useAction } from '../../state/load.ts'
 import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, Problem } from '../../parts/notice.tsx'
@@ -23,9 +23,9 @@ import { canUsePasskeys } from '../../can-use-passkeys.ts'
 
 const SecondStep = lazyPage(async () => (await import('./second-step.tsx')).SecondStep)
 
-const RETURN_KEY = 'return-to'
+const RETURN_KEY = ownName('return-to')
 /** When this tab last went straight to the provider, in ms. */
-const STRAIGHT_KEY = 'straight-to-provider'
+const STRAIGHT_KEY = ownName('straight-to-provider')
 const STRAIGHT_MS = 60_000
 
 /** After a failure, the provider returns without the page that was requested, so the tab remembers it. */

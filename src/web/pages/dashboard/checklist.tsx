@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { isSimulated } from '../../../shared/mesh/link-kinds.ts'
-import { api, ask } from '../../api.ts'
+import { api, ask, ownName } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -8,7 +8,7 @@ import { href } from '../../router.ts'
 import { has, status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
-const KEY = 'checklist-hidden'
+const KEY = ownName('checklist-hidden')
 
 function wasHidden(): boolean {
   try {

@@ -1,6 +1,6 @@
-import { isRecord } from '../../api.ts'
+import { isRecord, ownName } from '../../api.ts'
 
-const KEY = 'map-view'
+const KEY = ownName('map-view')
 
 export type MapView = { readonly lat: number; readonly lng: number; readonly zoom: number }
 

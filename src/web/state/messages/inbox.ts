@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, askAs } from '../../api.ts'
+import { api, askAs, ownName } from '../../api.ts'
 import { useCachedList } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { asApiError, useFresh } from '../load.ts'
@@ -65,7 +65,7 @@ type Marks = {
 }
 const NO_MARKS: Marks = { from: null, read: {} }
 const marks = signal<Marks>(NO_MARKS)
-const storageKey = computed(() => (user.value === null ? null : `read:${user.value.id}`))
+const storageKey = computed(() => (user.value === null ? null : ownName(`read:${user.value.id}`)))
 
 /**
  * Reads the marks of the signed-in user, and follows what other tabs of this browser read.

@@ -33,6 +33,21 @@ test.each([
   expect(await signInBy(browser, provider)).toBe('302 /')
 })
 
+test.each([
+  ['', 'mesh_oidc_', 'mesh_oidc.b_'],
+  ['/b', 'mesh_oidc.b_', 'mesh_oidc_'],
+  ['/b', 'mesh_oidc.b_', 'mesh_oidc.b%5F_'],
+])('at %j attempts have names with %s, and drive out none with %s', async (path, own, other) => {
+  await open({ PUBLIC_URL: `http://localhost${path}` })
+  const foreign = Array.from({ length: 10 }, (_, i) => `${other}${String(i).padStart(16, 'x')}`)
+  for (const name of foreign) browser.cookies.set(name, 'v'.repeat(300))
+  for (let i = 0; i < 12; i += 1) await begin()
+  const names = [...browser.cookies.keys()]
+  expect(names.filter((name) => name.startsWith(other))).toStrictEqual(foreign)
+  expect(names.filter((name) => name.startsWith(own))).toHaveLength(10)
+  expect(await signInBy(browser, provider)).toBe(`302 ${path}/`)
+})
+
 const written = () => Number(Object(app.store.sqlite.prepare('select total_changes() as n').get()).n)
 
 test('starting a sign-in writes nothing, and its cookie reveals nothing', async () => {

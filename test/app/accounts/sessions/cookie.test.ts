@@ -27,7 +27,12 @@ describe('the cookie', () => {
     [
       'http://localhost',
       { PUBLIC_URL: 'HTTPS://mesh.example.org/radio' },
-      `^__Host-mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Lax$`,
+      `^__Host-mesh_session.radio=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Lax$`,
+    ],
+    [
+      'http://localhost',
+      { PUBLIC_URL: 'http://mesh.example.org/my_mesh/caf%C3%A9/a.b/' },
+      `^mesh_session.my%5Fmesh.caf%25C3%25A9.a%2Eb=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax$`,
     ],
     [
       'http://localhost',
