@@ -55,12 +55,18 @@ function workerBuild({ plugins, minify, write }) {
   }
 }
 
+async function readTexts(tag) {
+  const { texts } = await import(`../src/app/words/languages/${tag}.ts`)
+  return [`languages/${tag}.json`, JSON.stringify(texts)]
+}
+
 /** What src/edge/api-documents.ts and src/edge/described-settings.ts read. */
 async function writeFiles() {
   const { createApp } = await import('../src/app/app.ts')
   const { describeAll } = await import('../src/app/device-config/described.ts')
   const { openApiDocument } = await import('../src/app/http/openapi/document.ts')
   const { docsPage, STYLE } = await import('../src/app/http/openapi/page.ts')
+  const { LANGUAGE_TAGS } = await import('../src/shared/languages.ts')
   const document = openApiDocument(
     createApp(() => {
       throw new Error('nobody asks this app')
@@ -71,6 +77,7 @@ async function writeFiles() {
     'docs.html': String(await docsPage(document)),
     'docs/style.css': STYLE,
     'described-settings.json': JSON.stringify(describeAll()),
+    ...Object.fromEntries(await Promise.all(LANGUAGE_TAGS.filter((tag) => tag !== 'en').map(readTexts))),
   }
   for (const [name, text] of Object.entries(files)) {
     const file = join(dist, 'web/api', name)

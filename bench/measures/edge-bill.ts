@@ -138,6 +138,7 @@ function portsAt(store: ReturnType<typeof d1Store>, now: number) {
   const log = createLog({ level: 'error', format: 'json', now: () => now, write: (line) => console.error(line) })
   return {
     ...NO_PORTS,
+    translations: async () => ({}),
     config: parsed.config,
     store,
     sessions: databaseSessions(store),

@@ -1,4 +1,5 @@
 // The upper limit for any service: the same work in its fastest known form, behind the product's own session check.
+import { readTranslation } from '../../src/node/translations.ts'
 import { request } from 'node:http'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
@@ -64,6 +65,7 @@ function portsOf(dataDir: string, store: SqliteStore): Ports {
     passwords: { hash: unused, verify: unused },
     log: { debug: log, info: log, warn: log, error: console.error },
     ...NO_PORTS,
+    translations: readTranslation,
     version: '1.2.3',
     startedAt: 0,
     now: Date.now,

@@ -42,6 +42,7 @@ import { isEmbedPath } from '../shared/pages.ts'
 import { userRoutes } from './accounts/routes/users.ts'
 import { limitBody } from './http/validate.ts'
 import { limitWrites } from './http/limits/write-limit.ts'
+import { wordsFor } from './words/reader.ts'
 
 /**
  * The whole service as one `fetch` handler. `resolvePorts` runs on each request with the runtime's bindings, and
@@ -57,6 +58,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
       ip: ports.clientIp(c),
       namedByProxy: ports.proxyUser(c),
       userAgent: c.req.header('user-agent'),
+      acceptLanguage: c.req.header('accept-language'),
       requestId: newRequestId(),
       viewer: null,
     })
@@ -112,11 +114,11 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     )
 
   const methodsOf = allowedMethods(app.routes)
-  app.notFound((c) => {
+  app.notFound(async (c) => {
     const allow = pages === null || isApi(c.req.path) ? methodsOf(c.req.path) : ['GET', 'HEAD']
     const error =
       allow.length === 0 ? new AppError('not_found') : new AppError('method_not_allowed', undefined, { allow })
-    return problem(error, c.get('ctx').requestId)
+    return problem(error, c.get('ctx').requestId, await wordsFor(c.get('ctx')))
   })
   app.onError((cause, c) => answerError(c, cause))
   return routes
@@ -160,14 +162,14 @@ function admitUnsafe(c: Context<AppEnv>, next: Next) {
 /** Of every feature whose tables refuse something themselves. */
 const CONFLICTS = [...USER_CONFLICTS, ...AUTOMATION_CONFLICTS]
 
-function answerError(c: Context<AppEnv>, cause: unknown): Response {
+async function answerError(c: Context<AppEnv>, cause: unknown): Promise<Response> {
   const { ctx } = c.var
   const error = toAppError(cause, CONFLICTS)
   if (error.code === 'internal' || error.code === 'database_unavailable') {
     const { method, path } = c.req
     ctx.log.error('Request failed', { requestId: ctx.requestId, method, path: path.slice(0, 200), error: cause })
   }
-  return problem(error, ctx.requestId)
+  return problem(error, ctx.requestId, await wordsFor(ctx))
 }
 
 export type AppType = ReturnType<typeof createApp>

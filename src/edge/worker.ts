@@ -4,6 +4,7 @@ import { sealAudit } from '../app/audit/chain.ts'
 import { databaseSessions } from '../app/accounts/sessions/database-sessions.ts'
 import { createProviders } from '../app/accounts/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
+import { assetTranslations } from './translations.ts'
 import { NO_PORTS, type Ports } from '../app/base/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
@@ -103,6 +104,7 @@ function portsFrom(
     ...NO_PORTS,
     providers: createProviders({ config, log, now: Date.now }),
     outbound: fetchOutbound(),
+    translations: assetTranslations(env.ASSETS),
     version: manifest.version,
     startedAt: Date.now(),
     now: Date.now,

@@ -50,6 +50,7 @@ import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
 import { startWatching } from './upkeep/watching.ts'
+import { readTranslation } from './translations.ts'
 import { readAppVersion } from './version.ts'
 import { MINUTE_MS } from '../shared/time.ts'
 
@@ -145,6 +146,7 @@ async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): 
     syslog: openSyslog(),
     mapArchive: await openMapArchive(config),
     clockWatch,
+    translations: readTranslation,
     version: readAppVersion(),
     disk,
     instances,

@@ -148,6 +148,8 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
         view: WHOLE_VIEW,
         mustChangePassword,
         secondFactor,
+        language: null,
+        units: null,
         credential,
       }
       const rename = (displayName: string) =>

@@ -126,7 +126,7 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
       empty.fill(128 * 1024)
       const { code, out, err } = await runToEnd(built, { DATA_DIR: empty.dir })
       expect([code, out]).toEqual([1, expect.stringMatching(/"Disk full[^\n]*\n$/)])
-      expect(err).toMatch(/^[^\n]*mesh\.db: found a full disk, expected room [^\n]*\n$/)
+      expect(err).toMatch(/^[^\n]*mesh\.db: found a full disk, expected space [^\n]*\n$/)
     } finally {
       empty.remove()
     }

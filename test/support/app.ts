@@ -1,3 +1,4 @@
+import { readTranslation } from '../../src/node/translations.ts'
 import type { Scope } from '../../src/shared/access/scope.ts'
 import type { PasswordHasher } from '../../src/app/accounts/passwords/hasher.ts'
 import type { Radio } from '../../src/app/mesh/radios/radio.ts'
@@ -90,6 +91,7 @@ export async function createTestApp(
     passwords: options.passwords ?? plainHasher(),
     log,
     ...NO_PORTS,
+    translations: readTranslation,
     providers: createProviders({ config: parsed.config, log, now }),
     radio: NO_RADIO,
     compressor: zlibCompressor(),

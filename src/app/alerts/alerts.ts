@@ -14,6 +14,9 @@ import { AppError } from '../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { ofNodesSeenBy, onChannelSeenBy } from '../accounts/access/visible.ts'
 import { ALERT_KINDS, type AlertKind, isAlertKind, kindOf } from './kinds/kinds.ts'
+import { wordsFor } from '../words/reader.ts'
+import type { Words } from '../words/words.ts'
+import { factSchema, readFact, tellAlert } from './facts.ts'
 import { maySee, ownerOf } from './rights.ts'
 import { tellOwner } from '../mesh/live/tell-owner.ts'
 
@@ -26,7 +29,8 @@ export const alertSchema = z
     state: z
       .enum(ALERT_STATES)
       .describe('pending: the condition has not lasted long enough yet. Single events are resolved immediately'),
-    what: z.string().describe('What happened, as a sentence'),
+    what: z.string().describe('What happened, as a sentence in the language of the request'),
+    fact: factSchema.nullable().describe('null: an earlier version recorded it, with the sentence alone'),
     nodeNum: nodeNumField.nullable(),
     nodeId: nodeIdField.nullable(),
     startedAt: timeField.describe('Start of the condition'),
@@ -59,6 +63,7 @@ type Page = { readonly limit: number; readonly state?: AlertState | undefined; r
 /** The viewer's alerts that they may see now, newest first; for an administrator those of all users. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
+  const words = await wordsFor(ctx)
   const owner = ownerOf(viewer)
   const kinds = ALERT_KINDS.filter((kind) => maySee(owner, kindOf(kind).requires))
   const isShown = and(
@@ -96,7 +101,10 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
     )
     .get()
   return {
-    alerts: page.filter(isKnown).filter(isSeen).map(show),
+    alerts: page
+      .filter(isKnown)
+      .filter(isSeen)
+      .map((row) => show(row, words)),
     nextBefore: found.length > limit ? (page.at(-1)?.row.id ?? null) : null,
     firing: firing?.n ?? 0,
   }
@@ -107,8 +115,8 @@ function isKnown(found: Found<string>): found is Found {
   return isAlertKind(found.row.kind)
 }
 
-function show({ row, username }: Found): ShownAlert {
-  const { id, ruleId, ruleName, kind, state, what, nodeNum, startedAt, firedAt, resolvedAt } = row
+function show({ row, username }: Found, words: Words): ShownAlert {
+  const { id, ruleId, ruleName, kind, state, nodeNum, startedAt, firedAt, resolvedAt } = row
   const { acknowledgedAt, acknowledgedBy, notifiedAt, held, inhibited, ownerId } = row
   return {
     id,
@@ -116,7 +124,8 @@ function show({ row, username }: Found): ShownAlert {
     ruleName,
     kind,
     state,
-    what,
+    what: tellAlert(words, row),
+    fact: readFact(row.fact),
     nodeNum,
     nodeId: nodeNum === null ? null : formatNodeId(nodeNum),
     startedAt,
@@ -156,7 +165,7 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
   ])
   tellOwner(ctx, viewer.user.id)
   const after = await read()
-  return show(after !== undefined && isKnown(after) ? after : before)
+  return show(after !== undefined && isKnown(after) ? after : before, await wordsFor(ctx))
 }
 
 export const deliverySchema = z
@@ -179,13 +188,15 @@ export const deliveryPageSchema = z.object({ deliveries: z.array(deliverySchema)
 
 /** Messages of the viewer's alerts, newest first. */
 export async function listDeliveries(
-  { store, viewer }: SignedInCtx,
+  ctx: SignedInCtx,
   {
     limit,
     state,
     before,
   }: { limit: number; state?: (typeof ALERT_DELIVERY_STATES)[number] | undefined; before?: number | undefined },
 ): Promise<z.infer<typeof deliveryPageSchema>> {
+  const { store, viewer } = ctx
+  const words = await wordsFor(ctx)
   const {
     id,
     uid,
@@ -225,7 +236,9 @@ export async function listDeliveries(
     .orderBy(desc(id))
     .limit(limit + 1)
   return {
-    deliveries: found.slice(0, limit),
+    deliveries: found.slice(0, limit).map((row) => {
+      return { ...row, result: row.result === null ? null : words.translate(row.result) }
+    }),
     nextBefore: found.length > limit ? (found[limit - 1]?.id ?? null) : null,
   }
 }

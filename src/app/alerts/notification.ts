@@ -1,12 +1,17 @@
 import type { NotificationKind } from '../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
+import type { Words } from '../words/words.ts'
+import type { Fact } from './facts.ts'
 import { type AlertKind, kindOf } from './kinds/kinds.ts'
 import { cleanText } from './names.ts'
 
 /** An alert as shown in a message. */
 export type NotifiedAlert = {
   readonly id: number
+  /** A sentence in the language of the receiver. */
   readonly what: string
+  /** The same without words; null: an earlier version recorded the alert. */
+  readonly fact: Fact | null
   readonly nodeNum: number | null
   readonly startedAt: number
   readonly firedAt: number | null
@@ -34,7 +39,10 @@ export type AlertNotification = {
 export const MAX_LISTED = 50
 const LINES = 15
 
-type About = Pick<AlertNotification, 'uid' | 'notification' | 'at'> & { readonly publicUrl: string | null }
+type About = Pick<AlertNotification, 'uid' | 'notification' | 'at'> & {
+  readonly publicUrl: string | null
+  readonly words: Words
+}
 
 /** The message about what a rule found. */
 export function tellAlerts(
@@ -43,13 +51,15 @@ export function tellAlerts(
   alerts: readonly NotifiedAlert[],
   total: number,
 ): AlertNotification {
-  const { notification, publicUrl } = about
+  const { notification, publicUrl, words } = about
   const name = cleanText(rule.name, 80)
-  const title = notification === 'resolved' ? `Over: ${name}` : notification === 'repeated' ? `Still: ${name}` : name
+  const title = titleOf(words, notification, name)
   const [first] = alerts
   const lines = alerts.slice(0, LINES).map(({ what }) => `• ${what}`)
-  const more = total > lines.length ? [`… and ${total - lines.length} more`] : []
-  const heading = kindOf(rule.kind).heading?.(total, notification === 'resolved') ?? `${total} alerts:`
+  const more = total > lines.length ? [words.say('… and {n} more', { n: total - lines.length })] : []
+  const heading =
+    kindOf(rule.kind).heading?.(words, total, notification === 'resolved') ??
+    words.count(total, '{n} alert:', '{n} alerts:')
   const text = total === 1 && first !== undefined ? first.what : [heading, ...lines, ...more].join('\n')
   const path = total === 1 && typeof first?.nodeNum === 'number' ? `/nodes/${formatNodeId(first.nodeNum)}` : '/alerts'
   return {
@@ -57,13 +67,18 @@ export function tellAlerts(
     notification,
     at: about.at,
     title,
-    text: notification === 'resolved' && total === 1 ? `No longer: ${text}` : text,
+    text: notification === 'resolved' && total === 1 ? words.say('No longer: {what}', { what: text }) : text,
     url: publicUrl === null ? null : publicUrl + path,
     path,
     rule,
     alerts: alerts.slice(0, MAX_LISTED),
     total,
   }
+}
+
+function titleOf(words: Words, notification: NotificationKind, name: string): string {
+  if (notification === 'resolved') return words.say('Over: {name}', { name })
+  return notification === 'repeated' ? words.say('Still: {name}', { name }) : name
 }
 
 /** A message without an alert. */
@@ -79,7 +94,8 @@ export function tellPlain(
 
 /** The message that *Test* sends to a destination. */
 export function testMessage(about: Parameters<typeof tellPlain>[0]): AlertNotification {
-  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
+  const { words } = about
+  return tellPlain(about, words.say('Test'), words.say('This is a test. Alerts of your mesh will arrive here.'))
 }
 
 /** A text in which mentions are made harmless. */
@@ -94,7 +110,7 @@ export const inCodePoints: Measure = (text) => Array.from(text).length
 const utf8 = new TextEncoder()
 export const inUtf8: Measure = (text) => utf8.encode(text).length
 
-const CUT = '… (shortened)'
+const CUT = ' […]'
 
 /** As much of a text as a service accepts, without half a character; a cut text ends with an ellipsis. */
 export function fit(text: string, most: number, measure: Measure): string {

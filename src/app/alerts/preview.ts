@@ -3,6 +3,8 @@ import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { SignedInCtx } from '../base/context.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
+import { wordsFor } from '../words/reader.ts'
+import { factSchema, tellFact } from './facts.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { TOGETHER_MS } from './findings/occur.ts'
 import type { AlertRule } from './rules/rule.ts'
@@ -16,7 +18,8 @@ const fireSchema = z.object({
   resolvedAt: timeField.nullable().describe('null: it would still fire, or it is a single event'),
   nodeNum: nodeNumField.nullable(),
   nodeId: nodeIdField.nullable(),
-  what: z.string(),
+  what: z.string().describe('What would have happened, as a sentence in the language of the request'),
+  fact: factSchema,
 })
 
 export const previewSchema = z
@@ -33,6 +36,7 @@ export const previewSchema = z
 /** Runs a rule over stored history, with the permissions of the viewer. Throws `forbidden`, `admin_required`. */
 export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infer<typeof previewSchema>> {
   demandSight(ctx, rule.kind)
+  const words = await wordsFor(ctx)
   const to = ctx.now()
   const from = to - DAYS * DAY_MS
   const { fires, note } = await kindOf(rule.kind).preview(ctx, rule, { from, to })
@@ -40,12 +44,13 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
   return {
     from,
     to,
-    fires: sorted.slice(0, MAX_SHOWN).map(({ at, resolvedAt, nodeNum, what }) => {
-      return { at, resolvedAt, nodeNum, nodeId: nodeNum === null ? null : formatNodeId(nodeNum), what }
+    fires: sorted.slice(0, MAX_SHOWN).map(({ at, resolvedAt, nodeNum, fact }) => {
+      const nodeId = nodeNum === null ? null : formatNodeId(nodeNum)
+      return { at, resolvedAt, nodeNum, nodeId, what: tellFact(words, fact), fact }
     }),
     total: fires.length,
     messages: countTogether(sorted.map(({ at }) => at)),
-    note,
+    note: note === null ? null : words.tell(note),
   }
 }
 

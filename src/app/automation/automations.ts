@@ -11,6 +11,7 @@ import { MINUTE_MS } from '../../shared/time.ts'
 import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
 import { type Automation, readAutomation, toUnreadable, type Unreadable } from './stored-rule.ts'
+import { said } from '../words/words.ts'
 
 /** What the index on the names of rules reports. */
 export const AUTOMATION_CONFLICTS: readonly Conflict[] = [[/UNIQUE.*automations_name/, 'automation_name_taken']]
@@ -100,7 +101,12 @@ function requireMatch({ config }: Ctx, wanted: Precondition, row: Pick<Row, 'id'
 }
 
 function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
-  return new AppError('automation_changed', `Changed by ${row.updatedBy ?? 'somebody'} in the meantime; reload it`)
+  return new AppError(
+    'automation_changed',
+    row.updatedBy === null
+      ? 'Changed in the meantime; reload it'
+      : said('Changed by {updatedBy} in the meantime; reload it', { updatedBy: row.updatedBy }),
+  )
 }
 
 /**
@@ -116,7 +122,7 @@ export async function createAutomation(ctx: Ctx, rule: Rule, keyed: Keyed | null
 
 async function insertAutomation(ctx: Ctx, rule: Rule, remember: Remember): Promise<Automation> {
   if ((await queries(ctx.store).all.all()).length >= MAX_AUTOMATIONS) {
-    throw new AppError('too_many_automations', `At most ${MAX_AUTOMATIONS} rules are possible`)
+    throw new AppError('too_many_automations', said('At most {most} rules are possible', { most: MAX_AUTOMATIONS }))
   }
   if ((await queries(ctx.store).byName.get({ name: rule.name })) !== undefined)
     throw new AppError('automation_name_taken')

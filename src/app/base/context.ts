@@ -22,6 +22,9 @@ import type { Permissions } from '../../shared/access/resources.ts'
 import type { Scope } from '../../shared/access/scope.ts'
 import type { PublicView } from '../accounts/access/public-view.ts'
 import type { View } from '../accounts/access/visible.ts'
+import type { Language } from '../../shared/languages.ts'
+import type { UnitSystem } from '../../shared/mesh/unit-systems.ts'
+import type { ReadTranslation } from '../words/words.ts'
 
 /** What a process does, in this order. */
 export const PHASES = ['starting', 'serving', 'stopping'] as const
@@ -58,6 +61,8 @@ export interface Ports {
   readonly version: string
   /** The disk of the database; null: it never fills up, or that is unknown. */
   readonly disk: Disk | null
+  /** The texts of the languages other than English. */
+  readonly translations: ReadTranslation
   /** What this process does now. */
   phase(): (typeof PHASES)[number]
   /** When the process began to serve. */
@@ -96,6 +101,8 @@ export interface Ctx extends Ports {
   readonly namedByProxy?: string | null
   /** The header that names the caller's browser. */
   readonly userAgent?: string | undefined
+  /** The languages that the caller's browser or program wants (RFC 9110, 12.5.4). */
+  readonly acceptLanguage?: string | undefined
   readonly viewer: Viewer | null
   /** The request has an API token that is held; `viewer` is null then. */
   readonly isTokenHeld?: true
@@ -134,6 +141,10 @@ export type Viewer = {
     /** When an administrator removed the user's second factors; null once the user has confirmed the notice. */
     readonly resetAt: number | null
   }
+  /** The language that the user chose; null: that of the browser. */
+  readonly language: Language | null
+  /** The units that the user chose; null: metric. */
+  readonly units: UnitSystem | null
   readonly credential:
     | {
         readonly kind: 'session'

@@ -1,5 +1,6 @@
 import { HTTPException } from 'hono/http-exception'
 import { failedQuery } from '../base/query-error.ts'
+import { ENGLISH, type Said, said, type Words } from '../words/words.ts'
 
 /** Every error the API can answer: its HTTP status and title. Only this file knows statuses. */
 export const ERRORS = {
@@ -121,10 +122,16 @@ export class AppError extends Error {
   override name = 'AppError'
   readonly code: ErrorCode
   readonly extra: Extra
+  /** What happened, if it has values in it; else the message says it. */
+  readonly said: Said | null
 
-  constructor(code: ErrorCode, detail?: string, extra: Extra = {}) {
-    super(detail ?? ERRORS[code][1], extra.cause === undefined ? undefined : { cause: extra.cause })
+  constructor(code: ErrorCode, detail?: string | Said, extra: Extra = {}) {
+    super(
+      typeof detail === 'object' ? ENGLISH.tell(detail) : (detail ?? ERRORS[code][1]),
+      extra.cause === undefined ? undefined : { cause: extra.cause },
+    )
     this.code = code
+    this.said = typeof detail === 'object' ? detail : null
     this.extra = extra
   }
 }
@@ -155,16 +162,16 @@ function databaseError(error: unknown, conflicts: readonly Conflict[]): AppError
     const { message } = e
     const conflict = conflicts.find(([pattern]) => pattern.test(message))
     if (conflict !== undefined) return new AppError(conflict[1], undefined, { cause: error })
-    const said = `${codeOf(e)} ${message}`
-    if (UNAVAILABLE.test(said)) {
-      const detail = said.includes('SQLITE_FULL') ? DISK_FULL : undefined
+    const told = `${codeOf(e)} ${message}`
+    if (UNAVAILABLE.test(told)) {
+      const detail = told.includes('SQLITE_FULL') ? DISK_FULL : undefined
       return new AppError('database_unavailable', detail, { cause: error })
     }
   }
   return null
 }
 
-export const DISK_FULL = 'The disk of this service is full'
+export const DISK_FULL = said('The disk of this service is full')
 
 // SQLite's own codes, and D1's messages (developers.cloudflare.com/d1/observability/debug-d1, error list).
 const UNAVAILABLE =
@@ -174,11 +181,15 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** RFC 9457 problem details. */
-export function problem(error: AppError, requestId: string): Response {
+/** RFC 9457 problem details, in the language of who reads them. `code` is the same in all. */
+export function problem(error: AppError, requestId: string, words: Words = ENGLISH): Response {
   const [status, title] = ERRORS[error.code]
   const { issues, required, ways, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
-  const headers = new Headers({ 'content-type': 'application/problem+json' })
+  const headers = new Headers({
+    'content-type': 'application/problem+json',
+    'content-language': words.language,
+    vary: 'Accept-Language',
+  })
   // RFC 9110, 15.5.2: a 401 names the authentication scheme, with a parameter by RFC 6750, 3. No browser asks for a
   // password because of it.
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="mesh"')
@@ -186,13 +197,26 @@ export function problem(error: AppError, requestId: string): Response {
   if (allow !== undefined) headers.set('allow', allow.join(', '))
   if (contentRange !== undefined) headers.set('content-range', contentRange)
   if (closeConnection) headers.set('connection', 'close')
-  const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
+  const told = issues?.map(({ path, message }) => ({ path, message: words.translate(message) }))
+  const detail = error.said === null ? detailOf(error, told, words) : words.tell(error.said)
+  const body = { type: 'about:blank', title: words.translate(title), status, code: error.code, detail, requestId }
   const more = {
-    ...(issues && { issues }),
+    ...(told && { issues: told }),
     ...(required && { required }),
     ...(ways && { ways }),
     ...(confirm && { confirm }),
     ...size,
   }
   return new Response(JSON.stringify({ ...body, ...more }), { status, headers })
+}
+
+/** A refusal often lists its issues in one line. */
+function detailOf({ message, extra }: AppError, told: readonly Issue[] | undefined, words: Words): string {
+  if (told === undefined || extra.issues === undefined || message !== oneLine(extra.issues))
+    return words.translate(message)
+  return oneLine(told)
+}
+
+export function oneLine(issues: readonly Issue[]): string {
+  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
 }

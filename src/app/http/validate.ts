@@ -2,9 +2,10 @@ import { zValidator } from '@hono/zod-validator'
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import * as z from 'zod'
 import { describe } from './describe.ts'
-import { AppError, type Issue } from './errors.ts'
+import { oneLine, AppError, type Issue } from './errors.ts'
 import { timeField } from './fields.ts'
 import { findPrototypeKeys, maySpellPrototype } from './prototype-keys.ts'
+import { said } from '../words/words.ts'
 
 const KIB = 1024
 /** Bytes of a collector's delivery. */
@@ -154,7 +155,7 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
   const isUntyped = type === undefined && (Number(length ?? 0) > 0 || c.req.header('transfer-encoding') !== undefined)
   const wanted = c.req.path === FORM_PATH ? 'application/x-www-form-urlencoded' : 'application/json'
   if (isUntyped || (type !== undefined && type !== wanted && length !== '0')) {
-    throw new AppError('unsupported_media_type', `A request body must be ${wanted}`)
+    throw new AppError('unsupported_media_type', said('A request body must be {wanted}', { wanted }))
   }
   // A body of known length stays unread: the server can then discard it.
   const isMeasured = length !== undefined && c.req.header('transfer-encoding') === undefined
@@ -169,7 +170,11 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
 }
 
 function tooLarge(limit: number, closeConnection = false): AppError {
-  return new AppError('payload_too_large', `At most ${limit} bytes`, closeConnection ? { closeConnection } : {})
+  return new AppError(
+    'payload_too_large',
+    said('At most {limit} bytes', { limit }),
+    closeConnection ? { closeConnection } : {},
+  )
 }
 
 async function readBounded(body: ReadableStream<Uint8Array>, most: number): Promise<Blob> {
@@ -203,6 +208,5 @@ export function invalidRequest(error: { readonly issues: readonly z.core.$ZodIss
 }
 
 function refusal(issues: readonly Issue[]): AppError {
-  const words = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
-  return new AppError('invalid_request', words.join('; '), { issues })
+  return new AppError('invalid_request', oneLine(issues), { issues })
 }

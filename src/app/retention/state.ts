@@ -96,6 +96,19 @@ function round(days: number): number {
   return Math.max(0.1, Math.floor(days * 10) / 10)
 }
 
+/** The same as an alert stores it. */
+type RetentionFact =
+  | { readonly event: 'retention_late'; readonly table: RetainedTable; readonly hours: number }
+  | {
+      readonly event: 'retention_short'
+      readonly table: RetainedTable
+      readonly keptDays: number
+      readonly setDays: number
+      readonly maxRows: number
+      readonly reason: 'disk' | 'rows'
+    }
+  | { readonly event: 'database_large'; readonly percent: number; readonly limitBytes: number }
+
 /** Something about retention that an administrator should know. */
 export type RetentionProblem = {
   /** Identifies it as long as it lasts. */
@@ -103,25 +116,22 @@ export type RetentionProblem = {
   /** One line for the log. */
   readonly message: 'Old data is deleted too slowly' | 'Data is kept shorter than set' | 'The database is large'
   readonly fields: Readonly<Record<string, string | number>>
-  /** The same as a sentence. */
-  readonly what: string
+  readonly fact: RetentionFact
 }
 
 /** What is late, shorter than set, or large. */
 export function problemsOf({ tables, database }: RetentionState): RetentionProblem[] {
   const late = tables.flatMap(({ table, isLate, lagSeconds }): RetentionProblem[] => {
     const hours = Math.floor(((lagSeconds ?? 0) * 1000) / HOUR_MS)
-    const what = `${NAMES[table]} are deleted ${hours} h too late`
+    const fact = { event: 'retention_late' as const, table, hours }
     const message = 'Old data is deleted too slowly'
-    return isLate ? [{ key: `late:${table}`, message, fields: { table, hours }, what }] : []
+    return isLate ? [{ key: `late:${table}`, message, fields: { table, hours }, fact }] : []
   })
   const short = tables.flatMap(({ table, keptDays, setDays, reason, maxRows }): RetentionProblem[] => {
     if (reason === null) return []
-    const rows = maxRows.toLocaleString('en')
-    const why = reason === 'disk' ? `the disk has room for ${rows}` : `the service keeps at most ${rows}`
-    const what = `${NAMES[table]} are kept for ${keptDays} of ${setDays} days: ${why}`
+    const fact = { event: 'retention_short' as const, table, keptDays, setDays, maxRows, reason }
     const message = 'Data is kept shorter than set'
-    return [{ key: `short:${table}`, message, fields: { table, keptDays, setDays, maxRows, reason }, what }]
+    return [{ key: `short:${table}`, message, fields: { table, keptDays, setDays, maxRows, reason }, fact }]
   })
   return [...late, ...short, ...largeOf(database)]
 }
@@ -129,14 +139,6 @@ export function problemsOf({ tables, database }: RetentionState): RetentionProbl
 function largeOf({ usedBytes, limitBytes, isLarge }: RetentionState['database']): RetentionProblem[] {
   if (!isLarge || usedBytes === null || limitBytes === null) return []
   const percent = Math.floor((usedBytes / limitBytes) * 100)
-  const what = `The database fills ${percent} % of the ${(limitBytes / 1e9).toFixed(1)} GB that it can reach`
-  return [{ key: 'large', message: 'The database is large', fields: { usedBytes, limitBytes, percent }, what }]
+  const fact = { event: 'database_large' as const, percent, limitBytes }
+  return [{ key: 'large', message: 'The database is large', fields: { usedBytes, limitBytes, percent }, fact }]
 }
-
-const NAMES = {
-  telemetry: 'Measurements',
-  telemetry_hourly: 'Hourly values',
-  packets: 'Packets',
-  positions: 'Positions',
-  messages: 'Messages',
-} as const satisfies Record<RetainedTable, string>

@@ -61,8 +61,10 @@ export const alerts = sqliteTable(
     channel: integer('channel'),
     /** Whether the alert is about a direct message. */
     direct: flag('direct').notNull().default(false),
-    /** What happened, as a sentence. */
+    /** What happened, as an English sentence of an earlier version; empty: `fact` says it. */
     what: text('what').notNull(),
+    /** What happened, without words: JSON of an event and its values. Null: an earlier version wrote the row. */
+    fact: text('fact'),
     /** Start of the condition. */
     startedAt: integer('started_at').notNull(),
     firedAt: integer('fired_at'),

@@ -1,3 +1,4 @@
+import { said } from '../../app/words/words.ts'
 import type { Transporter } from 'nodemailer'
 import { type Mail, SendFailure } from '../../app/base/outgoing/ports.ts'
 import type { Config } from '../../app/config/config.ts'
@@ -42,12 +43,12 @@ export function openMail(
 
 /** Only the error's code and status, because the server's text may quote the message or the password. */
 function wordsFor(error: unknown): string {
-  if (!(error instanceof Error)) return 'the mail could not be sent'
+  if (!(error instanceof Error)) return said('the mail could not be sent').text
   if ('responseCode' in error && typeof error.responseCode === 'number')
     return `the mail server answered ${error.responseCode}`
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (code === 'EAUTH') return 'the mail server refused the password'
+  if (code === 'EAUTH') return said('the mail server refused the password').text
   return code === 'ETLS'
-    ? 'the mail server does not offer encryption with a trusted certificate'
-    : 'the mail server could not be reached'
+    ? said('the mail server does not offer encryption with a trusted certificate').text
+    : said('the mail server could not be reached').text
 }

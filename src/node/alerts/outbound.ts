@@ -1,3 +1,4 @@
+import { type Said, said } from '../../app/words/words.ts'
 import { lookup as resolveName } from 'node:dns/promises'
 import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
@@ -127,18 +128,18 @@ function readRetryAfter(text: string | undefined): number | null {
   return Number.isNaN(at) ? null : Math.max(0, at - Date.now())
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'the host name is not known',
-  EAI_AGAIN: 'host names cannot be looked up at the moment',
-  ECONNREFUSED: 'nobody listens there',
-  ECONNRESET: 'the connection was cut',
-  EHOSTUNREACH: 'not reachable',
-  ENETUNREACH: 'not reachable',
+const WORDS: Readonly<Record<string, Said>> = {
+  ENOTFOUND: said('the host name is not known'),
+  EAI_AGAIN: said('host names cannot be looked up at the moment'),
+  ECONNREFUSED: said('nobody listens there'),
+  ECONNRESET: said('the connection was cut'),
+  EHOSTUNREACH: said('not reachable'),
+  ENETUNREACH: said('not reachable'),
 }
 
 /** Only the code of a system error, because its message could quote an address. */
 export function wordsFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not trusted'
-  return WORDS[code] ?? 'the connection failed'
+  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return said('its certificate is not trusted').text
+  return (WORDS[code] ?? said('the connection failed')).text
 }

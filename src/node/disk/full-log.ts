@@ -68,7 +68,7 @@ export function calmWhileFull(log: Log, monotonic: () => number = systemClock.mo
 }
 
 function isFullDiskError(value: unknown): boolean {
-  return isDiskFull(value) || (value instanceof AppError && value.message === DISK_FULL)
+  return isDiskFull(value) || (value instanceof AppError && value.message === DISK_FULL.text)
 }
 
 /** Each error with its own words only. */

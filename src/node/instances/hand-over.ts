@@ -1,3 +1,4 @@
+import { said, type Said } from '../../app/words/words.ts'
 import type { Context } from 'hono'
 import * as z from 'zod'
 import { seal, unseal } from '../../app/base/sealing.ts'
@@ -89,7 +90,7 @@ export function openHandOver(needs: {
       waiting.get(id)?.settle(sealed)
     }
   }
-  const refused = (detail: string) => new AppError('radio_unavailable', detail)
+  const refused = (detail: Said) => new AppError('radio_unavailable', detail)
   const wait = (id: number) =>
     new Promise<string | null>((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
@@ -107,7 +108,9 @@ export function openHandOver(needs: {
         waiting
           .get(id)
           ?.fail(
-            refused('The instance with the radios accepted this request and did not answer: check whether it was done'),
+            refused(
+              said('The instance with the radios accepted this request and did not answer: check whether it was done'),
+            ),
           )
       }
       const whenNotTaken = () => {
@@ -144,7 +147,8 @@ export function openHandOver(needs: {
   }
   return {
     async ask(c) {
-      if (waiting.size >= MAX_WAITING) throw refused('Too many requests are waiting for the instance with the radios')
+      if (waiting.size >= MAX_WAITING)
+        throw refused(said('Too many requests are waiting for the instance with the radios'))
       const { method, url, headers } = c.req.raw
       const body = await c.req.text()
       const question = { method, url, headers: [...headers], body, peer: peerAddress(c) }
@@ -153,9 +157,9 @@ export function openHandOver(needs: {
       const found = await wait(id)
       if (found === null) return null
       const text = await unseal(secrets, ANSWER, found)
-      if (text === null) throw refused('The instance with the radios has another SESSION_SECRET')
-      const { status, headers: answer, body: said } = answered.parse(JSON.parse(text))
-      return new Response(said === '' ? null : said, { status, headers: answer })
+      if (text === null) throw refused(said('The instance with the radios has another SESSION_SECRET'))
+      const { status, headers: answer, body: content } = answered.parse(JSON.parse(text))
+      return new Response(content === '' ? null : content, { status, headers: answer })
     },
     hasTaker: () => lease.owner() !== null,
     isHandedOver: (c) => handedOver.has(Object(c.env)),

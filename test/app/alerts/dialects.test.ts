@@ -1,3 +1,4 @@
+import { ENGLISH } from '../../../src/app/words/words.ts'
 import { expect, test } from 'vitest'
 import { toApprise } from '../../../src/app/alerts/destinations/senders/apprise.ts'
 import { toDiscord } from '../../../src/app/alerts/destinations/senders/discord.ts'
@@ -15,7 +16,13 @@ import { tellAlerts, type AlertNotification } from '../../../src/app/alerts/noti
 // What these services accept comes from their documentation, which each sender names; no service is called.
 
 const PUBLIC_URL = 'https://mesh.example.org'
-const ABOUT = { uid: 'msg_1', notification: 'fired', at: 1_700_000_000_000, publicUrl: PUBLIC_URL } as const
+const ABOUT = {
+  uid: 'msg_1',
+  notification: 'fired',
+  at: 1_700_000_000_000,
+  publicUrl: PUBLIC_URL,
+  words: ENGLISH,
+} as const
 
 /** A message about nodes with these names, whose rule has the first one. */
 function message(
@@ -24,7 +31,7 @@ function message(
 ): AlertNotification {
   const alerts = names.map((name, id) => {
     const what = `${cleanText(name, 300)} was not heard for 2 h`
-    return { id, what, nodeNum: 0xa0cb0001, startedAt: 1, firedAt: 2, resolvedAt: null }
+    return { id, what, fact: null, nodeNum: 0xa0cb0001, startedAt: 1, firedAt: 2, resolvedAt: null }
   })
   const rule = { id: 1, name: names[0] ?? '', kind: 'node_silent' as const }
   return tellAlerts({ ...ABOUT, ...about }, rule, alerts, alerts.length)
@@ -136,7 +143,7 @@ test.each(LIMITS)(
       const { title, text } = shownBy(kind, notification)
       expect(measure(text), letter).toBeLessThanOrEqual(most)
       expect(text.isWellFormed() && title.isWellFormed(), letter).toBe(true)
-      expect(text, letter).toMatch(/shortened|and 25 more/)
+      expect(text, letter).toMatch(/\[…\\?\]|and 25 more/)
       expect(title.length).toBeLessThanOrEqual(250)
       const isLinked = ['gotify', 'discord', 'slack', 'telegram', 'matrix', 'apprise'].includes(kind)
       if (isLinked) expect(text.endsWith(`\n${PUBLIC_URL}/alerts`), letter).toBe(true)

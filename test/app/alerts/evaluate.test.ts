@@ -298,7 +298,7 @@ test('a failed backup fires an alert, and the next successful one resolves it', 
   await alerts.pass(MINUTE)
   expect(alerts.bodies()).toMatchObject([{}, { type: 'alert.resolved' }])
   await alerts.pass(2 * DAY + 2 * MINUTE)
-  expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.fired', data: { text: 'No backup succeeded for 48 h' } })
+  expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.fired', data: { text: 'No backup succeeded for 2 d' } })
 })
 
 test('late deletion, a shortened table and a large database each fire an alert once, which ends when it is over', async () => {
@@ -317,8 +317,8 @@ test('late deletion, a shortened table and a large database each fire an alert o
   expect(
     (await alerts.alerts()).map(({ what, state }) => `${String(what)} (${String(state)})`).toSorted(),
   ).toStrictEqual([
-    'Measurements are deleted 25 h too late (firing)',
-    'Positions are kept for 4 of 90 days: the disk has room for 9,090,909 (firing)',
+    'Positions: kept for 4 of 90 days; the disk has room for 9,090,909 (firing)',
+    'Single measurements: deleted 25 h too late (firing)',
     'The database fills 70 % of the 10.0 GB that it can reach (firing)',
   ])
   space.usedBytes = 6e9

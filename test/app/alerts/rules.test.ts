@@ -99,7 +99,7 @@ test('a preview of a message rule keeps what it finds, not what it reads', async
   const few = await ask(admin, 'POST', '/rules/preview', rule('flood'))
   expect(few).toMatchObject({ status: 200, body: { total: 3, note: null } })
   const all = await ask(admin, 'POST', '/rules/preview', rule(null))
-  expect(all).toMatchObject({ status: 200, body: { total: 2000, note: 'Only the latest 2000 are counted.' } })
+  expect(all).toMatchObject({ status: 200, body: { total: 2000, note: 'Only the latest 2,000 are counted.' } })
 })
 
 test('other users neither see nor change a rule; administrators see it and can end it', async () => {

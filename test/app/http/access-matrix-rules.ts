@@ -49,6 +49,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/auth/password-reset': anyone,
   'POST /api/auth/password-reset/confirm': anyone,
   'PUT /api/auth/email': session,
+  'PUT /api/auth/preferences': session,
   'POST /api/auth/email/link': session,
   'POST /api/auth/email/confirm': anyone,
   'POST /api/auth/links': anyone,

@@ -1,3 +1,5 @@
+import { tellFact } from '../../../src/app/alerts/facts.ts'
+import { ENGLISH } from '../../../src/app/words/words.ts'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { BOUND_TABLES, boundsOf, boundsWithin, USUAL_LIMIT_BYTES } from '../../../src/app/retention/bounds.ts'
 import { nextLimit, promisedCutoffs, rowsPerDay } from '../../../src/app/retention/plan.ts'
@@ -218,11 +220,11 @@ test('each problem is one line: late, shorter than set, large', async () => {
     ('positions', null, ${START - 91 * DAY}, ${START - 91 * DAY})`)
   exec(`insert into retention_plans values ('positions', 1, 2000000, 10000000000, ${START})`)
   const problems = problemsOf(await readRetentionState(storeOn(10e9, 7e9), START))
-  expect(problems.map(({ key, what }) => [key, what])).toStrictEqual([
-    ['late:telemetry', 'Measurements are deleted 25 h too late'],
-    ['late:packets', 'Packets are deleted 36 h too late'],
-    ['late:messages', 'Messages are deleted 36 h too late'],
-    ['short:positions', 'Positions are kept for 4 of 90 days: the disk has room for 9,090,909'],
+  expect(problems.map(({ key, fact }) => [key, tellFact(ENGLISH, fact)])).toStrictEqual([
+    ['late:telemetry', 'Single measurements: deleted 25 h too late'],
+    ['late:packets', 'Packets: deleted 36 h too late'],
+    ['late:messages', 'Messages: deleted 36 h too late'],
+    ['short:positions', 'Positions: kept for 4 of 90 days; the disk has room for 9,090,909'],
     ['large', 'The database fills 70 % of the 10.0 GB that it can reach'],
   ])
   expect(problemsOf(await readRetentionState(storeOn(10e9, 6.99e9), START)).map(({ key }) => key)).not.toContain(

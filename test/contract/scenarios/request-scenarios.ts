@@ -30,6 +30,33 @@ export function requestScenarios(admin: () => Client): void {
     expect(page.body).not.toMatch(/<script|https?:\/\//)
   })
 
+  test('a refusal has the same code in every language, and its words in the wanted one', async () => {
+    const client = createClient(admin().service)
+    const ask = (language: string) => client.send('GET', '/api/users', undefined, { 'accept-language': language })
+    const [english, german] = [await ask('xx, en;q=0.5'), await ask('de-AT, en;q=0.5')]
+    expect(english).toMatchObject({ status: 401, body: { code: 'unauthenticated', title: 'Not signed in' } })
+    expect(german).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated', title: expect.stringContaining('ngemeldet') },
+    })
+    expect(german.headers.get('content-language')).toBe('de')
+    expect(german.headers.get('vary')).toMatch(/accept-language/i)
+  })
+
+  test('the language and the units that somebody chose come with their account', async () => {
+    await makeUser(admin(), 'linguist')
+    const client = await signIn(admin().service, 'linguist')
+    const chosen = async () => Object((await client.send('GET', '/api/auth/status')).body)
+    expect(await chosen()).toMatchObject({ language: null, units: null })
+    expect(await client.send('PUT', '/api/auth/preferences', { language: 'pl', units: 'imperial' })).toMatchObject({
+      status: 204,
+    })
+    expect(await chosen()).toMatchObject({ language: 'pl', units: 'imperial' })
+    expect(await client.send('PUT', '/api/auth/preferences', { language: 'tlh' })).toMatchObject(
+      refusal(400, 'invalid_request'),
+    )
+  })
+
   test('every answer carries the security headers and its own id', async () => {
     const client = createClient(admin().service)
     const answers = await Promise.all(['/api/health', '/api/users', '/nowhere'].map((path) => client.send('GET', path)))

@@ -1,3 +1,4 @@
+import { readTranslation } from '../../../src/node/translations.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,6 +31,7 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
     passwords: fewRoundsHasher(),
     log,
     ...NO_PORTS,
+    translations: readTranslation,
     compressor: zlibCompressor(),
     version: '1.2.3',
     startedAt: Date.now(),

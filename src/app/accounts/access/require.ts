@@ -10,6 +10,7 @@ import { AppError } from '../../http/errors.ts'
 import { SAFE_METHODS } from '../../http/security.ts'
 import type { Action, Resource } from '../../../shared/access/resources.ts'
 import type { SpecialScope } from '../../../shared/access/token-scopes.ts'
+import { type Said, said } from '../../words/words.ts'
 
 /** Identifies the client, once per request. Refuses no client. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -111,7 +112,7 @@ function refuse(viewer: Viewer, required: Rule): void {
     case 'token': {
       const { scope } = required
       if (credential.kind !== 'token')
-        throw new AppError('forbidden', `This needs an API token with the scope ${scope}`)
+        throw new AppError('forbidden', said('This needs an API token with the scope {scope}', { scope }))
       demandScope(user, credential, scope)
       return
     }
@@ -121,7 +122,7 @@ function refuse(viewer: Viewer, required: Rule): void {
       const isScopeMissing = credential.kind === 'token' && credential.held[resource][action]
       const detail = isScopeMissing
         ? missingScope(`${resource}:${action}`)
-        : `This needs ${action} access to ${resource}`
+        : said('This needs {action} access to {resource}', { action, resource })
       throw new AppError('forbidden', detail, { required: { resource, action } })
     }
     case 'admin': {
@@ -148,6 +149,6 @@ function demandScope({ isAdmin }: User, { scopes, held }: TokenCredential, scope
   throw ownerRefusal({ isAdmin, permissions: held }, scope) ?? new AppError('forbidden', missingScope(scope))
 }
 
-function missingScope(scope: string): string {
-  return `This API token lacks the scope ${scope}`
+function missingScope(scope: string): Said {
+  return said('This API token lacks the scope {scope}', { scope })
 }

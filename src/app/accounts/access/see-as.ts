@@ -1,3 +1,4 @@
+import { said, type Said } from '../../words/words.ts'
 import type { Context } from 'hono'
 import * as z from 'zod'
 import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
@@ -72,7 +73,7 @@ export async function seeAs(c: Context, ctx: Ctx, found: Found): Promise<Found> 
   const sealed = c.req.header(SEE_AS)
   if (sealed === undefined) return found
   const { viewer } = found
-  if (!SAFE_METHODS.has(c.req.method)) throw refusal('Nothing is changed while you see as somebody else')
+  if (!SAFE_METHODS.has(c.req.method)) throw refusal(said('Nothing is changed while you see as somebody else'))
   if (viewer === null || viewer.credential.kind !== 'session' || !viewer.user.isAdmin) throw refusal(ADMINS_ONLY)
   if (viewer.mustChangePassword || isFactorMissing(ctx, viewer)) throw refusal(ADMINS_ONLY)
   const { credential } = viewer
@@ -86,10 +87,10 @@ export async function seeAs(c: Context, ctx: Ctx, found: Found): Promise<Found> 
   return { ...found, viewer: seen }
 }
 
-const ADMINS_ONLY = 'Only an administrator who is signed in can see as somebody else'
-const ENDED = 'You no longer see as somebody else; begin again'
+const ADMINS_ONLY = said('Only an administrator who is signed in can see as somebody else')
+const ENDED = said('You no longer see as somebody else; begin again')
 
-function refusal(detail: string): AppError {
+function refusal(detail: Said): AppError {
   return new AppError('see_as_refused', detail)
 }
 

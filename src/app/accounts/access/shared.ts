@@ -13,6 +13,7 @@ import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { invalidRequest } from '../../http/validate.ts'
 import { FRESH_SECONDS, readPublicView } from './public-access.ts'
 import type { PublicView } from './public-view.ts'
+import { said } from '../../words/words.ts'
 
 /** How long the service itself keeps a body if it cannot detect changes of the data. */
 const FRESH_MS = FRESH_SECONDS * 1000
@@ -207,9 +208,13 @@ function chargeAnswer(ctx: Ctx, { status, headers }: Response, bytes: number): v
 function refuseLater(waitMs: number): void {
   if (waitMs === 0) return
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-  throw new AppError('rate_limited', `Too many requests without an account; try again in ${retryAfter} s`, {
-    retryAfter,
-  })
+  throw new AppError(
+    'rate_limited',
+    said('Too many requests without an account; try again in {retryAfter} s', { retryAfter }),
+    {
+      retryAfter,
+    },
+  )
 }
 
 /** A body, the byte offset at which each row of a list ends, and the cut that most callers want. */

@@ -1,3 +1,4 @@
+import { said } from '../../words/words.ts'
 import { userSchema } from '../users/user.ts'
 import { and, eq, getTableColumns, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
@@ -10,6 +11,7 @@ import { scopeColumns, scopeOf, scopeSchema } from '../users/scope.ts'
 import { hiddenNodes, viewOf } from './visible.ts'
 import { packedPermissions, permissionsSchema, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
+import { languageIn, unitsIn } from '../users/reader.ts'
 import { hasSecondFactor } from '../users/has-factor.ts'
 import { hashToken } from '../sessions/session-token.ts'
 import type { StoredSession } from '../sessions/store.ts'
@@ -34,6 +36,8 @@ const account = {
   hidden: hiddenNodes,
   packed: packedPermissions,
   hasFactor: hasSecondFactor,
+  language: users.language,
+  units: users.units,
   cutoffs: cutoffsJson,
   factorsResetAt: sql<
     number | null
@@ -119,11 +123,12 @@ async function distantViewer(c: Context, ctx: Ctx) {
 }
 
 function bySessionOf(
-  { user, permissions, scope, hidden, mustChangePassword, secondFactor }: Account,
+  { user, permissions, scope, hidden, mustChangePassword, secondFactor, language, units }: Account,
   session: StoredSession,
 ): Viewer {
   const view = viewOf(scope, permissions, hidden)
-  return { user, permissions, scope, view, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
+  const credential = { kind: 'session' as const, session }
+  return { user, permissions, scope, view, mustChangePassword, secondFactor, language, units, credential }
 }
 
 async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
@@ -163,7 +168,7 @@ type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
 
 /** A token can do what its scopes permit, but never more than its owner may do now. */
 function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
-  const { user, permissions: held, scope, hidden, mustChangePassword, secondFactor } = account
+  const { user, permissions: held, scope, hidden, mustChangePassword, secondFactor, language, units } = account
   const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
   const permissions = withinScopes(held, scopes)
   return {
@@ -173,6 +178,8 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
     view: viewOf(scope, permissions, hidden),
     mustChangePassword,
     secondFactor,
+    language,
+    units,
     credential: { kind: 'token', tokenId: token.id, scopes, held },
   }
 }
@@ -207,6 +214,8 @@ export async function viewerSeenAs(ctx: Ctx, { credential }: Viewer, userId: num
     view: viewOf(scope, permissions, hidden),
     mustChangePassword: false,
     secondFactor: { isSetUp: true, resetAt: null },
+    language: account.language,
+    units: account.units,
     credential: { ...credential, isSeenAs: true },
   }
 }
@@ -233,6 +242,8 @@ function accountOf(row: AccountRow) {
     epoch: row.epoch,
     cutoffs: cutoffsSchema.parse(JSON.parse(row.cutoffs)),
     secondFactor: { isSetUp: row.hasFactor === 1, resetAt: row.factorsResetAt },
+    language: languageIn(row.language),
+    units: unitsIn(row.units),
   }
 }
 
@@ -289,8 +300,9 @@ async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | nu
     .run()
 }
 
-const HELD =
-  'This API token is held, because the OpenID provider refused its owner. It works again after the owner has signed in'
+const HELD = said(
+  'This API token is held, because the OpenID provider refused its owner. It works again after the owner has signed in',
+)
 
 /** Throws `unauthenticated`; used where a rule needs a viewer. */
 export function demandViewer(ctx: Ctx): Viewer {

@@ -1,3 +1,4 @@
+import { languageOf } from '../../words/reader.ts'
 import { and, eq } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { users } from '../../../db/schema.ts'
@@ -83,7 +84,7 @@ export async function claimSignIn(
     proof.claim(unchanged),
     db
       .update(users)
-      .set({ lastLoginAt: signedInAt })
+      .set({ lastLoginAt: signedInAt, browserLanguage: languageOf(ctx.acceptLanguage) })
       .where(and(eq(users.id, user.userId), proof.isClaimed)),
     audit(
       ctx,

@@ -1,3 +1,4 @@
+import { languageOf } from '../../words/reader.ts'
 import { and, eq, not, sql } from 'drizzle-orm'
 import type * as z from 'zod'
 import { apiTokens, users } from '../../../db/schema.ts'
@@ -80,7 +81,11 @@ export async function signIn(
   const answer = await signInBy(ctx, user, [
     ctx.store.db
       .update(users)
-      .set({ lastLoginAt: signedInAt, ...(renewed !== null && { passwordHash: renewed }) })
+      .set({
+        lastLoginAt: signedInAt,
+        browserLanguage: languageOf(ctx.acceptLanguage),
+        ...(renewed !== null && { passwordHash: renewed }),
+      })
       // If a second factor was added during the check, it is required.
       .where(and(unchanged, not(hasFactor(user.id)))),
     audit(

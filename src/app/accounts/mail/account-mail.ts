@@ -1,3 +1,4 @@
+import { said } from '../../words/words.ts'
 import type { Ports } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 
@@ -16,7 +17,9 @@ export function demandAccountMail(needs: Needs): string {
   const site = siteOfMail(needs)
   if (site !== null) return site
   const detail =
-    needs.mail === null ? 'SMTP_URL is not set, or this runtime cannot send e-mail' : 'PUBLIC_URL is not set'
+    needs.mail === null
+      ? said('SMTP_URL is not set, or this runtime cannot send e-mail')
+      : said('PUBLIC_URL is not set')
   throw new AppError('account_mail_disabled', detail)
 }
 

@@ -1,3 +1,4 @@
+import { languageFor } from '../../words/reader.ts'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type * as z from 'zod'
 import { users, verifiedEmails } from '../../../db/schema.ts'
@@ -73,7 +74,7 @@ export async function offerLink(ctx: Ctx, userId: number): Promise<{ readonly ui
   const link = await newLink(ctx)
   const { uid, sealed } = link
   const isTheirs = sql`exists (select 1 from ${users} where ${and(eq(users.id, userId), eq(users.email, email))})`
-  const details = { username }
+  const details = { username, language: languageFor(ctx) }
   const statements: [Statement, ...Statement[]] = [
     queueLetter(ctx, { uid, userId, kind: 'verify', email, details, sealed, onlyIf: isTheirs }),
     // Only the latest link works.

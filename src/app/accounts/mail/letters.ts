@@ -24,6 +24,8 @@ export const MAX_PER_DAY: Readonly<Record<LetterKind, number>> = {
 /** The data of a letter. Its text is written when it is sent. */
 export const letterDetailsSchema = z.object({
   username: z.string(),
+  /** The language of whoever caused it, for somebody whose language is unknown. */
+  language: z.string().optional(),
   /** When it happened, in ms. */
   at: z.number().optional(),
   ip: z.string().nullable().optional(),

@@ -1,3 +1,4 @@
+import { languageFor } from '../../words/reader.ts'
 import { and, eq, isNull, sql, type SQL } from 'drizzle-orm'
 import type * as z from 'zod'
 import { invitations, users } from '../../../db/schema.ts'
@@ -141,7 +142,14 @@ async function invitationLetter(ctx: SignedInCtx, email: string) {
   const statements = ({ id, username }: { id: SQL | number; username: string }): Statement[] => [
     insertInvitation(ctx, id, made),
     auditInvitation(ctx, { id, username }, made),
-    queueLetter(ctx, { uid, userId: id, kind: 'invitation', email, details: { username }, sealed }),
+    queueLetter(ctx, {
+      uid,
+      userId: id,
+      kind: 'invitation',
+      email,
+      details: { username, language: languageFor(ctx) },
+      sealed,
+    }),
   ]
   return { invitation, statements }
 }

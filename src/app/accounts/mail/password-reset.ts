@@ -18,6 +18,7 @@ import { isQueued, newLink, queueLetter, recently } from './letters.ts'
 import { dropLinks, findLink, insertLink, readState } from './links.ts'
 import type { LetterNeeds } from './sending.ts'
 import { isEmailVerified } from '../users/verified-email.ts'
+import { said } from '../../words/words.ts'
 
 /** The limit for requests from one address, including those for unknown names. */
 const REQUESTS: BucketSize = { most: 10, everyMs: 6 * 60_000 }
@@ -43,7 +44,11 @@ export async function takeFor(ctx: Ctx, name: string, size: BucketSize): Promise
   const waitMs = await ctx.buckets.take(`mail:${name}:${addressKey(ctx.ip)}`, size, ctx.now())
   const retryAfter = Math.ceil(waitMs / 1000)
   if (waitMs > 0)
-    throw new AppError('rate_limited', `Too many of these requests; try again in ${retryAfter} s`, { retryAfter })
+    throw new AppError(
+      'rate_limited',
+      said('Too many of these requests; try again in {retryAfter} s', { retryAfter }),
+      { retryAfter },
+    )
 }
 
 /**

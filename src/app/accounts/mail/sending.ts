@@ -8,6 +8,8 @@ import type { Ports } from '../../base/context.ts'
 import { siteOfMail } from './account-mail.ts'
 import { isClockTrusted } from '../../base/pacing/clock.ts'
 import { letterDetailsSchema, openLink } from './letters.ts'
+import { wordsOf } from '../../words/reader.ts'
+import { languageIn, readerOf } from '../users/reader.ts'
 import { writeText } from './letter-text.ts'
 import { LINK_MS, sweepLinks } from './links.ts'
 
@@ -68,7 +70,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export type LetterNeeds = Pick<Ports, 'store' | 'config' | 'mail' | 'now' | 'log' | 'clockWatch'>
+export type LetterNeeds = Pick<Ports, 'store' | 'config' | 'mail' | 'now' | 'log' | 'clockWatch' | 'translations'>
 
 /** Deletes expired links and old letters, and gives up letters recorded by a clock that was ahead. Runs each minute. */
 export async function tidyLetters(needs: LetterNeeds): Promise<void> {
@@ -101,7 +103,7 @@ type Letter = typeof accountLetters.$inferSelect
 /** Whether this process tried to send it. */
 async function sendLetter(needs: LetterNeeds, letter: Letter, site: string): Promise<boolean> {
   const { store, now, mail, log } = needs
-  const { id, uid, kind, email, createdAt, attempts } = letter
+  const { id, uid, userId, kind, email, createdAt, attempts } = letter
   const prepared = queries(store)
   const at = now()
   const end = (result: string) => store.atomic([bind(prepared.end, { id, now: now(), result })])
@@ -114,8 +116,9 @@ async function sendLetter(needs: LetterNeeds, letter: Letter, site: string): Pro
     await end(link === false ? 'its link was sealed under another SESSION_SECRET' : 'not sent in time')
     return true
   }
+  const words = await wordsOf(needs, await readerOf(store, userId, languageIn(details.data.language) ?? 'en'))
   try {
-    await mail.send({ to: email, ...writeText(kind, details.data, site, link), id: uid })
+    await mail.send({ to: email, ...writeText(kind, details.data, { site, link, words }), id: uid })
   } catch (error) {
     // The message of a SendFailure contains no address and no text.
     const result = error instanceof SendFailure ? error.message : 'the message could not be created'

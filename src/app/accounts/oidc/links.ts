@@ -23,6 +23,7 @@ import {
 } from '../users/identities.ts'
 import type { Identity, Provider } from './provider.ts'
 import { findAccount } from './users.ts'
+import { said } from '../../words/words.ts'
 
 export const linkSchema = identitySchema
   .extend({ canUnlink: z.boolean().describe('Whether another way to sign in remains') })
@@ -74,7 +75,7 @@ export async function refuseLink(ctx: SignedInCtx, { issuer }: Provider): Promis
   const links = await readLinks(ctx, id)
   if (links.some((link) => link.issuer === issuer)) throw new AppError('already_linked')
   if (links.length >= MAX_IDENTITIES)
-    throw new AppError('too_many_links', `At most ${MAX_IDENTITIES}; unlink one first`)
+    throw new AppError('too_many_links', said('At most {most}; unlink one first', { most: MAX_IDENTITIES }))
 }
 
 /**

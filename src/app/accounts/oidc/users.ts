@@ -1,3 +1,4 @@
+import { languageOf } from '../../words/reader.ts'
 import type { Identity } from './provider.ts'
 import { NEW_SCOPE_ROW } from '../users/scope.ts'
 import { and, eq, inArray, not, sql } from 'drizzle-orm'
@@ -61,7 +62,12 @@ export async function signInIdentity(
     ctx.store.db
       .update(users)
       // A claim that is missing today does not delete the known value.
-      .set({ lastLoginAt: signedInAt, ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
+      .set({
+        lastLoginAt: signedInAt,
+        browserLanguage: languageOf(ctx.acceptLanguage),
+        ...(displayName !== null && { displayName }),
+        ...(email !== null && { email }),
+      })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(
       ctx,

@@ -6,6 +6,7 @@ import type { Reading, Statement, Store } from '../../../db/store.ts'
 import type { Ctx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { addressKey } from '../../http/limits/address-key.ts'
+import { said } from '../../words/words.ts'
 
 /** Logins of one account or address that may wait for earlier ones. */
 const MAX_WAITING = 64
@@ -287,7 +288,11 @@ async function take<R>(ctx: Ctx, limits: readonly Limit[], reading: Reading<R> |
       const refusals = await ctx.sessions.hit(refusedKey(key), Math.max(1, resetAt - now), now)
       if (refusals.count === 1) await onRefused()
       const retryAfter = Math.max(1, Math.ceil((resetAt - now) / 1000))
-      throw new AppError('rate_limited', `Too many failed attempts; try again in ${retryAfter} s`, { retryAfter })
+      throw new AppError(
+        'rate_limited',
+        said('Too many failed attempts; try again in {retryAfter} s', { retryAfter }),
+        { retryAfter },
+      )
     }
     if (checks !== undefined) await ended(checks)
   }

@@ -2,6 +2,10 @@ import { userSchema } from '../users/user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requireAnySession, requireEnrollingSession, requireLocalAuth, requireSession } from '../access/require.ts'
+import { LANGUAGES } from '../../../shared/languages.ts'
+import { UNIT_SYSTEMS } from '../../../shared/mesh/unit-systems.ts'
+import { namesOf } from '../../../shared/names.ts'
+import { keepPreferences } from '../users/reader.ts'
 import { countToReview } from '../to-review.ts'
 import type { AppEnv, Ports, SignedInCtx } from '../../base/context.ts'
 import { answers, anyone } from '../../http/describe.ts'
@@ -42,12 +46,20 @@ import { timeField } from '../../http/fields.ts'
 import { NO_PERMISSIONS } from '../../../shared/access/resources.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
+const languageSchema = z.enum(namesOf(LANGUAGES))
+const preferencesSchema = z.strictObject({
+  language: languageSchema.nullable().optional().describe('null: that of the browser; absent: as before'),
+  units: z.enum(UNIT_SYSTEMS).nullable().optional().describe('null: metric; absent: as before'),
+})
+
 const statusSchema = z.object({
   authenticated: z.boolean(),
   user: userSchema.nullable(),
   permissions: permissionsSchema,
   scope: scopeSchema,
   mustChangePassword: z.boolean(),
+  language: languageSchema.nullable().describe('The language that you chose; null: that of your browser'),
+  units: z.enum(UNIT_SYSTEMS).nullable().describe('The units that you chose; null: metric'),
   oidcEnabled: z.boolean(),
   providers: z
     .array(z.object({ id: z.string(), name: z.string().nullable(), icon: z.string().nullable() }))
@@ -117,6 +129,8 @@ export const authRoutes = new Hono<AppEnv>()
       permissions: viewer?.permissions ?? shown?.permissions ?? NO_PERMISSIONS,
       scope: viewer?.scope ?? shown?.scope ?? NO_SCOPE,
       mustChangePassword: viewer?.mustChangePassword ?? false,
+      language: viewer?.language ?? null,
+      units: viewer?.units ?? null,
       oidcEnabled: providers.length > 0,
       providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),
       proxyUser: ctx.namedByProxy ?? null,
@@ -264,6 +278,16 @@ export const authRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     async (c) => {
       await revokeSession(c.var.ctx, c.var.ctx.viewer.user.id, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .put(
+    '/preferences',
+    requireSession,
+    answers('Choose the language and the units of the pages, and of messages to you', { 204: null }),
+    validate('json', preferencesSchema),
+    async (c) => {
+      await keepPreferences(c.var.ctx, c.req.valid('json'))
       return c.body(null, 204)
     },
   )

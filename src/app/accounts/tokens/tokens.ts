@@ -20,6 +20,7 @@ import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { timeField } from '../../http/fields.ts'
 import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
+import { said } from '../../words/words.ts'
 
 const PREFIX = 'mm_'
 /**
@@ -36,10 +37,14 @@ export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError |
   if (mayUseScope(owner, scope)) return null
   const required = SPECIAL_SCOPES[scope]
   if (required === 'admin') {
-    return new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
+    return new AppError('admin_required', said('A token with the scope {scope} needs an administrator', { scope }))
   }
   const { resource, action } = required
-  const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
+  const detail = said('A token with the scope {scope} needs an owner with {action} access to {resource}', {
+    scope,
+    action,
+    resource,
+  })
   return new AppError('forbidden', detail, { required })
 }
 
@@ -152,7 +157,10 @@ async function insertToken(
 async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
   const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
   if (owned < MAX_TOKENS) return new AppError('unauthenticated')
-  return new AppError('too_many_tokens', `At most ${MAX_TOKENS} tokens; revoke one that you do not use`)
+  return new AppError(
+    'too_many_tokens',
+    said('At most {most} tokens; revoke one that you do not use', { most: MAX_TOKENS }),
+  )
 }
 
 /** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */

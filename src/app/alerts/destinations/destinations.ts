@@ -30,6 +30,8 @@ import { isConfirmToken } from './confirm-token.ts'
 import { attempt } from './send.ts'
 import { hostOf } from './host.ts'
 import { KINDS } from './kinds.ts'
+import { wordsFor } from '../../words/reader.ts'
+import { said } from '../../words/words.ts'
 
 const settingsSchema = z
   .record(z.string().max(40), z.string().max(4096))
@@ -118,14 +120,17 @@ type Found = { readonly row: Row; readonly username: string }
 export async function listDestinations(ctx: SignedInCtx, isAll: boolean) {
   const { all, own } = queries(ctx.store)
   const rows = isAll ? await all.all() : await own.all({ ownerId: ctx.viewer.user.id })
-  return { destinations: rows.map((found) => publicDestination(ctx, found)), maxDestinations: MAX_DESTINATIONS }
+  return {
+    destinations: await Promise.all(rows.map((found) => publicDestination(ctx, found))),
+    maxDestinations: MAX_DESTINATIONS,
+  }
 }
 
 /** The destinations of a user, for administrators. Throws `user_not_found`. */
 export async function listDestinationsOf(ctx: SignedInCtx, userId: number) {
   await getUser(ctx.store, userId)
   const rows = await queries(ctx.store).own.all({ ownerId: userId })
-  return { destinations: rows.map((found) => publicDestination(ctx, found)) }
+  return { destinations: await Promise.all(rows.map((found) => publicDestination(ctx, found))) }
 }
 
 /** Identifies the viewer's session by its beginning, because a fresh proof changes its token. */
@@ -133,7 +138,12 @@ function sessionOf({ credential }: Viewer): number | null {
   return credential.kind === 'session' ? credential.session.createdAt : null
 }
 
-function publicDestination({ viewer }: SignedInCtx, { row, username }: Found): z.infer<typeof destinationSchema> {
+async function publicDestination(
+  ctx: SignedInCtx,
+  { row, username }: Found,
+): Promise<z.infer<typeof destinationSchema>> {
+  const { viewer } = ctx
+  const words = await wordsFor(ctx)
   const { id, kind, name, enabled, confirmedAt, lastResult, lastAt, createdAt, ownerId, heldAt, heldFor } = row
   const isOwn = ownerId === viewer.user.id
   return {
@@ -147,7 +157,7 @@ function publicDestination({ viewer }: SignedInCtx, { row, username }: Found): z
     heldAt,
     heldFor,
     newsAt: isOwn && row.newsSession === sessionOf(viewer) ? null : row.newsAt,
-    lastResult,
+    lastResult: lastResult === null ? null : words.translate(lastResult),
     lastAt,
     createdAt,
     owner: { id: ownerId, username },
@@ -213,7 +223,11 @@ async function takeLetter(ctx: SignedInCtx, settings: string): Promise<void> {
 function refuseLater(waitMs: number): void {
   const retryAfter = Math.ceil(waitMs / 1000)
   if (waitMs > 0)
-    throw new AppError('rate_limited', `Too many of these requests; try again in ${retryAfter} s`, { retryAfter })
+    throw new AppError(
+      'rate_limited',
+      said('Too many of these requests; try again in {retryAfter} s', { retryAfter }),
+      { retryAfter },
+    )
 }
 
 type NewDestination = { readonly destination: z.infer<typeof destinationSchema>; readonly secret: string | null }
@@ -232,7 +246,7 @@ export async function createDestination(
   return createOnce(ctx, keyed, {
     create: (remember) => insertDestination(ctx, input, remember),
     repeat: async (id) => ({
-      destination: publicDestination(ctx, await findDestination(ctx, id, 'own')),
+      destination: await publicDestination(ctx, await findDestination(ctx, id, 'own')),
       secret: null,
     }),
   })
@@ -297,9 +311,12 @@ async function insertDestination(
   if (made === undefined) {
     const owned = await store.db.$count(alertDestinations, eq(alertDestinations.ownerId, ownerId))
     if (owned < MAX_DESTINATIONS) throw new AppError('unauthenticated')
-    throw new AppError('too_many_destinations', `At most ${MAX_DESTINATIONS} destinations are possible`)
+    throw new AppError(
+      'too_many_destinations',
+      said('At most {most} destinations are possible', { most: MAX_DESTINATIONS }),
+    )
   }
-  return { destination: publicDestination(ctx, made), secret }
+  return { destination: await publicDestination(ctx, made), secret }
 }
 
 /**
@@ -491,7 +508,8 @@ export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ o
   if (row.heldAt !== null) throw new AppError('destination_held')
   await take(ctx, 'tests', TESTS)
   const uid = `msg_${crypto.randomUUID().replaceAll('-', '')}`
-  const message = testMessage({ uid, notification: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL })
+  const words = await wordsFor(ctx)
+  const message = testMessage({ uid, notification: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL, words })
   const made = await attempt(
     ctx,
     { kind: row.kind, settings: row.settings, mayBePrivate: ctx.viewer.user.isAdmin },
@@ -509,7 +527,7 @@ export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ o
     })
     .where(eq(alertDestinations.id, id))
     .run()
-  return { ok, result }
+  return { ok, result: words.translate(result) }
 }
 
 /** Confirms an address after its owner followed the link. Throws `destination_not_found`, also for a wrong token. */

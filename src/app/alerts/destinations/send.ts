@@ -1,3 +1,4 @@
+import { said } from '../../words/words.ts'
 import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
 import type { Ports } from '../../base/context.ts'
 import { type OutboundAnswer, SendFailure } from '../../base/outgoing/ports.ts'
@@ -5,6 +6,8 @@ import type { AlertNotification } from '../notification.ts'
 import { emailSettings, KINDS } from './kinds.ts'
 
 export type SendNeeds = Pick<Ports, 'store' | 'config' | 'now' | 'outbound' | 'mail'>
+
+const UNMADE = said('the message could not be created')
 
 /** The result of an attempt. */
 export type Attempt =
@@ -24,7 +27,7 @@ export async function attempt(needs: SendNeeds, target: Target, message: AlertNo
   try {
     return await sendTo(needs, target, message)
   } catch (error) {
-    const result = error instanceof SendFailure ? error.message : 'the message could not be created'
+    const result = error instanceof SendFailure ? error.message : UNMADE.text
     return { ok: false, result, retryAfterMs: null, isGone: false }
   }
 }

@@ -1,7 +1,7 @@
 import type { Statement, Store } from '../../../db/store.ts'
 import type { Batch, Event } from '../kinds/kind.ts'
 import { ALERT_KINDS, kindOf } from '../kinds/kinds.ts'
-import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
+import { newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
 import { isSilenced } from '../rules/rule.ts'
 import { listWatching, ofKind } from '../rules/watch-list.ts'
 
@@ -26,9 +26,8 @@ export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAl
   const rows = found.flatMap(({ watching: { id, rule }, ...event }): Occurrence[] => {
     const { isHeld, isQuiet } = hold(id, event.subject)
     if (isQuiet) return []
-    const what = isHeld ? event.what + HELD_WORDS : event.what
     const isSilent = isSilenced(rule, event.nodeNum, now)
-    return [{ ...event, ruleId: id, state: 'resolved', startedAt: now, what, isHeld, isQuiet: isSilent }]
+    return [{ ...event, ruleId: id, state: 'resolved', startedAt: now, isHeld, isQuiet: isSilent }]
   })
   if (rows.length === 0) return NOTHING
   return {

@@ -3,7 +3,8 @@ import { alertMarks, auditLog } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
 import type { Ports } from '../../base/context.ts'
 import { ALERT_KINDS, kindOf } from '../kinds/kinds.ts'
-import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut } from './occur.ts'
+import { newStep, noteOccurrences, type Occurrence, readHolds, sendOut } from './occur.ts'
+import type { Fact } from '../facts.ts'
 import { isSilenced } from '../rules/rule.ts'
 import type { WatchingRule } from '../rules/watch-list.ts'
 import { run } from './settle.ts'
@@ -52,22 +53,21 @@ export async function noteLogged(needs: Needs, all: readonly WatchingRule[], now
   const last = (await lastEntry.get())?.id ?? 0
   const after = (await mark.get())?.value ?? last
   const until = Math.min(last, after + ENTRIES)
-  const events: { watching: WatchingRule; id: number; what: string; at: number }[] = []
+  const events: { watching: WatchingRule; id: number; fact: Fact; at: number }[] = []
   for (const { at, ...entry } of after < until ? await entries.all({ after, until }) : []) {
     const about: unknown = Object(JSON.parse(entry.details)).userId ?? entry.userId
     for (const watching of rules) {
       if (watching.ownerId !== about || at < watching.anchorAt) continue
-      const what = (await kindOf(watching.rule.kind).logged?.tell(store, entry)) ?? null
-      if (what !== null) events.push({ watching, id: entry.id, what, at })
+      const fact = (await kindOf(watching.rule.kind).logged?.tell(store, entry)) ?? null
+      if (fact !== null) events.push({ watching, id: entry.id, fact, at })
     }
   }
   const hold = await readHolds(store, [...new Set(events.map(({ watching }) => watching.id))], now)
   const step = newStep()
-  const rows = events.map(({ watching, id, what, at }): Occurrence => {
+  const rows = events.map(({ watching, id, fact, at }): Occurrence => {
     const { isHeld, isQuiet } = hold(watching.id, 'account')
     const isSilent = isQuiet || isSilenced(watching.rule, null, now)
     const key = `audit:${id}`
-    const said = isHeld ? what + HELD_WORDS : what
     return {
       ruleId: watching.id,
       state: 'resolved',
@@ -77,7 +77,7 @@ export async function noteLogged(needs: Needs, all: readonly WatchingRule[], now
       channel: null,
       direct: false,
       startedAt: at,
-      what: said,
+      fact,
       isHeld,
       isQuiet: isSilent,
     }

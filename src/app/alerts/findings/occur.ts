@@ -7,12 +7,11 @@ import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 import type { AlertState } from '../../../shared/alerts/alert-kinds.ts'
 import type { NotificationKind } from '../../../shared/alerts/destination-kinds.ts'
 import { IS_STANDBY } from '../../settings/standby.ts'
+import { type Fact, MAX_PER_HOUR } from '../facts.ts'
 import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
-/** A rule that fires more often in an hour for the same node is muted for it. */
-export const MAX_PER_HOUR = 6
 
 /** A finding of a rule. Times in milliseconds. */
 export type Occurrence = {
@@ -24,7 +23,7 @@ export type Occurrence = {
   readonly nodeNum: number | null
   readonly channel: number | null
   readonly direct: boolean
-  readonly what: string
+  readonly fact: Fact
   readonly startedAt: number
   /** It is not reported now. */
   readonly isQuiet: boolean
@@ -49,7 +48,8 @@ const VALUES = {
   nodeNum: field('nodeNum'),
   channel: field('channel'),
   direct: field('direct'),
-  what: field('what'),
+  what: sql`''`,
+  fact: field('fact'),
   startedAt: field('startedAt'),
   firedAt: sql`iif(${field('state')} = 'pending', null, ${field('now')})`,
   resolvedAt: sql`iif(${field('state')} = 'resolved', ${field('now')}, null)`,
@@ -72,7 +72,7 @@ const queries = prepareOnce((db) => ({
     .set({
       state: 'firing',
       firedAt: sql`${value('now')}`,
-      what: sql`j.value ->> 'what'`,
+      fact: sql`j.value ->> 'fact'`,
       notifiedAt: sql`iif(j.value ->> 'isQuiet', null, ${value('now')})`,
       held: sql`j.value ->> 'isHeld'`,
       step: sql`${value('step')}`,
@@ -160,7 +160,7 @@ export function noteOccurrences(
 /** Statements by which pending alerts fire. */
 export function fire(
   store: Store,
-  rows: readonly { id: number; what: string; isQuiet: boolean; isHeld: boolean }[],
+  rows: readonly { id: number; fact: Fact; isQuiet: boolean; isHeld: boolean }[],
   at: { now: number; step: string },
 ): Statement[] {
   return rows.length === 0 ? [] : [bind(queries(store).fire, { rows: JSON.stringify(rows), ...at })]
@@ -216,5 +216,3 @@ export async function readHolds(store: Store, ruleIds: readonly number[], now: n
     return { isHeld, isQuiet: isHeld && held > 0 }
   }
 }
-
-export const HELD_WORDS = ` (more than ${MAX_PER_HOUR} times in an hour: muted until it fires less often)`

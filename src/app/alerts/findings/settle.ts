@@ -9,7 +9,6 @@ import { kindOf } from '../kinds/kinds.ts'
 import {
   fire,
   forgetPending,
-  HELD_WORDS,
   newStep,
   noteOccurrences,
   type Occurrence,
@@ -65,9 +64,8 @@ export async function settle(
     const { isHeld, isQuiet } = hold(ruleId, subject)
     return { isHeld, isQuiet: isQuiet || isSilenced(rule, nodeNum, now) }
   }
-  const said = (what: string, isHeld: boolean) => (isHeld ? what + HELD_WORDS : what)
   const begun = changes.begun.map(({ finding, state }): Occurrence => {
-    const { subject, key, nodeNum, channel, since, what } = finding
+    const { subject, key, nodeNum, channel, since, fact } = finding
     const quiet = state === 'firing' ? quieten(subject, nodeNum) : { isHeld: false, isQuiet: true }
     return {
       ruleId,
@@ -78,13 +76,13 @@ export async function settle(
       channel,
       direct: false,
       startedAt: since,
-      what: said(what, quiet.isHeld),
+      fact,
       ...quiet,
     }
   })
-  const matured = changes.matured.map(({ row: { id }, finding: { subject, nodeNum, what } }) => {
+  const matured = changes.matured.map(({ row: { id }, finding: { subject, nodeNum, fact } }) => {
     const quiet = quieten(subject, nodeNum)
-    return { id, what: said(what, quiet.isHeld), ...quiet }
+    return { id, fact, ...quiet }
   })
   const steps = { fired: newStep(), resolved: newStep(), repeated: newStep() }
   const ids = (rows: readonly OpenRow[]) => rows.map(({ id }) => id)

@@ -11,6 +11,7 @@ import { readWorldOfPlaces } from '../world/read-world.ts'
 import { maySee, type Requirement } from '../rights.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { Anchor, Place, World, WorldNode } from '../world/world.ts'
+import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -55,7 +56,7 @@ export const area = defineKind(areaSchema, {
   problemsOf: ({ when, shape, metres }) =>
     when === 'moves'
       ? metres === null
-        ? [{ path: 'metres', message: 'needed for moves' }]
+        ? [{ path: 'metres', message: `needed for ${when}` }]
         : []
       : shape === null
         ? [{ path: 'shape', message: `needed for ${when}` }]
@@ -123,9 +124,6 @@ function findInArea(watching: Watching<AreaRule>, world: World, _open: OpenAlert
     const anchor = anchors?.get(node.nodeNum)
     if (anchor === undefined || !isSo(rule, place, anchor, roughness(node.precisionBits))) return []
     const { nodeNum } = node
-    const what = { enters: 'entered the area', leaves: 'left the area', moves: `moved more than ${rule.metres} m` }[
-      rule.when
-    ]
     const key = `${nodeNum}@${world.now}`
     return [
       {
@@ -136,11 +134,13 @@ function findInArea(watching: Watching<AreaRule>, world: World, _open: OpenAlert
         since: world.now,
         forMs: 0,
         isKnown: true,
-        what: `${node.name} ${what}`,
+        fact: factOf(rule, node.name),
       },
     ]
   })
 }
+
+const factOf = ({ when, metres }: AreaRule, name: string): Fact => ({ event: 'area', name, when, metres })
 
 /** Nodes whose position becomes the reference of the rule: the first one seen, before the condition holds. */
 function newAnchors(watching: Watching<AreaRule>, world: World): Anchor[] {
@@ -202,7 +202,7 @@ function areaFires(
   let fired: Fire | null = null
   for (const place of places.slice(places.indexOf(anchor))) {
     const is = isSo(rule, place, anchor, rough)
-    if (is) fired ??= { at: place.t, resolvedAt: null, nodeNum, what: `${name} ${rule.when}` }
+    if (is) fired ??= { at: place.t, resolvedAt: null, nodeNum, fact: factOf(rule, name) }
     else if (fired !== null) {
       fires.push({ ...fired, resolvedAt: place.t })
       fired = null

@@ -4,6 +4,7 @@ import { readPast } from '../past/history.ts'
 import { lookAtPresent } from '../past/past.ts'
 import { ownerOf } from '../rights.ts'
 import type { World } from '../world/world.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -23,7 +24,7 @@ export const backup = defineKind(backupSchema, {
     const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt, rule, owner: ownerOf(ctx.viewer) }
     return {
       fires: await lookAtPresent(ctx, range, NEEDS, (world) => findBackups(watching, world, new Map())),
-      note: 'Only the present state is shown.',
+      note: said('Only the present state is shown.'),
     }
   },
 })
@@ -40,10 +41,10 @@ function findBackups(
   const { succeededAt, failure } = backups
   const found = { subject: 'backup', nodeNum: null, channel: null, forMs: 0, isKnown: true }
   if (failure !== null && failure.at >= anchorAt) {
-    return [{ ...found, key: `failed:${failure.id}`, since: failure.at, what: 'A backup failed' }]
+    return [{ ...found, key: `failed:${failure.id}`, since: failure.at, fact: { event: 'backup_failed' } }]
   }
   const since = Math.max(succeededAt ?? 0, anchorAt)
   const isWaiting = startedAt !== null && now - startedAt < CATCH_UP_MS
   if (isWaiting || now - since < rule.afterHours * HOUR_MS) return []
-  return [{ ...found, key: `overdue:${since}`, since, what: `No backup succeeded for ${rule.afterHours} h` }]
+  return [{ ...found, key: `overdue:${since}`, since, fact: { event: 'backup_overdue', hours: rule.afterHours } }]
 }

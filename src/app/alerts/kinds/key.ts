@@ -4,6 +4,8 @@ import { ownerOf } from '../rights.ts'
 import { readWorldOfKeys } from '../world/read-world.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { World, WorldNode } from '../world/world.ts'
+import type { KeyProblem } from '../facts.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -32,7 +34,7 @@ export const key = defineKind(keySchema, {
     const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt: range.from, rule, owner: ownerOf(ctx.viewer) }
     return {
       fires: await lookAtPresent(ctx, range, NEEDS, (world) => findKeys(watching, world, new Map())),
-      note: 'Only the present state is stored, not the history.',
+      note: said('Only the present state is stored, not the history.'),
     }
   },
   endsAcknowledged: true,
@@ -54,21 +56,19 @@ function findKeys({ rule, anchorAt }: Watching<KeyRule>, world: World, open: Ope
     const key = JSON.stringify([nodeNum, problems, publicKey, refusedPublicKey, spoofClaim, anchorAt])
     const since = open.get(subject)?.startedAt ?? world.now
     return [
-      { subject, key, nodeNum, channel: null, since, forMs: 0, isKnown: true, what: `${name}: ${problems.join('; ')}` },
+      { subject, key, nodeNum, channel: null, since, forMs: 0, isKnown: true, fact: { event: 'key', name, problems } },
     ]
   })
 }
 
-function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNode[]): string[] {
+function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNode[]): KeyProblem[] {
   const { publicKey, keyMismatch, spoofSuspected, isLocal } = node
   const isShared = same.some((other) => other !== node && overlap(node, other))
   return [
-    ...(keyMismatch ? ['another public key was announced'] : []),
-    ...(publicKey !== null && weakKeys.has(publicKey) ? ['its public key is known to be weak'] : []),
-    ...(isShared ? ['another node has the same public key'] : []),
-    ...(spoofSuspected
-      ? [isLocal ? 'somebody sends in the name of this radio of the service' : 'somebody seems to send in its name']
-      : []),
+    ...(keyMismatch ? ['changed' as const] : []),
+    ...(publicKey !== null && weakKeys.has(publicKey) ? ['weak' as const] : []),
+    ...(isShared ? ['shared' as const] : []),
+    ...(spoofSuspected ? [isLocal ? ('own_spoofed' as const) : ('spoofed' as const)] : []),
   ]
 }
 

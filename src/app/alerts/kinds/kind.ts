@@ -7,6 +7,8 @@ import type { Occurrence } from '../findings/occur.ts'
 import type { Past, Range } from '../past/past.ts'
 import type { AlertOwner, Requirement } from '../rights.ts'
 import type { WatchedNode } from '../world/watched.ts'
+import type { Fact } from '../facts.ts'
+import type { Words } from '../../words/words.ts'
 import type { Anchor, World, WorldNeeds } from '../world/world.ts'
 import type { CommonRule } from './fields.ts'
 
@@ -34,8 +36,7 @@ export type Finding = {
   readonly forMs: number
   /** False: the condition cannot be judged now, and open alerts stay as they are. */
   readonly isKnown: boolean
-  /** What happened, as a sentence. */
-  readonly what: string
+  readonly fact: Fact
 }
 
 /** An alert that is not over. */
@@ -50,7 +51,7 @@ export const nodeSubject = (nodeNum: number): string => `node:${nodeNum}`
 export type Batch = PlannedBatch
 
 /** A single event that a rule found in a batch. */
-export type Event = Pick<Occurrence, 'subject' | 'key' | 'channel' | 'direct' | 'what'> & {
+export type Event = Pick<Occurrence, 'subject' | 'key' | 'channel' | 'direct' | 'fact'> & {
   readonly watching: Watching
   readonly nodeNum: number
 }
@@ -99,14 +100,14 @@ export type Kind<Rule> = {
   /** Finds single events in the audit log about the account of a rule's owner. `tell` returns null for others. */
   readonly logged?: {
     readonly actions: readonly AuditAction[]
-    tell(store: Store, entry: LogEntry): Promise<string | null>
+    tell(store: Store, entry: LogEntry): Promise<Fact | null>
   }
   /** When a rule would have fired, according to stored data that the viewer may see. */
   preview(ctx: SignedInCtx, rule: Rule, range: Range): Promise<Past>
   /** Acknowledging an alert ends it. */
   readonly endsAcknowledged?: true
   /** The first line of a message about several alerts. Absent: their number. */
-  heading?(total: number, isOver: boolean): string
+  heading?(words: Words, total: number, isOver: boolean): string
 }
 
 /** A kind with the schema of its rules. */

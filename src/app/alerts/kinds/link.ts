@@ -3,6 +3,8 @@ import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { cleanText } from '../names.ts'
 import type { World } from '../world/world.ts'
+import type { Fact } from '../facts.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -18,7 +20,7 @@ const linkSchema = z
 export const link = defineKind(linkSchema, {
   requires: ['info'],
   state: { needs: () => ({}), find: findDown },
-  preview: async () => ({ fires: [], note: 'Interruptions of radios and brokers are not stored.' }),
+  preview: async () => ({ fires: [], note: said('Interruptions of radios and brokers are not stored.') }),
 })
 
 /** Radios, brokers and collectors that are down. Time before the start of the service does not count. */
@@ -33,7 +35,7 @@ function findDown({ rule, anchorAt }: Watching<z.infer<typeof linkSchema>>, worl
     const afterMs = rule.afterMinutes * MINUTE_MS
     const forMs = afterMs + (counted - begun)
     const key = `${name}@${begun}@${anchorAt}`
-    const what = `${cleanText(name, 80)} is down for ${rule.afterMinutes} min or more`
-    return [{ subject, key, nodeNum: null, channel: null, since: begun, forMs, isKnown: true, what }]
+    const fact: Fact = { event: 'link_down', name: cleanText(name, 80), minutes: rule.afterMinutes }
+    return [{ subject, key, nodeNum: null, channel: null, since: begun, forMs, isKnown: true, fact }]
   })
 }

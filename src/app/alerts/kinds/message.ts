@@ -17,6 +17,8 @@ import { readNames } from '../world/node-names.ts'
 import { type Past, type Range, readNodes } from '../past/past.ts'
 import { maySee, ownerOf, type Requirement } from '../rights.ts'
 import { watchedList } from '../world/watched.ts'
+import type { Fact } from '../facts.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
 
@@ -80,9 +82,8 @@ function isWanted({ match, from, channels, direct }: MessageRule, said: Text, ow
   return match === null || matchesFolded(match, said.folded)
 }
 
-function quote(name: string, { text, to, channel }: Omit<Text, 'folded'>): string {
-  const where = to === null ? `on channel ${channel}` : 'in a direct message'
-  return `${name} ${where}: “${cleanText(text, 240)}”`
+function quote(name: string, { text, to, channel }: Omit<Text, 'folded'>): Fact {
+  return { event: 'message', name, channel: to === null ? channel : null, text: cleanText(text, 240) }
 }
 
 function contentsOf({ from: nodeNum, to, channel }: Text) {
@@ -119,7 +120,7 @@ async function findMessages(store: Store, rules: readonly Watching<MessageRule>[
     subject: nodeSubject(text.from),
     key: `${text.from}#${packetId}`,
     ...contentsOf(text),
-    what: quote(nameOf(text.from), text),
+    fact: quote(nameOf(text.from), text),
   }))
 }
 
@@ -140,19 +141,20 @@ async function lookBack(ctx: SignedInCtx, rule: MessageRule, { from }: Range): P
   let read = 0
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const rows = await readSlice(ctx.store, before)
-    for (const { fromNodeNum, toNodeNum, channel, text: said, timestamp: at, direction, emoji, keyDoubt } of rows) {
+    for (const { fromNodeNum, toNodeNum, channel, text: heard, timestamp: at, direction, emoji, keyDoubt } of rows) {
       // As for live messages: one that another sender may have sent fires nothing.
       if (direction === 'out' || emoji || at < from || keyDoubt === 'other') continue
-      const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: said })
+      const text = textOf({ from: fromNodeNum, to: toNodeNum, channel, text: heard })
       if (!isWanted(rule, text, own) || !maySee(owner, REQUIRES, contentsOf(text))) continue
-      const what = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
-      fires.push({ at, resolvedAt: null, nodeNum: fromNodeNum, what })
-      if (fires.length >= MAX_FOUND) return { fires, note: `Only the latest ${MAX_FOUND} are counted.` }
+      const fact = quote(names.get(fromNodeNum) ?? formatNodeId(fromNodeNum), text)
+      fires.push({ at, resolvedAt: null, nodeNum: fromNodeNum, fact })
+      if (fires.length >= MAX_FOUND)
+        return { fires, note: said('Only the latest {most} are counted.', { most: MAX_FOUND }) }
     }
     read += rows.length
     const last = rows.at(-1)
     if (last === undefined || rows.length < SLICE || last.timestamp < from) return { fires, note: null }
-    if (read >= MAX_READ) return { fires, note: `Only the latest ${MAX_READ} messages were read.` }
+    if (read >= MAX_READ) return { fires, note: said('Only the latest {most} messages were read.', { most: MAX_READ }) }
     before = last.id
     await nextTurn()
   }

@@ -5,13 +5,13 @@ import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { METRIC_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
-import { unitOf } from '../../../shared/mesh/metric-units.ts'
 import { maySee, type Requirement } from '../rights.ts'
 import { onChannelSeenBy, type View } from '../../accounts/access/visible.ts'
 import { readMeasured } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { Measured, World, WorldNode } from '../world/world.ts'
+import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -82,18 +82,20 @@ function findBeyond({ rule, anchorAt, owner }: Watching<MetricRule>, world: Worl
         since,
         forMs,
         isKnown: true,
-        what: sentence(rule, node.name, measured.v),
+        fact: factOf(rule, node.name, measured.v),
       },
     ]
   })
 }
 
-/** `Ridge: batteryLevel is 12 %, below 20 %`. */
-function sentence({ metric, is, limit }: MetricRule, name: string, value: number): string {
-  const unit = unitOf(metric)
-  const shown = (number: number) => `${Number(number.toFixed(2))}${unit === null ? '' : ` ${unit}`}`
-  return `${name}: ${metric.slice(metric.indexOf('.') + 1)} is ${shown(value)}, ${is} ${shown(limit)}`
-}
+const factOf = ({ metric, is, limit }: MetricRule, name: string, value: number): Fact => ({
+  event: 'metric',
+  name,
+  metric,
+  value,
+  is,
+  limit,
+})
 
 async function seenBy(store: Store, { rule, owner: { view } }: Watching<MetricRule>, world: World): Promise<World> {
   const latest = world.latest.get(rule.metric)
@@ -139,7 +141,7 @@ function metricFires(
     if (isBeyond(rule, v, since !== null)) {
       since ??= t
       if (fired === null && t - since >= forMs)
-        fired = { at: since + forMs, resolvedAt: null, nodeNum, what: sentence(rule, name, v) }
+        fired = { at: since + forMs, resolvedAt: null, nodeNum, fact: factOf(rule, name, v) }
     } else {
       if (fired !== null) fires.push({ ...fired, resolvedAt: t })
       since = null

@@ -4,6 +4,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { readNames } from '../world/node-names.ts'
 import { readNodes } from '../past/past.ts'
+import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
 
@@ -18,14 +19,14 @@ export const nodeNew = defineKind(nodeNewSchema, {
     const recent = (await readNodes(ctx)).filter(({ firstHeard }) => firstHeard >= from)
     return {
       fires: recent.map(({ firstHeard, nodeNum, name }) => {
-        return { at: firstHeard, resolvedAt: null, nodeNum, what: sentence(name) }
+        return { at: firstHeard, resolvedAt: null, nodeNum, fact: factOf(name) }
       }),
       note: null,
     }
   },
 })
 
-const sentence = (name: string) => `${name} was heard for the first time`
+const factOf = (name: string): Fact => ({ event: 'node_new', name })
 
 const queries = prepareOnce((db) => ({
   facts: db
@@ -62,7 +63,7 @@ async function findNew(store: Store, rules: readonly Watching[], batch: Batch): 
       nodeNum,
       channel: null,
       direct: false,
-      what: sentence(nameOf(nodeNum)),
+      fact: factOf(nameOf(nodeNum)),
     })),
   )
 }

@@ -11,7 +11,7 @@ import { type Fire, lookAtNodes } from '../past/past.ts'
 import { maySee, type Requirement } from '../rights.ts'
 import { watchedColumns, watchedSchema, watcher } from '../world/watched.ts'
 import type { WorldNode } from '../world/world.ts'
-import { inWords } from './durations.ts'
+import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
 
@@ -67,8 +67,8 @@ function isRestart(before: Uptime, after: Uptime): boolean {
   return after.t > before.t && after.seconds < before.seconds
 }
 
-function restartSentence(name: string, before: Uptime): string {
-  return `${name} restarted; it had run for ${inWords(before.seconds * 1000)}`
+function restarted(name: string, before: Uptime): Fact {
+  return { event: 'node_restarted', name, ms: before.seconds * 1000 }
 }
 
 async function findRestarts(
@@ -104,10 +104,10 @@ async function findRestarts(
       if (!watcher(rule.nodes)(row) || !maySee(owner, REQUIRES, about)) return []
       const before = uptimes.find(({ channel }) => canReadChannel(owner.view, channel))
       if (before === undefined || !isRestart(before, after)) return []
-      const what = restartSentence(shownName(row), before)
+      const fact = restarted(shownName(row), before)
       const { channel } = after
       const key = `${nodeNum}@${after.t}`
-      return [{ watching, subject: nodeSubject(nodeNum), key, nodeNum, channel, direct: false, what }]
+      return [{ watching, subject: nodeSubject(nodeNum), key, nodeNum, channel, direct: false, fact }]
     })
   })
 }
@@ -119,8 +119,6 @@ function restartFires({ nodeNum, name }: WorldNode, values: readonly { t: number
     const before = values[index - 1]
     if (before === undefined) return []
     const was = { seconds: before.v, t: before.t }
-    return isRestart(was, { seconds, t })
-      ? [{ at: t, resolvedAt: null, nodeNum, what: restartSentence(name, was) }]
-      : []
+    return isRestart(was, { seconds, t }) ? [{ at: t, resolvedAt: null, nodeNum, fact: restarted(name, was) }] : []
   })
 }

@@ -8,7 +8,8 @@ import { readHeard } from '../past/history.ts'
 import { type Past, type Range, readNodes } from '../past/past.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { World, WorldLink, WorldNode } from '../world/world.ts'
-import { inWords } from './durations.ts'
+import type { Fact } from '../facts.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
 
@@ -36,7 +37,10 @@ export const nodeSilent = defineKind(nodeSilentSchema, {
     find: findSilent,
   },
   preview: lookBack,
-  heading: (total, isOver) => `${total} nodes ${isOver ? 'were' : 'are'} silent:`,
+  heading: (words, total, isOver) =>
+    isOver
+      ? words.count(total, '{n} node was silent:', '{n} nodes were silent:')
+      : words.count(total, '{n} node is silent:', '{n} nodes are silent:'),
 })
 
 /**
@@ -56,7 +60,7 @@ function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: Open
     const known = open.get(subject)
     const isOpen = known !== undefined && lastHeard <= known.startedAt
     if (!isOpen && (listening === null || world.now - Math.max(lastHeard, listening) < afterMs)) return []
-    const what = `${node.name} was not heard ${isByEar ? 'by radio ' : ''}for ${inWords(world.now - lastHeard)}`
+    const fact: Fact = { event: 'node_silent', name: node.name, ms: world.now - lastHeard, byRadio: isByEar }
     return [
       {
         subject,
@@ -66,7 +70,7 @@ function findSilent({ rule }: Watching<NodeSilentRule>, world: World, open: Open
         since: lastHeard,
         forMs: 0,
         isKnown: listening !== null,
-        what,
+        fact,
       },
     ]
   })
@@ -107,7 +111,7 @@ async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): P
             at,
             resolvedAt,
             nodeNum,
-            what: `${name} was not heard ${rule.heardBy === 'radios' ? 'by radio ' : ''}for ${inWords(gap.to - gap.from)}`,
+            fact: { event: 'node_silent' as const, name, ms: gap.to - gap.from, byRadio: rule.heardBy === 'radios' },
           },
         ]
   })
@@ -115,6 +119,6 @@ async function lookBack(ctx: SignedInCtx, rule: NodeSilentRule, range: Range): P
   const hours = Math.floor((range.to - first) / HOUR_MS)
   return {
     fires,
-    note: first > range.from + DAY_MS ? `Only packets of the last ${hours} h are looked at.` : null,
+    note: first > range.from + DAY_MS ? said('Only packets of the last {hours} h are looked at.', { hours }) : null,
   }
 }

@@ -2,8 +2,9 @@ import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { auditLog } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
-import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 import { isNameOf, namesOf } from '../../../shared/names.ts'
+import { ACCOUNT_EVENTS, type Fact } from '../facts.ts'
+import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type LogEntry } from './kind.ts'
 
@@ -12,24 +13,10 @@ const signInSchema = z.strictObject({ kind: z.literal('sign_in'), ...common }).m
   description: "A sign-in from a new address or by a new browser, or a new password or API token, of the rule's owner",
 })
 
-/** The audit actions that are reported to the owner of an account, and their texts. */
-const ACTIONS = {
-  login_success: 'Somebody signed in to your account from an address or a browser not seen before',
-  password_changed: 'Your password was changed',
-  password_reset: 'An administrator reset your password',
-  second_factor_added: 'A second factor was added to your account',
-  second_factor_removed: 'A second factor of your account was removed',
-  second_factor_reset: 'An administrator removed your second factors',
-  token_created: 'An API token was created in your name',
-  token_revoked: 'One of your API tokens was revoked',
-  alert_destination_updated: 'A destination of your alerts was added, changed or deleted',
-  alert_destinations_held: 'The destinations of your alerts are held until you have looked at them',
-} as const satisfies Partial<Record<AuditAction, string>>
-
 export const signIn = defineKind(signInSchema, {
   requires: [],
-  logged: { actions: namesOf(ACTIONS), tell },
-  preview: async () => ({ fires: [], note: 'The audit log shows what happened to your account.' }),
+  logged: { actions: namesOf(ACCOUNT_EVENTS), tell },
+  preview: async () => ({ fires: [], note: said('The audit log shows what happened to your account.') }),
 })
 
 const EARLIER_SIGN_IN = sql`user_id = ${sql.placeholder('userId')} and action = 'login_success'
@@ -56,12 +43,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-async function tell(store: Store, entry: LogEntry): Promise<string | null> {
+async function tell(store: Store, entry: LogEntry): Promise<Fact | null> {
   const { action, ip, details } = entry
-  if (!isNameOf(ACTIONS, action)) return null
+  if (!isNameOf(ACCOUNT_EVENTS, action)) return null
   if (action === 'login_success' && (await isFamiliar(store, entry))) return null
-  const by = [ip, browserIn(details)].filter((part) => part !== null).join(', ')
-  return by === '' ? ACTIONS[action] : `${ACTIONS[action]} (${by})`
+  return { event: 'account', action, ip, browser: browserIn(details) }
 }
 
 /** Whether both the address and the browser of a sign-in were seen before. */

@@ -15,6 +15,10 @@ import { isAlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee } from '../rights.ts'
 import { tellAlerts, tellPlain, testMessage, type AlertNotification } from '../notification.ts'
 import { pauseAfter } from '../../base/outgoing/pauses.ts'
+import { said } from '../../words/words.ts'
+import { readFact, tellAlert } from '../facts.ts'
+import { readerOf } from '../../accounts/users/reader.ts'
+import { wordsOf } from '../../words/reader.ts'
 import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** After this time a message is given up. */
@@ -25,6 +29,13 @@ export const MAX_PER_HOUR = 30
 const AT_ONCE = 8
 /** An interrupted attempt is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
+
+/** Why a message was not sent. Stored, and translated for whoever reads it. */
+const LATE = said('not sent within a day')
+const UNSEEN = said('its owner may no longer see it or was told already, or the rule was deleted')
+const NO_OWNER = said('its owner cannot sign in')
+const HELD = said('the destination is held until its owner has looked at it')
+const OFF = said('the destination is off')
 
 const value = sql.placeholder
 /** Rows per statement: a few milliseconds. */
@@ -118,7 +129,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   expire: db
     .update(alertDeliveries)
-    .set({ state: 'failed', endedAt: sql`${value('now')}`, result: sql`coalesce(result, 'not sent within a day')` })
+    .set({ state: 'failed', endedAt: sql`${value('now')}`, result: sql`coalesce(result, ${LATE.text})` })
     .where(
       sql`id in (select id from alert_deliveries where state = 'waiting' and created_at < ${value('before')} limit ${AT_A_TIME})`,
     )
@@ -178,6 +189,8 @@ const queries = prepareOnce((db) => ({
       key: alerts.key,
       kind: alerts.kind,
       what: alerts.what,
+      fact: alerts.fact,
+      held: alerts.held,
       nodeNum: alerts.nodeNum,
       channel: alerts.channel,
       direct: alerts.direct,
@@ -193,7 +206,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'providers' | 'meter' | 'clockWatch'>
+export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'providers' | 'meter' | 'clockWatch' | 'translations'>
 
 type Destination = typeof alertDestinations.$inferSelect
 type Delivery = typeof alertDeliveries.$inferSelect
@@ -255,7 +268,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const { id: deliveryId } = delivery
   const drop = (result: string) => store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result })])
   const owner = await findOwner(needs, destination.ownerId)
-  const refusal = owner === null ? 'its owner cannot sign in' : refusalOf(destination, delivery)
+  const refusal = owner === null ? NO_OWNER.text : refusalOf(destination, delivery)
   if (owner === null || refusal !== null) {
     const result = refusal
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
@@ -276,15 +289,15 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
   if (claimed.length === 0) return
   const message = await compose(needs, delivery, { destination, owner })
-  if (message === null) return drop('its owner may no longer see it or was told already, or the rule was deleted')
+  if (message === null) return drop(UNSEEN.text)
   const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
 }
 
 /** Why nothing is sent to a destination; null: messages are sent. */
 function refusalOf({ enabled, heldAt }: Destination, { notification }: Delivery): string | null {
-  if (heldAt !== null) return 'the destination is held until its owner has looked at it'
-  return enabled || notification === 'confirm' ? null : 'the destination is off'
+  if (heldAt !== null) return HELD.text
+  return enabled || notification === 'confirm' ? null : OFF.text
 }
 
 async function note(
@@ -324,25 +337,32 @@ type Whose = { readonly destination: Destination; readonly owner: NonNullable<Aw
 
 /** The message, limited to alerts that the owner may see now; null: none are left. */
 async function compose(
-  { store, now, config }: OutboxNeeds,
+  needs: OutboxNeeds,
   { id: deliveryId, uid, notification, ruleId, createdAt }: Delivery,
   { destination, owner }: Whose,
 ): Promise<AlertNotification | null> {
-  const about = { uid, notification, at: now(), publicUrl: config.PUBLIC_URL }
+  const { store, now, config } = needs
+  const words = await wordsOf(needs, await readerOf(store, destination.ownerId))
+  const about = { uid, notification, at: now(), publicUrl: config.PUBLIC_URL, words }
   if (notification === 'test') return testMessage(about)
   if (notification === 'confirm') {
     const path = `/alerts?confirm=${destination.id}.${await confirmToken(config, destination)}`
-    const text =
-      'Sign in and follow this link to receive alerts of your mesh at this address. If you did not request this, ignore this message.'
-    return tellPlain(about, 'Confirm this address', text, path)
+    const text = words.say(
+      'Sign in and follow this link to receive alerts of your mesh at this address. If you did not request this, ignore this message.',
+    )
+    return tellPlain(about, words.say('Confirm this address'), text, path)
   }
   if (notification === 'destination') return tellNews(store, about, destination)
   if (notification === 'summary') {
     const { n } = (await queries(store).merged.get({ id: destination.id, since: createdAt })) ?? { n: 0 }
     return tellPlain(
       about,
-      'More alerts',
-      `${n} more messages were not sent one by one, because there were too many within an hour.`,
+      words.say('More alerts'),
+      words.count(
+        n,
+        '{n} more message was not sent by itself, because there were too many within an hour.',
+        '{n} more messages were not sent one by one, because there were too many within an hour.',
+      ),
     )
   }
   const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
@@ -352,8 +372,11 @@ async function compose(
   const items = (await queries(store).items.all({ deliveryId })).filter(
     (item) => isAlertKind(item.kind) && maySee(owner, kindOf(item.kind).requires, item),
   )
+  const told = ({ what, fact, held, ...item }: (typeof items)[number]) => {
+    return { ...item, what: tellAlert(words, { what, fact, held }), fact: readFact(fact) }
+  }
   const news = kind === 'sign_in' ? await withoutLettered(store, destination, items) : items
-  return news.length === 0 ? null : tellAlerts(about, { ...rule, kind }, news, news.length)
+  return news.length === 0 ? null : tellAlerts(about, { ...rule, kind }, news.map(told), news.length)
 }
 
 /** Leaves out events that an e-mail about the account already reported to the same address. */
@@ -380,15 +403,15 @@ async function tellNews(
   if (found.length === 0) return null
   const lines = found.map(({ name, kind, settings, newsAt }) => {
     const host = hostOf(kind, JSON.parse(settings))
-    const at = newsAt === null ? '' : ` (${new Date(newsAt).toISOString()})`
+    const at = newsAt === null ? '' : ` (${about.words.time(newsAt)})`
     return `• ${cleanText(name, 80)}: ${kind}${host === null ? '' : `, ${host}`}${at}`
   })
   const text = [
-    'These destinations of your alerts are new or have a new address:',
+    about.words.say('These destinations of your alerts are new or have a new address:'),
     ...lines,
-    'If that was not you, delete them, end your other sessions and change your password.',
+    about.words.say('If that was not you, delete them, end your other sessions and change your password.'),
   ].join('\n')
-  return tellPlain(about, 'A new destination of your alerts', text)
+  return tellPlain(about, about.words.say('A new destination of your alerts'), text)
 }
 
 /** The number of firing alerts, for monitoring. */

@@ -3,6 +3,8 @@ import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { readKnownNodes, readWorld } from '../world/read-world.ts'
 import { type Watched, watcher } from '../world/watched.ts'
+import type { Fact } from '../facts.ts'
+import type { Said } from '../../words/words.ts'
 import type { World, WorldNeeds, WorldNode } from '../world/world.ts'
 
 export type Range = { readonly from: number; readonly to: number }
@@ -12,11 +14,11 @@ export type Fire = {
   readonly at: number
   readonly resolvedAt: number | null
   readonly nodeNum: number | null
-  readonly what: string
+  readonly fact: Fact
 }
 
 /** `note`: limits of the stored history. */
-export type Past = { readonly fires: readonly Fire[]; readonly note: string | null }
+export type Past = { readonly fires: readonly Fire[]; readonly note: Said | null }
 
 /** The nodes that are not hidden from the viewer. */
 export async function readNodes({
@@ -41,7 +43,7 @@ export async function lookAtNodes(
   return { fires, note: null }
 }
 
-type Present = { readonly since: number; readonly nodeNum: number | null; readonly what: string }
+type Present = { readonly since: number; readonly nodeNum: number | null; readonly fact: Fact }
 
 /** The current findings, for kinds whose history is not stored. */
 export async function lookAtPresent(
@@ -54,7 +56,7 @@ export async function lookAtPresent(
   if (read === null) throw new Error('reading was cut off')
   const { world } = read
   const seen = { ...world, nodes: world.nodes.filter(({ nodeNum }) => seesNodes(view, [nodeNum])) }
-  return find(seen).map(({ since, nodeNum, what }) => ({ at: Math.max(since, from), resolvedAt: null, nodeNum, what }))
+  return find(seen).map(({ since, nodeNum, fact }) => ({ at: Math.max(since, from), resolvedAt: null, nodeNum, fact }))
 }
 
 async function goOn(): Promise<boolean> {

@@ -13,6 +13,7 @@ import { hasWantedRevision, type Precondition, revisionField, shownRevision } fr
 import { type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
 import { type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
+import { said } from '../../words/words.ts'
 
 const version = {
   id: z.int(),
@@ -140,7 +141,9 @@ export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
   if (maySee(ownerOf(viewer), requires)) return
   if (requires === 'admin') throw new AppError('admin_required', 'Only administrators may watch backups')
   const resource = requires.find((each) => !viewer.permissions[each].read) ?? 'nodes'
-  throw new AppError('forbidden', `This needs read access to ${resource}`, { required: { resource, action: 'read' } })
+  throw new AppError('forbidden', said('This needs read access to {resource}', { resource }), {
+    required: { resource, action: 'read' },
+  })
 }
 
 async function demandOwnDestinations({ store, viewer }: SignedInCtx, { destinations }: AlertRule): Promise<void> {
@@ -194,7 +197,8 @@ async function insertRule(ctx: SignedInCtx, rule: AlertRule, remember: Remember)
     ...remember(id),
   ])
   const made = await queries(store).byUid.get({ uid })
-  if (made === undefined) throw new AppError('too_many_alert_rules', `At most ${MAX_ALERT_RULES} rules are possible`)
+  if (made === undefined)
+    throw new AppError('too_many_alert_rules', said('At most {most} rules are possible', { most: MAX_ALERT_RULES }))
   return readable(ctx, made)
 }
 

@@ -3,6 +3,7 @@ import type { Context, Next } from 'hono'
 import { addressKey } from './address-key.ts'
 import type { AppEnv, Ctx } from '../../base/context.ts'
 import { AppError } from '../errors.ts'
+import { said } from '../../words/words.ts'
 
 /** Signing out is always possible. It only removes a session, and each session needed a sign-in, which is limited. */
 const LOGOUT = '/api/auth/logout'
@@ -53,7 +54,9 @@ async function takeAll(ctx: Ctx, shares: readonly Share[]): Promise<void> {
     if (waitMs === 0) continue
     await giveBack(ctx, shares.slice(0, index))
     const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-    throw new AppError('rate_limited', `Too many changes; try again in ${retryAfter} s`, { retryAfter })
+    throw new AppError('rate_limited', said('Too many changes; try again in {retryAfter} s', { retryAfter }), {
+      retryAfter,
+    })
   }
 }
 

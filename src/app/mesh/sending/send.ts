@@ -15,6 +15,7 @@ import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { readSent } from '../live/details.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from '../messages/messages.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import { said } from '../../words/words.ts'
 
 /** A node number or `!hex`, in a body. */
 export const bodyNodeNum = z.union([
@@ -105,9 +106,13 @@ export async function sendMessage(
 ): Promise<Message> {
   const bytes = countTextBytes(message.text)
   if (bytes > MAX_TEXT_BYTES) {
-    throw new AppError('text_too_long', `The text has ${bytes} bytes; at most ${MAX_TEXT_BYTES} can be sent`, {
-      size: { bytes, limit: MAX_TEXT_BYTES },
-    })
+    throw new AppError(
+      'text_too_long',
+      said('The text has {bytes} bytes; at most {most} can be sent', { bytes, most: MAX_TEXT_BYTES }),
+      {
+        size: { bytes, limit: MAX_TEXT_BYTES },
+      },
+    )
   }
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   refuseUnwritable(ctx, message)

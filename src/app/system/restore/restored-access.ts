@@ -1,3 +1,4 @@
+import { said } from '../../words/words.ts'
 import { and, eq, inArray, isNull, like, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { apiTokens, settings, users } from '../../../db/schema.ts'
@@ -271,8 +272,9 @@ async function doAgain(ctx: Ctx, stored: StoredRestoredAccess): Promise<void> {
   if (hiddenNode !== null) await hideNode(ctx, hiddenNode)
 }
 
-const UNKNOWN =
-  'The replaced database could not be read: check users, passkeys, links, tokens and destinations by hand, then leave everything as restored'
+const UNKNOWN = said(
+  'The replaced database could not be read: check users, passkeys, links, tokens and destinations by hand, then leave everything as restored',
+)
 
 type OfUser = StoredRestoredAccess & { readonly userId: number }
 

@@ -35,6 +35,12 @@ export const users = sqliteTable(
     channels: text('channels', { mode: 'json' }).$type<{ readonly read: number[]; readonly write: number[] }>(),
     directRead: flag('direct_read').notNull().default(false),
     directWrite: flag('direct_write').notNull().default(false),
+    /** The language that the user chose; null: the one of the browser. */
+    language: text('language'),
+    /** The language of the browser that signed in last, for messages when none was chosen. */
+    browserLanguage: text('browser_language'),
+    /** The units in which the user reads measurements; null: metric. */
+    units: text('units'),
   },
   (t) => [uniqueIndex('users_username').on(sql`lower(${t.username})`)],
 )

@@ -23,6 +23,7 @@ import type { Link } from '../link.ts'
 import { createRestart, type Exchange } from './restart.ts'
 import { derivePublicKey } from '../sending/x25519.ts'
 import type { OwnKind } from '../../../shared/mesh/link-kinds.ts'
+import { said } from '../../../app/words/words.ts'
 
 export type ConfiguratorOptions = {
   readonly source: string
@@ -185,10 +186,10 @@ function unread(section: string, link: LinkInfo | null): AppError {
   const isConnected = link?.state === 'connected'
   const why =
     link === null || (isConnected && link.reason === null)
-      ? `The radio did not report its section ${section}`
+      ? said('The radio did not report its section {section}', { section })
       : isConnected
-        ? `The settings cannot be read: ${link.reason}`
-        : `The radio is not connected: ${link.reason ?? link.state}`
+        ? said('The settings cannot be read: {reason}', { reason: link.reason ?? '' })
+        : said('The radio is not connected: {reason}', { reason: link.reason ?? link.state })
   return new AppError('radio_unavailable', why)
 }
 
@@ -218,7 +219,11 @@ function check(section: RawSection, change: SectionChange, { presets, owner }: A
   const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
   const missing = risky.filter((path) => !change.confirm.includes(path))
   if (missing.length > 0) {
-    throw new AppError('confirmation_required', `Confirmation required: ${missing.join(', ')}`, { confirm: missing })
+    throw new AppError(
+      'confirmation_required',
+      said('Confirmation required: {missing}', { missing: missing.join(', ') }),
+      { confirm: missing },
+    )
   }
   return completeKeys(section, planned.plan)
 }

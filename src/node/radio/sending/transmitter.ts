@@ -8,6 +8,7 @@ import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createSendQueue } from './queue.ts'
+import { said } from '../../../app/words/words.ts'
 
 /** For a radio that has not reported its own limit. */
 const DEFAULT_HOP_LIMIT = 3
@@ -98,7 +99,10 @@ export function createTransmitter({
       const nodeNum = ownNum()
       if (state === 'connected' && reason !== null) throw new AppError('radio_unavailable', reason)
       if (state !== 'connected' || nodeNum === null) {
-        throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
+        throw new AppError(
+          'radio_unavailable',
+          said('The radio is not connected: {reason}', { reason: reason ?? state }),
+        )
       }
       if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
       if (!queue.reserve(rule)) {

@@ -338,6 +338,8 @@ describe('a refusal names what is missing', () => {
       view: WHOLE_VIEW,
       mustChangePassword: false,
       secondFactor: { isSetUp: false, resetAt: null },
+      language: null,
+      units: null,
       credential: { kind: 'token', tokenId: 1, scopes: ['backup', 'nodes:read'], held },
     }
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })

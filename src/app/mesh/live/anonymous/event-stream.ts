@@ -89,18 +89,19 @@ function makeRoom({ places }: Hub, address: string | null): void {
   const held = new Map<string | null, number>()
   for (const place of places) held.set(place.address, (held.get(place.address) ?? 0) + 1)
   const mine = held.get(address) ?? 0
-  if (address !== null && mine >= MAX_PUBLIC_STREAMS_OF_ADDRESS) throw refusal('from this address')
+  if (address !== null && mine >= MAX_PUBLIC_STREAMS_OF_ADDRESS)
+    throw refusal('Too many event streams from this address')
   if (places.size < MAX_PUBLIC_STREAMS) return
   const [loudest] = [...held].toSorted(([, a], [, b]) => b - a)
-  if (loudest === undefined || loudest[1] <= mine + 1) throw refusal('without an account')
+  if (loudest === undefined || loudest[1] <= mine + 1) throw refusal('Too many event streams without an account')
   for (const place of places) {
     if (place.address === loudest[0]) return place.end()
   }
 }
 
-function refusal(whose: string): AppError {
+function refusal(detail: string): AppError {
   const retryAfter = RETRY_AFTER_SECONDS
-  return new AppError('rate_limited', `Too many event streams ${whose}`, { retryAfter })
+  return new AppError('rate_limited', detail, { retryAfter })
 }
 
 /** Sends events and wakes the readers, as long as there are readers. */

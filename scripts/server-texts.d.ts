@@ -1,0 +1,1 @@
+export function readServerTexts(): readonly string[]
