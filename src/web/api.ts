@@ -1,3 +1,4 @@
+import { apiLanguage } from './language.ts'
 import { type Signal, signal } from '@preact/signals'
 import { type ClientResponse, hc } from 'hono/client'
 import type { AppType } from '../app/app.ts'
@@ -95,7 +96,10 @@ export async function withoutReads(leave: () => Promise<void>): Promise<void> {
 /** The API, typed by the service itself. */
 export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, ''), {
   fetch: limitReads,
-  headers: seeingAs === null || isEmbedded ? {} : { 'X-See-As': seeingAs.ticket },
+  headers: {
+    'Accept-Language': apiLanguage,
+    ...(seeingAs !== null && !isEmbedded && { 'X-See-As': seeingAs.ticket }),
+  },
   ...(isEmbedded && { init: { credentials: 'omit' as const } }),
 }).api
 

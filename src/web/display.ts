@@ -1,7 +1,5 @@
+import type { UnitSystem } from '../shared/mesh/unit-systems.ts'
 import { signal } from '@preact/signals'
-
-export const UNIT_SYSTEMS = ['metric', 'imperial'] as const
-export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
 
 export const CLOCKS = ['24', '12'] as const
 export type Clock = (typeof CLOCKS)[number]

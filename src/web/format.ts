@@ -1,4 +1,6 @@
 import { clockHours } from './display.ts'
+import { locale } from './language.ts'
+import { unitTexts } from './strings/units.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -15,27 +17,30 @@ export function plain(name: string): string {
 /** An age, short enough for a table. */
 export function age(then: number, now: number): string {
   const ms = Math.max(0, now - then)
-  if (ms < 10_000) return 'now'
-  if (ms < MINUTE) return `${Math.floor(ms / 1000)} s`
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`
-  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`
-  return `${Math.floor(ms / DAY)} d`
+  if (ms < 10_000) return unitTexts.now
+  if (ms < MINUTE) return inUnit('seconds', ms / 1000)
+  if (ms < HOUR) return inUnit('minutes', ms / MINUTE)
+  if (ms < 2 * DAY) return inUnit('hours', ms / HOUR)
+  return inUnit('days', ms / DAY)
 }
+
+const inUnit = (unit: 'seconds' | 'minutes' | 'hours' | 'days', n: number): string =>
+  unitTexts[unit].replace('#', String(Math.floor(n)))
 
 /** A length of time in its two largest units. */
 export function duration(seconds: number): string {
   const units = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor(seconds / 3600) % 24, 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [Math.floor(seconds) % 60, 's'],
+    [Math.floor(seconds / 86_400), 'days'],
+    [Math.floor(seconds / 3600) % 24, 'hours'],
+    [Math.floor(seconds / 60) % 60, 'minutes'],
+    [Math.floor(seconds) % 60, 'seconds'],
   ] as const
   const first = units.findIndex(([n]) => n > 0)
-  if (first === -1) return '0 s'
+  if (first === -1) return inUnit('seconds', 0)
   return units
     .slice(first, first + 2)
     .filter(([n]) => n > 0)
-    .map(([n, unit]) => `${n} ${unit}`)
+    .map(([n, unit]) => inUnit(unit, n))
     .join(' ')
 }
 
@@ -44,7 +49,7 @@ function timeFormat(options: Intl.DateTimeFormatOptions): (t: number) => string 
   const made = new Map<boolean, Intl.DateTimeFormat>()
   return (t) => {
     const hour12 = clockHours.value === '12'
-    const format = made.get(hour12) ?? new Intl.DateTimeFormat('en-GB', { ...options, hour12 })
+    const format = made.get(hour12) ?? new Intl.DateTimeFormat(locale, { ...options, hour12 })
     made.set(hour12, format)
     return format.format(t)
   }
@@ -62,10 +67,10 @@ export function zonedTime(timeZone: string): (t: number) => string {
   })
 }
 
-const dateFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
-const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' })
-const shortDayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
-const numberFormat = new Intl.NumberFormat('en-GB')
+const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+const dayFormat = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' })
+const shortDayFormat = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' })
+const numberFormat = new Intl.NumberFormat(locale)
 
 export const dateTime = timeFormat({ dateStyle: 'medium', timeStyle: 'medium' })
 /** Without the seconds. */
@@ -90,7 +95,7 @@ export function stamp(t: number): string {
 export const date = (t: number): string => dateFormat.format(t)
 export const shortDay = (t: number): string => shortDayFormat.format(t)
 export const day = (t: number): string => dayFormat.format(t)
-const DAY_NAMES = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto' })
+const DAY_NAMES = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
 
 /** A day by its name; `today` in the form of `toDateString`. */
 export function dayName(t: number, today: string): string {
@@ -103,11 +108,27 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** With a small first letter, unless it begins with an abbreviation. */
+export function uncapital(text: string): string {
+  return /^\p{Lu}(?:\p{Lu}|\d)/u.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+/** `a, b or c`. */
+export function anyOf(names: readonly string[]): string {
+  return new Intl.ListFormat(locale, { type: 'disjunction' }).format(names)
+}
+
 export const count = (n: number): string => numberFormat.format(n)
+
+const decimalFormats = new Map<number, Intl.NumberFormat>()
 
 /** With at most `digits` decimals. */
 export function decimal(n: number, digits = 1): string {
-  return String(Number(n.toFixed(digits))).replace('-', '−')
+  const known = decimalFormats.get(digits)
+  const format = known ?? new Intl.NumberFormat(locale, { maximumFractionDigits: digits, useGrouping: false })
+  if (known === undefined) decimalFormats.set(digits, format)
+  // Rounded as `toFixed` does, and without a minus before 0.
+  return format.format(Number(n.toFixed(digits)) + 0).replace('-', '−')
 }
 
 /** The time zone of this device, e.g. `Europe/Berlin`. */
@@ -123,31 +144,18 @@ export function firmwareName(version: string): string {
   return version.replace(/^(\d+\.\d+\.\d+)\.[0-9a-f]{6,}$/i, '$1')
 }
 
+const sizeFormat = new Intl.NumberFormat(locale, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 })
+
 /** Decimal units, as disks are sold. */
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`
   const units = ['kB', 'MB', 'GB', 'TB']
   const step = Math.min(units.length, Math.floor(Math.log10(n) / 3))
-  return `${(n / 1000 ** step).toPrecision(3)} ${units[step - 1] ?? ''}`
+  return `${sizeFormat.format(n / 1000 ** step)} ${units[step - 1] ?? ''}`
 }
 
 /** `LONG_FAST` as `Long fast`. */
 export function humanize(name: string): string {
   const words = name.replaceAll('_', ' ').toLowerCase()
   return capital(words)
-}
-
-const METRIC_NAMES: Readonly<Record<string, string>> = {
-  'paxcounter.wifi': 'People counted by Wi-Fi',
-  'paxcounter.ble': 'People counted by Bluetooth',
-}
-
-/** `deviceMetrics.batteryLevel` as `Battery level`, with its group if `among` contains two metrics of that name. */
-export function metricName(metric: string, among: readonly string[] = []): string {
-  const known = Object.hasOwn(METRIC_NAMES, metric) ? METRIC_NAMES[metric] : undefined
-  if (known !== undefined) return known
-  const [variant = '', name = metric] = metric.split('.')
-  const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
-  const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))
-  return hasTwin ? `${words(name)} (${words(variant).toLowerCase()})` : words(name)
 }

@@ -50,6 +50,7 @@ import {
 import { APP_NAME, t } from './strings.ts'
 import { keepDirection } from './direction.ts'
 import { applyDisplay } from './state/display-choice.ts'
+import { applyLanguage, isRightToLeft } from './language.ts'
 import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
@@ -242,7 +243,8 @@ function openElsewhere(): void {
   document.head.append(base)
 }
 
-keepDirection()
+keepDirection(isRightToLeft)
+applyLanguage()
 applyTheme()
 applyDisplay()
 if (isEmbedded) openElsewhere()

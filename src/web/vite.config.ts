@@ -25,7 +25,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 400,
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: nameFirst, debugName: 'first' }] } } },
+    rolldownOptions: {
+      // A page loads the texts that it uses.
+      treeshake: { manualPureFunctions: ['catalog'], moduleSideEffects: (id) => !id.includes('/strings') },
+      output: {
+        codeSplitting: { groups: [{ name: nameFirst, debugName: 'first', includeDependenciesRecursively: false }] },
+      },
+    },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   resolve: {
@@ -35,6 +41,10 @@ export default defineConfig({
         find: /^\.\/(?:Icon\.Default|Marker\.Drag)$/,
         replacement: `${import.meta.dirname}/pages/map/leaflet/left-out.ts`,
       },
+      {
+        find: /^\.\.\/(?:\.\.\/)?core\/Browser$/,
+        replacement: `${import.meta.dirname}/pages/map/leaflet/browser.ts`,
+      },
       // Hono's client can set a cookie header, but a browser forbids it.
       { find: /^\.\.\/utils\/cookie\.js$/, replacement: `${import.meta.dirname}/no-cookies.ts` },
     ],
@@ -42,8 +52,11 @@ export default defineConfig({
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
   },
-  plugins: [workersHeaders(), installable()],
+  plugins: [leafletStyles(), workersHeaders(), installable()],
 })
+
+/** `strings.ts` names all texts, but nothing that is needed at first uses these. */
+const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages)\.ts$/
 
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
@@ -58,7 +71,27 @@ function nameFirst(id: string, graph: Graph): string | null {
     }
     add(join(import.meta.dirname, 'main.tsx'))
   }
-  return first.has(id) ? 'first' : null
+  return first.has(id) && !OF_PAGES.test(id) ? 'first' : null
+}
+
+/** Leaves out of Leaflet's styles those of parts that `leaflet-parts.ts` leaves out. */
+function leafletStyles(): Plugin {
+  const leftOut =
+    /popup|tooltip|control-layers|attribution|vml|zoom-box|div-icon|ruler|-shadow|oldie|default-icon|crosshair|image-layer|svg/
+  return {
+    name: 'leaflet-styles',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.endsWith('leaflet/dist/leaflet.css')) return null
+      const rules = code
+        .replaceAll(/\/\*[^]*?\*\//g, '')
+        .replaceAll(/([^{}]+)(\{[^{}]*\})/g, (_, names: string, rule) => {
+          const used = names.split(',').filter((name) => !leftOut.test(name))
+          return used.length === 0 ? '' : used.join(',') + rule
+        })
+      return { code: rules, map: null }
+    },
+  }
 }
 
 /** On Workers, `_headers` gives these files the headers that the app adds elsewhere. */

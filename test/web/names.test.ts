@@ -17,6 +17,8 @@ import { openSite, overflowOf, type Site, type Visitor } from '../support/web/si
 const ADMIN_PASSWORD = 'three radios on one hill'
 /** Drawn unchanged, it would make the text after it read from right to left. */
 const TURNED = 'Club\u202egnp\u2066x'
+/** Written from right to left, but its last character belongs to both directions. */
+const HEBREW = 'תחנה 5 !'
 /** A node whose name has 200 letters and no space. */
 const ENDLESS = 0x20000002
 const PAGES = [
@@ -88,6 +90,7 @@ beforeAll(async () => {
     firstHeard: at,
     lastHeard: at,
   })
+  await db.insert(nodes).values({ nodeNum: 0x20000003, longName: HEBREW, firstHeard: at, lastHeard: at })
   await db.insert(auditLog).values({
     timestamp: at,
     userId: 2,
@@ -133,4 +136,17 @@ test.each(['Watch this node', 'Forget this node'])('an endless name does not wid
   expect(await page.getByRole('dialog').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
   await page.keyboard.press('Escape')
   await page.setViewportSize(before)
+})
+
+test('a name of the other direction stands alone in lists and in sentences', async () => {
+  const { page, goto } = visitor
+  const isolated = `[...document.querySelectorAll('bdi')].filter((each) => each.textContent === '${HEBREW}').map((each) => each.parentElement.textContent)`
+  await goto('/nodes')
+  await page.locator('.row-link', { hasText: HEBREW }).waitFor()
+  expect(await page.evaluate(isolated)).toContain(HEBREW)
+  await goto('/nodes/!20000003')
+  await page.getByRole('button', { name: 'Forget this node' }).click()
+  await page.getByRole('dialog').waitFor()
+  expect(await page.evaluate(isolated)).toContainEqual(expect.stringMatching(/^Forget .+\?/))
+  await page.keyboard.press('Escape')
 })

@@ -1,6 +1,12 @@
+import { settingsFor } from '../../shared/mesh/link-kinds.ts'
+import { catalog } from '../language.ts'
 import { info } from '../state/mesh/links.ts'
 import { has } from '../state/session.ts'
-import { t } from '../strings.ts'
+
+export const connectTexts = catalog('connectTexts', {
+  noRadio: 'No radio is connected',
+  noRadioHelp: `To connect your radio, set ${settingsFor('radio')} and restart the service. To try it without one, set ${settingsFor('simulated')}.`,
+})
 
 /** On an empty page of a service without a radio: how to connect one. */
 export function ConnectHelp() {
@@ -9,7 +15,7 @@ export function ConnectHelp() {
   if (known.sources.some(({ kind }) => kind === 'ingest')) return null
   return (
     <p>
-      <strong>{t.dashboard.noRadio}.</strong> {t.dashboard.noRadioHelp}
+      <strong>{connectTexts.noRadio}.</strong> {connectTexts.noRadioHelp}
     </p>
   )
 }

@@ -16,7 +16,7 @@ export function Battery({ level }: { level: number | null | undefined }) {
       <span class="meter-bar" aria-hidden="true">
         <span style={{ width: `${Math.max(4, level)}%` }} />
       </span>
-      {decimal(level, 0)} %
+      {`${decimal(level, 0)} %`}
     </span>
   )
 }
@@ -33,7 +33,7 @@ export function Signal({ snr }: { snr: number | null | undefined }) {
         <i />
         <i />
       </span>
-      {snr.toFixed(1).replace('-', '−')} dB
+      {`${snr.toFixed(1).replace('-', '−')} dB`}
     </span>
   )
 }

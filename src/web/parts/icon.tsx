@@ -49,10 +49,18 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
+/** They point where a text goes on, or where it began. */
+const POINTING: readonly IconName[] = ['back', 'next', 'reply', 'send', 'signOut']
+
 /** Decorative: text beside it, or the label of its button, gives the meaning. */
 export function Icon({ name, filled = false }: { name: IconName; filled?: boolean }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+    <svg
+      class={POINTING.includes(name) ? 'icon pointing' : 'icon'}
+      viewBox="0 0 24 24"
+      aria-hidden="true"
+      focusable="false"
+    >
       <path d={PATHS[name]} fill={filled ? 'currentColor' : 'none'} />
     </svg>
   )

@@ -3,7 +3,7 @@ import { t } from '../strings.ts'
 const MAX_SHOWN = 99
 
 /** The number of new items; nothing if there are none. */
-export function Unread({ count, what = t.messages.unread }: { count: number; what?: string }) {
+export function Unread({ count, what = t.common.unread }: { count: number; what?: string }) {
   if (count === 0) return null
   return (
     <b class="unread">

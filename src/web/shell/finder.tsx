@@ -64,7 +64,10 @@ export function Finder({ onClose }: { onClose(): void }) {
             aria-selected={index === active.value}
             onClick={() => run(one)}
           >
-            <span class="clip">{one.name}</span> <span class="faint">{one.kind}</span>
+            <span class="clip" dir="auto" title={one.name}>
+              {one.name}
+            </span>{' '}
+            <span class="faint">{one.kind}</span>
           </li>
         ))}
       </ul>

@@ -247,19 +247,25 @@ function TabBar() {
             aria-current={isHere(entry.path) ? 'page' : undefined}
           >
             <Icon name={entry.icon} />
-            {entry.name}
+            <span class="clip" title={entry.name}>
+              {entry.name}
+            </span>
             <UnreadBadge path={entry.path} />
           </a>
         ))}
         {isAnonymous.value ? (
           <a class="tab" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
             <Icon name="account" />
-            {t.shell.signIn}
+            <span class="clip" title={t.shell.signIn}>
+              {t.shell.signIn}
+            </span>
           </a>
         ) : (
           <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
             <Icon name="menu" />
-            {t.shell.menu}
+            <span class="clip" title={t.shell.menu}>
+              {t.shell.menu}
+            </span>
             <Unread count={firing.value} what={t.shell.firing} />
           </button>
         )}

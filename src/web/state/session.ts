@@ -7,6 +7,7 @@ import {
   ask,
   BASE,
   ownName,
+  isEmbedded,
   reconnects,
   seeAs,
   seeingAs,
@@ -14,6 +15,7 @@ import {
   watchRefusals,
   withoutReads,
 } from '../api.ts'
+import { changeLanguage } from '../language.ts'
 import { plain } from '../format.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
@@ -86,7 +88,11 @@ export async function refreshStatus(): Promise<void> {
       if (mayReadLess(before, next)) readerKey.value++
       status.value = next
     })
-    if (seeingAs === null) keepStatusOf(next)
+    if (seeingAs === null) {
+      keepStatusOf(next)
+      // A page that other sites show is drawn for whoever sees it.
+      if (next.language !== null && !isEmbedded) changeLanguage(next.language)
+    }
   } catch (error) {
     if (seeingAs !== null && error instanceof ApiError && error.code === 'see_as_refused') seeAs(null)
     statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)

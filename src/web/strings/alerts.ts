@@ -1,3 +1,4 @@
+import { catalog } from '../language.ts'
 import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
 import type { DestinationKind, HeldFor } from '../../shared/alerts/destination-kinds.ts'
 import { quantity } from './quantity.ts'
@@ -9,7 +10,7 @@ const HELD_TEXTS: Readonly<Record<HeldFor, string>> = {
   restore: 'a backup was restored',
 }
 
-export const alertTexts = {
+export const alertTexts = catalog('alertTexts', {
   firing: 'Firing now',
   nothing: 'All is well',
   nothingHelp: 'No alert is firing.',
@@ -141,9 +142,9 @@ export const alertTexts = {
   watchHelp: (name: string) => `Tell me when ${name} has not been heard for this long.`,
   watchName: (name: string) => `${name} is silent`,
   watching: 'Watched',
-} as const
+})
 
-export const DESTINATION_TEXTS: Readonly<Record<DestinationKind, string>> = {
+export const DESTINATION_TEXTS: Readonly<Record<DestinationKind, string>> = catalog('DESTINATION_TEXTS', {
   web_push: 'Browser',
   email: 'E-mail',
   webhook: 'Webhook',
@@ -155,12 +156,17 @@ export const DESTINATION_TEXTS: Readonly<Record<DestinationKind, string>> = {
   matrix: 'Matrix',
   pushover: 'Pushover',
   apprise: 'Apprise',
-}
+})
 
-/** The fields of destinations whose names need more than a capital letter. */
-export const FIELD_TEXTS: Readonly<Record<string, string>> = {
+/** The fields of destinations. */
+export const FIELD_TEXTS: Readonly<Record<string, string>> = catalog('FIELD_TEXTS', {
+  address: 'Address',
   url: 'URL',
+  secret: 'Secret',
+  server: 'Server',
+  topic: 'Topic',
+  token: 'Token',
   chat: 'Chat ID',
   room: 'Room ID',
   user: 'User key',
-}
+})

@@ -1,3 +1,4 @@
+import { catalog } from '../language.ts'
 import type { Reason } from '../../app/automation/runs.ts'
 import type { TokenName } from '../../shared/automation/tokens.ts'
 import type { MatchMode, Outcome } from '../../shared/automation/rules.ts'
@@ -20,7 +21,7 @@ const tokenNames: Readonly<Record<TokenName, string>> = {
   rssi: 'its RSSI in dBm',
 }
 
-export const a = {
+export const a = catalog('a', {
   title: 'Automation',
   back: 'All rules',
   new: 'New rule',
@@ -245,4 +246,4 @@ export const a = {
   logPackets: (n: number) => (n === 1 ? 'one packet' : `${n} packets`),
   logRoute: (name: string) => `traceroute to ${name}`,
   logFor: (name: string) => `for ${name}`,
-} as const
+})

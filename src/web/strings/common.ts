@@ -1,6 +1,8 @@
+import { catalog } from '../language.ts'
 import { numberFormat } from './quantity.ts'
 
-export const common = {
+export const common = catalog('common', {
+  unread: 'unread',
   edit: 'Change',
   save: 'Save',
   saving: 'Saving…',
@@ -33,4 +35,4 @@ export const common = {
   when: 'Time',
   csv: 'CSV',
   exportAs: 'Export',
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../language.ts'
 import type { ErrorCode } from '../../app/http/errors.ts'
 
-export const errors = {
+export const errors = catalog('errors', {
   offline: 'The service does not respond. Check your connection. As far as this page knows, nothing was changed.',
   timeout: 'The service took too long to answer. Your connection may be slow, or the service busy.',
   internal:
@@ -70,4 +71,4 @@ export const errors = {
   radio_unavailable: 'The radio is not connected. Nothing was sent.',
   database_unavailable: 'The database does not respond right now. Try again in a moment.',
   invalid_request: 'The form has an error:',
-} as const satisfies Partial<Record<ErrorCode | 'offline' | 'timeout' | 'passkey_cancelled', string>>
+} satisfies Partial<Record<ErrorCode | 'offline' | 'timeout' | 'passkey_cancelled', string>>)

@@ -1,5 +1,7 @@
+import { locale } from '../language.ts'
+
 const pluralRules = new Intl.PluralRules('en')
-export const numberFormat = new Intl.NumberFormat('en-GB')
+export const numberFormat = new Intl.NumberFormat(locale)
 
 /** A number with its noun: `1 user`, `2,000 users`. */
 export function quantity(n: number, one: string, other: string): string {

@@ -1,4 +1,5 @@
-export const shell = {
+import { catalog } from '../language.ts'
+export const shell = catalog('shell', {
   skip: 'Skip to content',
   navigation: 'Main',
   menu: 'More',
@@ -42,6 +43,8 @@ export const shell = {
   nothing: 'You have no access yet',
   nothingHelp: 'Your account works, but has no permissions yet. Ask an administrator.',
   theme: 'Appearance',
+  language: 'Language',
+  languageOfBrowser: (name: string) => `Same as the browser (${name})`,
   units: 'Units',
   unitSystems: { metric: 'Metres, °C', imperial: 'Feet, miles, °F' },
   clock: 'Times',
@@ -59,10 +62,10 @@ export const shell = {
     stopped: 'Radio off',
     none: 'No radio',
   },
-} as const
+})
 
 /** A lost radio or broker, as shown on every page. */
-export const lost = {
+export const lost = catalog('lost', {
   radio: (name: string) => `The radio ${name}`,
   broker: (name: string) => `The broker ${name}`,
   one: (name: string, since: string) => `${name} has not been connected since ${since}.`,
@@ -73,9 +76,9 @@ export const lost = {
   checkRadio: 'Check that the radio has power and that this service can reach its address.',
   checkBroker: 'Check the broker’s address, its password and the network.',
   more: 'Show the radios',
-} as const
+})
 
-export const nav = {
+export const nav = catalog('nav', {
   dashboard: 'Dashboard',
   map: 'Map',
   nodes: 'Nodes',
@@ -93,10 +96,10 @@ export const nav = {
   audit: 'Audit log',
   backups: 'Backups',
   account: 'Your account',
-} as const
+})
 
 /** Ctrl K. */
-export const finder = {
+export const finder = catalog('finder', {
   open: 'Find',
   title: 'Find a page, a node or an action',
   label: 'What to find',
@@ -112,4 +115,4 @@ export const finder = {
   light: 'Light appearance',
   dark: 'Dark appearance',
   leaveWall: 'Leave the wall view',
-} as const
+})

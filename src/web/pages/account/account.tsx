@@ -1,5 +1,6 @@
 import { api, ask, send } from '../../api.ts'
-import { CLOCKS, UNIT_SYSTEMS } from '../../display.ts'
+import { UNIT_SYSTEMS } from '../../../shared/mesh/unit-systems.ts'
+import { CLOCKS } from '../../display.ts'
 import { humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { deviceName, SessionRow } from '../../parts/form/credential-rows.tsx'
@@ -7,7 +8,8 @@ import { Segments } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
 import { PasswordForm } from '../../parts/form/password-form.tsx'
-import { displayChoice } from '../../state/display-choice.ts'
+import { chooseLanguage, chooseUnits, displayChoice } from '../../state/display-choice.ts'
+import { LanguageSelect } from '../../parts/form/language-select.tsx'
 import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { accountTexts } from '../../strings/people/account.ts'
@@ -21,6 +23,7 @@ import { Tokens } from './tokens.tsx'
 export function AccountPage() {
   const me = user.value
   const display = displayChoice.value.value
+  const { run, error } = useAction()
   if (me === null) return null
   const isLocal = me.authProvider === 'local' && !status.value?.localAuthDisabled
   const hasProviders = (status.value?.providers.length ?? 0) > 0
@@ -38,6 +41,12 @@ export function AccountPage() {
               [accountTexts.permissions, me.isAdmin ? null : <Held />],
             ]}
           />
+          <h3 id="language">{t.shell.language}</h3>
+          <LanguageSelect
+            chosen={status.value?.language ?? null}
+            choose={(language) => void run(() => chooseLanguage(language))}
+          />
+          {error.value !== null && <Failure error={error.value} />}
           <h3>{t.shell.theme}</h3>
           <Segments
             label={t.shell.theme}
@@ -50,7 +59,7 @@ export function AccountPage() {
             label={t.shell.units}
             value={display.units}
             options={UNIT_SYSTEMS.map((name) => [name, t.shell.unitSystems[name]] as const)}
-            onChange={(units) => displayChoice.keep({ ...display, units })}
+            onChange={(units) => void run(() => chooseUnits(units))}
           />
           <h3>{t.shell.clock}</h3>
           <Segments

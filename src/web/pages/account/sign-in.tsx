@@ -46,6 +46,8 @@ function recallReturn(): string {
   }
 }
 
+const BrowserLanguage = lazyPage(async () => (await import('../../parts/form/language-select.tsx')).BrowserLanguage)
+
 /** The local form, the provider's button, or both, as the service allows. */
 export function SignInPage() {
   const known = status.value
@@ -81,6 +83,7 @@ export function SignInPage() {
       )}
       {half.value === null && <ProviderButtons known={known} returnTo={returnTo} />}
       {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
+      <BrowserLanguage />
     </Alone>
   )
 }

@@ -18,7 +18,7 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
     <LogRow at={entry.timestamp} span={3} wideSpan={1} details={() => <Details entry={entry} />}>
       <td>
         {entry.userId === null ? (
-          (entry.username ?? auditTexts.nobody)
+          actorWithoutAccount(entry)
         ) : (
           <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
             {plain(entry.username ?? '')}
@@ -32,6 +32,10 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
       <td class="wide-only mono">{entry.ip ?? t.common.none}</td>
     </LogRow>
   )
+}
+
+function actorWithoutAccount({ username }: AuditEntry): string {
+  return username === 'system' ? auditTexts.system : (username ?? auditTexts.nobody)
 }
 
 /** The subject of an action, if it is not the actor. */

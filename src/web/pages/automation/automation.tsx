@@ -1,3 +1,4 @@
+import { unitTexts } from '../../strings/units.ts'
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
@@ -197,7 +198,7 @@ export function Next({ automation: { rule, nextRunAt, runs } }: { automation: Au
   const text = age(now.value, nextRunAt)
   return (
     <time dateTime={new Date(nextRunAt).toISOString()} title={dateTime(nextRunAt)}>
-      {text === 'now' ? a.anyMoment : a.in(text)}
+      {text === unitTexts.now ? a.anyMoment : a.in(text)}
     </time>
   )
 }

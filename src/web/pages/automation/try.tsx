@@ -179,7 +179,7 @@ function Estimate({ result: { estimate, modem } }: { result: DryRun }) {
             a.estimateAir,
             <>
               {bound(airtime(airtimeMsPerDay))}
-              <span class="faint"> ({a.share(percent < 0.01 ? '< 0.01' : decimal(percent, 2))})</span>
+              <span class="faint"> ({a.share(percent < 0.01 ? `< ${decimal(0.01, 2)}` : decimal(percent, 2))})</span>
             </>,
           ],
         ]}

@@ -100,7 +100,7 @@ function HeardRow({ node }: { node: Node }) {
       <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
         {shortNameOf(node)}
       </span>
-      <a class="grow clip" href={href(`/nodes/${node.nodeId}`)}>
+      <a class="grow clip" dir="auto" href={href(`/nodes/${node.nodeId}`)} title={nodeName(node)}>
         {nodeName(node)}
       </a>
       <span class="faint nowrap">

@@ -3,6 +3,7 @@ import { info, type Info } from '../../state/mesh/links.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../state/session.ts'
+import { connectTexts } from '../../parts/connect-help.tsx'
 import { t } from '../../strings.ts'
 
 /** The radios of the service with the state of each link, and the sources that collectors deliver. */
@@ -14,8 +15,8 @@ export function Radios() {
       {!has('radio') && <p class="faint">{t.dashboard.noRadioHere}</p>}
       {has('radio') && links?.length === 0 && delivered.length === 0 && (
         <>
-          <h3>{t.dashboard.noRadio}</h3>
-          <p class="faint">{t.dashboard.noRadioHelp}</p>
+          <h3>{connectTexts.noRadio}</h3>
+          <p class="faint">{connectTexts.noRadioHelp}</p>
         </>
       )}
       <ul class={links === undefined ? 'rows-awaited one' : 'rows tight'}>

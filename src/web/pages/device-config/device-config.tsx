@@ -122,7 +122,9 @@ function SectionLink(props: { entry: Overview['sections'][number]; source: strin
   const isLive = lastChange !== null && lastChange.state !== 'applied'
   return (
     <a class="section-link" href={pathOf(section)} aria-current={isHere ? 'page' : undefined}>
-      <span class="grow clip">{sectionName(section)}</span>
+      <span class="grow clip" title={sectionName(section)}>
+        {sectionName(section)}
+      </span>
       {isLive ? (
         <ChangeTag change={lastChange} />
       ) : (

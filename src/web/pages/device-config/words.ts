@@ -55,7 +55,11 @@ export function optionName(field: FieldInfo, option: string): string {
 
 /** Whether a number counts seconds. */
 export function isSeconds(section: string, leaf: Leaf): boolean {
-  return leaf.field.path.endsWith('Secs') || fieldHelp(section, leaf).startsWith('In seconds')
+  return (
+    leaf.field.path.endsWith('Secs') ||
+    leaf.field.path.endsWith('Interval') ||
+    (section === 'rangeTest' && leaf.field.path === 'sender')
+  )
 }
 
 /** A duration that is easier to read than seconds; empty if it is not. */

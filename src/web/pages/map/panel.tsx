@@ -57,7 +57,13 @@ const COLUMNS: readonly Column<Node, 'name' | 'heard'>[] = [
     key: 'name',
     name: t.map.name,
     cell: (node) => (
-      <button type="button" class="link-button" onClick={() => setQuery({ node: node.nodeId, trace: '' })}>
+      <button
+        type="button"
+        class="link-button"
+        dir="auto"
+        title={nodeName(node)}
+        onClick={() => setQuery({ node: node.nodeId, trace: '' })}
+      >
         {nodeName(node)}
       </button>
     ),

@@ -12,7 +12,13 @@ export function Pile({ nodes, onChoose, onClose }: Props) {
       <ul class="rows pile">
         {nodes.map((node) => (
           <li key={node.nodeNum}>
-            <button type="button" class="link-button" onClick={() => onChoose(node.nodeId)}>
+            <button
+              type="button"
+              class="link-button"
+              dir="auto"
+              title={nodeName(node)}
+              onClick={() => onChoose(node.nodeId)}
+            >
               {nodeName(node)}
             </button>
             <Age at={node.lastHeard} short />

@@ -125,7 +125,7 @@ function ReplyTo({ replyTo }: { replyTo: Signal<Message | null> }) {
   const { fromNodeNum, fromNodeId, text } = replyTo.value
   return (
     <div class="reply">
-      <span class="clip">
+      <span class="clip" title={text}>
         {t.messages.replyingTo} <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> <bdi>{text}</bdi>
       </span>
       <button type="button" class="icon-button" aria-label={t.messages.noReply} onClick={() => (replyTo.value = null)}>

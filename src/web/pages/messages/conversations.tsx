@@ -131,11 +131,13 @@ function Entry(props: { path: string; name: string; isOpen: boolean; count: numb
   return (
     <li>
       <a class="conversation" href={href(props.path)} aria-current={props.isOpen ? 'true' : undefined}>
-        <span class="clip conversation-name">{props.name}</span>
+        <span class="clip conversation-name" dir="auto" title={props.name}>
+          {props.name}
+        </span>
         <Unread count={props.count} />
         {latest !== undefined && (
           <span class="conversation-about">
-            <span class="clip grow">
+            <span class="clip grow" title={latest.text}>
               {latest.direction === 'out' ? t.messages.you : nameOf(latest.fromNodeNum, latest.fromNodeId)}:{' '}
               <bdi>{latest.text}</bdi>
             </span>

@@ -34,7 +34,7 @@ export function MessagesPage() {
         <Conversations wanted={wanted} channels={channels} />
         <section class="chat-pane" aria-label={title}>
           <header class="chat-head">
-            <h2 class="clip">
+            <h2 class="clip" dir="auto" title={title}>
               {wanted.partner !== null && can('nodes', 'read') ? (
                 <a href={href(`/nodes/${wanted.partner}`)}>{title}</a>
               ) : (

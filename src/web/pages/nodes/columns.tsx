@@ -234,13 +234,17 @@ function measured(value: number | null | undefined, unit: string, digits: number
 /** A protocol name in readable form. The tooltip has all of it if the column is too narrow. */
 function Name({ of: name, show }: { of: string | null; show(name: string): string }) {
   if (name === null) return <span class="faint">{t.common.none}</span>
-  return <span title={name}>{show(name)}</span>
+  return (
+    <span class="clip" dir="auto" title={name}>
+      {show(name)}
+    </span>
+  )
 }
 
 /** The tooltip has the whole status if the column is too narrow. */
 function Status({ text }: NonNullable<Node['status']>) {
   return (
-    <span title={plain(text)}>
+    <span class="clip" dir="auto" title={plain(text)}>
       <bdi>{plain(text)}</bdi>
     </span>
   )
@@ -249,7 +253,13 @@ function Status({ text }: NonNullable<Node['status']>) {
 function hopsCell(node: Node) {
   if (node.viaMqtt) return <span class="tag">{t.nodes.mqtt}</span>
   if (node.hopsAway === null) return <span class="faint">{t.common.none}</span>
-  return node.hopsAway === 0 ? <span class="good">{t.nodes.direct}</span> : node.hopsAway
+  return node.hopsAway === 0 ? (
+    <span class="good clip" title={t.nodes.direct}>
+      {t.nodes.direct}
+    </span>
+  ) : (
+    node.hopsAway
+  )
 }
 
 function NameCell({ node }: { node: Node }) {
@@ -258,7 +268,7 @@ function NameCell({ node }: { node: Node }) {
       <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
         {shortNameOf(node)}
       </span>
-      <a class="row-link" href={href(`/nodes/${node.nodeId}`)}>
+      <a class="row-link" dir="auto" href={href(`/nodes/${node.nodeId}`)} title={longNameOf(node)}>
         {longNameOf(node)}
       </a>
       {isAltered(node) && <span class="mono faint">{node.nodeId}</span>}

@@ -39,9 +39,13 @@ export function NodePackets({ node }: { node: Node }) {
       <ul class="rows tight">
         {packets.map(({ id, portName, toNodeNum, toNodeId, rxSnr, timestamp }) => (
           <li key={id}>
-            <span class="grow clip">
-              {packetKind(portName)}
-              {toNodeNum !== BROADCAST && <span class="faint"> → {nameOf(toNodeNum, toNodeId)}</span>}
+            <span class="grow clip" title={packetKind(portName)}>
+              {packetKind(portName)}{' '}
+              {toNodeNum !== BROADCAST && (
+                <span class="faint">
+                  <span class="arrow">→</span> {nameOf(toNodeNum, toNodeId)}
+                </span>
+              )}
             </span>
             <span class="faint nowrap">
               {rxSnr !== null && `${decimal(rxSnr, 2)} dB · `}

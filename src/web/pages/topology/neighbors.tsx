@@ -108,7 +108,12 @@ const COLUMNS: readonly Column<Neighbor, Key>[] = [
 function NodeLink({ nodeNum, nodeId }: { nodeNum: number; nodeId: string }) {
   const node = nodeByNum(nodeNum)
   if (node === undefined) return <span class="mono">{nodeId}</span>
-  return <a href={href(`/nodes/${nodeId}`)}>{nodeName(node)}</a>
+  const name = nodeName(node)
+  return (
+    <a class="clip" dir="auto" href={href(`/nodes/${nodeId}`)} title={name}>
+      {name}
+    </a>
+  )
 }
 
 function isEndCalled(nodeNum: number, nodeId: string, wanted: string): boolean {

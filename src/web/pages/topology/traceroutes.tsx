@@ -131,8 +131,10 @@ function Trace({ trace }: { trace: Traceroute }) {
       <div class="trace-head">
         <div>
           <strong>
-            {nameOf(trace.fromNodeNum, trace.fromNodeId)}
-            <span aria-hidden="true"> → </span>
+            {nameOf(trace.fromNodeNum, trace.fromNodeId)}{' '}
+            <span class="arrow" aria-hidden="true">
+              →
+            </span>{' '}
             <span class="sr-only">{t.routes.to}</span>
             {nameOf(trace.toNodeNum, trace.toNodeId)}
           </strong>

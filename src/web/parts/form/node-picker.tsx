@@ -90,7 +90,10 @@ export function NodePicker({ label, value, none, error = null, autofocus = false
               choose({ nodeId })
             }}
           >
-            <span class="clip">{name}</span> <span class="faint mono">{nodeId}</span>
+            <span class="clip" dir="auto" title={name}>
+              {name}
+            </span>{' '}
+            <span class="faint mono">{nodeId}</span>
           </li>
         ))}
       </ul>

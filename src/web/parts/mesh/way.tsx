@@ -36,8 +36,10 @@ function WayLine({ way }: { way: Way }) {
 function Hop({ snr }: { snr: number | null }) {
   return (
     <span class={`hop snr-${signalOf(snr)}`} title={t.routes.signals[signalOf(snr)]}>
-      {decibels(snr)}
-      <span aria-hidden="true"> →</span>
+      {decibels(snr)}{' '}
+      <span class="arrow" aria-hidden="true">
+        →
+      </span>
     </span>
   )
 }

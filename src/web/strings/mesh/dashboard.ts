@@ -1,7 +1,8 @@
 import { settingsFor } from '../../../shared/mesh/link-kinds.ts'
+import { catalog } from '../../language.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 
-export const dashboard = {
+export const dashboard = catalog('dashboard', {
   title: 'Dashboard',
   nodesActive: 'Nodes active',
   ofKnown: (n: string) => `of ${n} known`,
@@ -21,12 +22,10 @@ export const dashboard = {
   allNodes: 'All nodes',
   allMessages: 'All messages',
   radios: 'Radios',
-  noRadio: 'No radio is connected',
   noRadioHere: 'Radios connect to a Node service, which delivers the received packets here.',
   delivered: 'delivered by a collector',
   lastPacket: 'last packet',
   notLately: 'nothing recently',
-  noRadioHelp: `To connect your radio, set ${settingsFor('radio')} and restart the service. To try it without one, set ${settingsFor('simulated')}.`,
   since: (time: string) => (time === 'now' ? 'just now' : `for ${time}`),
   reconnects: (n: number) => quantity(n, 'reconnect', 'reconnects'),
   firmware: (version: string) => `firmware ${version}`,
@@ -51,4 +50,4 @@ export const dashboard = {
     done: 'done',
     open: 'to do',
   },
-} as const
+})

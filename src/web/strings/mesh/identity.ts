@@ -1,7 +1,8 @@
+import { catalog } from '../../language.ts'
 import { numberFormat } from '../quantity.ts'
 
 /** Texts about senders that imitate a node. Only the node's page loads them. */
-export const identityTexts = {
+export const identityTexts = catalog('identityTexts', {
   suspicions: {
     own: 'A packet in the name of this radio did not come from its connection',
     signature: 'A signature does not match the key',
@@ -36,4 +37,4 @@ export const identityTexts = {
     `Take the other names for ${name}? The warnings end. Do this only if its owner has confirmed them.`,
   settled: 'Settled',
   keyConfirmed: 'Key confirmed',
-} as const
+})

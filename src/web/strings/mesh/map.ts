@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 
-export const map = {
+export const map = catalog('map', {
   title: 'Map',
   label: 'Map of the nodes',
   panel: 'Nodes and filters',
@@ -68,4 +69,4 @@ export const map = {
   unnamedPlace: 'Without a name',
   noEnd: 'no expiry',
   until: 'until',
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const messages = {
+export const messages = catalog('messages', {
   title: 'Messages',
   channel: (n: number) => (n === 0 ? 'Primary channel' : `Channel ${n}`),
   all: 'Everything',
@@ -9,7 +10,6 @@ export const messages = {
   newDirectTitle: 'Write to a node',
   recipient: 'Recipient',
   you: 'You',
-  unread: 'unread',
   newHere: 'New',
   missed: (n: number) => (n === 1 ? '1 new message' : quantity(n, 'new message', 'new messages')),
   toEnd: 'Go to the latest',
@@ -130,4 +130,4 @@ export const messages = {
   noRadioHere: 'This runtime has no radio to send with. The Node service sends messages.',
   readOnlyDraft: 'You don’t have permission to send messages now. Your text is kept in this tab.',
   log: 'Messages, newest last',
-} as const
+})

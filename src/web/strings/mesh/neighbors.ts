@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const neighbors = {
+export const neighbors = catalog('neighbors', {
   title: 'Neighbours',
   node: 'Node',
   neighbor: 'Hears',
@@ -11,4 +12,4 @@ export const neighbors = {
   count: (n: number) => (n === 1 ? 'one link' : quantity(n, 'link', 'links')),
   hears: 'Hears',
   heardBy: 'Heard by',
-} as const
+})

@@ -1,5 +1,6 @@
+import { catalog } from '../../language.ts'
 /** What the page of one node says beside what every page says about nodes. */
-export const nodeTexts = {
+export const nodeTexts = catalog('nodeTexts', {
   favorite: 'Favourite',
   ignored: 'Ignored',
   local: 'This service’s radio',
@@ -92,4 +93,4 @@ export const nodeTexts = {
   chartFailed: 'The chart could not be loaded. Reload the page.',
   chartSummary: (name: string, least: string, greatest: string, last: string) =>
     `${name}: from ${least} to ${greatest}, last ${last}`,
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 
-export const nodes = {
+export const nodes = catalog('nodes', {
   title: 'Nodes',
   searchLabel: 'Search nodes',
   searchHint: 'Name, !id, number or status',
@@ -96,4 +97,4 @@ export const nodes = {
   noPosition: 'This node has not sent its position.',
   track: 'Track',
   showOnMap: 'Show on the map',
-} as const
+})

@@ -1,4 +1,5 @@
-export const packetTexts = {
+import { catalog } from '../../language.ts'
+export const packetTexts = catalog('packetTexts', {
   title: 'Packets',
   port: 'Kind',
   ports: {
@@ -35,4 +36,4 @@ export const packetTexts = {
   broadcast: 'broadcast',
   unreadable: 'encrypted',
   onlyFrom: (id: string) => `Only from ${id}`,
-} as const
+})

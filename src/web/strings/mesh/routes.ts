@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const routes = {
+export const routes = catalog('routes', {
   title: 'Traceroutes',
   one: 'Traceroute',
   list: 'Traceroutes, newest first',
@@ -42,4 +43,4 @@ export const routes = {
     failed: 'The mesh found no route to the node.',
     unknown: 'No reply within two minutes. The node may be off or out of range.',
   },
-} as const
+})

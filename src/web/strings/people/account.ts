@@ -1,4 +1,5 @@
-export const accountTexts = {
+import { catalog } from '../../language.ts'
+export const accountTexts = catalog('accountTexts', {
   title: 'Your account',
   profile: 'Profile',
   username: 'Username',
@@ -70,4 +71,4 @@ export const accountTexts = {
   revoked: 'Token revoked',
   permissions: 'What you may do',
   noScope: 'Choose at least one of these.',
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const factorTexts = {
+export const factorTexts = catalog('factorTexts', {
   title: 'Second factor',
   help: 'A code from an app on your phone, or a passkey: with it, a stolen password alone is not enough to sign in.',
   totp: 'Authenticator app',
@@ -61,4 +62,4 @@ export const factorTexts = {
   proofAtProvider:
     'Your sign-in is older than 15 minutes. Sign in at your organisation again, then repeat what you did.',
   usePassword: 'Use the password',
-} as const
+})

@@ -1,4 +1,5 @@
-export const mailTexts = {
+import { catalog } from '../../language.ts'
+export const mailTexts = catalog('mailTexts', {
   title: 'E-mail address',
   help: 'For a new password if you forget yours, and for e-mails about sign-ins from new browsers and changes of your ways to sign in.',
   off: 'This service sends no e-mails about accounts. If you forget your password, an administrator can give you another one.',
@@ -30,4 +31,4 @@ export const mailTexts = {
   changed:
     'Your password was changed, and all of your sessions have ended. After signing in, check your second factors, linked accounts and alert destinations.',
   ready: 'Your account is ready.',
-} as const
+})

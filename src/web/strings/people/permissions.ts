@@ -1,8 +1,9 @@
+import { catalog } from '../../language.ts'
 import type { Action, Resource } from '../../../shared/access/resources.ts'
 import type { SpecialScope } from '../../../shared/access/token-scopes.ts'
 
 /** In the order in which people read them. */
-export const resources: Readonly<Record<Resource, string>> = {
+export const resources: Readonly<Record<Resource, string>> = catalog('resources', {
   dashboard: 'Dashboard',
   nodes: 'Nodes and map',
   messages: 'Messages',
@@ -10,12 +11,12 @@ export const resources: Readonly<Record<Resource, string>> = {
   automation: 'Automation',
   configuration: 'Radio configuration',
   settings: 'Settings',
-}
+})
 
-export const actions = { read: 'read', write: 'write' } as const satisfies Record<Action, string>
+export const actions = catalog('actions', { read: 'read', write: 'write' } satisfies Record<Action, string>)
 
-export const scopes = {
+export const scopes = catalog('scopes', {
   ingest: 'Deliver what a collector hears',
   backup: 'Make and fetch backups',
   metrics: 'Read metrics',
-} as const satisfies Record<SpecialScope, string>
+} satisfies Record<SpecialScope, string>)

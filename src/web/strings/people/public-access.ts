@@ -1,4 +1,5 @@
-export const publicTexts = {
+import { catalog } from '../../language.ts'
+export const publicTexts = catalog('publicTexts', {
   title: 'Public access',
   on: 'Show the mesh to everybody',
   onHelp: 'People who are not signed in see what you choose here. They cannot change or send anything.',
@@ -35,4 +36,4 @@ export const publicTexts = {
   embedTitle: 'Map of the mesh',
   embedHelp: 'Works on the sites that the variable EMBED_ORIGINS names.',
   saved: 'Public access saved',
-} as const
+})

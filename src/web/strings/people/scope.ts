@@ -1,4 +1,5 @@
-export const scopeTexts = {
+import { catalog } from '../../language.ts'
+export const scopeTexts = catalog('scopeTexts', {
   title: 'Channels and direct messages',
   help: 'Narrows the permissions: channels that are not ticked are hidden from this user.',
   channels: 'Channels',
@@ -12,4 +13,4 @@ export const scopeTexts = {
   write: 'Write',
   direct: 'Direct messages',
   directHelp: 'Everything that is sent to one node: texts, positions, measurements and waypoints, between any nodes.',
-} as const
+})

@@ -1,4 +1,5 @@
-export const signIn = {
+import { catalog } from '../../language.ts'
+export const signIn = catalog('signIn', {
   passkey: 'Continue with a passkey',
   title: 'Sign in',
   username: 'Username',
@@ -40,9 +41,9 @@ export const signIn = {
     oidc_unavailable: 'Your organisation’s sign-in does not respond right now. Try again in a minute.',
   } satisfies Record<string, string>,
   otherError: 'The sign-in failed. Please try again.',
-} as const
+})
 
-export const password = {
+export const password = catalog('password', {
   title: 'Choose your own password',
   why: 'You signed in with a temporary password. Choose your own password to continue.',
   current: 'Current password',
@@ -55,4 +56,4 @@ export const password = {
   submit: 'Change password',
   changed: 'Password changed. Your other sessions have ended.',
   oidc: 'You sign in through your organisation. Change your password there.',
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const userTexts = {
+export const userTexts = catalog('userTexts', {
   title: 'Users',
   searchLabel: 'Search users',
   searchHint: 'Name or e-mail',
@@ -145,4 +146,4 @@ export const userTexts = {
     'Sign-in with a password is switched off. Users appear when they first sign in through your organisation.',
   log: 'Activity of this user',
   seeAs: 'See as this user',
-} as const
+})

@@ -1,4 +1,5 @@
-export const auditDamageTexts = {
+import { catalog } from '../../language.ts'
+export const auditDamageTexts = catalog('auditDamageTexts', {
   title: 'The audit log is damaged',
   found: 'Found:',
   help: 'This service never changes or deletes an entry. Either somebody with access to the database changed it, perhaps to hide something, or the disk has a fault.',
@@ -13,4 +14,4 @@ export const auditDamageTexts = {
   confirm: 'Dealt with it',
   confirmSure:
     'Hide this notice for all administrators? What was found stays in the audit log, and so does who confirmed it.',
-} as const
+})

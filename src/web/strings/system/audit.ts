@@ -1,7 +1,8 @@
+import { catalog } from '../../language.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 import type { AuditAction, AuditResource } from '../../../shared/access/audit-actions.ts'
 
-export const auditTexts = {
+export const auditTexts = catalog('auditTexts', {
   title: 'Audit log',
   searchLabel: 'Search the log',
   searchHint: 'Name or detail',
@@ -19,6 +20,7 @@ export const auditTexts = {
   before: 'Before',
   after: 'After',
   request: 'Request',
+  system: 'system',
   checking: (done: number, all: number) =>
     `Checking the log: ${numberFormat.format(done)} of ${quantity(all, 'entry', 'entries')} …`,
   check: (all: number) => `Check all ${quantity(all, 'entry', 'entries')}`,
@@ -33,10 +35,10 @@ export const auditTexts = {
   lostSeal: (id: number) => `The log is broken: entry ${id} has lost its seal.`,
   untoldTrim: (id: number) => `The log is broken: entries up to ${id} were deleted, and no entry records it.`,
   onlyUser: (name: string) => `Only ${name}`,
-} as const
+})
 
 /** The names of audit actions on the pages. */
-export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
+export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT_NAMES', {
   login_success: 'Signed in',
   login_failed: 'Sign-in failed',
   logout: 'Signed out',
@@ -93,9 +95,9 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   audit_trimmed: 'Trimmed the audit log',
   audit_damaged: 'Found the audit log damaged',
   audit_damage_confirmed: 'Confirmed damage of the audit log',
-}
+})
 
-export const AUDIT_RESOURCES = {
+export const AUDIT_RESOURCES = catalog('AUDIT_RESOURCES', {
   auth: 'Sign-in',
   users: 'Users',
   permissions: 'Permissions',
@@ -108,4 +110,4 @@ export const AUDIT_RESOURCES = {
   automation: 'Automation',
   alerts: 'Alerts',
   audit: 'Audit log',
-} as const satisfies Record<AuditResource, string>
+} satisfies Record<AuditResource, string>)

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import { quantity } from '../quantity.ts'
 
-export const backupTexts = {
+export const backupTexts = catalog('backupTexts', {
   title: 'Backups',
   make: 'Back up now',
   making: 'Backing up…',
@@ -57,4 +58,4 @@ export const backupTexts = {
   unsupported: 'Backups need the Node service',
   unsupportedHelp: 'On the edge, the platform keeps the database. Use its own point-in-time restore.',
   running: 'A backup is being made.',
-} as const
+})

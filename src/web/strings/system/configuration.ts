@@ -1,7 +1,8 @@
+import { catalog } from '../../language.ts'
 import type { ChangeState } from '../../../shared/mesh/change-states.ts'
 
 /** The texts of the radio configuration pages, loaded together with their code. */
-export const c = {
+export const c = catalog('c', {
   title: 'Radio configuration',
   back: 'All sections',
   sections: 'Sections',
@@ -116,12 +117,12 @@ export const c = {
     exact: 'The exact position',
   },
   precisionBits: (bits: number) => `${bits} bits`,
-} as const
+})
 
 type Words = readonly [name: string, help: string]
 
 /** The names of sections; a section that is not listed keeps its protobuf name. */
-export const SECTIONS: Readonly<Record<string, Words>> = {
+export const SECTIONS: Readonly<Record<string, Words>> = catalog('SECTIONS', {
   owner: ['Owner', 'The names of the radio.'],
   channels: ['Channels', 'Who it communicates with, and who can read that.'],
   device: ['Device', 'What the radio does in the mesh.'],
@@ -149,4 +150,4 @@ export const SECTIONS: Readonly<Record<string, Words>> = {
   trafficManagement: ['Traffic management', 'Limits packets that other nodes repeat too often.'],
   meshBeacon: ['Mesh beacon', 'Invites strangers to a channel, and hears such invitations.'],
   tak: ['TAK', 'How it appears in TAK apps as a TAK tracker.'],
-}
+})

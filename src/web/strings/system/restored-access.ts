@@ -1,3 +1,4 @@
+import { catalog } from '../../language.ts'
 import type { RestorableAction } from '../../../app/system/restore/restored-access.ts'
 
 const WHAT: Readonly<Record<RestorableAction, string>> = {
@@ -21,7 +22,7 @@ const WHAT: Readonly<Record<RestorableAction, string>> = {
   node_updated: 'was hidden and is shown again',
 }
 
-export const restoredAccessTexts = {
+export const restoredAccessTexts = catalog('restoredAccessTexts', {
   title: (backup: string) => `The restore of ${backup} undid changes made after the backup`,
   help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
   what: (action: RestorableAction, token: string | null) =>
@@ -35,4 +36,4 @@ export const restoredAccessTexts = {
   all: 'All',
   done: 'Reapplied',
   refused: (name: string, why: string) => `${name}: ${why}`,
-} as const
+})

@@ -1,6 +1,7 @@
+import { catalog } from '../../language.ts'
 import type { Settings } from '../../../app/settings/settings.ts'
 
-export const settingsTexts = {
+export const settingsTexts = catalog('settingsTexts', {
   title: 'Settings',
   saved: 'Settings saved',
   readOnly: 'You can read the settings but not change them.',
@@ -55,4 +56,4 @@ export const settingsTexts = {
   other: 'Other',
   days: 'days',
   minutes: 'minutes',
-} as const
+})

@@ -1,6 +1,7 @@
-import { quantity } from '../quantity.ts'
+import { catalog } from '../../language.ts'
+import { numberFormat, quantity } from '../quantity.ts'
 
-export const systemTexts = {
+export const systemTexts = catalog('systemTexts', {
   title: 'System',
   noProblems: 'Nothing needs attention',
   noProblemsHelp: 'Storage, retention, backups, links, queues and instances were looked at.',
@@ -52,7 +53,7 @@ export const systemTexts = {
   alerts: 'Alert messages',
   collector: 'To be delivered',
   anchor: 'Audit log, to be anchored',
-  atLeast: (n: number, most: number) => (n >= most ? `${most} or more` : String(n)),
+  atLeast: (n: number, most: number) => (n >= most ? `${numberFormat.format(most)} or more` : numberFormat.format(n)),
   instances: 'Instances',
   onDuty: 'has the radios and the schedules',
   standby: 'ready to take over',
@@ -71,32 +72,32 @@ export const systemTexts = {
   noAnswer: (host: string, why: string) => `${host}: ${why}`,
   unproven: 'Nothing proves what it says.',
   notAsked: 'nobody is asked',
-} as const
+})
 
 /** By the tables of the API. */
-export const tableNames = {
+export const tableNames = catalog('tableNames', {
   telemetry: 'Single measurements',
   telemetry_hourly: 'Hourly summaries',
   positions: 'Tracks of nodes',
   messages: 'Messages',
   packets: 'Packet log',
-}
+})
 
-export const jobNames = {
+export const jobNames = catalog('jobNames', {
   upkeep: 'Roll-ups and limits',
   retention: 'Deleting old data',
-}
+})
 
-export const clockStates = {
+export const clockStates = catalog('clockStates', {
   confirmed: 'right',
   ahead: 'ahead of the stored times',
   behind: 'behind the stored times',
-}
+})
 
 const nameOfTable = (table: string): string => Object.entries(tableNames).find(([name]) => name === table)?.[1] ?? table
 
 /** What is wrong, and what to do about it. */
-export const problemTexts = {
+export const problemTexts = catalog('problemTexts', {
   disk_full: () => 'The disk is full: packets are not stored. Delete backups, keep data for fewer days, or free space.',
   disk_filling: () => 'The room for new data ends soon. Keep data for fewer days, or make more room.',
   retention_late: (table: string) =>
@@ -115,4 +116,4 @@ export const problemTexts = {
   job_late: (job: string) =>
     `${Object.entries(jobNames).find(([name]) => name === job)?.[1] ?? job}: the last run failed or is late.`,
   release_newer: (version: string) => `A newer version may be available: ${version}.`,
-}
+})

@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { Select } from '../../../parts/form/field.tsx'
@@ -12,11 +13,18 @@ type Rule = RuleOf<'area'>
 
 const AreaMap = lazyPage(async () => (await import('../area-map.tsx')).AreaMap)
 
-export const area: KindView<Rule> = {
+export const areaKind = catalog('areaKind', {
   name: 'A node enters, leaves or moves',
+  moves: (who: string, far: string) => `Tell me when ${who} moves more than ${far}`,
+  enters: (who: string) => `Tell me when ${who} enters the area`,
+  leaves: (who: string) => `Tell me when ${who} leaves the area`,
+})
+
+export const area: KindView<Rule> = {
+  name: areaKind.name,
   fresh: (common) => ({ kind: 'area', ...common, nodes: ALL, when: 'moves', metres: 500 }),
   sentence: ({ nodes, when, metres }) =>
-    `Tell me when ${who(nodes)} ${when === 'moves' ? `moves more than ${distance(metres ?? 0)}` : `${when} the area`}`,
+    when === 'moves' ? areaKind.moves(who(nodes), distance(metres ?? 0)) : areaKind[when](who(nodes)),
   Fields,
 }
 

@@ -1,3 +1,5 @@
+import { catalog } from '../../../language.ts'
+import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
 import { NumberField } from './fields.tsx'
@@ -7,10 +9,15 @@ type Rule = RuleOf<'backup'>
 
 const AFTER_HOURS = 48
 
-export const backup: KindView<Rule> = {
+export const backupKind = catalog('backupKind', {
   name: 'Backups fail',
+  sentence: (hours: string) => `Tell me when a backup fails, or none succeeds for ${hours}`,
+})
+
+export const backup: KindView<Rule> = {
+  name: backupKind.name,
   fresh: (common) => ({ kind: 'backup', ...common, afterHours: AFTER_HOURS }),
-  sentence: ({ afterHours = AFTER_HOURS }) => `Tell me when a backup fails, or none succeeds for ${afterHours} h`,
+  sentence: ({ afterHours = AFTER_HOURS }) => backupKind.sentence(duration(afterHours * 3600)),
   Fields,
 }
 

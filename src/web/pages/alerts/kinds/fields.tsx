@@ -1,3 +1,5 @@
+import { anyOf } from '../../../format.ts'
+import { catalog } from '../../../language.ts'
 import { useSignal } from '@preact/signals'
 import { nameOf, nameOfId } from '../../../state/mesh/nodes.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
@@ -18,19 +20,26 @@ export const split = (text: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '')
 
+export const watchedTexts = catalog('watchedTexts', {
+  all: 'a node',
+  favorites: 'a favourite',
+  own: 'an own radio',
+  role: (roles: string) => `a node with the role ${roles}`,
+})
+
 /** The watched nodes in words. */
 export function who(nodes: Watched): string {
   switch (nodes.kind) {
     case 'all':
-      return 'a node'
+      return watchedTexts.all
     case 'favorites':
-      return 'a favourite'
+      return watchedTexts.favorites
     case 'own':
-      return 'an own radio'
+      return watchedTexts.own
     case 'role':
-      return `a node with the role ${nodes.roles.join(' or ')}`
+      return watchedTexts.role(anyOf(nodes.roles))
     case 'list':
-      return nodes.nodes.slice(0, 3).map(shownName).join(' or ') + (nodes.nodes.length > 3 ? ' or …' : '')
+      return anyOf([...nodes.nodes.slice(0, 3).map(shownName), ...(nodes.nodes.length > 3 ? ['…'] : [])])
     default:
       return nodes satisfies never
   }

@@ -1,10 +1,16 @@
+import { catalog } from '../../../language.ts'
 import type { RuleOf } from '../rule.ts'
 import { ALL, WatchedFields, who } from './fields.tsx'
 import type { KindView } from './kind.ts'
 
-export const key: KindView<RuleOf<'key'>> = {
+export const keyKind = catalog('keyKind', {
   name: 'A doubtful key',
+  sentence: (who: string) => `Tell me when the key of ${who} is doubtful`,
+})
+
+export const key: KindView<RuleOf<'key'>> = {
+  name: keyKind.name,
   fresh: (common) => ({ kind: 'key', ...common, nodes: ALL }),
-  sentence: ({ nodes }) => `Tell me when the key of ${who(nodes)} is doubtful`,
+  sentence: ({ nodes }) => keyKind.sentence(who(nodes)),
   Fields: WatchedFields,
 }

@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
@@ -6,10 +7,15 @@ import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'link'>
 
-export const link: KindView<Rule> = {
+export const linkKind = catalog('linkKind', {
   name: 'A radio or broker is down',
+  sentence: (time: string) => `Tell me when a radio or broker is down for ${time}`,
+})
+
+export const link: KindView<Rule> = {
+  name: linkKind.name,
   fresh: (common) => ({ kind: 'link', ...common, afterMinutes: 10 }),
-  sentence: ({ afterMinutes }) => `Tell me when a radio or broker is down for ${duration(afterMinutes * 60)}`,
+  sentence: ({ afterMinutes }) => linkKind.sentence(duration(afterMinutes * 60)),
   Fields,
 }
 

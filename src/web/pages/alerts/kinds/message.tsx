@@ -1,3 +1,5 @@
+import { catalog } from '../../../language.ts'
+import { anyOf } from '../../../format.ts'
 import { api, ask } from '../../../api.ts'
 import { Field } from '../../../parts/form/field.tsx'
 import { Group } from '../../../parts/form/labelled.tsx'
@@ -12,26 +14,38 @@ import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'message'>
 
-export const message: KindView<Rule> = {
+export const messageKind = catalog('messageKind', {
   name: 'A message',
+  sentence: (sender: string, words: string, where: string) => `Tell me when ${sender} says ${words} ${where}`,
+  somebody: 'somebody',
+  anything: 'anything',
+  anyChannel: 'on any channel',
+  onChannel: (channels: string) => `on channel ${channels}`,
+  direct: 'in a direct message to one of my radios',
+})
+
+export const message: KindView<Rule> = {
+  name: messageKind.name,
   isEvent: true,
   fresh: (common) => ({ kind: 'message', ...common, direct: true, channels: 'all' }),
   sentence: (rule) =>
-    `Tell me when ${sender(rule)} says ${rule.match?.words.join(' or ') ?? 'anything'} ${where(rule)}`,
+    messageKind.sentence(sender(rule), anyOf(rule.match?.words ?? [messageKind.anything]), where(rule)),
   Fields,
 }
 
 function sender({ from }: Rule): string {
-  return from === null || from === undefined ? 'somebody' : from.map(shownName).join(' or ')
+  return from === null || from === undefined ? messageKind.somebody : anyOf(from.map(shownName))
 }
 
 /** Where messages match. */
 function where({ channels = 'all', direct = true }: Rule): string {
   const onChannels =
-    channels === 'all' ? 'on any channel' : `on channel ${channels.toSorted((a, b) => a - b).join(' or ')}`
-  const privately = 'in a direct message to one of my radios'
+    channels === 'all'
+      ? messageKind.anyChannel
+      : messageKind.onChannel(anyOf(channels.toSorted((a, b) => a - b).map(String)))
+  const privately = messageKind.direct
   if (!direct) return onChannels
-  return channels.length === 0 ? privately : `${onChannels} or ${privately}`
+  return channels.length === 0 ? privately : anyOf([onChannels, privately])
 }
 
 function Fields({ rule, set }: FieldsProps<Rule>) {

@@ -1,7 +1,9 @@
+import { catalog } from '../../../language.ts'
 import { useSignal } from '@preact/signals'
 import { METRIC_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
 import { unitOf } from '../../../../shared/mesh/metric-units.ts'
-import { duration, metricName } from '../../../format.ts'
+import { duration, uncapital } from '../../../format.ts'
+import { metricName } from '../../../parts/mesh/metric-name.ts'
 import { measure } from '../../../measure.ts'
 import { Field, Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
@@ -29,8 +31,17 @@ const COMMON = [
   'airQualityMetrics.pm25Standard',
 ]
 
-export const metric: KindView<Rule> = {
+export const metricKind = catalog('metricKind', {
   name: 'A measurement passes a limit',
+  sentence: (measurement: string, who: string, is: 'above' | 'below', limit: string) =>
+    `Tell me when the ${measurement} of ${who} is ${is} ${limit}`,
+  lasting: (sentence: string, time: string) => `${sentence} for ${time}`,
+  /** Whether the name of a measurement keeps its capital letter within a sentence. */
+  isCapital: 'no',
+})
+
+export const metric: KindView<Rule> = {
+  name: metricKind.name,
   fresh: (common) => ({
     kind: 'metric',
     ...common,
@@ -42,8 +53,10 @@ export const metric: KindView<Rule> = {
     forMinutes: 30,
   }),
   sentence({ nodes, metric: name, is, limit, forMinutes = 0 }) {
-    const lasting = forMinutes > 0 ? ` for ${duration(forMinutes * 60)}` : ''
-    return `Tell me when the ${metricName(name, COMMON).toLowerCase()} of ${who(nodes)} is ${is} ${measure(limit, unitOf(name), 1)}${lasting}`
+    const measurement = metricName(name, COMMON)
+    const shown = metricKind.isCapital === 'no' ? uncapital(measurement) : measurement
+    const sentence = metricKind.sentence(shown, who(nodes), is, measure(limit, unitOf(name), 1))
+    return forMinutes > 0 ? metricKind.lasting(sentence, duration(forMinutes * 60)) : sentence
   },
   Fields,
 }

@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { HEARD_BY, SILENT_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
 import { Select } from '../../../parts/form/field.tsx'
 import { duration } from '../../../format.ts'
@@ -8,11 +9,17 @@ import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'node_silent'>
 
-export const nodeSilent: KindView<Rule> = {
+export const nodeSilentKind = catalog('nodeSilentKind', {
   name: 'A node falls silent',
+  any: (who: string, time: string) => `Tell me when ${who} was not heard for ${time}`,
+  radios: (who: string, time: string) => `Tell me when ${who} was not heard by radio for ${time}`,
+})
+
+export const nodeSilent: KindView<Rule> = {
+  name: nodeSilentKind.name,
   fresh: (common) => ({ kind: 'node_silent', ...common, nodes: { kind: 'favorites' }, afterMinutes: 120 }),
   sentence: ({ nodes, afterMinutes, heardBy }) =>
-    `Tell me when ${who(nodes)} was not heard ${heardBy === 'radios' ? 'by radio ' : ''}for ${duration(afterMinutes * 60)}`,
+    nodeSilentKind[heardBy ?? 'any'](who(nodes), duration(afterMinutes * 60)),
   Fields,
 }
 

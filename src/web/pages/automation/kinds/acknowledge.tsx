@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { Segments } from '../../../parts/form/field.tsx'
 import { Group, Labelled } from '../../../parts/form/labelled.tsx'
 import { Card } from '../../../parts/page.tsx'
@@ -20,9 +21,13 @@ type Draft = {
   readonly toSender: boolean
 }
 
-export const acknowledge: KindView<RuleOf<'acknowledge'>, Draft> = {
+export const acknowledgeKind = catalog('acknowledgeKind', {
   name: 'Answer',
   help: 'Answers messages that contain certain words, with a reaction or a text.',
+})
+
+export const acknowledge: KindView<RuleOf<'acknowledge'>, Draft> = {
+  ...acknowledgeKind,
   tokens: ALL_TOKEN_NAMES,
   empty: {
     mode: 'word',

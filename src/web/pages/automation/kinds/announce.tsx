@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { Segments } from '../../../parts/form/field.tsx'
 import { Group } from '../../../parts/form/labelled.tsx'
 import { Card } from '../../../parts/page.tsx'
@@ -15,9 +16,13 @@ type Draft = {
   readonly text: string
 }
 
-export const announce: KindView<RuleOf<'announce'>, Draft> = {
+export const announceKind = catalog('announceKind', {
   name: 'Announce',
   help: 'Sends a text to channels repeatedly, at least three hours apart.',
+})
+
+export const announce: KindView<RuleOf<'announce'>, Draft> = {
+  ...announceKind,
   tokens: TOKEN_NAMES,
   empty: { timing: 'interval', hours: '24', cron: '0 8 * * *', channels: [0], text: '' },
   draftOf({ when, channels, text }) {

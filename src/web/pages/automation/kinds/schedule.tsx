@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { Segments } from '../../../parts/form/field.tsx'
 import { Labelled } from '../../../parts/form/labelled.tsx'
 import { Card } from '../../../parts/page.tsx'
@@ -17,9 +18,13 @@ type Draft = {
   readonly to: string
 }
 
-export const schedule: KindView<RuleOf<'schedule'>, Draft> = {
+export const scheduleKind = catalog('scheduleKind', {
   name: 'Schedule',
   help: 'Sends a text or a traceroute at set times.',
+})
+
+export const schedule: KindView<RuleOf<'schedule'>, Draft> = {
+  ...scheduleKind,
   tokens: TOKEN_NAMES,
   empty: { cron: '0 8 * * *', action: 'text', text: '', channel: 0, to: '' },
   draftOf({ action, cron }) {

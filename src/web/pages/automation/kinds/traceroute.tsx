@@ -1,3 +1,4 @@
+import { catalog } from '../../../language.ts'
 import { type Signal, useSignal } from '@preact/signals'
 import { Segments } from '../../../parts/form/field.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
@@ -19,9 +20,13 @@ type Draft = {
   readonly nodes: readonly string[]
 }
 
-export const traceroute: KindView<RuleOf<'traceroute'>, Draft> = {
+export const tracerouteKind = catalog('tracerouteKind', {
   name: 'Traceroute',
   help: 'Sends traceroutes to nodes, one after another.',
+})
+
+export const traceroute: KindView<RuleOf<'traceroute'>, Draft> = {
+  ...tracerouteKind,
   tokens: [],
   empty: { everyMinutes: '60', targets: 'oldest', activeWithinHours: '24', nodes: [] },
   draftOf({ targets, everyMinutes }) {

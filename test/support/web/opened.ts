@@ -1,0 +1,144 @@
+import { ALERT_KINDS } from '../../../src/app/alerts/kinds/kinds.ts'
+import { press, pressed, type State, typedInto } from './states.ts'
+
+/** What opens besides the dialogs, and what dialogs show besides. */
+export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
+  {
+    name: 'more pages',
+    of: 'shell/shell.tsx',
+    path: '/',
+    onlyOnPhone: true,
+    open: (page) => press(page, 'More'),
+  },
+  {
+    name: 'filters',
+    of: 'parts/list/filters-button.tsx',
+    path: '/nodes',
+    open: async (page) => {
+      await press(page, 'Filters')
+      await page.getByLabel('Role', { exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'toast',
+    of: 'parts/notice.tsx',
+    path: '/nodes/!a0cb0102',
+    open: async (page) => {
+      await page.getByLabel('Notes').fill(`Key at the museum ${Math.random()}`)
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      await page.locator('.toast').waitFor()
+    },
+  },
+  {
+    name: 'sender to search for',
+    of: 'parts/form/node-picker.tsx',
+    path: '/messages',
+    open: async (page) => {
+      await press(page, 'Filters')
+      await typedInto('Sender')(page)
+    },
+  },
+  {
+    name: 'reactions',
+    of: 'pages/messages/item.tsx',
+    path: '/messages',
+    open: (page) => page.locator('.message').getByRole('button', { name: 'React' }).last().click(),
+  },
+  {
+    name: 'details of a message',
+    of: 'pages/messages/item.tsx',
+    path: '/messages',
+    open: (page) => page.locator('.message').getByRole('button', { name: 'Details' }).last().click(),
+  },
+  {
+    name: 'packet',
+    of: 'parts/list/log-table.tsx',
+    path: '/packets',
+    open: (page) => page.locator('.expander').first().click(),
+  },
+  {
+    name: 'entry of the audit log',
+    of: 'parts/list/log-table.tsx',
+    path: '/audit',
+    open: async (page) => {
+      await page.locator('.expander').first().click()
+      await page.locator('.detail').waitFor()
+    },
+  },
+  {
+    name: 'legend',
+    of: 'pages/map/legend.tsx',
+    path: '/map',
+    open: (page) => page.getByText('Legend').click(),
+  },
+  {
+    name: 'layers',
+    of: 'pages/map/map.tsx',
+    path: '/map',
+    open: (page) => press(page, 'Layers'),
+  },
+  {
+    name: 'list of the map on a phone',
+    of: 'pages/map/panel.tsx',
+    path: '/map',
+    onlyOnPhone: true,
+    open: (page) => press(page, 'List and filters'),
+  },
+  ...ALERT_KINDS.map((kind): State => {
+    return {
+      name: `a rule about ${kind}`,
+      of: 'pages/alerts/rule-form.tsx',
+      path: '/alerts',
+      open: async (page) => {
+        await pressed('New rule')(page)
+        await page.getByLabel('Tell me about').selectOption(kind)
+        if (kind !== 'area') return
+        await page.getByLabel('When it', { exact: true }).selectOption('enters')
+        await page.locator('.area-map canvas').first().waitFor({ state: 'attached' })
+      },
+    }
+  }),
+  {
+    name: 'an area with corners',
+    of: 'pages/alerts/rule-form.tsx',
+    path: '/alerts',
+    open: async (page) => {
+      await pressed('New rule')(page)
+      await page.getByLabel('Tell me about').selectOption('area')
+      await page.getByLabel('When it', { exact: true }).selectOption('enters')
+      await page.getByLabel('Area', { exact: true }).selectOption('polygon')
+      const map = page.locator('.area-map .map')
+      await map.locator('canvas').first().waitFor({ state: 'attached' })
+      await map.scrollIntoViewIfNeeded()
+      await map.click({ position: { x: 60, y: 60 } })
+      await map.getByTitle('Corner 1').waitFor()
+    },
+  },
+  {
+    name: 'when a rule would have fired',
+    of: 'pages/alerts/rule-form.tsx',
+    path: '/alerts',
+    open: async (page) => {
+      await pressed('New rule', 'When would it have fired?')(page)
+      await page.getByText(/^In the last 7 days it would/).waitFor()
+    },
+  },
+  {
+    name: 'what others watch',
+    of: 'pages/alerts/everybody.tsx',
+    path: '/alerts',
+    open: (page) => press(page, 'Show what others watch'),
+  },
+  {
+    name: 'nodes of a rule in automation',
+    of: 'parts/form/node-picker.tsx',
+    path: '/automation/new?kind=schedule',
+    open: typedInto('To'),
+  },
+  {
+    name: 'limits of automation',
+    of: 'pages/automation/try.tsx',
+    path: '/automation',
+    open: (page) => page.getByText('Limits that protect the mesh').click(),
+  },
+]
