@@ -15,6 +15,12 @@ test.for(TRANSLATED)('the page has every text in %s, and none that it does not u
   expect(compareLanguage(tag)).toMatchObject({ missing: [], unknown: [] })
 })
 
+test.for(TRANSLATED)('the texts in %s need nothing of the page, which waits for them', (tag) => {
+  const source = readFileSync(join(WEB, 'languages', `${tag}.ts`), 'utf8')
+  const values = [...source.matchAll(/^import (?!type )[^\n]*from '(.*)'$/gm)].map(([, from]) => from)
+  expect(values).toEqual(['./plural.ts'])
+})
+
 const placesIn = (text: string) => [...new Set(text.match(/\{\w+\}/g))].toSorted()
 
 test.for(TRANSLATED)('the service has every text in %s, each with the same values', async (tag) => {

@@ -11,7 +11,6 @@
 import type { RestorableAction } from '../../app/system/restore/restored-access.ts'
 import type { HeldFor } from '../../shared/alerts/destination-kinds.ts'
 import type { TokenName } from '../../shared/automation/tokens.ts'
-import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { numbersIn, pluralIn } from './plural.ts'
 import type { Translations } from './translations.ts'
 
@@ -555,7 +554,8 @@ export const words: Translations = {
   },
   connectTexts: {
     noRadio: 'Kein Funkgerät ist verbunden',
-    noRadioHelp: `Um Ihr Funkgerät zu verbinden, setzen Sie ${settingsFor('radio')} und starten den Dienst neu. Um ihn ohne Funkgerät zu testen, setzen Sie ${settingsFor('simulated')}.`,
+    noRadioHelp: (radio, simulated) =>
+      `Um Ihr Funkgerät zu verbinden, setzen Sie ${radio} und starten den Dienst neu. Um ihn ohne Funkgerät zu testen, setzen Sie ${simulated}.`,
   },
   common: {
     unread: 'ungelesen',
@@ -710,7 +710,7 @@ export const words: Translations = {
     steps: {
       password: 'Vorläufiges Passwort ersetzen',
       radio: 'Funkgerät verbinden',
-      radioHelp: `Setzen Sie ${settingsFor('radio')} (oder ${settingsFor('feed')}) und starten Sie neu.`,
+      radioHelp: (radio, feed) => `Setzen Sie ${radio} (oder ${feed}) und starten Sie neu.`,
       backup: 'Tägliche Sicherungen einschalten',
       user: 'Konten für andere anlegen',
       oidc: 'Freiwillig: Anmeldung über Ihre Organisation',

@@ -7,7 +7,6 @@
 // backup: copia de seguridad (copia) · restore: restauración · retention: conservación · audit log: registro de auditoría
 // sign in: iniciar sesión · collector: recolector · preset: predefinido · settings: ajustes · configuration: configuración
 // favourite: favorito · range: intervalo · dry run: simulación · runtime: entorno · standby: en reserva
-import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { numbersIn, pluralIn } from './plural.ts'
 import type { Translations } from './translations.ts'
 
@@ -222,7 +221,8 @@ export const words: Translations = {
 
   connectTexts: {
     noRadio: 'No hay ninguna radio conectada',
-    noRadioHelp: `Para conectar su radio, defina ${settingsFor('radio')} y reinicie el servicio. Para probarlo sin radio, defina ${settingsFor('simulated')}.`,
+    noRadioHelp: (radio, simulated) =>
+      `Para conectar su radio, defina ${radio} y reinicie el servicio. Para probarlo sin radio, defina ${simulated}.`,
   },
   common: {
     unread: 'sin leer',
@@ -371,7 +371,7 @@ export const words: Translations = {
     steps: {
       password: 'Sustituir la contraseña temporal',
       radio: 'Conectar una radio',
-      radioHelp: `Defina ${settingsFor('radio')} (o ${settingsFor('feed')}) y reinicie.`,
+      radioHelp: (radio, feed) => `Defina ${radio} (o ${feed}) y reinicie.`,
       backup: 'Activar las copias de seguridad diarias',
       user: 'Crear cuentas para otras personas',
       oidc: 'Opcional: iniciar sesión con su organización',

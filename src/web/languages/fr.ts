@@ -6,7 +6,6 @@
 // backup sauvegarde (to save : enregistrer) · restore restauration · held suspendu · muted en sourdine
 // airtime temps d’antenne · channel use utilisation du canal · preset préréglage · firmware micrologiciel
 // collector collecteur · audit log journal d’audit · settings réglages · sign-in connexion · standby secours
-import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { numbersIn, pluralIn } from './plural.ts'
 import type { Translations } from './translations.ts'
 
@@ -570,7 +569,8 @@ export const words: Translations = {
   },
   connectTexts: {
     noRadio: 'Aucune radio n’est connectée',
-    noRadioHelp: `Pour connecter votre radio, définissez ${settingsFor('radio')} et redémarrez le service. Pour l’essayer sans radio, définissez ${settingsFor('simulated')}.`,
+    noRadioHelp: (radio, simulated) =>
+      `Pour connecter votre radio, définissez ${radio} et redémarrez le service. Pour l’essayer sans radio, définissez ${simulated}.`,
   },
   common: {
     unread: 'non lus',
@@ -830,7 +830,7 @@ export const words: Translations = {
     steps: {
       password: 'Remplacer le mot de passe temporaire',
       radio: 'Connecter une radio',
-      radioHelp: `Définissez ${settingsFor('radio')} (ou ${settingsFor('feed')}) et redémarrez.`,
+      radioHelp: (radio, feed) => `Définissez ${radio} (ou ${feed}) et redémarrez.`,
       backup: 'Activer les sauvegardes quotidiennes',
       user: 'Créer des comptes pour d’autres personnes',
       oidc: 'Facultatif : se connecter par votre organisation',

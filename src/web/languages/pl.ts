@@ -14,7 +14,6 @@
 import type { RestorableAction } from '../../app/system/restore/restored-access.ts'
 import type { HeldFor } from '../../shared/alerts/destination-kinds.ts'
 import type { TokenName } from '../../shared/automation/tokens.ts'
-import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { numbersIn, pluralIn } from './plural.ts'
 import type { Translations } from './translations.ts'
 
@@ -628,7 +627,8 @@ export const words: Translations = {
   },
   connectTexts: {
     noRadio: 'Żadne radio nie jest połączone',
-    noRadioHelp: `Aby połączyć swoje radio, ustaw ${settingsFor('radio')} i uruchom usługę ponownie. Aby wypróbować ją bez radia, ustaw ${settingsFor('simulated')}.`,
+    noRadioHelp: (radio, simulated) =>
+      `Aby połączyć swoje radio, ustaw ${radio} i uruchom usługę ponownie. Aby wypróbować ją bez radia, ustaw ${simulated}.`,
   },
   common: {
     unread: 'nieprzeczytane',
@@ -774,7 +774,7 @@ export const words: Translations = {
     steps: {
       password: 'Zmień hasło tymczasowe',
       radio: 'Połącz radio',
-      radioHelp: `Ustaw ${settingsFor('radio')} (lub ${settingsFor('feed')}) i uruchom ponownie.`,
+      radioHelp: (radio, feed) => `Ustaw ${radio} (lub ${feed}) i uruchom ponownie.`,
       backup: 'Włącz codzienne kopie zapasowe',
       user: 'Utwórz konta dla innych osób',
       oidc: 'Opcjonalnie: logowanie przez organizację',

@@ -8,7 +8,6 @@
 // backup: backup · restore: restauração · retention: retenção · audit log: registro de auditoria · log: registro
 // sign in: entrar (sign-in: login) · sign out: sair · collector: coletor · settings: configurações
 // favourite: favorito · range: intervalo · dry run: simulação · runtime: ambiente · standby: reserva
-import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { numbersIn, pluralIn } from './plural.ts'
 import type { Translations } from './translations.ts'
 
@@ -52,9 +51,6 @@ const destinationsToReview = counted(
   'destino dos seus alertas é novo ou está retido. Confira.',
   'destinos dos seus alertas são novos ou estão retidos. Confira.',
 )
-
-/** The settings in a sentence, joined by the Portuguese `or`. */
-const settingsOf = (how: 'radio' | 'feed' | 'simulated') => settingsFor(how).replaceAll(' or ', ' ou ')
 
 /** The word of `unitTexts` for an age of a few seconds. */
 const NOW = 'agora'
@@ -227,7 +223,8 @@ export const words: Translations = {
 
   connectTexts: {
     noRadio: 'Nenhum rádio está conectado',
-    noRadioHelp: `Para conectar seu rádio, defina ${settingsOf('radio')} e reinicie o serviço. Para experimentar sem rádio, defina ${settingsOf('simulated')}.`,
+    noRadioHelp: (radio, simulated) =>
+      `Para conectar seu rádio, defina ${radio} e reinicie o serviço. Para experimentar sem rádio, defina ${simulated}.`,
   },
   common: {
     unread: 'não lidas',
@@ -377,7 +374,7 @@ export const words: Translations = {
     steps: {
       password: 'Trocar a senha temporária',
       radio: 'Conectar um rádio',
-      radioHelp: `Defina ${settingsOf('radio')} (ou ${settingsOf('feed')}) e reinicie.`,
+      radioHelp: (radio, feed) => `Defina ${radio} (ou ${feed}) e reinicie.`,
       backup: 'Ativar backups diários',
       user: 'Criar contas para outras pessoas',
       oidc: 'Opcional: entrar pela sua organização',

@@ -5,8 +5,12 @@ import { has } from '../state/session.ts'
 
 export const connectTexts = catalog('connectTexts', {
   noRadio: 'No radio is connected',
-  noRadioHelp: `To connect your radio, set ${settingsFor('radio')} and restart the service. To try it without one, set ${settingsFor('simulated')}.`,
+  noRadioHelp: (radio: string, simulated: string) =>
+    `To connect your radio, set ${radio} and restart the service. To try it without one, set ${simulated}.`,
 })
+
+/** How to connect a radio, or to try the service without one. */
+export const connectHelp = (): string => connectTexts.noRadioHelp(settingsFor('radio'), settingsFor('simulated'))
 
 /** On an empty page of a service without a radio: how to connect one. */
 export function ConnectHelp() {
@@ -15,7 +19,7 @@ export function ConnectHelp() {
   if (known.sources.some(({ kind }) => kind === 'ingest')) return null
   return (
     <p>
-      <strong>{connectTexts.noRadio}.</strong> {connectTexts.noRadioHelp}
+      <strong>{connectTexts.noRadio}.</strong> {connectHelp()}
     </p>
   )
 }

@@ -1,3 +1,4 @@
+import { settingsFor } from '../../../shared/mesh/link-kinds.ts'
 import { useSignal } from '@preact/signals'
 import { isSimulated } from '../../../shared/mesh/link-kinds.ts'
 import { api, ask, ownName } from '../../api.ts'
@@ -43,7 +44,7 @@ export function Checklist() {
           {
             name: t.dashboard.steps.radio,
             isDone: found.links.some(({ kind }) => !isSimulated(kind)),
-            help: t.dashboard.steps.radioHelp,
+            help: t.dashboard.steps.radioHelp(settingsFor('radio'), settingsFor('feed')),
           },
         ]),
     ...(found.isScheduled === null

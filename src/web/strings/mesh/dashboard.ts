@@ -1,4 +1,3 @@
-import { settingsFor } from '../../../shared/mesh/link-kinds.ts'
 import { catalog } from '../../language.ts'
 import { numberFormat, quantity } from '../quantity.ts'
 
@@ -42,7 +41,7 @@ export const dashboard = catalog('dashboard', {
   steps: {
     password: 'Replace the temporary password',
     radio: 'Connect a radio',
-    radioHelp: `Set ${settingsFor('radio')} (or ${settingsFor('feed')}) and restart.`,
+    radioHelp: (radio: string, feed: string) => `Set ${radio} (or ${feed}) and restart.`,
     backup: 'Switch on daily backups',
     user: 'Create accounts for other people',
     oidc: 'Optional: sign in through your organisation',
