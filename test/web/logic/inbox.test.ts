@@ -10,6 +10,7 @@ import {
   unread,
   unreadTotal,
 } from '../../../src/web/state/messages/inbox.ts'
+import { ownName } from '../../../src/web/api.ts'
 import { BROADCAST, type Message } from '../../../src/web/state/mesh/nodes.ts'
 
 const { localStorage } = Object(globalThis)
@@ -26,7 +27,7 @@ beforeEach(() => {
   vi.useFakeTimers()
   stored = []
   serve(() => Response.json({ messages: stored.toSorted((a, b) => b.id - a.id), nextBefore: null }))
-  for (const id of [1, 2]) localStorage.removeItem(`read:${id}`)
+  for (const id of [1, 2]) localStorage.removeItem(ownName(`read:${id}`))
   unmount = () => {}
 })
 afterEach(() => {
@@ -102,17 +103,17 @@ test('marks persist for the same user in this browser, are not shared with other
   unmount()
   await openAs(1, stored)
   expect([...unread.value]).toStrictEqual([['channel=0', 1]])
-  localStorage.setItem('read:1', JSON.stringify({ from: 3, read: {} }))
-  listeners.get('storage')?.({ key: 'read:2' })
+  localStorage.setItem(ownName('read:1'), JSON.stringify({ from: 3, read: {} }))
+  listeners.get('storage')?.({ key: ownName('read:2') })
   expect(unreadTotal.value).toBe(1)
-  listeners.get('storage')?.({ key: 'read:1' })
+  listeners.get('storage')?.({ key: ownName('read:1') })
   expect(unreadTotal.value).toBe(0)
 })
 
 test.each(['no JSON', 'null', '7', '{}', '{"from":"1","read":{}}', '{"from":1,"read":{"channel=0":"x"}}'])(
   'invalid stored marks are ignored: %s',
   async (text) => {
-    localStorage.setItem('read:1', text)
+    localStorage.setItem(ownName('read:1'), text)
     await openAs(1, [message(1), message(2)])
     expect(unreadTotal.value).toBe(0)
     await arrive(message(3))
