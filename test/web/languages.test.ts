@@ -7,7 +7,17 @@ import { openSite, type Site } from '../support/web/site.ts'
 const PASSWORD = 'three radios on one hill'
 /** What *Nodes* is called in the navigation. */
 const NODES = { en: 'Nodes', de: 'Knoten', es: 'Nodos', fr: 'Nœuds', 'pt-BR': 'Nós', pl: 'Węzły' }
-const PATHS = ['/', '/nodes', '/map', '/messages', '/alerts', '/automation/new?kind=schedule', '/settings', '/account', '/users']
+const PATHS = [
+  '/',
+  '/nodes',
+  '/map',
+  '/messages',
+  '/alerts',
+  '/automation/new?kind=schedule',
+  '/settings',
+  '/account',
+  '/users',
+]
 const SIZES = [
   { width: 1440, height: 900 },
   { width: 375, height: 780 },

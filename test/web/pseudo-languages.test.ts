@@ -3,6 +3,7 @@ import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Config_DeviceConfig_RoleSchema } from '../../src/meshtastic/gen/config_pb.ts'
 import { openDatabase } from '../../src/node/database.ts'
+import { LANGUAGES } from '../../src/shared/languages.ts'
 import { humanize } from '../../src/web/format.ts'
 import { inEnglish } from '../support/web/any-wording.ts'
 import { DIALOGS, LAST_DIALOGS } from '../support/web/dialogs.ts'
@@ -170,7 +171,9 @@ test('every text of a page is in a catalogue, if it is not data', () => {
   const store = openDatabase(join(filled.site.data, 'mesh.db'))
   const values = DATA.flatMap((query) => store.sqlite.prepare(query).raw().all().flat())
   store.close()
-  const texts = [...values.filter((value) => typeof value === 'string'), ...ROLES.map(humanize)].map(String)
+  const texts = [...values, ...ROLES.map(humanize), ...Object.values(LANGUAGES)].filter(
+    (value) => typeof value === 'string',
+  )
   const data = texts.filter((text) => text !== '').toSorted((a, b) => b.length - a.length)
   const wordsOf = (text: string) => data.reduce((rest, each) => rest.replaceAll(each, ''), text).replaceAll(NAMES, '')
   const isOfService = (text: string) => OF_THE_SERVICE.some((known) => text.search(known) >= 0)
