@@ -122,6 +122,15 @@ export const count = (n: number): string => numberFormat.format(n)
 
 const decimalFormats = new Map<number, Intl.NumberFormat>()
 
+const oneDecimal = new Intl.NumberFormat(locale, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+  useGrouping: false,
+})
+
+/** With exactly one decimal, for values below each other. */
+export const tenths = (n: number): string => oneDecimal.format(Number(n.toFixed(1)) + 0).replace('-', '−')
+
 /** With at most `digits` decimals. */
 export function decimal(n: number, digits = 1): string {
   const known = decimalFormats.get(digits)

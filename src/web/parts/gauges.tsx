@@ -1,3 +1,4 @@
+import { tenths } from '../format.ts'
 import { decimal } from '../format.ts'
 import { t } from '../strings.ts'
 
@@ -33,7 +34,7 @@ export function Signal({ snr }: { snr: number | null | undefined }) {
         <i />
         <i />
       </span>
-      {`${snr.toFixed(1).replace('-', '−')} dB`}
+      {`${tenths(snr)} dB`}
     </span>
   )
 }

@@ -1,3 +1,4 @@
+import { tenths } from '../../format.ts'
 import { useSignal } from '@preact/signals'
 import type { Value } from '../../csv.ts'
 import { firmwareName, humanize, modelName, plain } from '../../format.ts'
@@ -224,7 +225,7 @@ export function nodeRows(nodes: readonly Node[]): Value[][] {
 }
 
 export function percent(value: number | null | undefined): string {
-  return value === null || value === undefined ? t.common.none : `${value.toFixed(1)} %`
+  return value === null || value === undefined ? t.common.none : `${tenths(value)} %`
 }
 
 function measured(value: number | null | undefined, unit: string, digits: number): string {

@@ -1,3 +1,5 @@
+import { decimal } from '../../format.ts'
+
 /** How well a hop was heard, with the limits of Meshtastic's own applications for the default modem preset. */
 export type Signal = 'good' | 'fair' | 'weak' | 'unknown'
 
@@ -19,5 +21,5 @@ export const SIGNAL_COLOURS = {
 
 /** With a real minus sign; null: unknown. */
 export function decibels(snr: number | null): string {
-  return snr === null ? '?' : `${String(Number(snr.toFixed(2))).replace('-', '−')} dB`
+  return snr === null ? '?' : `${decimal(snr, 2)} dB`
 }
