@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
@@ -27,13 +28,80 @@ test('the list beside the map has every node, and choosing one there describes i
   await panel.getByText('−4.75 dB').waitFor()
   await expect.poll(() => panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Heard by'])
   // Beside the lines themselves, each with an arrow and its number.
+  // Both directions are equally long, so one of them says it.
   await expect
     .poll(() => page.locator('.hop-label').allTextContents())
-    .toEqual(expect.arrayContaining(['−4.75 dB', '3 dB']))
+    .toEqual(expect.arrayContaining(['−4.75 dB', '3 dB · 4.2 km']))
+  await expect.poll(() => panel.locator('.neighbor-list .away').allTextContents()).toContain('4.2 km')
   await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Town Hall Gateway')
   await page.getByRole('button', { name: 'Back to the list' }).click()
   await page.getByText('25 nodes on the map').waitFor()
   expect(complaints).toEqual([])
+})
+
+/** Whether all of these are inside the map's box. */
+async function areInSight(page: Page, selector: string): Promise<boolean> {
+  const found: unknown = await page.evaluate(`(() => {
+    const box = document.querySelector('.map').getBoundingClientRect()
+    const all = [...document.querySelectorAll('${selector}')].map((element) => element.getBoundingClientRect())
+    return all.length > 0 && all.every(({ left, top, right, bottom }) =>
+      left >= box.left && top >= box.top && right <= box.right && bottom <= box.bottom)
+  })()`)
+  return found === true
+}
+
+const FAR_AWAY = `localStorage.setItem('map-view', JSON.stringify({ lat: -20, lng: 130, zoom: 4 }))`
+
+test.each([
+  ['at a desk', {}],
+  ['on a phone', PHONE],
+] as const)(
+  'showing a node on the map shows it with all that it hears, and how far away that is: %s',
+  async (_, options) => {
+    const { page, complaints } = await openSignedIn(site, '/nodes/!a0cb0001', options)
+    await page.evaluate(FAR_AWAY)
+    await page.getByRole('link', { name: 'Show on the map' }).click()
+    await page.getByRole('heading', { name: 'Town Hall Gateway', level: 2 }).waitFor()
+    await expect.poll(() => page.locator('.hop-label').count()).toBeGreaterThan(3)
+    await expect.poll(() => areInSight(page, '.hop-label:not(.crowded), .map-name.chosen > bdi')).toBe(true)
+    await expect.poll(() => page.locator('.hop-label').allTextContents()).toContain('3 dB · 4.2 km')
+    // Near enough to tell them apart: not the whole country.
+    await expect.poll(() => page.locator('.leaflet-control-scale-line').textContent()).toMatch(/^([1-5] k|[1-9]00 )m$/)
+    expect(complaints).toEqual([])
+  },
+)
+
+test('a track is drawn above the nodes, with times, and choosing its node brings all of it into sight', async () => {
+  const { page, goto, complaints } = await openSignedIn(site, '/map')
+  await page.evaluate(FAR_AWAY)
+  await goto('/map')
+  await page.getByRole('button', { name: 'Anna on the bike' }).click()
+  await page.getByText(/^[4-9]\d places$/).waitFor()
+  await expect.poll(() => page.locator('.track-time').count()).toBeGreaterThan(3)
+  expect(await areInSight(page, '.map-name.chosen > bdi, .track-time time')).toBe(true)
+  const times = await page.locator('.track-time').allTextContents()
+  for (const time of times) expect(time).toMatch(/^\d{2}:\d{2}( [AP]M)?$/)
+  await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
+  const zIndex = async (pane: string) =>
+    Number(await page.evaluate(`getComputedStyle(document.querySelector('.leaflet-${pane}-pane')).zIndex`))
+  expect(await zIndex('trail')).toBeGreaterThan(await zIndex('dots'))
+  await page.getByLabel('Track').selectOption('no track')
+  await expect.poll(() => page.locator('.track-time').count()).toBe(0)
+  expect(complaints).toEqual([])
+})
+
+test('a node pressed on the map keeps the view if it is already well shown', async () => {
+  const { page } = await openSignedIn(site, '/map')
+  const scale = page.locator('.leaflet-control-scale-line')
+  await page.getByRole('button', { name: 'Show all' }).click()
+  const name = page.locator('.map-name').filter({ hasText: /^HARB$/ })
+  await name.waitFor({ state: 'attached' })
+  const before = await scale.textContent()
+  const at = await name.boundingBox()
+  if (at === null) throw new Error('the node has no place')
+  await page.mouse.click(at.x, at.y)
+  await page.getByRole('heading', { name: 'Harbour', level: 2, exact: false }).waitFor()
+  expect(await scale.textContent()).toBe(before)
 })
 
 test('leaving the map and coming back causes no error', async () => {
@@ -51,7 +119,7 @@ test('leaving the map and coming back causes no error', async () => {
 
 /** Pairs of overlapping texts on the map. */
 const WRITTEN_OVER = `(() => {
-  const texts = [...document.querySelectorAll('.map-name > bdi, .hop-label:not(.crowded)')]
+  const texts = [...document.querySelectorAll('.map-name > bdi, .track-time > time, .hop-label:not(.crowded)')]
   const boxes = texts.map((element) => [element.textContent, element.getBoundingClientRect()])
   return boxes.flatMap(([text, a], index) => boxes.slice(index + 1)
     .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)

@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks'
 import { humanize, plain } from '../../format.ts'
-import { distance } from '../../measure.ts'
+import { distance, metersBetween } from '../../measure.ts'
 import { type Node, nodeByNum, nodeName, precisionMeters } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -110,6 +110,7 @@ function Neighbors({ chosen, links }: { chosen: Node; links: readonly Link[] }) 
             .map((link) => (
               <li key={other(link)}>
                 <NodeChip nodeNum={other(link)} /> <span class="faint">{nameOf(other(link))}</span>
+                <Away from={chosen} to={nodeByNum(other(link))} />
                 <span class={`hop snr-${signalOf(link.snr)}`}>{decibels(link.snr)}</span>
               </li>
             ))}
@@ -122,6 +123,11 @@ function Neighbors({ chosen, links }: { chosen: Node; links: readonly Link[] }) 
       {list(t.neighbors.heardBy, heardBy, ({ nodeNum }) => nodeNum)}
     </div>
   )
+}
+
+function Away({ from, to }: { from: Node; to: Node | undefined }) {
+  if (from.position === null || !to?.position) return null
+  return <span class="away">{distance(metersBetween(from.position, to.position))}</span>
 }
 
 function nameOf(nodeNum: number): string {

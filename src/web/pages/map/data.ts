@@ -75,17 +75,23 @@ export function useTiles(): UsedTiles {
 
 const NO_SPOTS: readonly Spot[] = []
 
-/** Where the chosen node was, within the time in the page's address. */
-export function useTrack(chosen: Node | null): readonly Spot[] {
+export type Track = { readonly spots: readonly Spot[]; readonly isLoaded: boolean }
+
+/** Where the chosen node was, within the time in the page's address, oldest first. */
+export function useTrack(chosen: Node | null): Track {
   const wanted = place.value.query.get('track')
   const days = wanted === '0' ? 0 : Number(TRACK_DAYS.find((known) => known === wanted) ?? '7')
   const id = chosen?.nodeId ?? null
-  const { data } = useLoad(async () => {
-    if (id === null || days === 0) return NO_SPOTS
+  const wantedKey = `${id} ${days}`
+  const { data, error } = useLoad(async () => {
+    if (id === null || days === 0) return { key: wantedKey, spots: NO_SPOTS }
     const query = { from: String(Math.max(0, Date.now() - days * DAY_MS)) }
-    return (await ask(api.nodes[':id'].positions.$get({ param: { id }, query }))).positions
+    const { positions } = await ask(api.nodes[':id'].positions.$get({ param: { id }, query }))
+    return { key: wantedKey, spots: positions }
   }, [id, days])
-  return id === null ? NO_SPOTS : (data.value ?? NO_SPOTS)
+  // The track of the node chosen before is not that of this one.
+  const isLoaded = data.value?.key === wantedKey
+  return { spots: isLoaded ? (data.value?.spots ?? NO_SPOTS) : NO_SPOTS, isLoaded: isLoaded || error.value !== null }
 }
 
 export const NO_WAYPOINTS: readonly Waypoint[] = []
@@ -97,6 +103,8 @@ export function useWaypoints(): readonly Waypoint[] {
 
 type Topology = {
   readonly links: readonly Link[]
+  /** False while the first answer is on its way. */
+  readonly areLinksLoaded: boolean
   readonly traces: readonly Traceroute[]
   /** The traceroute that the page's address names; it is then the only one shown. Null: none. */
   readonly route: Traceroute | null
@@ -109,11 +117,12 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   const traceId = query.get('trace')
   const wantsLinks = mayRead && (chosen !== null || layers.links)
   const wantsTraces = mayRead && (traceId !== null || layers.routes)
-  const found = useLoad(
-    async () => (wantsLinks ? (await ask(api.neighbors.$get())).neighbors : []),
+  const { data, error } = useLoad(
+    async () => (wantsLinks ? (await ask(api.neighbors.$get())).neighbors : null),
     [wantsLinks],
     wantsLinks ? POLL_MS : undefined,
-  ).data.value
+  )
+  const found = data.value
   const node = traceId === null ? (chosen?.nodeId ?? null) : null
   const traced = useLoad(
     async () => {
@@ -141,7 +150,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
     () => (route === null ? limitTraces(traced ?? [], limits, Date.now()) : [route]),
     [traced, route, limits],
   )
-  return { links, traces, route }
+  return { links, areLinksLoaded: !wantsLinks || found !== null || error.value !== null, traces, route }
 }
 
 async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {

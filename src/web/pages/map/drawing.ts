@@ -8,7 +8,7 @@ import type { UsedTiles } from './data.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Choice } from './layers/pointing.ts'
 import { backgroundChoice, type Layers, limitWay, lineLimits } from './switches.ts'
-import type { MeshMap } from './view.ts'
+import type { Focus, MeshMap } from './view.ts'
 import type { Waypoint } from './waypoint.ts'
 import { type Traceroute, waysOf } from '../../parts/mesh/traceroute.ts'
 
@@ -19,6 +19,8 @@ export type MapContent = {
   readonly shown: readonly Node[]
   readonly chosen: Node | null
   readonly track: readonly Spot[]
+  /** Whether everything about the chosen node is here, so that it can be brought into sight. */
+  readonly isChosenLoaded: boolean
   readonly links: readonly Link[]
   readonly traces: readonly Traceroute[]
   /** The only line, which the user asked for. */
@@ -42,7 +44,7 @@ export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: 
 
 /** Redraws each part when it has changed. */
 export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
-  const { shown, chosen, track, links, traces, route, waypoints } = content
+  const { shown, chosen, track, isChosenLoaded, links, traces, route, waypoints } = content
   const { nodes: dots, precision, clusters, labels } = content.layers
   // Nodes also age while nothing is heard.
   const minute = useComputed(() => Math.floor(now.value / 60_000)).value
@@ -55,7 +57,12 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
   }, [links, chosenNum, onRoute])
   const limits = lineLimits.value.value
   useEffect(() => {
-    const shownRoute = route === null || onRoute === null ? null : { key: String(route.id), nodeNums: onRoute }
+    const focus: Focus | null =
+      route !== null && onRoute !== null
+        ? { key: `route ${route.id}`, nodeNums: onRoute, track: [] }
+        : chosenNum !== null && isChosenLoaded
+          ? { key: `node ${chosenNum}`, nodeNums: new Set([chosenNum, ...kept]), track }
+          : null
     const all = {
       placed: nodes,
       now: now.peek(),
@@ -64,13 +71,14 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
       bright: onRoute,
       look: { dots, precision, clusters },
     }
-    map.value?.showNodes(all, labels, shownRoute)
-  }, [map.value, nodes, minute, chosenNum, kept, onRoute, dots, precision, clusters, labels])
+    map.value?.showNodes(all, labels, focus)
+  }, [map.value, nodes, minute, chosenNum, isChosenLoaded, kept, onRoute, dots, precision, clusters, labels])
   useEffect(() => {
     const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
     const areLinksNumbered = chosenNum !== null || links.length <= MAX_NUMBERS
-    map.value?.showLines({ links, areLinksNumbered, ways, track, isRoute: route !== null })
-  }, [map.value, links, traces, track, route, limits, chosenNum])
+    map.value?.showLines({ links, areLinksNumbered, ways, isRoute: route !== null })
+  }, [map.value, links, traces, route, limits, chosenNum])
+  useEffect(() => map.value?.showTrack(track), [map.value, track])
   useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])
 }
 

@@ -43,7 +43,8 @@ export function MapPage() {
   useDrawing(map, {
     shown: drawn,
     chosen,
-    track,
+    track: track.spots,
+    isChosenLoaded: topology.areLinksLoaded && track.isLoaded,
     ...topology,
     layers,
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
@@ -67,7 +68,7 @@ export function MapPage() {
           waypoints={waypoints}
           total={placed.length}
           filter={filter}
-          trackLength={track.length}
+          trackLength={track.spots.length}
           onPlace={(at) => map.value?.goTo(at)}
         />
       </div>

@@ -4,18 +4,20 @@ import { type Node, nodeName, nodes } from '../../state/mesh/nodes.ts'
 import { Age, At } from '../../parts/age.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
 import { place, setQuery } from '../../router.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { ChosenNode } from './chosen.tsx'
 import type { MapFilter } from './filter.ts'
 import type { Link } from './layers/lines.ts'
 import { DEFAULT_ICON, type Waypoint } from './waypoint.ts'
 import type { Traceroute } from '../../parts/mesh/traceroute.ts'
 import { Ways } from '../../parts/mesh/way.tsx'
+
+const ChosenNode = lazyPage(async () => (await import('./chosen.tsx')).ChosenNode)
 
 type Props = {
   shown: readonly Node[]

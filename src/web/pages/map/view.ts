@@ -1,13 +1,14 @@
-import { control, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
+import { control, type FitBoundsOptions, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { unitSystem } from '../../display.ts'
 import { createArrangement } from './layers/arrangement.ts'
 import { isDark, readPalette } from '../../parts/map/colour.ts'
-import { createLines, type ShownLines } from './layers/lines.ts'
+import { createLines, type ShownLines, type Spot } from './layers/lines.ts'
 import { createDots, type ShownNodes } from './layers/nodes.ts'
 import { type Choice, createPointing } from './layers/pointing.ts'
 import { createSheet } from '../../parts/map/sheet.ts'
 import { createTip } from './layers/tip.ts'
+import type { Trail } from './layers/trail.ts'
 import { createWaypoints } from './layers/waypoints.ts'
 import { recallView, rememberView } from './last-view.ts'
 import type { Background } from './switches.ts'
@@ -17,13 +18,19 @@ import { showTiles, type TileReports } from '../../parts/map/tiles/tiles.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import type { Waypoint } from './waypoint.ts'
 
-/** A route whose nodes are brought into sight, once for each `key`. */
-export type ShownRoute = { readonly key: string; readonly nodeNums: ReadonlySet<number> }
+/** What is brought into sight, once for each `key`: these nodes, and places where one of them was. */
+export type Focus = {
+  readonly key: string
+  readonly nodeNums: ReadonlySet<number>
+  readonly track: readonly Spot[]
+}
 
 export type MeshMap = {
   /** The chosen node is marked. It is also brought into sight if it was not chosen before. */
-  showNodes(shown: ShownNodes, hasNames: boolean, route: ShownRoute | null): void
+  showNodes(shown: ShownNodes, hasNames: boolean, focus: Focus | null): void
   showLines(shown: ShownLines): void
+  /** Where one node was, oldest first. */
+  showTrack(track: readonly Spot[]): void
   showWaypoints(waypoints: readonly Waypoint[]): void
   showTiles(tiles: Tiles | null, background: Background): void
   /** Redraws after the colour scheme has changed. */
@@ -37,6 +44,12 @@ export type MeshMap = {
 
 const NEAR_ZOOM = 13
 const MAX_ZOOM = 20
+/** What is brought into sight is not shown larger than this. */
+const FIT_ZOOM = 15
+/** A node pressed on the map moves the view only if that would show it this many levels larger, or more of it. */
+const WORTH_MOVING = 2
+
+const PADDING = { paddingTopLeft: [36, 84], paddingBottomRight: [56, 36] } as const satisfies FitBoundsOptions
 
 /** Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. */
 export function createMap(box: HTMLElement, choice: Choice, reports: TileReports): MeshMap {
@@ -69,17 +82,32 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   const tip = createTip(map)
   const waypoints = createWaypoints(map, tip)
   const top = createSheet(map, { pane: 'dots', zIndex: 400 }, dots.draw)
-  createPointing(map, { dots, lines, tip }, choice)
+  const choose = (nodeId: string | null) => {
+    wasPressed = nodeId !== null
+    choice.choose(nodeId)
+  }
+  createPointing(map, { dots, tip, spotAt: (at) => trail?.spotAt(at) ?? null }, { ...choice, choose })
   let isPlaced = remembered !== null
   let lastChosen: number | null = null
-  let lastRoute: string | null = null
+  let lastFocus: string | null = null
+  let wasPressed = false
+  let fitted: { readonly wanted: readonly LatLng[]; readonly center: LatLng; readonly zoom: number } | null = null
+  let trail: Trail | null = null
+  let track: readonly Spot[] = []
+  let isGone = false
   let named = true
   let bright: ReadonlySet<number> | null = null
   let dropTiles = () => {}
   let tiles: Tiles | null = null
   let background: Background = 'auto'
   let places: readonly LatLng[] = []
-  const arrange = createArrangement(map, { dots, lines, waypoints, named: () => (named ? (bright ?? 'all') : 'none') })
+  const arrange = createArrangement(map, {
+    dots,
+    lines,
+    waypoints,
+    placeTimes: (occupied) => trail?.placeTimes(occupied),
+    named: () => (named ? (bright ?? 'all') : 'none'),
+  })
   const next = onceAFrame()
   map.on('moveend resize', () => next.ask('arrange', arrange))
   map.on('moveend', () => {
@@ -115,7 +143,10 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   }
   // The visible part stays visible when the panel opens.
   const resized = new ResizeObserver(() => {
+    const isAsFitted = fitted !== null && map.getZoom() === fitted.zoom && map.getCenter().equals(fitted.center, 1e-6)
     map.invalidateSize({ animate: false })
+    // Nobody has moved the map since.
+    if (isAsFitted && fitted !== null && lastFocus !== null) return fitTo(fitted.wanted)
     const at = lastChosen === null ? undefined : dots.locate(lastChosen)
     if (at !== undefined && !map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: false })
   })
@@ -125,6 +156,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     colours = readPalette()
     grid.draw()
     drawTiles()
+    trail?.redraw()
     redraw()
   }
   scheme.addEventListener('change', recolour)
@@ -132,21 +164,36 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     // If there are none, the map moves to the next nodes when they arrive.
     isPlaced = wanted.length > 0
     if (!isPlaced) return
-    map.fitBounds(latLngBounds([...wanted]), {
-      paddingTopLeft: [36, 84],
-      paddingBottomRight: [56, 36],
-      maxZoom: 15,
-      animate: false,
-    })
+    map.fitBounds(latLngBounds([...wanted]), { ...PADDING, maxZoom: FIT_ZOOM, animate: false })
+    fitted = { wanted, center: map.getCenter(), zoom: map.getZoom() }
   }
-  const fitRoute = ({ key, nodeNums }: ShownRoute) => {
-    const wanted = [...nodeNums].flatMap((nodeNum) => dots.locate(nodeNum) ?? [])
-    if (key === lastRoute || wanted.length === 0) return
-    lastRoute = key
-    fitTo(wanted)
+  const isWellShown = (wanted: readonly LatLng[]) => {
+    const bounds = latLngBounds([...wanted])
+    const zoom = Math.min(NEAR_ZOOM, map.getBoundsZoom(bounds))
+    return map.getBounds().contains(bounds) && zoom - map.getZoom() < WORTH_MOVING
+  }
+  const bringIntoSight = ({ key, nodeNums, track }: Focus) => {
+    const ends = [...nodeNums].flatMap((nodeNum) => dots.locate(nodeNum) ?? [])
+    if (key === lastFocus || ends.length === 0) return
+    lastFocus = key
+    const wanted = [...ends, ...track.map(({ latitude, longitude }) => map.wrapLatLng([latitude, longitude]))]
+    if (wasPressed && isWellShown(wanted)) return
+    const [only] = wanted
+    // A node that hears nobody is shown among those around it.
+    if (wanted.length === 1 && only !== undefined) map.setView(only, NEAR_ZOOM, { animate: false })
+    else fitTo(wanted)
+  }
+  const showTrail = async () => {
+    if (trail === null && track.length > 1) {
+      const { createTrail } = await import('./layers/trail.ts')
+      if (isGone) return
+      trail ??= createTrail(map, palette)
+    }
+    trail?.show(track)
+    next.ask('arrange', arrange)
   }
   return {
-    showNodes(shown, hasNames, route) {
+    showNodes(shown, hasNames, focus) {
       dots.show(shown)
       named = hasNames
       bright = shown.bright
@@ -154,19 +201,25 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
       const { chosen } = shown
       const at = chosen === null || chosen === lastChosen ? undefined : dots.locate(chosen)
       if (chosen === null || at !== undefined) lastChosen = chosen
-      if (route !== null) fitRoute(route)
-      else lastRoute = null
       if (at !== undefined) {
         if (!isPlaced) map.setView(at, NEAR_ZOOM, { animate: false })
         else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: !isStill })
         isPlaced = true
       } else if (!isPlaced) fitTo(places)
+      if (focus !== null) bringIntoSight(focus)
+      else lastFocus = null
+      if (chosen === null) wasPressed = false
       if (isGroundOld(shown)) redraw()
       else redrawTop()
     },
     showLines(shown) {
       lines.show(shown)
       redraw()
+    },
+    showTrack(spots) {
+      track = spots
+      // Without its code there is no track; the list beside the map has its places all the same.
+      showTrail().catch(console.error)
     },
     showWaypoints(shown) {
       waypoints.show(shown)
@@ -182,6 +235,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
       map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM), { animate: !isStill }),
     fit: () => fitTo(places),
     destroy() {
+      isGone = true
       scheme.removeEventListener('change', recolour)
       resized.disconnect()
       next.stop()

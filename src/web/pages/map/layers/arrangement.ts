@@ -1,6 +1,6 @@
 import type { Map as LeafletMap } from 'leaflet'
 import type { Node } from '../../../state/mesh/nodes.ts'
-import { createOccupied } from '../../../parts/map/occupied.ts'
+import { createOccupied, type Occupied } from '../../../parts/map/occupied.ts'
 import { ageOf } from '../filter.ts'
 import type { Lines } from './lines.ts'
 import { createNames, type Named } from './names.ts'
@@ -14,6 +14,8 @@ type Parts = {
   readonly dots: Dots
   readonly lines: Lines
   readonly waypoints: Waypoints
+  /** Writes the times of the track where there is room. */
+  readonly placeTimes: (occupied: Occupied) => void
   /** Which nodes have a short name: all; all, with emphasis on these; none. */
   readonly named: () => 'all' | ReadonlySet<number> | 'none'
 }
@@ -31,6 +33,7 @@ export function createArrangement(map: LeafletMap, parts: Parts): () => void {
     const chosen = units.find(({ isChosen }) => isChosen)
     names.showChosen(chosen === undefined ? null : { node: chosen.nodes[0], at: chosen.at, isDimmed: false }, occupied)
     parts.waypoints.takeRoom(occupied)
+    parts.placeTimes(occupied)
     parts.lines.placeSignals(occupied)
     const named = parts.named()
     const alone = units.filter(({ nodes, isChosen }) => named !== 'none' && nodes.length === 1 && !isChosen)

@@ -1,13 +1,5 @@
-import {
-  divIcon,
-  type LatLng,
-  type LayerGroup,
-  layerGroup,
-  type Map as LeafletMap,
-  marker,
-  type Point,
-  point,
-} from 'leaflet'
+import { divIcon, type LatLng, type LayerGroup, layerGroup, type Map as LeafletMap, marker, point } from 'leaflet'
+import { distance } from '../../../measure.ts'
 import type { Palette, Token } from '../../../parts/map/colour.ts'
 import { type Occupied, remPx, textWidth } from '../../../parts/map/occupied.ts'
 import type { Frame, Place } from '../../../parts/map/sheet.ts'
@@ -29,8 +21,6 @@ export type ShownLines = {
   /** With the signal written on each link, and both directions side by side. */
   readonly areLinksNumbered: boolean
   readonly ways: readonly Way[]
-  /** Where one node was, oldest first. */
-  readonly track: readonly Spot[]
   /** Everything except the routes is dimmed. */
   readonly isRoute: boolean
 }
@@ -38,19 +28,14 @@ export type ShownLines = {
 export type Lines = {
   show(shown: ShownLines): void
   draw(frame: Frame): Iterable<void>
-  /** The time at which the track was at a point of the map's box; null: no track is there. */
-  spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(occupied: Occupied): void
 }
 
 /** How far a line bends to its right, as a share of its length, so that both directions lie side by side. */
 const BEND = 0.12
-/** More dots than these would hide the track. */
-const MAX_DOTS = 300
 /** More signals than these would hide the nodes. */
 const MAX_SIGNALS = 60
-const SPOT_PX = 8
 const DIMMED = 0.25
 
 /** One straight or bent line between two places. */
@@ -60,14 +45,15 @@ type Stroke = {
   readonly token: Token
   readonly snr: number | null
   readonly isDashed: boolean
+  /** Its length; null: not written on it. */
+  readonly meters: number | null
 }
 
 export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette): Lines {
   // Above everything else.
   map.createPane('signals').style.zIndex = '630'
   const labels = layerGroup().addTo(map)
-  let shown: ShownLines = { links: [], areLinksNumbered: false, ways: [], track: [], isRoute: false }
-  let track: { at: LatLng; world: Place; time: number }[] = []
+  let shown: ShownLines = { links: [], areLinksNumbered: false, ways: [], isRoute: false }
   let found: { version: number; zoom: number; links: Stroke[]; ways: Stroke[] } | null = null
   let signals: Signal[] = []
   let signalsKey = ''
@@ -75,7 +61,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
   const strokes = () => {
     const [version, zoom] = [dots.version(), map.getZoom()]
     if (found?.version !== version || found.zoom !== zoom) {
-      const links = strokesOfLinks(shown, dots)
+      const links = strokesOfLinks(shown, dots, map)
       found = { version, zoom, links, ways: shown.ways.flatMap((way) => strokesOfWay(way, dots)) }
     }
     return found
@@ -93,10 +79,6 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
     show(next) {
       shown = next
       found = null
-      track = next.track.map(({ latitude, longitude, time }) => {
-        const at = map.wrapLatLng([latitude, longitude])
-        return { at, world: map.project(at, 0), time }
-      })
     },
     *draw(frame) {
       const { links, ways } = strokes()
@@ -104,14 +86,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
       const dimmed = shown.isRoute ? DIMMED : 1
       const isBent = shown.areLinksNumbered
       yield* strokeAll(frame, links, { colours, isBent, width: isBent ? 2 : 1.5, alpha: (isBent ? 0.9 : 0.7) * dimmed })
-      drawTrack(frame, track, colours, dimmed)
       yield* strokeAll(frame, ways, { colours, isBent: true, width: 3, alpha: 1, halo: colours('--surface') })
-    },
-    spotAt(at) {
-      const { x, y } = map.containerPointToLayerPoint(at).add(map.getPixelOrigin())
-      const scale = map.getZoomScale(map.getZoom(), 0)
-      if (track.length > MAX_DOTS) return null
-      return track.findLast(({ world }) => Math.hypot(world.x * scale - x, world.y * scale - y) <= SPOT_PX) ?? null
     },
     placeSignals(occupied) {
       label()
@@ -124,7 +99,7 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
  * From the neighbour to the node that hears it. Straight lines between the same two ends become one, with the best
  * signal.
  */
-function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots): Stroke[] {
+function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots, map: LeafletMap): Stroke[] {
   const best = new Map<string, Stroke>()
   const ids = new Map<Place, number>()
   const idOf = (place: Place) => {
@@ -139,7 +114,11 @@ function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots): St
     const [a, b] = [idOf(from), idOf(to)]
     const key = areLinksNumbered || a < b ? `${a} ${b}` : `${b} ${a}`
     if ((best.get(key)?.snr ?? Number.NEGATIVE_INFINITY) >= snr) continue
-    best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], isDashed: false })
+    // Both directions are as long as each other.
+    const isMeasured = areLinksNumbered && !best.has(`${b} ${a}`)
+    const [start, end] = [dots.locate(neighborNum), dots.locate(nodeNum)]
+    const meters = isMeasured && start !== undefined && end !== undefined ? map.distance(start, end) : null
+    best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], isDashed: false, meters })
   }
   return [...best.values()]
 }
@@ -154,7 +133,8 @@ function strokesOfWay({ nodes, snr }: Way, dots: Dots): Stroke[] {
     if (last !== null && last.at !== at) {
       const isWhole = index - last.index === 1
       const heard = isWhole ? (snr[index - 1] ?? null) : null
-      strokes.push({ from: last.at, to: at, snr: heard, token: SIGNAL_COLOURS[signalOf(heard)], isDashed: !isWhole })
+      const token = SIGNAL_COLOURS[signalOf(heard)]
+      strokes.push({ from: last.at, to: at, snr: heard, token, isDashed: !isWhole, meters: null })
     }
     last = { at, index }
   }
@@ -241,33 +221,6 @@ function controlOf(from: Place, to: Place): Place {
   return { x: from.x + x / 2 - y * BEND * 2, y: from.y + y / 2 + x * BEND * 2 }
 }
 
-function drawTrack(frame: Frame, track: readonly { readonly world: Place }[], colours: Palette, alpha: number): void {
-  if (track.length < 2) return
-  const { pen } = frame
-  const follow = (color: string, width: number, opacity: number) => {
-    pen.strokeStyle = color
-    pen.lineWidth = width
-    pen.globalAlpha = opacity * alpha
-    pen.stroke()
-  }
-  pen.lineJoin = 'round'
-  pen.beginPath()
-  for (const { world } of track) pen.lineTo(frame.x(world), frame.y(world))
-  follow(colours('--surface'), 6, 0.7)
-  follow(colours('--accent'), 3, 0.9)
-  pen.globalAlpha = alpha
-  pen.fillStyle = colours('--accent')
-  pen.strokeStyle = colours('--surface')
-  pen.lineWidth = 1
-  for (const { world } of track.length > MAX_DOTS ? [] : track) {
-    pen.beginPath()
-    pen.arc(frame.x(world), frame.y(world), 3.5, 0, 2 * Math.PI)
-    pen.fill()
-    pen.stroke()
-  }
-  pen.globalAlpha = 1
-}
-
 type Signal = { place(occupied: Occupied): void }
 
 /** Positions for a signal along its line, the best one first. */
@@ -277,9 +230,9 @@ const LABEL_HEIGHT_REM = 1.25
 /** Arrow, gap and border of a label. */
 const LABEL_EXTRA_REM = 1.625
 
-/** The signal on a line, and an arrow in its direction. */
-function createSignal(map: LeafletMap, { from, to, snr }: Stroke, onto: LayerGroup): Signal {
-  const text = decibels(snr)
+/** The signal on a line, its length if asked for, and an arrow in its direction. */
+function createSignal(map: LeafletMap, { from, to, snr, meters }: Stroke, onto: LayerGroup): Signal {
+  const text = meters === null ? decibels(snr) : `${decibels(snr)} · ${distance(meters)}`
   const box = document.createElement('span')
   box.className = `hop-label snr-${signalOf(snr)}`
   const arrow = document.createElement('i')

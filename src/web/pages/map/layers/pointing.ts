@@ -2,8 +2,8 @@ import { latLngBounds, type LeafletMouseEvent, type Map as LeafletMap } from 'le
 import { age, dateTime } from '../../../format.ts'
 import { type Node, nodeName } from '../../../state/mesh/nodes.ts'
 import { t } from '../../../strings.ts'
-import type { Lines } from './lines.ts'
 import type { Tip } from './tip.ts'
+import type { Trail } from './trail.ts'
 import { boundsOf, CLUSTERS_END_ZOOM, type Dots, type Unit } from './nodes.ts'
 
 /** How far from a dot a press still counts, in pixels: targets are 24 pixels wide for a mouse, 44 for a finger. */
@@ -16,10 +16,15 @@ export type Choice = {
   ask(nodes: readonly Node[]): void
 }
 
-type Parts = { readonly dots: Dots; readonly lines: Lines; readonly tip: Tip }
+type Parts = {
+  readonly dots: Dots
+  readonly tip: Tip
+  /** The time at which the track was at a point of the map's box; null: no track is there. */
+  readonly spotAt: Trail['spotAt']
+}
 
 /** Decides what pointing with a mouse shows, and what a press does. */
-export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, choice: Choice): void {
+export function createPointing(map: LeafletMap, { dots, tip, spotAt }: Parts, choice: Choice): void {
   const box = map.getContainer()
   let isFinger = false
   box.addEventListener('pointerdown', ({ pointerType }) => (isFinger = pointerType !== 'mouse'), { capture: true })
@@ -30,7 +35,7 @@ export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, cho
   map.on('mousemove', ({ containerPoint }: LeafletMouseEvent) => {
     const hits = isFinger ? [] : dots.hits(containerPoint, REACH_PX.mouse)
     const [first] = hits
-    const spot = first === undefined && !isFinger ? lines.spotAt(containerPoint) : null
+    const spot = first === undefined && !isFinger ? spotAt(containerPoint) : null
     box.classList.toggle('is-over', first !== undefined)
     const at = first?.at ?? spot?.at
     if (at === undefined) tip.hide()
@@ -43,7 +48,9 @@ export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, cho
     const [first] = nodes
     silence()
     const isPin = target instanceof Element && target.closest('.waypoint') !== null
-    if (first === undefined) {
+    const spot = first === undefined ? spotAt(containerPoint) : null
+    if (spot !== null) tip.show(spot.at, dateTime(spot.time))
+    else if (first === undefined) {
       if (!isPin) choice.choose(null)
     } else if (nodes.length === 1) choice.choose(first.nodeId)
     else if (!zoomInto(map, hits)) choice.ask(nodes)
