@@ -146,6 +146,19 @@ function noteSignOut(): void {
   }
 }
 
+/** What would tell the next user of this browser where the last one looked, and how far each has read. */
+const TRACES = [ownName('map-view'), ownName('read:')]
+
+function dropTraces(): void {
+  try {
+    for (const key of Object.keys(localStorage)) {
+      if (TRACES.some((trace) => key.startsWith(trace))) localStorage.removeItem(key)
+    }
+  } catch {
+    // Storage is blocked, so nothing is stored there.
+  }
+}
+
 /** Tells the other tabs of this browser that the signed-in user has changed. */
 const tabs = new BroadcastChannel(ownName('session'))
 
@@ -177,6 +190,7 @@ export async function signOut(): Promise<void> {
     await withoutReads(async () => {
       const { logoutUrl } = await ask(api.auth.logout.$post())
       dropDrafts()
+      dropTraces()
       await unsubscribe()
       await leaving?.()
       tellTabs()
