@@ -36,6 +36,20 @@ async function inkOf(page: Page, pane: 'dots' | 'ground'): Promise<{ full: numbe
   return { full: Number(full), any: Number(any) }
 }
 
+/** The colour of the nodes' canvas at the node of this short name, or pixels to the right of it; null: no such name. */
+function inkAt(page: Page, shortName: string, right = 0): Promise<unknown> {
+  return page.evaluate(`(() => {
+    const name = [...document.querySelectorAll('.map-name')].find((each) => each.textContent === '${shortName}')
+    if (name === undefined) return null
+    const canvas = document.querySelector('.leaflet-dots-pane canvas')
+    const [at, box] = [name.getBoundingClientRect(), canvas.getBoundingClientRect()]
+    const sharpness = canvas.width / box.width
+    const [x, y] = [at.x + ${right} - box.x, at.y - box.y].map((place) => Math.round(place * sharpness))
+    const [red, green, blue] = canvas.getContext('2d').getImageData(x, y, 1, 1).data
+    return 'rgb(' + [red, green, blue].join(', ') + ')'
+  })()`)
+}
+
 /** The place of the map's box where "Show all" puts a mesh whose nodes are all in one place. */
 async function middleOf(page: Page): Promise<{ x: number; y: number }> {
   const box = await page.locator('.map').boundingBox()
@@ -80,6 +94,35 @@ describe('the demo mesh', () => {
     ])
     await expect.poll(async () => (await inkOf(page, 'ground')).any).toBeGreaterThan(0)
     expect((await inkOf(page, 'dots')).any).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['high contrast', { forcedColors: 'active' }],
+    ['on a phone', PHONE],
+  ] as const)('nodes have the colours of the legend, and the own radio its own shape: %s', async (_, options) => {
+    const { page, goto, complaints } = await openSignedIn(site, '/map', options)
+    await page.getByText('25 nodes on the map').waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Show all' }).click()
+    const colourOf = (selector: string) =>
+      page.evaluate(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
+    const active = await colourOf('.legend summary i.age-0')
+    const surface = await page.evaluate(`(() => {
+      const probe = document.body.appendChild(document.createElement('i'))
+      probe.style.cssText = 'forced-color-adjust: none; background: var(--surface)'
+      const { backgroundColor } = getComputedStyle(probe)
+      probe.remove()
+      return backgroundColor
+    })()`)
+    await expect.poll(() => inkAt(page, 'SCHL')).toBe(active)
+    expect(active).not.toBe(surface)
+    // Alone, so that there is room for its name on a phone.
+    await goto('/map?q=town+hall')
+    await expect.poll(() => inkAt(page, 'HALL')).toBe(surface)
+    // Beside its core it has the colour of its age, like every other node.
+    await expect.poll(() => inkAt(page, 'HALL', 6)).toBe(active)
     expect(complaints).toEqual([])
   })
 

@@ -56,7 +56,7 @@ function Strengths() {
   return (
     <>
       {strengths.map(([name, text]) => (
-        <li class={`snr-${name}`} key={name}>
+        <li class={`strength snr-${name}`} key={name}>
           <i class={name === 'unknown' ? 'stroke dashed' : 'stroke'} aria-hidden="true" />
           {text}
         </li>

@@ -26,6 +26,8 @@ export function readPalette(): Palette {
 /** A design token as a colour that a canvas accepts. */
 export function colour(token: string): string {
   const probe = document.createElement('span')
+  // High contrast would make all colours one; the map tells things apart by them.
+  probe.style.forcedColorAdjust = 'none'
   probe.style.color = `var(${token})`
   document.body.append(probe)
   const value = getComputedStyle(probe).color

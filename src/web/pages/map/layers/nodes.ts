@@ -79,6 +79,9 @@ export const RELAYS: ReadonlySet<string> = new Set([
 ])
 const AGE_COLOURS = ['--age-0', '--age-1', '--age-2'] as const
 const DIMMED = 0.25
+/** Own radios are diamonds with a core: their shape tells them apart. These are shares of the radius of a dot. */
+const LOCAL_SIZE = 1.45
+const CORE_SIZE = 0.4
 /** Metres of one pixel of zoom 0 at the equator (the circumference of Web Mercator over 256 pixels). */
 const METERS_PER_PIXEL = 40_075_016.686 / 256
 
@@ -275,19 +278,32 @@ function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: 
     pen.beginPath()
     pen.arc(x, y, radius, 0, 2 * Math.PI)
   }
+  const diamond = (x: number, y: number, radius: number) => {
+    pen.beginPath()
+    pen.moveTo(x, y - radius)
+    pen.lineTo(x + radius, y)
+    pen.lineTo(x, y + radius)
+    pen.lineTo(x - radius, y)
+    pen.closePath()
+  }
   const paintNode = (node: Node, x: number, y: number, radius: number) => {
     const isChosen = node.nodeNum === shown.chosen
     const ageIndex = ageOf(node, shown.now)
     const own = colours(AGE_COLOURS[ageIndex])
     // Old ones are hollow: colour alone is not visible to everybody.
     const isHollow = ageIndex === 2
-    const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : node.isLocal ? '--accent' : null
-    disc(x, y, radius)
+    const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : null
+    if (node.isLocal) diamond(x, y, radius * LOCAL_SIZE)
+    else disc(x, y, radius)
     pen.fillStyle = isHollow ? colours('--surface') : own
     pen.fill()
     pen.strokeStyle = ring === null ? (isHollow ? own : colours('--surface')) : colours(ring)
     pen.lineWidth = times * (isChosen ? 3 : ring === null ? 2 * size : 2.5)
     pen.stroke()
+    if (!node.isLocal) return
+    disc(x, y, radius * CORE_SIZE)
+    pen.fillStyle = colours(isHollow ? '--age-2' : '--surface')
+    pen.fill()
   }
   /** Draws the number of nodes in a ring that shows their shares by age. */
   const paintCluster = (nodes: readonly Node[], x: number, y: number, radius: number) => {
