@@ -59,7 +59,7 @@ export type LineLimits = {
   readonly signal: (typeof LINE_SIGNALS)[number]
 }
 
-export const lineLimits = preference<LineLimits>('map-lines', { hours: '', signal: '' }, (found) => {
+export const lineLimits = preference<LineLimits>('map-lines', { hours: '24', signal: '' }, (found) => {
   if (!isRecord(found)) return null
   const hours = LINE_AGES.find((known) => known === found['hours'])
   const signal = LINE_SIGNALS.find((known) => known === found['signal'])
