@@ -135,11 +135,16 @@ describe('the demo mesh', () => {
       db.insert(neighbors).values([
         { nodeNum: demoNode(9), neighborNum: demoNode(0), snr: -14.25, t: Date.now() },
         { nodeNum: demoNode(8), neighborNum: demoNode(0), snr: 11.25, t: Date.now() - 7_200_000 },
+        // Older than a day: not shown unless asked for.
+        { nodeNum: demoNode(7), neighborNum: demoNode(0), snr: 12.75, t: Date.now() - 25 * 3_600_000 },
       ]),
     )
     await page.reload()
     await expect.poll(shown).toEqual(expect.arrayContaining(['−4.75 dB', '−14.25 dB', '11.25 dB']))
     await page.getByRole('button', { name: 'Layers' }).click()
+    expect(await shown()).not.toContain('12.75 dB')
+    await page.getByLabel('Lines heard in the last').selectOption('any time')
+    await expect.poll(shown).toContain('12.75 dB')
     await page.getByLabel('Lines with').selectOption('SNR of −7 dB or better')
     await expect.poll(shown).not.toContain('−14.25 dB')
     expect(await shown()).toEqual(expect.arrayContaining(['−4.75 dB', '11.25 dB']))
@@ -247,6 +252,43 @@ describe('many nodes in one place', () => {
     await pile.getByRole('button', { name: 'Crowd 77' }).click()
     await page.getByRole('heading', { name: 'Crowd 77', level: 2 }).waitFor()
     await pile.waitFor({ state: 'detached' })
+  })
+
+  test.each([
+    ['at a desk', {}],
+    ['on a phone', PHONE],
+  ] as const)('nodes with the same rounded position lie apart, each within its precision: %s', async (_, options) => {
+    const names = ['RA', 'RB', 'RC', 'RD']
+    const rounded = names.map((shortName, index) =>
+      crowded(700 + index, {
+        shortName,
+        longName: `Round ${shortName}`,
+        latitude: 45,
+        longitude: 6,
+        precisionBits: 13,
+      }),
+    )
+    await write(mesh.site, ({ db }) => db.insert(nodes).values(rounded).onConflictDoNothing())
+    const { page } = await openSignedIn(mesh.site, '/map?q=round', options)
+    await page.getByText(/^4 of \d+ nodes on the map$/).waitFor({ state: 'attached' })
+    await page.evaluate(`localStorage.setItem('map-view', JSON.stringify({ lat: 45, lng: 6, zoom: 12 }))`)
+    await page.reload()
+    const places = async () => {
+      const all = await page
+        .locator('.map-name')
+        .filter({ hasText: /^R[A-D]$/ })
+        .all()
+      return (await Promise.all(all.map((name) => name.boundingBox()))).flatMap((box) => box ?? [])
+    }
+    await expect.poll(async () => (await places()).length).toBe(4)
+    const found = await places()
+    const box = await page.locator('.map').boundingBox()
+    if (box === null) throw new Error('the map has no box')
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+    // 13 bits are 2.9 km to each side, at 27 metres a pixel.
+    for (const place of found) expect(Math.hypot(place.x - x, place.y - y)).toBeLessThan(108)
+    const apart = found.flatMap((a, index) => found.slice(index + 1).map((b) => Math.hypot(a.x - b.x, a.y - b.y)))
+    expect(Math.min(...apart)).toBeGreaterThan(24)
   })
 
   test('a node that moves stays under the mouse, and no waypoint hides it', async () => {

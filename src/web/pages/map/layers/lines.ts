@@ -116,7 +116,7 @@ function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots, map
     if ((best.get(key)?.snr ?? Number.NEGATIVE_INFINITY) >= snr) continue
     // Both directions are as long as each other.
     const isMeasured = areLinksNumbered && !best.has(`${b} ${a}`)
-    const [start, end] = [dots.locate(neighborNum), dots.locate(nodeNum)]
+    const [start, end] = [dots.reportedAt(neighborNum), dots.reportedAt(nodeNum)]
     const meters = isMeasured && start !== undefined && end !== undefined ? map.distance(start, end) : null
     best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], isDashed: false, meters })
   }

@@ -37,8 +37,10 @@ export type Dots = {
   draw(frame: Frame): void
   /** The areas in which nodes without an exact position are. */
   drawCells(frame: Frame): void
-  /** The place of the node itself. */
+  /** The place of the node itself, anywhere within its precision. */
   locate(nodeNum: number): LatLng | undefined
+  /** What the node says: if rounded, the middle of its area. */
+  reportedAt(nodeNum: number): LatLng | undefined
   /** Where it is drawn: at its own place, or at that of its cluster. */
   drawnAt(nodeNum: number): Place | undefined
   /** A number that changes with any of these places. */
@@ -58,7 +60,8 @@ export type Unit = {
   readonly isChosen: boolean
 }
 
-type Spot = { readonly node: Node; readonly at: LatLng; readonly world: Place }
+/** `at` and `world`: where it is drawn; `reported`: what the node itself says. */
+type Spot = { readonly node: Node; readonly at: LatLng; readonly world: Place; readonly reported: LatLng }
 
 /** If this many are in sight, they are drawn smaller, so that they stay apart. */
 const SIZES = [
@@ -144,9 +147,11 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
       const colours = palette()
       const { pen } = frame
       pen.lineWidth = 1
-      for (const { nodes, world, at } of current().units) {
+      for (const { nodes } of current().units) {
         const meters = nodes.length > 1 ? null : precisionMeters(nodes[0].position?.precisionBits ?? null)
-        if (meters === null) continue
+        const at = spots.get(nodes[0].nodeNum)?.reported
+        if (meters === null || at === undefined) continue
+        const world = map.project(at, 0)
         const radius = (meters / (METERS_PER_PIXEL * Math.cos((at.lat * Math.PI) / 180))) * frame.scale
         const [x, y] = [frame.x(world), frame.y(world)]
         // A cell that its dot hides need not be drawn.
@@ -163,6 +168,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
       pen.globalAlpha = 1
     },
     locate: (nodeNum) => spots.get(nodeNum)?.at,
+    reportedAt: (nodeNum) => spots.get(nodeNum)?.reported,
     drawnAt: (nodeNum) => current().byNode.get(nodeNum)?.world,
     version: () => version,
     inSight: () => unitsInSight().map((unit) => ({ ...unit, radius: radiusOf(unit) })),
@@ -196,8 +202,29 @@ function spotOf(node: Node, before: Spot | undefined, map: LeafletMap): [number,
   if (position === null) return null
   const isSame = before?.at.lat === position.latitude && before.at.lng === position.longitude
   if (before !== undefined && isSame) return [[node.nodeNum, { ...before, node }]]
-  const at = latLng(position.latitude, position.longitude)
-  return [[node.nodeNum, { node, at, world: map.project(at, 0) }]]
+  const reported = latLng(position.latitude, position.longitude)
+  const at = spread(node.nodeNum, reported, precisionMeters(position.precisionBits))
+  return [[node.nodeNum, { node, at, world: map.project(at, 0), reported }]]
+}
+
+/** Of the radius of its area. Further out the dot could seem to be outside. */
+const SPREAD = 0.75
+const METERS_PER_DEGREE = 111_195
+
+/**
+ * A place within the precision of a rounded position, always the same for one node. In the middle of their areas, nodes
+ * would lie on each other, and in a lattice that is nowhere in the mesh.
+ */
+function spread(nodeNum: number, reported: LatLng, meters: number | null): LatLng {
+  if (meters === null) return reported
+  // Multiples of these fractions fill a circle evenly.
+  const [turn, out] = [(nodeNum * 0.754877666) % 1, (nodeNum * 0.569840291) % 1]
+  const degrees = (meters * SPREAD * Math.sqrt(out)) / METERS_PER_DEGREE
+  const { lat, lng } = reported
+  return latLng(
+    lat + degrees * Math.sin(turn * 2 * Math.PI),
+    lng + (degrees * Math.cos(turn * 2 * Math.PI)) / Math.max(0.01, Math.cos((lat * Math.PI) / 180)),
+  )
 }
 
 /** In drawing order: clusters, then the latest heard above the others, and the chosen one above all. */
