@@ -19,3 +19,14 @@ export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row
   if (left.length === 0) return { rows, newer: fresh.length, isMoved }
   return { rows: [...rows, ...added], newer: fresh.length - left.length - added.length, isMoved }
 }
+
+/** The rows that can be in sight at once. */
+const IN_SIGHT = 100
+
+/** Whether the first rows are the same, in the same order. */
+export function isSameOrder<T>(a: readonly T[], b: readonly T[], keyOf: (row: T) => Key): boolean {
+  const keys = b.slice(0, IN_SIGHT).map(keyOf)
+  return (
+    Math.min(a.length, IN_SIGHT) === keys.length && a.slice(0, IN_SIGHT).every((row, at) => keyOf(row) === keys[at])
+  )
+}

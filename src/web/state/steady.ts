@@ -1,9 +1,11 @@
 import { type Signal, signal, useSignal } from '@preact/signals'
 import { type RefObject } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
 import { entryOf, isReturning } from '../router.ts'
-import { arrange, type Arranged, type Key } from './order.ts'
+import { awaited } from './load.ts'
+import { arrange, type Arranged, isSameOrder, type Key } from './order.ts'
+import { isWall } from './wall.ts'
 
 /** A mouse that moved within this many milliseconds is about to press something. */
 const MOUSE_MS = 3000
@@ -139,26 +141,118 @@ function recall<T>(entry: string, name: string): Shown<T> | null {
   return isReturning.peek() && found !== undefined ? (found as Shown<T>) : null
 }
 
+/** The time between two updates of the order of a list that nobody uses. */
+const BEAT_MS = 10_000
+/** A tab that was hidden for longer shows the current order when it becomes visible. */
+const AWAY_MS = 10_000
+/** The time in which the events that a hidden tab has missed arrive. */
+const CATCH_UP_MS = 1000
+const MOVE_MS = 300
+
+/** A finger gives no warning before it touches, so lists for fingers never change their order by themselves. */
+const fingers = matchMedia('(pointer: coarse)')
+
+/** Whether the first answers are here. Until then, and when the tab was hidden for long, rows may still move. */
+function useSettled(hasRows: boolean): boolean {
+  const hasBegun = useSignal(false)
+  const isSettled = useRef(false)
+  useEffect(() => {
+    // The requests of the page have begun by now.
+    hasBegun.value = true
+    let hiddenAt = Infinity
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = () => {
+      const isHidden = document.visibilityState !== 'visible'
+      const wasAway = !isHidden && Date.now() - hiddenAt > AWAY_MS
+      hiddenAt = isHidden ? Date.now() : Infinity
+      if (!wasAway) return
+      isSettled.current = false
+      hasBegun.value = false
+      clearTimeout(timer)
+      timer = setTimeout(() => (hasBegun.value = true), CATCH_UP_MS)
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [])
+  // Later requests, for the details of a row, change nothing.
+  isSettled.current ||= hasRows && hasBegun.value && awaited.value === 0
+  return isSettled.current
+}
+
+/** Counts the moments at which a list may change its order by itself. */
+function useBeats(): number {
+  const beats = useSignal(0)
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible' && !fingers.matches) beats.value++
+    }, BEAT_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return beats.value
+}
+
+type Tops = ReadonlyMap<Element, number>
+
+const rowsIn = (box: HTMLElement) => box.querySelectorAll('tbody > tr:not(.gap), li')
+
+/** Where the rows in the box are now. */
+function topsIn(box: HTMLElement | null): Tops | null {
+  if (box === null || matchMedia('(prefers-reduced-motion: reduce)').matches) return null
+  return new Map([...rowsIn(box)].map((row) => [row, row.getBoundingClientRect().top]))
+}
+
+/** Moves the rows from where they were to where they are. */
+function showMoves(box: HTMLElement, before: Tops): void {
+  const { height } = box.getBoundingClientRect()
+  const tops = [...rowsIn(box)].map((row) => [row, row.getBoundingClientRect().top] as const)
+  for (const [row, top] of tops) {
+    const from = before.get(row)
+    const by = Math.max(-height, Math.min(height, (from ?? top) - top))
+    if (from === undefined) row.animate({ opacity: [0, 1] }, MOVE_MS)
+    else if (Math.abs(by) >= 1) row.animate({ translate: [`0 ${by}px`, '0 0'] }, { duration: MOVE_MS, easing: 'ease' })
+  }
+}
+
 /**
- * Keeps the order of a list while somebody points at it, focuses, selects or has scrolled it; the values of its rows
- * still change. Another `order`, chosen by sorting and filtering, applies at once. On return to a page, the list of
- * this name is as it was left.
+ * Keeps the order of a list; the values of its rows still change. With a mouse, the order changes every `BEAT_MS`, and
+ * only while nobody points at the list, focuses, selects or has scrolled it; with fingers, only on request. Another
+ * `order`, chosen by sorting and filtering, applies at once. On return to a page, the list of this name is as it was
+ * left.
  */
 export function useSteady<T>(name: string, fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
   const box = useRef<HTMLDivElement>(null)
-  const isHeld = useHeld(box)
+  const isHeld = useHeld(box) || isReturning.value
   const entry = useRef(entryOf())
   const last = useRef<Shown<T> | null>(null)
   last.current ??= recall<T>(entry.current, name) ?? { rows: [], order }
+  const before = last.current
+  const isSettled = useSettled(before.rows.length > 0)
   const updates = useSignal(0)
-  const drawn = useRef(0)
-  const isFree = !(isHeld || isReturning.value) || last.current.rows.length === 0 || last.current.order !== order
-  const found =
-    isFree || drawn.current !== updates.value
-      ? { rows: fresh, newer: 0, isMoved: false }
-      : arrange(last.current.rows, fresh, keyOf)
-  drawn.current = updates.value
+  const beats = useBeats()
+  const drawn = useRef({ updates: 0, beats: 0, isHeld: false })
+  const isAsked = drawn.current.updates !== updates.value
+  // A list that was just left continues at once.
+  const isDue = !fingers.matches && (drawn.current.beats !== beats || drawn.current.isHeld)
+  // With fingers, only a list that comes in parts may still move.
+  const isLoading = !isSettled && (!fingers.matches || fresh.length >= 2 * before.rows.length)
+  const isAnother = before.rows.length === 0 || before.order !== order
+  const isFree = isAnother || isAsked || (!isHeld && (isDue || isLoading || isWall.value))
+  drawn.current = { updates: updates.value, beats, isHeld }
+  const found = isFree ? { rows: fresh, newer: 0, isMoved: false } : arrange(before.rows, fresh, keyOf)
+  const tops = useRef<Tops | null>(null)
+  const isShown = isFree && isSettled && !isAnother && !isWall.value
+  if (isShown && !isSameOrder(before.rows, fresh, keyOf)) tops.current = topsIn(box.current)
+  useLayoutEffect(() => {
+    if (tops.current !== null && box.current !== null) showMoves(box.current, tops.current)
+    tops.current = null
+  })
   last.current = { rows: found.rows, order }
   lists.set(`${entry.current} ${name}`, last.current)
-  return { ...found, box, update: () => updates.value++ }
+  // What the next beat will show needs no button.
+  const isWaiting = !isHeld && !fingers.matches
+  const news = isWaiting ? { newer: 0, isMoved: false } : found
+  return { ...news, rows: found.rows, box, update: () => updates.value++ }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { arrange } from '../../../src/web/state/order.ts'
+import { arrange, isSameOrder } from '../../../src/web/state/order.ts'
 
 const row = (id: number, value = '') => ({ id, value })
 const idOf = ({ id }: { id: number }) => id
@@ -32,4 +32,12 @@ test('rows after the last one that is shown are added: they move nothing', () =>
     isMoved: false,
   })
   expect(arrange(shown, [row(9), row(8)], idOf)).toEqual({ rows: shown, newer: 2, isMoved: true })
+})
+
+test('values change no order; a moved, new or missing row does', () => {
+  const shown = [row(3), row(2), row(1)]
+  expect(isSameOrder(shown, [row(3, 'heard'), row(2), row(1)], idOf)).toBe(true)
+  expect(isSameOrder(shown, [row(2), row(3), row(1)], idOf)).toBe(false)
+  expect(isSameOrder(shown, [row(4), ...shown], idOf)).toBe(false)
+  expect(isSameOrder(shown, [row(3), row(2)], idOf)).toBe(false)
 })

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
-import { FIRST_OF_MANY, isLive, openRadioSite, type RadioSite, storeManyNodes } from '../../support/radio/site.ts'
+import {
+  FIRST_OF_MANY,
+  isLive,
+  openRadioSite,
+  type RadioSite,
+  SITE_PASSWORD,
+  storeManyNodes,
+} from '../../support/radio/site.ts'
 
 const NODES = 300
 const CLICKS = 60
@@ -49,6 +56,79 @@ test(`while packets arrive, ${CLICKS} of ${CLICKS} clicks hit the intended node`
     await page.getByText(/^3\d\d nodes$/).waitFor()
   }
   expect(hits.filter(Boolean)).toHaveLength(CLICKS)
+})
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+const TAPS = 20
+const MOMENTS = 40
+/** What the mesh brings while a hand or a finger moves: 0.6 s. */
+const REACTION = PACKETS_PER_SECOND * 0.6
+
+async function passReaction(): Promise<void> {
+  const before = heard
+  await expect.poll(() => heard - before, { timeout: 10_000, interval: 20 }).toBeGreaterThanOrEqual(REACTION)
+}
+
+test(`on a phone, ${TAPS} of ${TAPS} first taps hit the intended node`, { timeout: 300_000 }, async () => {
+  const phone = await mesh.site.visit(PHONE)
+  await phone.goto('/')
+  await phone.signIn('admin', SITE_PASSWORD)
+  await isLive(phone)
+  const { page } = phone
+  const hits: boolean[] = []
+  for (let tap = 0; tap < TAPS; tap++) {
+    // A page opened anew, so that nothing was touched in it.
+    await page.goto(`${mesh.site.base}/nodes`)
+    const link = page.locator('tbody .row-link').nth(tap % 4)
+    await link.waitFor()
+    await isLive(phone)
+    const [name, box] = [await link.textContent(), await link.boundingBox()]
+    if (box === null) throw new Error('a row without a place')
+    await passReaction()
+    await page.touchscreen.tap(box.x + 20, box.y + box.height / 2)
+    await page.waitForURL(/\/nodes\/!/)
+    await page.locator('h1', { hasText: /^Crowd/ }).waitFor()
+    hits.push((await page.locator('h1').textContent()) === name)
+  }
+  expect(hits.filter(Boolean)).toHaveLength(TAPS)
+  await page.goto(`${mesh.site.base}/nodes`)
+  const rows = page.locator('tbody .row-link')
+  await isLive(phone)
+  const order = await rows.allTextContents()
+  await page.getByRole('button', { name: /newer$|^Order has changed$/ }).tap()
+  await expect.poll(() => rows.allTextContents()).not.toEqual(order)
+  await page.context().close()
+})
+
+test.each([
+  ['/nodes', 'tbody .row-link'],
+  ['/packets', 'tbody .text-button'],
+  ['/', '.rows a'],
+])('%s: at most one of ten untouched moments moves a row', { timeout: 120_000 }, async (path, selector) => {
+  const desk = await mesh.site.visit()
+  await desk.goto('/')
+  await desk.signIn('admin', SITE_PASSWORD)
+  await isLive(desk)
+  const { page } = desk
+  await page.goto(`${mesh.site.base}${path}`)
+  await isLive(desk)
+  const rows = page
+    .locator('.steady', { has: page.locator(selector) })
+    .first()
+    .locator(selector)
+  await rows.nth(8).waitFor()
+  const place = async () => (await rows.allTextContents()).slice(0, 9)
+  const first = await place()
+  const moments: boolean[] = []
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const before = await place()
+    await passReaction()
+    moments.push((await place()).join() === before.join())
+  }
+  expect(moments.filter((isSame) => !isSame).length).toBeLessThanOrEqual(MOMENTS / 10)
+  // It does follow the mesh.
+  expect(await place()).not.toEqual(first)
+  await page.context().close()
 })
 
 test.each([
