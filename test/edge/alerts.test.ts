@@ -75,5 +75,9 @@ test("a collector's message with a watched word fires an alert in the same step,
   expect(received).toMatchObject([{ body: { type: 'alert.fired', data: { total: 1 } } }])
   const { deliveries } = Object((await admin.send('GET', '/api/alerts/deliveries')).body)
   expect(deliveries).toMatchObject([{ state: 'delivered', attempts: 1, uid: received[0]?.id }])
+  // Each trigger records that it has evaluated the rules.
+  const { watching } = Object((await admin.send('GET', '/api/alerts/rules')).body)
+  expect(watching).toMatchObject({ rules: 11, nodes: 1 })
+  expect(Date.now() - watching.evaluatedAt).toBeLessThan(60_000)
   expect(workerd.logged().filter((line) => line.includes('"error"'))).toStrictEqual([])
 })

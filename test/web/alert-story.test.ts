@@ -209,6 +209,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   expect(new Set(hooks.map(({ id }) => id)).size).toBe(3)
   await goto('/alerts')
   await page.getByText('All is well').waitFor()
+  await page.getByText(/^1 rule watches 1 node, last check .+\.$/).waitFor()
   await page.getByRole('heading', { name: 'History' }).waitFor()
   await page.getByRole('link', { name: what }).first().waitFor()
   await keepPictures(page, 'over')

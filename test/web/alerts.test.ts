@@ -52,7 +52,8 @@ const hookUrl = () => `http://127.0.0.1:${portOf(hook)}/hook`
 test('a webhook is added and tested, a preset becomes a rule, and its preview shows past matches', async () => {
   const { page } = visitor
   await visitor.goto('/alerts')
-  await page.getByText('All is well').waitFor()
+  await page.getByRole('heading', { name: 'Nothing is watched yet' }).waitFor()
+  await page.getByText('Choose one of the suggestions below').waitFor()
   expect(await visitor.violations()).toStrictEqual([])
   await page.getByRole('button', { name: 'Add a destination' }).click()
   await page.getByLabel('Tell me by').selectOption('webhook')
@@ -71,6 +72,9 @@ test('a webhook is added and tested, a preset becomes a rule, and its preview sh
   expect(await visitor.violations()).toStrictEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Tell me when the battery level of a node is below 20').waitFor()
+  // Checked for the first time within a minute.
+  await page.getByText(/^1 rule watches \d+ nodes, (?:not checked yet|last check .+)\.$/).waitFor()
+  await page.getByText('Nothing is watched yet').waitFor({ state: 'detached' })
 })
 
 test('three clicks start watching a node', async () => {

@@ -166,6 +166,19 @@ export const words: Translations = {
     firing: 'Jetzt aktiv',
     nothing: 'Alles in Ordnung',
     nothingHelp: 'Kein Alarm ist aktiv.',
+    unwatched: 'Noch wird nichts überwacht',
+    unwatchedHelp:
+      'Wählen Sie unten einen der Vorschläge oder schreiben Sie eine eigene Regel, und fügen Sie ein Ziel hinzu.',
+    allOff:
+      'Keine Ihrer Regeln überwacht etwas: Sie sind ausgeschaltet, oder Sie dürfen nicht sehen, was sie überwachen.',
+    deaf: 'Es ist nichts zu hören',
+    late: 'Die Regeln werden nicht geprüft',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} eingeschaltet`
+        : `${rules(count)} ${count === 1 ? 'überwacht' : 'überwachen'} ${nodes(watched)}`,
+    lastCheck: (ago) => `letzte Prüfung ${ago}`,
+    notChecked: 'noch nicht geprüft',
     history: 'Verlauf',
     noHistory: 'Noch kein Alarm wurde ausgelöst.',
     since: 'seit',

@@ -1115,6 +1115,17 @@ export const words: Translations = {
     firing: 'Activas ahora',
     nothing: 'Todo va bien',
     nothingHelp: 'No hay ninguna alerta activa.',
+    unwatched: 'Aún no se vigila nada',
+    unwatchedHelp: 'Elija una de las sugerencias de abajo o escriba una regla propia, y añada un destino.',
+    allOff: 'Ninguna de sus reglas vigila nada: están desactivadas, o usted no puede ver lo que vigilan.',
+    deaf: 'No se oye nada',
+    late: 'Las reglas no se están comprobando',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} en marcha`
+        : `${rules(count)} ${count === 1 ? 'vigila' : 'vigilan'} ${nodes(watched)}`,
+    lastCheck: (ago) => `última comprobación ${ago}`,
+    notChecked: 'aún sin comprobar',
     history: 'Historial',
     noHistory: 'Aún no se ha activado ninguna alerta.',
     since: 'desde',

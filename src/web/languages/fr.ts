@@ -182,6 +182,19 @@ export const words: Translations = {
     firing: 'En cours',
     nothing: 'Tout va bien',
     nothingHelp: 'Aucune alerte en cours.',
+    unwatched: 'Rien n’est encore surveillé',
+    unwatchedHelp:
+      'Choisissez l’une des suggestions ci-dessous ou écrivez votre propre règle, et ajoutez une destination.',
+    allOff:
+      'Aucune de vos règles ne surveille quoi que ce soit : elles sont désactivées, ou vous n’avez pas le droit de voir ce qu’elles surveillent.',
+    deaf: 'On n’entend rien',
+    late: 'Les règles ne sont pas vérifiées',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} en service`
+        : `${rules(count)} ${count < 2 ? 'surveille' : 'surveillent'} ${meshNodes(watched)}`,
+    lastCheck: (ago) => `dernière vérification ${ago}`,
+    notChecked: 'pas encore vérifié',
     history: 'Historique',
     noHistory: 'Aucune alerte ne s’est encore déclenchée.',
     since: 'depuis',

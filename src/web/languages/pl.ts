@@ -242,6 +242,17 @@ export const words: Translations = {
     firing: 'Aktywne teraz',
     nothing: 'Wszystko w porządku',
     nothingHelp: 'Żaden alarm nie jest aktywny.',
+    unwatched: 'Nic nie jest jeszcze obserwowane',
+    unwatchedHelp: 'Wybierz jedną z poniższych propozycji albo napisz własną regułę i dodaj cel.',
+    allOff: 'Żadna z Twoich reguł nic nie obserwuje: są wyłączone albo nie wolno Ci widzieć tego, co obserwują.',
+    deaf: 'Nic nie słychać',
+    late: 'Reguły nie są sprawdzane',
+    watches: (count, watched) =>
+      watched === 0
+        ? `Włączone reguły: ${number(count)}`
+        : `Włączone reguły: ${number(count)}, obserwowane węzły: ${number(watched)}`,
+    lastCheck: (ago) => `ostatnie sprawdzenie ${ago}`,
+    notChecked: 'jeszcze nie sprawdzono',
     history: 'Historia',
     noHistory: 'Nie było jeszcze żadnego alarmu.',
     since: 'od',

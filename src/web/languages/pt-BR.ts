@@ -1117,6 +1117,17 @@ export const words: Translations = {
     firing: 'Ativos agora',
     nothing: 'Tudo em ordem',
     nothingHelp: 'Nenhum alerta está ativo.',
+    unwatched: 'Nada é vigiado ainda',
+    unwatchedHelp: 'Escolha uma das sugestões abaixo ou escreva uma regra sua, e adicione um destino.',
+    allOff: 'Nenhuma das suas regras vigia algo: estão desligadas, ou você não pode ver o que elas vigiam.',
+    deaf: 'Não se ouve nada',
+    late: 'As regras não estão sendo verificadas',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} em uso`
+        : `${rules(count)} ${count === 1 ? 'vigia' : 'vigiam'} ${nodes(watched)}`,
+    lastCheck: (ago) => `última verificação ${ago}`,
+    notChecked: 'ainda não verificado',
     history: 'Histórico',
     noHistory: 'Nenhum alerta disparou ainda.',
     since: 'desde',

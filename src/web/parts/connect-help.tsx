@@ -1,6 +1,6 @@
 import { settingsFor } from '../../shared/mesh/link-kinds.ts'
 import { catalog } from '../language.ts'
-import { info } from '../state/mesh/links.ts'
+import { isDeaf } from '../state/mesh/links.ts'
 import { has } from '../state/session.ts'
 
 export const connectTexts = catalog('connectTexts', {
@@ -14,9 +14,7 @@ export const connectHelp = (): string => connectTexts.noRadioHelp(settingsFor('r
 
 /** On an empty page of a service without a radio: how to connect one. */
 export function ConnectHelp() {
-  const known = info.value
-  if (!has('radio') || known === null || known.links.length > 0) return null
-  if (known.sources.some(({ kind }) => kind === 'ingest')) return null
+  if (!has('radio') || !isDeaf.value) return null
   return (
     <p>
       <strong>{connectTexts.noRadio}.</strong> {connectHelp()}

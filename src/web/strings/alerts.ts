@@ -14,6 +14,17 @@ export const alertTexts = catalog('alertTexts', {
   firing: 'Firing now',
   nothing: 'All is well',
   nothingHelp: 'No alert is firing.',
+  unwatched: 'Nothing is watched yet',
+  unwatchedHelp: 'Choose one of the suggestions below or write a rule of your own, and add a destination.',
+  allOff: 'None of your rules watches anything: they are off, or you may not see what they watch.',
+  deaf: 'Nothing is heard',
+  late: 'The rules are not being checked',
+  watches: (rules: number, nodes: number) =>
+    nodes === 0
+      ? `${quantity(rules, 'rule is', 'rules are')} on`
+      : `${quantity(rules, 'rule watches', 'rules watch')} ${quantity(nodes, 'node', 'nodes')}`,
+  lastCheck: (ago: string) => `last check ${ago}`,
+  notChecked: 'not checked yet',
   history: 'History',
   noHistory: 'No alert has fired yet.',
   since: 'since',

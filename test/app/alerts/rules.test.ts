@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { auditRows, type Client, createTestApp, START } from '../../support/app.ts'
 import { type OutboundRequest, SendFailure } from '../../../src/app/base/outgoing/ports.ts'
 import { createTestAlerts, DAY, MINUTE, type TestAlerts } from '../../support/alerts.ts'
-import { alertRules, alerts as alertsTable, messages } from '../../../src/db/schema.ts'
+import { eq } from 'drizzle-orm'
+import { alertRules, alerts as alertsTable, messages, nodes } from '../../../src/db/schema.ts'
+import { FAR, heard, packet, text } from '../../support/mesh/mesh.ts'
 
 let alerts: TestAlerts
 
@@ -313,4 +315,33 @@ test('what only a later version knows is listed as unreadable, and its alerts ar
   })
   expect((await ask(admin, 'GET', '?limit=10&all=true')).body).toMatchObject({ alerts: [] })
   expect(await ask(admin, 'POST', `/${Object(alert).id}/acknowledge`)).toMatchObject({ status: 404 })
+})
+
+test('the list of rules tells how many watch how many nodes, each node once, and when they were last evaluated', async () => {
+  const watching = async (client = alerts.admin) => (await ask(client, 'GET', '/rules')).body.watching
+  expect(await watching()).toStrictEqual({ rules: 0, nodes: 0, evaluatedAt: null, isLate: false })
+  await alerts.look()
+  expect((await watching()).evaluatedAt).toBeNull()
+  const told = [0, 1, 2].map((n) => heard(packet(text('hi'), { from: FAR + n, id: 1 + n })))
+  await alerts.ingest.store(told)
+  const list = (...nodes: number[]) => ({ kind: 'list', nodes })
+  await alerts.rule({ kind: 'node_silent', name: 'Two', nodes: list(FAR, FAR + 1, FAR + 9), afterMinutes: 15 })
+  await alerts.rule({ kind: 'key', name: 'Keys', nodes: list(FAR) })
+  await alerts.rule({ kind: 'link', name: 'Links', afterMinutes: 10 })
+  await alerts.rule({ kind: 'key', name: 'Off', nodes: { kind: 'all' }, enabled: false })
+  const before = alerts.app.clock.now
+  await alerts.pass(2 * MINUTE)
+  expect(await watching()).toStrictEqual({ rules: 3, nodes: 2, evaluatedAt: before + 2 * MINUTE, isLate: false })
+  alerts.app.clock.advance(6 * MINUTE)
+  expect((await watching()).isLate).toBe(true)
+  await alerts.look()
+  expect((await watching()).isLate).toBe(false)
+  const ann = await alerts.app.user('ann')
+  expect(await watching(ann)).toMatchObject({ rules: 0, nodes: 0 })
+  const id = await alerts.rule({ kind: 'key', name: 'All', nodes: { kind: 'all' } }, ann)
+  expect(await watching(ann)).toMatchObject({ rules: 1, nodes: 3 })
+  await alerts.app.store.db.update(nodes).set({ isIgnored: true }).where(eq(nodes.nodeNum, FAR))
+  expect(await watching(ann)).toMatchObject({ rules: 1, nodes: 2 })
+  await ask(ann, 'DELETE', `/rules/${id}`)
+  expect(await watching(ann)).toMatchObject({ rules: 0, nodes: 0 })
 })

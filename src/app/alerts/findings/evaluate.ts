@@ -9,6 +9,7 @@ import { kindOf } from '../kinds/kinds.ts'
 import { noteLogged } from './logged.ts'
 import { forgetPending, newStep, resolve } from './occur.ts'
 import { readWorld } from '../world/read-world.ts'
+import { noteEvaluated } from '../rules/watched-nodes.ts'
 import { listWatching, type WatchingRule } from '../rules/watch-list.ts'
 import { run, settle } from './settle.ts'
 import { tellOwner } from '../../mesh/live/tell-owner.ts'
@@ -57,6 +58,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
     ...resolve(store, { ids: left.flatMap(({ id, state }) => (state === 'firing' ? [id] : [])), now, step: newStep() }),
   ])
   await noteLogged(needs, rules, now)
+  await noteEvaluated(store, now)
 }
 
 /** Rules whose owners can sign in. */

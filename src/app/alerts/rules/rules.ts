@@ -14,6 +14,7 @@ import { type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee, ownerOf } from '../rights.ts'
 import { type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
 import { said } from '../../words/words.ts'
+import { readWatching, watchingSchema } from './watched-nodes.ts'
 
 const version = {
   id: z.int(),
@@ -38,6 +39,7 @@ export const ruleListSchema = z.object({
     .array(z.object({ ...version, name: z.string(), kind: z.string() }))
     .describe('Rules that are damaged or were written by another version: they do nothing, and can be deleted'),
   maxRules: z.int(),
+  watching: watchingSchema,
 })
 
 const value = sql.placeholder
@@ -87,7 +89,7 @@ export async function listRules(ctx: SignedInCtx, isAll: boolean): Promise<z.inf
     if (shown !== null) rules.push(shown)
     else unreadable.push({ ...versionOf(ctx, each), name: each.row.name, kind: each.row.kind })
   }
-  return { rules, unreadable, maxRules: MAX_ALERT_RULES }
+  return { rules, unreadable, maxRules: MAX_ALERT_RULES, watching: await readWatching(ctx) }
 }
 
 function versionOf({ config }: SignedInCtx, { row, username }: Found) {

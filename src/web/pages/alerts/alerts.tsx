@@ -4,9 +4,9 @@ import { useEffect } from 'preact/hooks'
 import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { api, ask, send } from '../../api.ts'
-import { dateTime } from '../../format.ts'
+import { age, dateTime } from '../../format.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
-import { Age } from '../../parts/age.tsx'
+import { Age, now } from '../../parts/age.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -17,6 +17,7 @@ import { noteFiring } from '../../state/firing.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { isAdmin } from '../../state/session.ts'
+import { isDeaf } from '../../state/mesh/links.ts'
 import { useNames } from '../../state/mesh/nodes.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
@@ -29,6 +30,8 @@ import type { NewRule, ShownRule } from './rule.ts'
 import { RuleForm } from './rule-form.tsx'
 
 type Alert = InferResponseType<typeof api.alerts.$get, 200>['alerts'][number]
+
+type RuleList = InferResponseType<typeof api.alerts.rules.$get, 200>
 
 const POLL_MS = 15_000
 
@@ -71,6 +74,7 @@ export function AlertsPage() {
         <Firing
           alerts={page.alerts.filter(({ state }) => state !== 'resolved')}
           rules={rules.data.value?.rules ?? []}
+          watching={rules.data.value?.watching ?? null}
           reload={async () => {
             await Promise.all([alerts.reload(), rules.reload()])
           }}
@@ -119,17 +123,16 @@ function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
   return <Failure error={confirming.error.value} />
 }
 
-type FiringProps = { alerts: readonly Alert[]; rules: readonly ShownRule[]; reload(): Promise<void> }
+type FiringProps = {
+  alerts: readonly Alert[]
+  rules: readonly ShownRule[]
+  /** Null: unknown. */
+  watching: RuleList['watching'] | null
+  reload(): Promise<void>
+}
 
-function Firing({ alerts, rules, reload }: FiringProps) {
-  if (alerts.length === 0) {
-    return (
-      <Empty icon="check" title={alertTexts.nothing}>
-        <p>{alertTexts.nothingHelp}</p>
-        <ConnectHelp />
-      </Empty>
-    )
-  }
+function Firing({ alerts, rules, watching, reload }: FiringProps) {
+  if (alerts.length === 0) return <Calm hasRules={rules.length > 0} watching={watching} />
   return (
     <Card title={alertTexts.firing}>
       <ul class="rows">
@@ -143,6 +146,33 @@ function Firing({ alerts, rules, reload }: FiringProps) {
         ))}
       </ul>
     </Card>
+  )
+}
+
+/** No alert is open. All is well only if something is watched, something is heard, and the rules are checked. */
+function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['watching'] | null }) {
+  if (watching === null) return null
+  if (watching.rules === 0) {
+    return (
+      <Empty icon="bell" title={alertTexts.unwatched}>
+        <p>{hasRules ? alertTexts.allOff : alertTexts.unwatchedHelp}</p>
+        <ConnectHelp />
+      </Empty>
+    )
+  }
+  const { rules, nodes, evaluatedAt, isLate } = watching
+  const check =
+    evaluatedAt === null ? alertTexts.notChecked : alertTexts.lastCheck(t.common.ago(age(evaluatedAt, now.value)))
+  const isWell = !isDeaf.value && !isLate && evaluatedAt !== null
+  const title = isDeaf.value ? alertTexts.deaf : isLate ? alertTexts.late : isWell ? alertTexts.nothing : undefined
+  return (
+    <Empty icon={isWell ? 'check' : 'bell'} {...(title !== undefined && { title })}>
+      <p>{alertTexts.nothingHelp}</p>
+      <p>
+        {alertTexts.watches(rules, nodes)}, {check}.
+      </p>
+      <ConnectHelp />
+    </Empty>
   )
 }
 

@@ -23,6 +23,11 @@ export function InfoKeeper(): null {
   return null
 }
 
+/** No radio, broker or collector delivers anything, because there is none. False while that is unknown. */
+export const isDeaf = computed(
+  () => info.value?.links.length === 0 && !info.value.sources.some(({ kind }) => kind === 'ingest'),
+)
+
 /** Drops data that was loaded for another user. */
 export function forgetLinks(): void {
   info.value = null
