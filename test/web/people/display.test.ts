@@ -30,8 +30,10 @@ test('a user reads measures in feet and times in 12 hours, on every page and aft
   expect(complaints).toEqual([])
 })
 
-test('another browser shows metres and 24 hours', async () => {
-  const { page } = await openSignedIn(site, '/nodes/!a0cb0001')
+test('another browser shows the units of the account, and hours of its own', async () => {
+  const { page, goto } = await openSignedIn(site, '/nodes/!a0cb0001')
   const altitude = page.locator('dt', { hasText: 'Altitude' }).locator('xpath=following-sibling::dd[1]')
-  await expect.poll(() => altitude.textContent()).toMatch(/^\d+ m$/)
+  await expect.poll(() => altitude.textContent()).toMatch(/^\d+ ft$/)
+  await goto('/packets')
+  await expect.poll(() => page.locator('tbody time').first().getAttribute('title')).toMatch(/\d$/)
 })
