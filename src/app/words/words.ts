@@ -60,6 +60,7 @@ export class Words {
 
   /** The translation of a text that was put into English already; a text without one stays as it is. */
   translate(english: string): string {
+    if (this.language === 'en') return english
     const found = this.#texts[english]
     if (typeof found === 'string') return found
     for (const text of PATTERNS) {
