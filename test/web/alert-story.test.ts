@@ -21,7 +21,7 @@ import { buildSite } from '../support/built/built-service.ts'
 import { RADIO } from '../support/mesh/mesh.ts'
 import { portOf } from '../support/servers/port-of.ts'
 import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
-import { areFilesKept, openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
+import { openBrowser, overflowOf, showPush, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 // The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are simulated,
 // and the mesh is that of DEMO.
@@ -177,6 +177,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await page.getByRole('button', { name: 'Change', exact: true }).click()
   await page.getByLabel('Repeat while it lasts, every (hours)').fill('1')
   await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByText(/^Tell me when .+ was not heard for 15 min\.$/).waitFor()
 
   hooks.length = letters.length = pushes.length = 0
@@ -188,7 +189,9 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   expect(letters[0]?.text).toContain(`${base}/nodes/!`)
   expect(news.some((text) => text.includes('My letters: email, example.org'))).toBe(true)
   expect(pushes).toMatchObject([{ notification: 'fired', text: expect.stringContaining(what) }])
-  await showPush(page)
+  const [push] = pushes
+  if (push === undefined) throw new Error('no push')
+  await showPush(page, push)
 
   await live(70 * MINUTE)
   expect(typesOf(hooks)).toStrictEqual(['alert.fired', 'alert.repeated'])
@@ -278,22 +281,6 @@ async function subscribePhone(): Promise<void> {
     settings,
   })
   expect(made.status).toBe(201)
-}
-
-/** The service worker shows what came through the push service. */
-async function showPush(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page)
-  const { promise: registered, resolve } = Promise.withResolvers<string>()
-  cdp.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [registration] }) => {
-    if (registration !== undefined) resolve(registration.registrationId)
-  })
-  await cdp.send('ServiceWorker.enable')
-  await areFilesKept(page)
-  const registrationId = await registered
-  await cdp.send('ServiceWorker.deliverPushMessage', { origin: base, registrationId, data: JSON.stringify(pushes[0]) })
-  const shown = `navigator.serviceWorker.ready.then((each) => each.getNotifications())
-    .then((all) => all.map(({ title, body, tag }) => [title, body, tag]))`
-  await expect.poll(() => page.evaluate(shown)).toStrictEqual([[pushes[0]?.title, pushes[0]?.text, pushes[0]?.id]])
 }
 
 async function expectBell(page: Page, count: number): Promise<void> {

@@ -8,10 +8,10 @@ import { openDatabase } from '../../src/node/database.ts'
 import { portOf } from '../support/servers/port-of.ts'
 import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
 import {
-  areFilesKept,
   openBrowser,
   openSite,
   overflowOf,
+  showPush,
   type Site,
   type SiteBrowser,
   type Visitor,
@@ -294,20 +294,8 @@ test('the app is installable, and its service worker shows a push and opens the 
     const bytes = Buffer.from(await icon.arrayBuffer())
     expect(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`).toBe(sizes)
   }
-  const cdp = await page.context().newCDPSession(page)
-  const { promise: registered, resolve } = Promise.withResolvers<string>()
-  cdp.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-    const [registration] = registrations
-    if (registration !== undefined) resolve(registration.registrationId)
-  })
-  await cdp.send('ServiceWorker.enable')
-  await areFilesKept(page)
-  const registrationId = await registered
   const push = { id: 'msg_1', title: 'Ridge is silent', text: 'Ridge was not heard for 2 h', path: '/nodes/!a0cb0001' }
-  await cdp.send('ServiceWorker.deliverPushMessage', { origin: site.base, registrationId, data: JSON.stringify(push) })
-  const shown = `navigator.serviceWorker.ready.then((each) => each.getNotifications())
-    .then((all) => all.map(({ title, body, tag }) => [title, body, tag]))`
-  await expect.poll(() => page.evaluate(shown)).toStrictEqual([[push.title, push.text, push.id]])
+  await showPush(page, push)
   const [worker] = page.context().serviceWorkers()
   if (worker === undefined) throw new Error('no service worker')
   await worker.evaluate(`self.registration.getNotifications().then(([notification]) => {

@@ -109,6 +109,28 @@ export async function areFilesKept(page: Page): Promise<void> {
     .toBe(true)
 }
 
+/**
+ * Delivers a push to the service worker until it shows exactly this one: Chromium can lose a message while it starts the
+ * worker, and the same message again takes the place of the first.
+ */
+export async function showPush(page: Page, push: { id: string; title: string; text: string }): Promise<void> {
+  const cdp = await page.context().newCDPSession(page)
+  const { promise: registered, resolve } = Promise.withResolvers<string>()
+  cdp.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [registration] }) => {
+    if (registration !== undefined) resolve(registration.registrationId)
+  })
+  await cdp.send('ServiceWorker.enable')
+  await areFilesKept(page)
+  const message = { origin: new URL(page.url()).origin, registrationId: await registered, data: JSON.stringify(push) }
+  const shown = `navigator.serviceWorker.ready.then((each) => each.getNotifications())
+    .then((all) => all.map(({ title, body, tag }) => [title, body, tag]))`
+  const deliver = async () => {
+    await cdp.send('ServiceWorker.deliverPushMessage', message)
+    return page.evaluate(shown)
+  }
+  await expect.poll(deliver, { interval: 500 }).toStrictEqual([[push.title, push.text, push.id]])
+}
+
 /** A browser for a site that already runs at `base`. */
 export async function openBrowser(base: string, executablePath = CHROMIUM_PATH): Promise<SiteBrowser> {
   const browser = await chromium.launch({ executablePath, args: CHROMIUM })
