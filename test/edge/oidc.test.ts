@@ -7,6 +7,7 @@ import { describeMixUp } from '../contract/oidc/mix-up-scenarios.ts'
 import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
 import { describeSeveralLinks } from '../contract/oidc/several-links-scenarios.ts'
+import { describeTests } from '../contract/oidc/test-scenarios.ts'
 import { openOidcWorkerd } from './oidc-workerd.ts'
 
 describeOidc('workerd', openOidcWorkerd)
@@ -14,6 +15,7 @@ describeProviders('workerd', openOidcWorkerd)
 describeMixUp('workerd', openOidcWorkerd)
 describeLinking('workerd', openOidcWorkerd)
 describeSeveralLinks('workerd', openOidcWorkerd)
+describeTests('workerd', openOidcWorkerd)
 describeFirstAdmin('workerd', openOidcWorkerd)
 describeEnding('workerd', openOidcWorkerd)
 describeGroups('workerd', openOidcWorkerd)

@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = {
   recovery_codes_created: 'auth',
   reauthenticated: 'auth',
   oidc_login_failed: 'auth',
+  oidc_provider_tested: 'auth',
   account_linked: 'auth',
   account_unlinked: 'auth',
   user_created: 'users',

@@ -2023,6 +2023,7 @@ export const words: Translations = {
     recovery_codes_created: 'Wiederherstellungscodes erstellt',
     reauthenticated: 'Identität bestätigt',
     oidc_login_failed: 'Anmeldung über Organisation fehlgeschlagen',
+    oidc_provider_tested: 'Anbieter der Anmeldung getestet',
     account_linked: 'Konto bei einem Anbieter verknüpft',
     account_unlinked: 'Konto bei einem Anbieter getrennt',
     groups_provider_changed: 'Anbieter gewählt, dessen Gruppen über einen Benutzer entscheiden',
@@ -2760,6 +2761,29 @@ export const words: Translations = {
       issuer: 'Issuer',
       redirectUri: 'Redirect URI',
       signedOutUri: 'Adresse nach der Abmeldung',
+      lastFailure: 'Letzter Fehler',
+      test: 'Testen',
+      testing: 'Wird getestet …',
+      testHelp: 'Fragt den Anbieter nach seiner Beschreibung und seinen Schlüsseln. Niemand meldet sich an.',
+      works: (keys) => `Der Test war erfolgreich. Schlüssel, die Token prüfen können: ${keys}`,
+      noSignOut: 'Er hat keine Adresse zum Abmelden: Die Abmeldung beendet nur die Sitzung hier.',
+      failures: {
+        unreachable: (why) =>
+          `Der Anbieter ist nicht erreichbar (${why}). Prüfen Sie Adresse des Issuers, DNS, Firewall und Zertifikat.`,
+        refused: (status) =>
+          `Er antwortet mit HTTP-Status ${status}, wo seine Beschreibung sein sollte. Der Issuer muss genau so lauten, wie sich der Anbieter nennt.`,
+        invalid: (fields) => `Seine Beschreibung ist unvollständig oder ungültig (${fields}).`,
+        issuerWrong:
+          'Seine Beschreibung nennt einen anderen Issuer als den eingestellten. Übernehmen Sie ihn genau, auch einen Schrägstrich am Ende.',
+        tooOften: 'Er wurde zu oft gefragt. Versuchen Sie es in einer Minute wieder.',
+        keys: 'Seine Schlüssel sind nicht lesbar, oder keiner davon kann ein Token prüfen.',
+        token: (why) =>
+          `Er hat den Code einer Anmeldung nicht angenommen (${why}). Meist kennt er eine andere Client-ID, ein anderes Secret oder eine andere Redirect URI.`,
+        idToken: (why) => `Sein ID-Token wurde abgelehnt (${why}).`,
+        denied: 'Der Benutzer hat die Anmeldung abgebrochen, oder der Anbieter hat sie abgelehnt.',
+        notAdmitted: (why) => `Der Anbieter hat den Benutzer erkannt, aber er darf sich hier nicht anmelden (${why}).`,
+        other: (why) => `Die Anmeldung ist fehlgeschlagen (${why}).`,
+      },
     },
     other: 'Sonstiges',
     days: 'Tage',

@@ -2031,6 +2031,7 @@ export const words: Translations = {
     recovery_codes_created: 'Creó códigos de recuperación',
     reauthenticated: 'Confirmó su identidad',
     oidc_login_failed: 'Inicio de sesión con la organización fallido',
+    oidc_provider_tested: 'Proveedor de inicio de sesión probado',
     account_linked: 'Vinculó una cuenta de un proveedor',
     account_unlinked: 'Desvinculó una cuenta de un proveedor',
     groups_provider_changed: 'Eligió el proveedor cuyos grupos deciden sobre un usuario',
@@ -2365,6 +2366,29 @@ export const words: Translations = {
       issuer: 'Emisor',
       redirectUri: 'URI de redirección',
       signedOutUri: 'Dirección tras cerrar sesión',
+      lastFailure: 'Último fallo',
+      test: 'Probar',
+      testing: 'Probando…',
+      testHelp: 'Pide al proveedor su descripción y sus claves. Nadie inicia sesión.',
+      works: (keys) => `La prueba ha ido bien. Claves que sirven para comprobar tokens: ${keys}`,
+      noSignOut: 'No tiene dirección para cerrar sesión: cerrar sesión solo termina la de aquí.',
+      failures: {
+        unreachable: (why) =>
+          `No se puede llegar al proveedor (${why}). Compruebe la dirección del emisor, el DNS, el cortafuegos y el certificado.`,
+        refused: (status) =>
+          `Responde con el estado HTTP ${status} donde debería estar su descripción. El emisor debe ser exactamente como el proveedor se llama a sí mismo.`,
+        invalid: (fields) => `Su descripción está incompleta o no es válida (${fields}).`,
+        issuerWrong:
+          'Su descripción nombra un emisor distinto del configurado. Cópielo exactamente, también la barra final.',
+        tooOften: 'Se le ha preguntado demasiadas veces. Inténtelo de nuevo en un minuto.',
+        keys: 'Sus claves no se pueden leer, o ninguna sirve para comprobar un token.',
+        token: (why) =>
+          `No aceptó el código de un inicio de sesión (${why}). Normalmente conoce otro ID de cliente, otro secreto u otra URI de redirección.`,
+        idToken: (why) => `Su token de identidad fue rechazado (${why}).`,
+        denied: 'El usuario canceló el inicio de sesión, o el proveedor lo rechazó.',
+        notAdmitted: (why) => `El proveedor reconoció al usuario, pero no puede iniciar sesión aquí (${why}).`,
+        other: (why) => `El inicio de sesión falló (${why}).`,
+      },
     },
     other: 'Otros',
     days: 'días',

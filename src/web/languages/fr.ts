@@ -2012,6 +2012,7 @@ export const words: Translations = {
     recovery_codes_created: 'Création de codes de récupération',
     reauthenticated: 'Confirmation de son identité',
     oidc_login_failed: 'Échec de connexion par l’organisation',
+    oidc_provider_tested: 'Fournisseur de connexion testé',
     account_linked: 'Liaison d’un compte chez un fournisseur',
     account_unlinked: 'Déliaison d’un compte chez un fournisseur',
     groups_provider_changed: 'Choix du fournisseur dont les groupes décident d’un utilisateur',
@@ -2742,6 +2743,29 @@ export const words: Translations = {
       issuer: 'Émetteur',
       redirectUri: 'URI de redirection',
       signedOutUri: 'Adresse après la déconnexion',
+      lastFailure: 'Dernier échec',
+      test: 'Tester',
+      testing: 'Test en cours…',
+      testHelp: 'Demande au fournisseur sa description et ses clés. Personne ne se connecte.',
+      works: (keys) => `Le test a réussi. Clés qui peuvent vérifier des jetons : ${keys}`,
+      noSignOut: 'Il n’a pas d’adresse de déconnexion : se déconnecter ne met fin qu’à la session ici.',
+      failures: {
+        unreachable: (why) =>
+          `Le fournisseur est injoignable (${why}). Vérifiez l’adresse de l’émetteur, le DNS, le pare-feu et le certificat.`,
+        refused: (status) =>
+          `Il répond par le statut HTTP ${status} là où devrait être sa description. L’émetteur doit être exactement celui que le fournisseur annonce.`,
+        invalid: (fields) => `Sa description est incomplète ou non valable (${fields}).`,
+        issuerWrong:
+          'Sa description nomme un autre émetteur que celui qui est configuré. Copiez-le exactement, avec la barre oblique finale.',
+        tooOften: 'Il a été interrogé trop souvent. Réessayez dans une minute.',
+        keys: 'Ses clés sont illisibles, ou aucune ne peut vérifier un jeton.',
+        token: (why) =>
+          `Il n’a pas accepté le code d’une connexion (${why}). En général, il connaît un autre identifiant client, un autre secret ou une autre URI de redirection.`,
+        idToken: (why) => `Son jeton d’identité a été refusé (${why}).`,
+        denied: 'L’utilisateur a annulé la connexion, ou le fournisseur l’a refusée.',
+        notAdmitted: (why) => `Le fournisseur a reconnu l’utilisateur, mais il ne peut pas se connecter ici (${why}).`,
+        other: (why) => `La connexion a échoué (${why}).`,
+      },
     },
     other: 'Autres',
     days: 'jours',

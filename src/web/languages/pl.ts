@@ -2042,6 +2042,7 @@ export const words: Translations = {
     recovery_codes_created: 'Utworzono kody odzyskiwania',
     reauthenticated: 'Potwierdzono tożsamość',
     oidc_login_failed: 'Nieudane logowanie przez organizację',
+    oidc_provider_tested: 'Dostawca logowania sprawdzony',
     account_linked: 'Powiązano konto u dostawcy',
     account_unlinked: 'Odłączono konto u dostawcy',
     groups_provider_changed: 'Wybrano dostawcę, którego grupy decydują o użytkowniku',
@@ -2766,6 +2767,29 @@ export const words: Translations = {
       issuer: 'Wystawca (issuer)',
       redirectUri: 'Adres przekierowania (redirect URI)',
       signedOutUri: 'Adres po wylogowaniu',
+      lastFailure: 'Ostatni błąd',
+      test: 'Sprawdź',
+      testing: 'Sprawdzanie…',
+      testHelp: 'Pyta dostawcę o jego opis i klucze. Nikt się nie loguje.',
+      works: (keys) => `Test się powiódł. Klucze, które mogą sprawdzać tokeny: ${keys}`,
+      noSignOut: 'Nie ma adresu wylogowania: wylogowanie kończy tylko sesję tutaj.',
+      failures: {
+        unreachable: (why) =>
+          `Nie można połączyć się z dostawcą (${why}). Sprawdź adres wystawcy, DNS, zaporę i certyfikat.`,
+        refused: (status) =>
+          `Odpowiada stanem HTTP ${status} tam, gdzie powinien być jego opis. Wystawca musi być dokładnie taki, jak nazywa się dostawca.`,
+        invalid: (fields) => `Jego opis jest niepełny lub nieprawidłowy (${fields}).`,
+        issuerWrong:
+          'Jego opis podaje innego wystawcę niż skonfigurowany. Skopiuj go dokładnie, także ukośnik na końcu.',
+        tooOften: 'Zapytano go zbyt wiele razy. Spróbuj ponownie za minutę.',
+        keys: 'Jego kluczy nie można odczytać albo żaden nie może sprawdzić tokenu.',
+        token: (why) =>
+          `Nie przyjął kodu logowania (${why}). Zwykle zna inny identyfikator klienta, sekret lub adres przekierowania.`,
+        idToken: (why) => `Jego token tożsamości został odrzucony (${why}).`,
+        denied: 'Użytkownik przerwał logowanie albo dostawca je odrzucił.',
+        notAdmitted: (why) => `Dostawca rozpoznał użytkownika, ale nie może on się tu zalogować (${why}).`,
+        other: (why) => `Logowanie nie powiodło się (${why}).`,
+      },
     },
     other: 'Inne',
     days: 'dni',

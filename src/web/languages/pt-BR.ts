@@ -2027,6 +2027,7 @@ export const words: Translations = {
     recovery_codes_created: 'Criou códigos de recuperação',
     reauthenticated: 'Confirmou sua identidade',
     oidc_login_failed: 'Falha no login pela organização',
+    oidc_provider_tested: 'Provedor de login testado',
     account_linked: 'Vinculou uma conta em um provedor',
     account_unlinked: 'Desvinculou uma conta em um provedor',
     groups_provider_changed: 'Escolheu o provedor cujos grupos decidem sobre um usuário',
@@ -2358,6 +2359,29 @@ export const words: Translations = {
       issuer: 'Emissor',
       redirectUri: 'URI de redirecionamento',
       signedOutUri: 'Endereço após sair',
+      lastFailure: 'Última falha',
+      test: 'Testar',
+      testing: 'Testando…',
+      testHelp: 'Pede ao provedor a descrição e as chaves. Ninguém faz login.',
+      works: (keys) => `O teste deu certo. Chaves que servem para verificar tokens: ${keys}`,
+      noSignOut: 'Ele não tem endereço para sair: sair encerra só a sessão daqui.',
+      failures: {
+        unreachable: (why) =>
+          `Não foi possível alcançar o provedor (${why}). Verifique o endereço do emissor, o DNS, o firewall e o certificado.`,
+        refused: (status) =>
+          `Ele responde com o status HTTP ${status} onde deveria estar a descrição. O emissor deve ser exatamente como o provedor se chama.`,
+        invalid: (fields) => `A descrição está incompleta ou não é válida (${fields}).`,
+        issuerWrong:
+          'A descrição indica um emissor diferente do configurado. Copie-o exatamente, incluindo a barra no final.',
+        tooOften: 'Ele foi consultado vezes demais. Tente de novo em um minuto.',
+        keys: 'As chaves não podem ser lidas, ou nenhuma delas serve para verificar um token.',
+        token: (why) =>
+          `Ele não aceitou o código de um login (${why}). Em geral ele conhece outro ID de cliente, segredo ou URI de redirecionamento.`,
+        idToken: (why) => `O token de identidade foi recusado (${why}).`,
+        denied: 'O usuário cancelou o login, ou o provedor o recusou.',
+        notAdmitted: (why) => `O provedor reconheceu o usuário, mas ele não pode fazer login aqui (${why}).`,
+        other: (why) => `O login falhou (${why}).`,
+      },
     },
     other: 'Outros',
     days: 'dias',

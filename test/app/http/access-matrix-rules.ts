@@ -41,6 +41,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/auth/oidc/callback': anyone,
   'GET /api/auth/oidc/callback/:provider': anyone,
   'GET /api/auth/oidc/providers': admin,
+  'POST /api/auth/oidc/providers/:provider/test': admin,
   'GET /api/auth/proxy/login': anyone,
   'POST /api/auth/oidc/backchannel-logout': anyone,
   'GET /api/auth/oidc/link': session,

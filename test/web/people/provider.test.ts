@@ -87,6 +87,25 @@ describe('with local accounts', () => {
     await failure('Your account here is deactivated.')
   })
 
+  test('administrators see what failed last, and test the provider', async () => {
+    const visitor = await openSignedIn(site, '/settings')
+    const { page } = visitor
+    const card = page.locator('.card').filter({ hasText: 'Sign-in with OpenID Connect' })
+    await card.getByText(`${site.base}/api/auth/oidc/callback`).waitFor()
+    provider.behave = { discovery: (document) => ({ ...document, issuer: `${provider.issuer}/` }) }
+    await card.getByRole('button', { name: 'Test' }).click()
+    await card.getByText('names another issuer than the configured one').waitFor()
+    provider.behave = {}
+    await visitor.page.reload()
+    await card.getByText('Last failure').waitFor()
+    await card.getByText('names another issuer than the configured one').waitFor()
+    await card.getByRole('button', { name: 'Test' }).click()
+    await card.getByText('The test succeeded. Keys that can check tokens: 1').waitFor()
+    expect(await visitor.violations()).toStrictEqual([])
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await overflowOf(page)).toBeLessThanOrEqual(0)
+  })
+
   test.each([
     ['oidc_denied', 'cancelled'],
     ['oidc_failed', 'could not be trusted'],

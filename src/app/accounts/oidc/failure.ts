@@ -31,6 +31,7 @@ export const OIDC_FAILURES = {
   keys_unreachable: 'oidc_failed',
   keys_refused: 'oidc_failed',
   keys_invalid: 'oidc_failed',
+  keys_unusable: 'oidc_failed',
   key_unknown: 'oidc_failed',
 
   claim_iss: 'oidc_failed',

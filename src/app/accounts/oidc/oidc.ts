@@ -10,7 +10,7 @@ import { createDiscovery, type Metadata } from './protocol/discovery.ts'
 import { OidcFailure } from './failure.ts'
 import { askWithin } from '../../base/ask-within.ts'
 import { readGroups } from './groups.ts'
-import { createKeys, type Verified } from './protocol/keys.ts'
+import { countKeys, createKeys, type Verified } from './protocol/keys.ts'
 import { readLogout } from './protocol/logout-token.ts'
 import { profileOf } from './protocol/profile.ts'
 import { type Client, createRedemption } from './protocol/token.ts'
@@ -25,6 +25,7 @@ const LOGOUT_TIMEOUT_MS = 3000
 /** The time for all requests of one callback to the provider. The rest of its 25 s is for the service itself. */
 const CALLBACK_TIMEOUT_MS = 24_000
 const BEGIN_TIMEOUT_MS = 8000
+const TEST_TIMEOUT_MS = 12_000
 
 type Needs = Pick<Ports, 'log' | 'now'> &
   Partial<Pick<Ports, 'clockWatch'>> & {
@@ -49,7 +50,11 @@ function createProvider(
 ): Provider {
   const { issuer, scopes, groupsClaim, usernameClaim } = settings
   const client: Client = { id: settings.clientId, secret: settings.clientSecret, redirectUri: settings.redirectUri }
-  const fetches = { needed: createAllowance(50, 1000, now), renewed: createAllowance(3, 60_000, now) }
+  const fetches = {
+    needed: createAllowance(50, 1000, now),
+    renewed: createAllowance(3, 60_000, now),
+    tested: createAllowance(5, 12_000, now),
+  }
   const discovery = createDiscovery(issuer, fetches, {
     now,
     onDate: (date) => clockWatch?.agree(`the OpenID provider ${settings.id}`, date),
@@ -110,6 +115,20 @@ function createProvider(
         idToken,
       }
     },
+    test: async () => {
+      const ask = askWithin(TEST_TIMEOUT_MS)
+      const metadata = await discovery.tested(ask)
+      const keys = await countKeys(ask, metadata.jwks_uri)
+      if (keys === 0) throw new OidcFailure('keys_unusable')
+      return {
+        authorizationEndpoint: metadata.authorization_endpoint,
+        tokenEndpoint: metadata.token_endpoint,
+        userinfoEndpoint: metadata.userinfo_endpoint ?? null,
+        endSessionEndpoint: metadata.end_session_endpoint ?? null,
+        keys,
+      }
+    },
+    discoveryFailure: discovery.failure,
     logoutUrl: async (idToken) => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client, idToken),
     checkLogout: async (token) => {
       try {

@@ -1,4 +1,5 @@
 import type { ProviderSettings } from '../../config/providers.ts'
+import type { DiscoveryFailure } from './protocol/discovery.ts'
 
 /** Secrets of one sign-in by OpenID Connect, sent along and checked at the end. At least 256 bits each. */
 export type AttemptSecrets = {
@@ -36,6 +37,17 @@ export type EndedSession = {
   readonly subject: string | null
 }
 
+/** What a provider says of itself. */
+export type Tested = {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly userinfoEndpoint: string | null
+  /** null: signing out ends only the session here. */
+  readonly endSessionEndpoint: string | null
+  /** How many of its keys can verify an ID token; at least one. */
+  readonly keys: number
+}
+
 /** An OpenID provider, contacted over HTTP when needed. Each method throws an `OidcFailure` with the reason. */
 export interface Provider {
   readonly issuer: string
@@ -46,6 +58,10 @@ export interface Provider {
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
   /** The URL at which the browser signs out there as well; null if the provider has no such page. */
   logoutUrl(idToken: string | null): Promise<string | null>
+  /** Asks for the provider's description and keys, without a sign-in and regardless of what is cached. */
+  test(): Promise<Tested>
+  /** The last discovery by this process, if it failed; later ones may be by others. */
+  discoveryFailure(): DiscoveryFailure | null
   /** Checks a token by which the provider reports that something has ended there. */
   checkLogout(token: string): Promise<EndedSession>
 }

@@ -164,7 +164,7 @@ async function identify(
 }
 
 /** Callbacks that anybody can send without having begun a sign-in. */
-const STRAY: ReadonlySet<OidcReason> = new Set([
+export const STRAY: ReadonlySet<OidcReason> = new Set([
   'state_invalid',
   'attempt_unknown',
   'attempt_expired',

@@ -11,7 +11,7 @@ import { requireFactorProof, requireFreshProof } from '../fresh-proof.ts'
 import { endByProvider } from '../oidc/ending.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from '../oidc/sign-in.ts'
 import { linkQuery, linkSchema, readLinks, refuseLink, unlink } from '../oidc/links.ts'
-import { registrationOf, registrationSchema } from '../oidc/registration.ts'
+import { readRegistrations, registrationsSchema, testProvider, testSchema } from '../oidc/registration.ts'
 import { sitePath } from '../oidc/return-to.ts'
 
 const loginQuery = z.object({
@@ -91,10 +91,21 @@ export const oidcRoutes = new Hono<AppEnv>()
   .get(
     '/providers',
     requireAdmin,
-    answers('The configured OpenID providers, with the addresses to register there', {
-      200: z.object({ providers: z.array(registrationSchema) }),
+    answers('The configured OpenID providers: the addresses to register there, and what failed last', {
+      200: registrationsSchema,
     }),
-    async (c) => c.json({ providers: c.var.ctx.providers.map(({ settings }) => registrationOf(settings)) }),
+    async (c) => c.json(await readRegistrations(c.var.ctx)),
+  )
+  .post(
+    '/providers/:provider/test',
+    requireAdmin,
+    answers(
+      'Ask an OpenID provider for its description and keys, without a sign-in: about five times a minute',
+      { 200: testSchema },
+      ['not_found'],
+    ),
+    validate('param', z.object({ provider: z.string().describe('Name as in GET /api/auth/status') })),
+    async (c) => c.json(await testProvider(c.var.ctx, c.req.valid('param').provider)),
   )
   .get(
     '/link',

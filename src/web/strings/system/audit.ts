@@ -52,6 +52,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   recovery_codes_created: 'Created recovery codes',
   reauthenticated: 'Confirmed who they are',
   oidc_login_failed: 'Sign-in by organisation failed',
+  oidc_provider_tested: 'Provider for sign-in tested',
   account_linked: 'Linked an account at a provider',
   account_unlinked: 'Unlinked an account at a provider',
   groups_provider_changed: 'Chose the provider whose groups decide about a user',

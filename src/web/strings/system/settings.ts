@@ -52,6 +52,29 @@ export const settingsTexts = catalog('settingsTexts', {
     issuer: 'Issuer',
     redirectUri: 'Redirect URI',
     signedOutUri: 'Address after signing out',
+    lastFailure: 'Last failure',
+    test: 'Test',
+    testing: 'Testing…',
+    testHelp: 'Asks the provider for its description and its keys. Nobody signs in.',
+    works: (keys: string) => `The test succeeded. Keys that can check tokens: ${keys}`,
+    noSignOut: 'It has no address for signing out: signing out ends only the session here.',
+    failures: {
+      unreachable: (why: string) =>
+        `The provider cannot be reached (${why}). Check the address of the issuer, DNS, firewall and certificate.`,
+      refused: (status: string) =>
+        `It answers with HTTP status ${status} where its description should be. The issuer must be exactly what the provider calls itself.`,
+      invalid: (fields: string) => `Its description is incomplete or not valid (${fields}).`,
+      issuerWrong:
+        'Its description names another issuer than the configured one. Copy the issuer exactly, including a slash at the end.',
+      tooOften: 'It was asked too often. Try again in a minute.',
+      keys: 'Its keys cannot be read, or none of them can check a token.',
+      token: (why: string) =>
+        `It did not accept the code of a sign-in (${why}). Usually it knows another client ID, secret or redirect URI.`,
+      idToken: (why: string) => `Its ID token was refused (${why}).`,
+      denied: 'The user cancelled the sign-in, or the provider refused it.',
+      notAdmitted: (why: string) => `The provider recognised the user, but they may not sign in here (${why}).`,
+      other: (why: string) => `The sign-in failed (${why}).`,
+    },
   },
   other: 'Other',
   days: 'days',

@@ -9,6 +9,7 @@ import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
 import type { OpenOidcService } from '../../../contract/oidc/service.ts'
 import { describeSeveralLinks } from '../../../contract/oidc/several-links-scenarios.ts'
+import { describeTests } from '../../../contract/oidc/test-scenarios.ts'
 import { createTestApp } from '../../../support/app.ts'
 
 const open: OpenOidcService = async (env) => {
@@ -30,6 +31,7 @@ describeProviders('Node', open)
 describeMixUp('Node', open)
 describeLinking('Node', open)
 describeSeveralLinks('Node', open)
+describeTests('Node', open)
 describeFirstAdmin('Node', open)
 describeEnding('Node', open)
 describeAccounts('Node', open)

@@ -35,8 +35,11 @@ const metadataSchema = z.object({
 })
 export type Metadata = z.infer<typeof metadataSchema>
 
-/** How often it may be fetched: for a sign-in, and after an endpoint of the cached document failed. */
-type Fetches = { readonly needed: Allowance; readonly renewed: Allowance }
+/** How often it may be fetched: for a sign-in, after an endpoint of the cached document failed, and for a test. */
+type Fetches = { readonly needed: Allowance; readonly renewed: Allowance; readonly tested: Allowance }
+
+/** A discovery that failed, ms since the Unix epoch. */
+export type DiscoveryFailure = { readonly at: number; readonly failure: OidcFailure }
 
 /**
  * The provider's own description, cached for an hour. A failure is not cached: the next sign-in asks again, as far as
@@ -48,11 +51,18 @@ export function createDiscovery(
   { now, onDate }: { readonly now: () => number; readonly onDate: (date: number) => void },
 ) {
   let known: { metadata: Metadata; at: number } | null = null
+  let failed: DiscoveryFailure | null = null
 
   const fetched = async (ask: AskProvider): Promise<Metadata> => {
-    const metadata = await discover(ask, issuer, onDate)
-    known = { metadata, at: now() }
-    return metadata
+    try {
+      const metadata = await discover(ask, issuer, onDate)
+      known = { metadata, at: now() }
+      failed = null
+      return metadata
+    } catch (error) {
+      if (error instanceof OidcFailure) failed = { at: now(), failure: error }
+      throw error
+    }
   }
 
   return {
@@ -63,17 +73,24 @@ export function createDiscovery(
       return fetched(ask)
     },
     /**
-     * Repeats the discovery after an endpoint of `failed` did not work; null if the provider was asked too often or is
+     * Repeats the discovery after an endpoint of `broken` did not work; null if the provider was asked too often or is
      * unreachable.
      */
-    renewed: async (ask: AskProvider, failed: Metadata): Promise<Metadata | null> => {
-      if (known !== null && known.metadata !== failed) return known.metadata
+    renewed: async (ask: AskProvider, broken: Metadata): Promise<Metadata | null> => {
+      if (known !== null && known.metadata !== broken) return known.metadata
       if (!fetches.renewed.take()) return null
       return fetched(ask).catch((error: unknown) => {
         if (error instanceof OidcFailure) return null
         throw error
       })
     },
+    /** Repeats the discovery in any case, a few times a minute. Throws an `OidcFailure`. */
+    tested: async (ask: AskProvider): Promise<Metadata> => {
+      if (!fetches.tested.take()) throw new OidcFailure('discovery_too_often')
+      return fetched(ask)
+    },
+    /** The last discovery, if it failed. */
+    failure: (): DiscoveryFailure | null => failed,
   }
 }
 

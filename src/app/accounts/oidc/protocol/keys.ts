@@ -100,6 +100,14 @@ export function createKeys(refetches: Refetches, now: () => number) {
   }
 }
 
+/** How many keys at a `jwks_uri` could verify an ID token. Throws an `OidcFailure`. */
+export async function countKeys(ask: AskProvider, uri: string): Promise<number> {
+  const keys = await fetchKeys(ask, uri)
+  const names = Object.keys(ALGORITHMS).filter(isAlgorithm)
+  const isUsable = (key: Key) => names.some((alg) => suitableKeys([key], { alg, kid: key.kid }).length > 0)
+  return keys.filter(isUsable).length
+}
+
 async function fetchKeys(ask: AskProvider, uri: string): Promise<readonly Key[]> {
   const answer = await ask(uri, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
   if (answer.kind === 'none') throw new OidcFailure('keys_unreachable', { why: answer.why })
