@@ -4,7 +4,7 @@ import type { RadioSite } from '../support/radio/site.ts'
 import { THIRD_GENERATION } from '../support/web/pages.ts'
 import { FIRST, openLargeSite } from './many-nodes.ts'
 import { figure } from './figures.ts'
-import { countBytes, kilobytes, largest } from './page-bytes.ts'
+import { countBytes, kilobytes, largest } from '../support/web/page-bytes.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 const PACKETS_PER_SECOND = 2

@@ -5,7 +5,7 @@ import { isLive, type RadioSite } from '../support/radio/site.ts'
 import { pagesWith, THIRD_GENERATION } from '../support/web/pages.ts'
 import { FIRST, openLargeSite } from './many-nodes.ts'
 import { figure } from './figures.ts'
-import { countBytes, kilobytes, largest } from './page-bytes.ts'
+import { countBytes, kilobytes, largest } from '../support/web/page-bytes.ts'
 
 const NODES = 2000
 const PACKETS_PER_SECOND = 2

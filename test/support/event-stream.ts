@@ -10,10 +10,10 @@ export type EventStream = {
   end(): Promise<void>
 }
 
-/** The live events for a client. */
-export async function openEventStream(client: Client, lastEventId?: string): Promise<EventStream> {
+/** The live events for a client. `query`: begins with `?`. */
+export async function openEventStream(client: Client, lastEventId?: string, query = ''): Promise<EventStream> {
   const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-  const answer = await client.send('GET', '/api/events', undefined, headers)
+  const answer = await client.send('GET', `/api/events${query}`, undefined, headers)
   expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/event-stream'])
   if (answer.body === null) throw new Error('no body')
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()

@@ -181,7 +181,7 @@ async function openFront(): Promise<Front> {
   const server = createServer((asked, response) => {
     const path = asked.url ?? '/'
     const refusal = refusals.get(path)
-    if (path === '/api/events' || refusal?.isDone === false) {
+    if (path.startsWith('/api/events') || refusal?.isDone === false) {
       if (refusal !== undefined) refusal.isDone = true
       response.writeHead(502).end()
       return

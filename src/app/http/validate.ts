@@ -38,6 +38,9 @@ export const integerQuery = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.int().min(min).max(max))
 
+/** A query parameter that is `true` or `false`. */
+export const flagQuery = z.enum(['true', 'false']).transform((text) => text === 'true')
+
 const LAST_MS = 8_640_000_000_000_000
 /** RFC 3339 with a zone, or a day, which begins in UTC. */
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/

@@ -225,7 +225,7 @@ function openLink(
   const noteDelivery = async (key: PacketKey, event: DeliveryEvent) => {
     await recordDelivery(store, key, event)
     if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
-    publish([await readDelivery(store, key)])
+    publish(await readDelivery(store, key))
   }
   const transmitter = createTransmitter({
     link,

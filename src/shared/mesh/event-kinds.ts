@@ -8,6 +8,8 @@ export const EVENT_KINDS = {
   node: 'nodes',
   message: 'messages',
   delivery: 'messages',
+  traceroute: 'info',
+  neighbors: 'info',
   link: 'info',
   configuration: 'configuration',
   alert: 'own',

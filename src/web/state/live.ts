@@ -17,9 +17,26 @@ export const liveState = signal<LiveState>('off')
 /** Something that has just happened; null: anything may have happened. */
 export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
 
-/** Whether all events of these kinds reach this page immediately. */
+/** How many parts of the page show when and how nodes are heard, and what they measure. */
+const heardUsers = signal(0)
+/** How long the stream stays as it is after the last of them has gone: the next page may have one, too. */
+const LINGER_MS = 1000
+
+/** Asks for the events that a node was heard until the returned function is called. Others tell when it has changed. */
+export function needHeard(): () => void {
+  heardUsers.value = heardUsers.peek() + 1
+  return () => void setTimeout(() => (heardUsers.value = heardUsers.peek() - 1), LINGER_MS)
+}
+
+/** The stream reports each heard node. People without an account always get all of their events. */
+const wantsHeard = computed(() => isAnonymous.value || heardUsers.value > 0)
+/** Whether the open stream does so. */
+export const isHearing = signal(false)
+
+/** Whether all events of these kinds that the page needs reach it immediately. */
 export function isLive(kinds: readonly EventKind[]): boolean {
-  return kinds.length > 0 && liveState.value === 'live' && kinds.every(mayHear)
+  const isWhole = isHearing.value || !wantsHeard.value || !kinds.includes('node')
+  return kinds.length > 0 && liveState.value === 'live' && isWhole && kinds.every(mayHear)
 }
 
 function mayHear(kind: EventKind): boolean {
@@ -75,7 +92,13 @@ export function keepLive(): () => void {
     }
     const stream = createStream(reader.value)
     void stream.keepOpen()
-    return stream.stop
+    const stopFollowing = wantsHeard.subscribe((wants) => {
+      if (wants !== isHearing.peek()) stream.renew()
+    })
+    return () => {
+      stopFollowing()
+      stream.stop()
+    }
   })
   return () => {
     stopReading()
@@ -93,6 +116,7 @@ function createStream(userId: number) {
   if (resumeAt.userId !== userId) resumeAt = { userId, id: '' }
   const run = { isStopped: false }
   let controller = new AbortController()
+  let isRenewed = false
   let endPause = () => {}
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -108,10 +132,13 @@ function createStream(userId: number) {
       let failures = 0
       while (!run.isStopped) {
         controller = new AbortController()
-        if (failures === 0) liveState.value = resumeAt.id === '' ? 'connecting' : 'cut'
+        if (failures === 0 && !isRenewed) liveState.value = resumeAt.id === '' ? 'connecting' : 'cut'
+        isRenewed = false
         const known = reconnects.peek()
+        isHearing.value = wantsHeard.peek()
         const ending = await readStream(controller)
         if (run.isStopped) return
+        if (isRenewed) continue
         failures = ending.wasOpen ? 0 : failures + 1
         liveState.value = ending.refusal !== null || failures >= PATIENCE ? 'polling' : 'cut'
         // Shows whether the service is down, the session has ended, or only the stream was cut.
@@ -122,6 +149,11 @@ function createStream(userId: number) {
         const isBack = ending.refusal === null && reconnects.peek() !== known
         if (!run.isStopped && !isBack) await pause(Math.max(least, wait))
       }
+    },
+    /** Connects again, where the stream is now, because the page needs other events. */
+    renew() {
+      isRenewed = true
+      controller.abort()
     },
     stop() {
       run.isStopped = true
@@ -141,7 +173,8 @@ async function readStream(controller: AbortController): Promise<Ending> {
   try {
     const headers: Record<string, string> = resumeAt.id === '' ? {} : { 'Last-Event-ID': resumeAt.id }
     const credentials = isEmbedded ? 'omit' : 'same-origin'
-    const response = await fetch(`${BASE}api/events`, { headers, credentials, signal: controller.signal })
+    const query = `brief=true${isHearing.peek() ? '' : '&heard=false'}`
+    const response = await fetch(`${BASE}api/events?${query}`, { headers, credentials, signal: controller.signal })
     if (!response.ok || response.body === null) return { wasOpen, refusal: await refusalOf(response) }
     const parse = createParser()
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

@@ -31,7 +31,8 @@ const CACHED_MS = 11_000
  * Calls `refresh` after an outage of the service, at live events of the kinds `on`, and every `everyMs` while the page
  * is visible: rarely while the events report everything, and at once when a page hidden for longer becomes visible.
  * `refresh` throws nothing. `take` sees each event first, and returns whether it contains everything: then no request
- * is made. `about`: the ID of the only node whose events count.
+ * is made. `about`: the ID of the only node whose events count. `gapMs`: the minimum time between two loads caused by
+ * events, if it is not that of the interval.
  */
 export function useFresh(
   refresh: () => Promise<void>,
@@ -39,6 +40,7 @@ export function useFresh(
   on: readonly EventKind[] = [],
   take: ((event: LiveEvent) => boolean) | null = null,
   about: string | null = null,
+  gapMs: number = Math.max(GAP_MS, (everyMs ?? 0) / 10),
 ): void {
   const latest = useRef(refresh)
   latest.current = refresh
@@ -55,7 +57,7 @@ export function useFresh(
   })
   useEffect(() => {
     if (on.length === 0) return
-    const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
+    const paced = pace(run, gapMs)
     let again: ReturnType<typeof setTimeout> | undefined
     const stop = watchLive(on, (event) => {
       if (isOther(event, about) || take?.(event) === true) return
@@ -92,8 +94,8 @@ export function useFresh(
 /** Whether an event is about a node other than this one. */
 function isOther(event: LiveEvent, about: string | null): boolean {
   if (about === null || event?.kind !== 'node') return false
-  const { nodeId } = event.data
-  return typeof nodeId === 'string' && nodeId !== about
+  const { nodeNum } = event.data
+  return typeof nodeNum === 'number' && nodeNum !== Number.parseInt(about.slice(1), 16)
 }
 
 /** The number of first answers that the page waits for. */
@@ -110,8 +112,8 @@ export async function whileAwaited<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * Loads at once, when `deps` change, and as in `useFresh`. Of two answers the one requested later counts. `take`
- * and `about` never change.
+ * Loads at once, when `deps` change, and as in `useFresh`. Of two answers the one requested later counts. `take`,
+ * `about` and `gapMs` never change.
  */
 export function useLoad<T>(
   load: () => Promise<T>,
@@ -120,6 +122,7 @@ export function useLoad<T>(
   on: readonly EventKind[] = [],
   take: ((event: LiveEvent) => boolean) | null = null,
   about: string | null = null,
+  gapMs?: number,
 ): Loaded<T> {
   const data = useSignal<T | null>(null)
   const error = useSignal<ApiError | null>(null)
@@ -149,7 +152,7 @@ export function useLoad<T>(
       turn.current++
     }
   }, deps)
-  useFresh(reload, everyMs, on, take, about)
+  useFresh(reload, everyMs, on, take, about, gapMs)
   return { data, error, busy, reload }
 }
 

@@ -20,7 +20,7 @@ beforeEach(() => {
   signInAs(1)
   serve((path, init) => {
     if (!isUp) throw new TypeError('unreachable')
-    if (path === '/api/events') {
+    if (path.startsWith('/api/events')) {
       const { stream, response } = createStream(init)
       streams.push(stream)
       return response

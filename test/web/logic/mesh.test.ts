@@ -89,7 +89,7 @@ describe('the list of nodes', () => {
     asked = []
     serve((path, init) => {
       if (path === '/api/auth/status') return Response.json(statusOf(1))
-      if (path === '/api/events') {
+      if (path.startsWith('/api/events')) {
         const { stream: opened, response } = createStream(init)
         stream = opened
         return response

@@ -160,7 +160,7 @@ test('signing out ends the stream in every tab, and the other tab says why', asy
   const other = await visitor.page.context().newPage()
   await other.goto(`${mesh.site.base}/messages`)
   await other.locator('.live-live').first().waitFor({ state: 'attached' })
-  const isStream = (request: Request) => request.url().endsWith('/api/events')
+  const isStream = (request: Request) => new URL(request.url()).pathname === '/api/events'
   // By the page that is informed, or by the service.
   const ended = Promise.race([
     other.waitForEvent('requestfailed', isStream),

@@ -13,7 +13,7 @@ import type { NodeChannels } from '../../accounts/access/visible.ts'
 import { placeOfMessage } from '../../accounts/access/visible.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
-import { deliveryEvent } from './events.ts'
+import { deliveryEvent, tracerouteEvent } from './events.ts'
 
 // Events carry enough data for pages to update their lists without a request.
 
@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .limit(ROWS)
     .prepare(),
   traceroute: db
-    .select({ to: traceroutes.toNodeNum, channel: traceroutes.channel })
+    .select({ id: traceroutes.id, to: traceroutes.toNodeNum, channel: traceroutes.channel })
     .from(traceroutes)
     .where(
       and(
@@ -56,7 +56,10 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Adds the changes of the nodes, and the messages in the form of the API, to the events of stored packets. */
+/**
+ * Adds the changes of the nodes, the messages in the form of the API, and the ids of the traceroutes to the events of
+ * stored packets.
+ */
 export async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
   // The state is recorded in any case, because pages load the whole node after such an event.
@@ -66,6 +69,7 @@ export async function addDetails(store: Store, events: readonly NewEvent[]): Pro
   for (const event of events) {
     const found = event.kind === 'node' ? changes.get(Number(event.data['nodeNum'])) : undefined
     if (found !== undefined) detailed.push({ ...event, ...found })
+    else if (event.kind === 'traceroute') detailed.push(...(await addTraceroute(store, event)))
     else detailed.push(event.kind === 'message' ? await addMessage(store, event) : event)
   }
   return detailed
@@ -82,6 +86,13 @@ async function addMessage(store: Store, event: NewEvent): Promise<NewEvent> {
   return { ...event, data: { ...event.data, message }, ...(senderName !== null && { senderName }) }
 }
 
+/** Nothing if the answer was not believed, so that there is no such traceroute. */
+async function addTraceroute(store: Store, event: NewEvent): Promise<NewEvent[]> {
+  const { fromNodeNum, requestId } = event.data
+  const found = await queries(store).traceroute.get({ nodeNum: Number(fromNodeNum), packetId: Number(requestId) })
+  return found === undefined ? [] : [{ ...event, data: { id: found.id, ...event.data } }]
+}
+
 async function readMessage(store: Store, key: { nodeNum: number; packetId: number }): Promise<Message | null> {
   const [row] = await rawRows<RawMessage>(queries(store).message, key)
   return row === undefined ? null : publicMessage(row)
@@ -90,27 +101,35 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
 type Sent = { readonly nodeNum: number; readonly packetId: number }
 
 /**
- * An event that the state of one of our messages or traceroutes may have changed. For a message it has the new state.
+ * Events that the state of one of our messages or traceroutes may have changed. For a message they have the new state.
  */
-export async function readDelivery(store: Store, key: Sent): Promise<NewEvent> {
-  return deliveryOf(store, key, await readMessage(store, key))
+export async function readDelivery(store: Store, key: Sent): Promise<NewEvent[]> {
+  const message = await readMessage(store, key)
+  return message === null ? tracedOf(store, key) : [deliveryOf(key, message)]
 }
 
 /** The same for a message or traceroute that was just sent, with the message itself. */
 export async function readSent(store: Store, key: Sent): Promise<NewEvent> {
   const message = await readMessage(store, key)
-  const event = await deliveryOf(store, key, message)
-  return message === null ? event : { ...event, sent: message }
+  return message === null ? deliveryEvent(key) : { ...deliveryOf(key, message), sent: message }
 }
 
-async function deliveryOf(store: Store, key: Sent, message: Message | null): Promise<NewEvent> {
+/** One for the people who read messages, as for a message, and one for those who read traceroutes. */
+async function tracedOf(store: Store, key: Sent): Promise<NewEvent[]> {
   const event = deliveryEvent(key)
-  if (message === null) {
-    const traceroute = await queries(store).traceroute.get(key)
-    if (traceroute === undefined) return event
-    const place = { channel: traceroute.channel ?? UNKNOWN_CHANNEL, isDirect: false }
-    return { ...event, place, nodes: [key.nodeNum, traceroute.to] }
-  }
+  const found = await queries(store).traceroute.get(key)
+  if (found === undefined) return [event]
+  const { id, to, channel } = found
+  const place = { channel: channel ?? UNKNOWN_CHANNEL, isDirect: false }
+  const traced = tracerouteEvent({ ...key, to }, place)
+  return [
+    { ...event, place, nodes: [key.nodeNum, to] },
+    { ...traced, data: { id, ...traced.data } },
+  ]
+}
+
+function deliveryOf(key: Sent, message: Message): NewEvent {
+  const event = deliveryEvent(key)
   const { deliveryState, routingError, notice = null, channel, fromNodeNum, toNodeNum } = message
   return {
     ...event,

@@ -6,8 +6,16 @@ import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { seesEverything, viewKey } from '../../accounts/access/visible.ts'
-import { contentsSeen, mayGet } from './seen.ts'
+import { contentsSeen, isOnlyHeard, mayGet } from './seen.ts'
 import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
+
+/** Which events a reader wants, and how much of them. */
+export type Wanted = {
+  /** Also nodes of which nothing changed but how they were heard, their position and their measurements. */
+  readonly heard: boolean
+  /** Without what is said twice: the fields beside `changes` and `message`. */
+  readonly brief: boolean
+}
 
 /** Events in one chunk. */
 const MAX_CHUNK = 100
@@ -18,16 +26,25 @@ const MAX_CHUNK = 100
  * `access` says that the viewer's permissions have changed. It ends with the viewer's session or token. Throws
  * `rate_limited`.
  */
-export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefined): ReadableStream<Uint8Array> {
+export function openEventStream(
+  ctx: SignedInCtx,
+  lastEventId: string | undefined,
+  wanted: Wanted,
+): ReadableStream<Uint8Array> {
   const events = demandEvents(ctx)
   const bell = createBell()
   const release = events.subscribe(ctx.viewer.user.id, bell.ring)
   if (release === null) throw new AppError('rate_limited', 'Too many event streams of this user', { retryAfter: 15 })
-  const reader = createReader(ctx, events, lastEventId, bell)
+  const reader = createReader(ctx, events, lastEventId, { bell, wanted })
   return streamOf(events, reader, bell, release)
 }
 
-function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | undefined, bell: Bell): Reader {
+function createReader(
+  ctx: SignedInCtx,
+  events: Events,
+  lastEventId: string | undefined,
+  { bell, wanted }: { readonly bell: Bell; readonly wanted: Wanted },
+): Reader {
   const resumed = lastEventId === undefined || lastEventId === '' ? events.last() : placeOf(events, lastEventId)
   let place = resumed ?? events.last()
   const id = () => `id: ${events.epoch}-${place}\n`
@@ -52,7 +69,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
     }
     if (found.length === 0) return EMPTY
     isBehind = found.length === MAX_CHUNK
-    const chunk = sharedChunk(events, viewer, found)
+    const chunk = sharedChunk(events, viewer, found, wanted)
     place = found.at(-1)?.seq ?? place
     return chunk
   }
@@ -97,16 +114,17 @@ const KEPT_CHUNKS = 16
 const chunksOf = ownedBy((_events: Events) => new Map<string, Chunk>())
 
 /** Readers at the same position with the same permissions get the same bytes, built once for all of them. */
-function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]): Chunk {
+function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[], wanted: Wanted): Chunk {
   const chunks = chunksOf(events)
-  const seen = found.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
+  const mine = wanted.heard ? found : found.filter((event) => !isOnlyHeard(event))
+  const seen = mine.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
   const { permissions, view } = viewer
-  const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}`
+  const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}-${wanted.brief}`
   const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${contents}`
   const known = chunks.get(key)
   if (known !== undefined) return known
-  const chunk = chunkOf(seen.map((event) => block(events, event, viewer)).join(''))
+  const chunk = chunkOf(seen.map((event) => block(events, event, viewer, wanted)).join(''))
   const [oldest] = chunks.size < KEPT_CHUNKS ? [] : chunks.keys()
   if (oldest !== undefined) chunks.delete(oldest)
   chunks.set(key, chunk)
@@ -119,11 +137,19 @@ function rightsOf({ user, permissions, scope }: Viewer): string {
   return JSON.stringify([user.isAdmin, permissions, scope])
 }
 
-function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewer): string {
-  const { seq, kind, data, senderName } = event
+function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewer, { brief }: Wanted): string {
+  const { seq, kind, senderName } = event
+  const data = brief ? briefData(event) : event.data
   const named = senderName !== undefined && permissions.nodes.read ? { senderName } : {}
   // JSON has no line breaks, so it is one line of data.
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...named, ...contentsSeen(event, view) })}\n\n`
+}
+
+/** The data of an event without what its details contain, too. */
+function briefData({ kind, data, contents }: LiveEvent): LiveEvent['data'] {
+  const { nodeNum, message } = data
+  if (kind === 'node' && contents !== undefined) return { nodeNum }
+  return kind === 'message' && message !== undefined ? { message } : data
 }
 
 /** The position of an id. Null if the event is no longer kept, or if the id is from another process or invalid. */

@@ -5,7 +5,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
 import { channelOnAir, readText } from '../heard/contents.ts'
 import { FIRST_DIRECT, WITHHELD } from '../../../shared/mesh/channels.ts'
-import { placeOfMessage } from '../../accounts/access/visible.ts'
+import { type Place, placeOfMessage } from '../../accounts/access/visible.ts'
 
 /** Events kept for readers that were disconnected for a short time. */
 const KEPT_EVENTS = 1000
@@ -72,7 +72,7 @@ export function createEvents(
   }
 }
 
-/** The events of a stored batch: each node that was heard, once, and each text. */
+/** The events of a stored batch: each node that was heard, once, each text, each route and each list of neighbours. */
 export function newsEvents(news: readonly News[]): NewEvent[] {
   const certain = news.filter(({ isDoubted }) => isDoubted !== true)
   const nodes = [...Map.groupBy(certain, ({ packet }) => packet.from)].map(([nodeNum, packets]): NewEvent => {
@@ -80,7 +80,7 @@ export function newsEvents(news: readonly News[]): NewEvent[] {
     const data = { nodeNum, nodeId: formatNodeId(nodeNum), ...summarise(heardBy) }
     return { kind: 'node', data, nodes: [nodeNum], heardBy }
   })
-  return [...nodes, ...news.flatMap(messageEvent)]
+  return [...nodes, ...news.flatMap(messageEvent), ...certain.flatMap(topologyEvent)]
 }
 
 function heardByOf({ packet, receivedAt: heardAt, isSigned: signed, isOwn }: News): HeardBy {
@@ -104,6 +104,24 @@ function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   const data = { packetId, ...ends, channel, text, replyId, emoji, signed }
   const place = placeOfMessage({ channel: packet.isWithheld ? channel + WITHHELD : channel, to })
   return [{ kind: 'message', data, place, nodes: [from, to] }]
+}
+
+/** What a packet reports about the paths of the mesh. Viewers load it, as far as they may see it. */
+function topologyEvent({ packet }: News): NewEvent[] {
+  const { from, to, payload, requestId } = packet
+  const place = { channel: channelOnAir(packet), isDirect: false }
+  if (payload.kind === 'neighborinfo') {
+    return [{ kind: 'neighbors', data: { nodeNum: from, nodeId: formatNodeId(from) }, place, nodes: [from] }]
+  }
+  if (payload.kind !== 'traceroute' || requestId === null) return []
+  return [tracerouteEvent({ nodeNum: to, packetId: requestId, to: from }, place)]
+}
+
+type Traced = { readonly nodeNum: number; readonly packetId: number; readonly to: number }
+
+/** A traceroute was added or has changed. */
+export function tracerouteEvent({ nodeNum, packetId, to }: Traced, place: Place): NewEvent {
+  return { kind: 'traceroute', data: { fromNodeNum: nodeNum, requestId: packetId }, place, nodes: [nodeNum, to] }
 }
 
 /** The state of a link has changed. */

@@ -2,6 +2,7 @@ import type { Viewer } from '../../base/context.ts'
 import { canReadMessage, seesEverything, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
+import type { Node } from '../nodes/nodes.ts'
 import type { LiveEvent } from './event.ts'
 
 // Which live events a viewer gets, and which parts of them.
@@ -15,6 +16,27 @@ export function mayGet(
   if (needs === 'own') return userId !== null && event.userId === userId
   if (!permissions[needs].read || (event.nodes !== undefined && !seesNodes(view, event.nodes))) return false
   return event.place === undefined || canReadMessage(view, event.place)
+}
+
+/** What changes with each packet of a node. */
+const HEARD_FIELDS: ReadonlySet<string> = new Set([
+  'lastHeard',
+  'lastHeardByRadio',
+  'lastHeardByBroker',
+  'channel',
+  'snr',
+  'rssi',
+  'hopsAway',
+  'viaMqtt',
+  'position',
+  'deviceMetrics',
+] satisfies (keyof Node)[])
+
+/** Whether an event reports no more than that a node was heard, with its position and measurements. */
+export function isOnlyHeard({ kind, contents }: LiveEvent): boolean {
+  const changes = contents?.['changes']
+  if (kind !== 'node' || typeof changes !== 'object' || changes === null) return false
+  return Object.keys(changes).every((name) => HEARD_FIELDS.has(name))
 }
 
 /** The contents without changes on channels outside the view, because for that view nothing has changed there. */

@@ -217,6 +217,17 @@ export const nodeNumSchema = z
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
   .meta({ description: 'Node number or !hex', examples: ['!a0db0001'] })
 
+const MAX_IDS = 100
+/** Characters of an ID and its comma. */
+const ID_LENGTH = 11
+
+/** Up to 100 of them in a query, separated by commas. */
+export const nodeNumsQuery = z
+  .string()
+  .max(MAX_IDS * ID_LENGTH)
+  .transform((text) => text.split(','))
+  .pipe(z.array(nodeNumSchema).max(MAX_IDS))
+
 const whenDecided = 'as it was when somebody decided. If another one was announced since, nothing changes'
 const refusedFields = {
   refusedPublicKey: z.string().max(MAX_REFUSED).nullish().describe(`The refused key of the node ${whenDecided}`),

@@ -5,7 +5,7 @@ import type { AppEnv } from '../../base/context.ts'
 import { answerBody } from '../../http/compression.ts'
 import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { flagQuery, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { announceNodes } from '../live/details.ts'
 import { listNodes, MAX_NODES, openNodeCursor } from '../nodes/list/list.ts'
 import {
@@ -17,6 +17,7 @@ import {
   nodeIdentitySchema,
   nodeKeySchema,
   nodeNumSchema,
+  nodeNumsQuery,
   nodeOwnSchema,
   nodeSchema,
   settleNode,
@@ -38,9 +39,6 @@ import {
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const MAX_TRACK = 10_000
-const MAX_IDS = 100
-/** Characters of an ID and its comma. */
-const ID_LENGTH = 11
 const YEAR_SECONDS = 31_536_000
 const END_OF_TIME = 8_640_000_000_000_000
 
@@ -71,19 +69,11 @@ export const nodeRoutes = new Hono<AppEnv>()
           limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
           since: timeQuery.optional().describe('Heard at or after this time'),
           q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name, of the node ID or of the status'),
-          ids: z
-            .string()
-            .max(MAX_IDS * ID_LENGTH)
-            .transform((text) => text.split(','))
-            .pipe(z.array(nodeNumSchema).max(MAX_IDS))
+          ids: nodeNumsQuery
             .optional()
             .describe('These nodes alone: up to 100 node numbers or !hex IDs, separated by commas'),
           activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last n seconds'),
-          signed: z
-            .enum(['true', 'false'])
-            .transform((text) => text === 'true')
-            .optional()
-            .describe('Nodes with a verified signature, or without one'),
+          signed: flagQuery.optional().describe('Nodes with a verified signature, or without one'),
           cursor: z
             .string()
             .max(200)

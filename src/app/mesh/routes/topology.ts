@@ -7,7 +7,7 @@ import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
-import { nodeNumSchema } from '../nodes/nodes.ts'
+import { nodeNumSchema, nodeNumsQuery } from '../nodes/nodes.ts'
 import { shared } from '../../accounts/access/shared.ts'
 import { listChannelsShown } from '../messages/anonymous.ts'
 import { listNeighborsShown, listWaypointsShown } from '../topology/anonymous.ts'
@@ -26,10 +26,22 @@ export const neighborRoutes = new Hono<AppEnv>().get(
   shared('info', z.strictObject({}), listNeighborsShown),
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers('The neighbours of each node, by its latest report', {
+  answers('The neighbours of each node, by its latest report. With an ETag', {
     200: z.object({ neighbors: z.array(neighborSchema) }),
+    304: null,
   }),
-  async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx) }),
+  validate(
+    'query',
+    z.object({
+      ids: nodeNumsQuery
+        .optional()
+        .describe('Reports of these nodes alone: up to 100 node numbers or !hex IDs, separated by commas'),
+    }),
+  ),
+  async (c) => {
+    const neighbors = await listNeighbors(c.var.ctx, c.req.valid('query').ids)
+    return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify({ neighbors })))
+  },
 )
 
 export const channelRoutes = new Hono<AppEnv>().get(

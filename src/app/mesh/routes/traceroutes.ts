@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../accounts/access/require.ts'
 import type { AppEnv } from '../../base/context.ts'
+import { answerBody, hashedBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
@@ -18,7 +19,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
     sharedList('info', traceroutesAsked, traceroutesForm, listTraceroutesShown),
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('Traceroutes, newest first', { 200: traceroutePageSchema }),
+    answers('Traceroutes, newest first. With an ETag', { 200: traceroutePageSchema, 304: null }),
     validate(
       'query',
       z.object({
@@ -27,7 +28,10 @@ export const tracerouteRoutes = new Hono<AppEnv>()
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
       }),
     ),
-    async (c) => c.json(await listTraceroutes(c.var.ctx, c.req.valid('query'))),
+    async (c) => {
+      const page = await listTraceroutes(c.var.ctx, c.req.valid('query'))
+      return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify(page)))
+    },
   )
   .post(
     '/',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Ctx } from '../../base/context.ts'
 import { integerQuery } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
-import { listNeighbors, listWaypoints, type neighborSchema, type Waypoint } from './topology.ts'
+import { listNeighbors, listWaypoints, type Neighbor, type Waypoint } from './topology.ts'
 import { listTraceroutes, type Traceroute } from './traceroutes.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
@@ -35,10 +35,7 @@ export async function listTraceroutesShown(
 }
 
 /** Who hears whom. */
-export async function listNeighborsShown(
-  ctx: Ctx,
-  view: PublicView,
-): Promise<{ neighbors: z.infer<typeof neighborSchema>[] }> {
+export async function listNeighborsShown(ctx: Ctx, view: PublicView): Promise<{ neighbors: Neighbor[] }> {
   return { neighbors: await listNeighbors(await readerFor(ctx, view)) }
 }
 

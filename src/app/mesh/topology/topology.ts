@@ -31,6 +31,8 @@ export const neighborSchema = z
   })
   .meta({ id: 'Neighbor', description: 'A direct neighbour of a node, according to its own report' })
 
+export type Neighbor = z.infer<typeof neighborSchema>
+
 export const channelSchema = z
   .object({
     source: z.string().describe('The radio or broker; the first one if several have it'),
@@ -74,22 +76,30 @@ const readWaypoints = (db: Db, isSeen?: SQL) =>
     .limit(MAX_WAYPOINTS)
     .prepare()
 
-const queries = prepareOnce((db) => ({ neighbors: readNeighbors(db), waypoints: readWaypoints(db) }))
+/** The numbers of nodes as a JSON array. */
+const AMONG = sql`${neighbors.nodeNum} in (select value from json_each(${sql.placeholder('nums')}))`
 
+const queries = prepareOnce((db) => ({
+  neighbors: readNeighbors(db),
+  someNeighbors: readNeighbors(db, AMONG),
+  waypoints: readWaypoints(db),
+}))
+
+const IS_SEEN = and(onVisibleChannel(neighbors.channel), ofVisibleNodes(neighbors.nodeNum, neighbors.neighborNum))
 /** The same for views that do not see everything. */
 const seenQueries = prepareOnce((db) => ({
-  neighbors: readNeighbors(
-    db,
-    and(onVisibleChannel(neighbors.channel), ofVisibleNodes(neighbors.nodeNum, neighbors.neighborNum)),
-  ),
+  neighbors: readNeighbors(db, IS_SEEN),
+  someNeighbors: readNeighbors(db, and(AMONG, IS_SEEN)),
   waypoints: readWaypoints(db, and(onVisibleChannel(waypoints.channel), ofVisibleNodes(waypoints.fromNodeNum))),
 }))
 
 const queriesFor = ({ store, viewer: { view } }: Reader) => (seesEverything(view) ? queries(store) : seenQueries(store))
 
-/** Who hears whom, the latest report first, as far as the viewer may see it. */
-export async function listNeighbors(ctx: Reader): Promise<z.infer<typeof neighborSchema>[]> {
-  const rows = await queriesFor(ctx).neighbors.all(visibleValues(ctx.viewer.view))
+/** Who hears whom, the latest report first, as far as the viewer may see it. `nums`: only reports of these nodes. */
+export async function listNeighbors(ctx: Reader, nums?: readonly number[]): Promise<Neighbor[]> {
+  const { neighbors: all, someNeighbors: some } = queriesFor(ctx)
+  const values = visibleValues(ctx.viewer.view)
+  const rows = await (nums === undefined ? all.all(values) : some.all({ ...values, nums: JSON.stringify(nums) }))
   return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
     nodeNum,
     nodeId: formatNodeId(nodeNum),

@@ -39,6 +39,7 @@ export const traceroutePageSchema = z.object({
   traceroutes: z.array(tracerouteSchema),
   nextBefore: z.int().nullable().describe('`before` of the next page; null: the last one'),
 })
+export type TraceroutePage = z.infer<typeof traceroutePageSchema>
 
 /** The fields that `publicTraceroute` needs. */
 export const tracerouteColumns = {

@@ -1,7 +1,8 @@
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { api, ask } from '../../api.ts'
+import { api, ask, askAs } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
+import { useNeighbors } from '../../state/mesh/neighbors.ts'
 import type { Node } from '../../state/mesh/nodes.ts'
 import { place } from '../../router.ts'
 import { can, isAnonymous } from '../../state/session.ts'
@@ -11,7 +12,7 @@ import type { Tiles } from '../../parts/map/tiles/archive.ts'
 import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
 import { type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
-import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
+import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 const POLL_MS = 60_000
@@ -117,11 +118,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   const traceId = query.get('trace')
   const wantsLinks = mayRead && (chosen !== null || layers.links)
   const wantsTraces = mayRead && (traceId !== null || layers.routes)
-  const { data, error } = useLoad(
-    async () => (wantsLinks ? (await ask(api.neighbors.$get())).neighbors : null),
-    [wantsLinks],
-    wantsLinks ? POLL_MS : undefined,
-  )
+  const { data, error } = useNeighbors(wantsLinks)
   const found = data.value
   const node = traceId === null ? (chosen?.nodeId ?? null) : null
   const traced = useLoad(
@@ -154,7 +151,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
 }
 
 async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {
-  return (await ask(api.traceroutes.$get({ query }))).traceroutes
+  return [...(await askAs<TraceroutePage>(api.traceroutes.$get({ query }))).traceroutes]
 }
 
 /** The newest answer for each pair of ends, because older ones would lie under it. */

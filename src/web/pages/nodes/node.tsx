@@ -9,6 +9,7 @@ import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { decimal, duration, humanize, modelName, plain } from '../../format.ts'
 import { altitude as shownAltitude, distance } from '../../measure.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
+import { needHeard } from '../../state/live.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nameOf, type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh/nodes.ts'
 import { ExactAge } from '../../parts/age.tsx'
@@ -36,6 +37,7 @@ type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
 
 export function NodePage({ id }: { id: string }) {
   const about = id.startsWith('!') ? id : null
+  useEffect(needHeard, [])
   const loaded = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'], null, about)
   const { data, error, reload } = loaded
   useOfflineCache(`node ${id}`, loaded)

@@ -1,4 +1,4 @@
-import { api, ask, send } from '../../api.ts'
+import { api, askAs, send } from '../../api.ts'
 import { dateTime, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { type Node, useNames } from '../../state/mesh/nodes.ts'
@@ -8,7 +8,7 @@ import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
+import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import { Ways } from '../../parts/mesh/way.tsx'
 
 const POLL_MS = 5000
@@ -18,12 +18,10 @@ const SHOWN = '5'
 export function NodeRoutes({ node }: { node: Node }) {
   useNames()
   const { data, reload } = useLoad(
-    () => ask(api.traceroutes.$get({ query: { node: node.nodeId, limit: SHOWN } })),
+    () => askAs<TraceroutePage>(api.traceroutes.$get({ query: { node: node.nodeId, limit: SHOWN } })),
     [node.nodeId],
     POLL_MS,
-    ['node', 'delivery'],
-    null,
-    node.nodeId,
+    ['traceroute'],
   )
   const { busy, error, run } = useAction()
   const routes = data.value?.traceroutes

@@ -1,7 +1,5 @@
-import type { InferResponseType } from 'hono/client'
-import { api, ask } from '../../api.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
-import { useLoad } from '../../state/load.ts'
+import { type Neighbor, useNeighbors } from '../../state/mesh/neighbors.ts'
 import { isCalled, nodeByNum, nodeName, useNodes } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -17,9 +15,6 @@ import { t } from '../../strings.ts'
 import '../../parts/mesh/ways.css'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
 
-type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
-
-const POLL_MS = 15_000
 const KEYS = ['node', 'neighbor', 'signal', 'reported'] as const
 type Key = (typeof KEYS)[number]
 
@@ -30,8 +25,7 @@ export function NeighborsPage() {
   const q = query.get('q') ?? ''
   const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
   const isDown = query.get('order') === null ? by === 'signal' || by === 'reported' : query.get('order') === 'down'
-  const load = async () => (await ask(api.neighbors.$get())).neighbors
-  const loaded = useLoad(load, [], POLL_MS)
+  const loaded = useNeighbors(true)
   const { data, error, reload } = loaded
   useOfflineCache('neighbors', loaded)
   const wanted = q.trim().toLowerCase()

@@ -25,7 +25,8 @@ import { packetKind } from '../../parts/mesh/packet-kind.ts'
 type Packet = PacketPage['packets'][number]
 type Filter = { readonly port: string; readonly from: string }
 
-const POLL_MS = 4000
+/** As often as the list moves by itself. Only later packets are loaded. */
+const POLL_MS = 10_000
 const PAGE_SIZE = 100
 
 /** The log of heard packets. */
@@ -130,7 +131,7 @@ function usePackets({ port, from }: Filter) {
     const packets = all.slice(0, PAGE_SIZE)
     return { packets, nextBefore: all.length > PAGE_SIZE ? (packets.at(-1)?.id ?? null) : known.nextBefore }
   }
-  const newest = useLoad(loadNewest, [], POLL_MS, ['node'])
+  const newest = useLoad(loadNewest, [], POLL_MS)
   useOfflineCache(`packets ${port} ${from}`, newest)
   useEffect(() => {
     const page = newest.data.value

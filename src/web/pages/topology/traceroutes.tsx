@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, ask, send } from '../../api.ts'
+import { api, askAs, send } from '../../api.ts'
 import { humanize, plain } from '../../format.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
-import { useAction, useLoad } from '../../state/load.ts'
+import { useAction } from '../../state/load.ts'
 import { nameOf, nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh/nodes.ts'
+import { useTraceroutes } from '../../state/mesh/traceroutes.ts'
 import { Age } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
@@ -16,10 +17,9 @@ import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { ANSWERED, type Traceroute } from '../../parts/mesh/traceroute.ts'
+import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import { Ways } from '../../parts/mesh/way.tsx'
 
-const POLL_MS = 4000
 const PAGE = 50
 
 /** Requested and overheard traceroutes, and a form for a new one. */
@@ -27,7 +27,7 @@ export function TraceroutesPage() {
   useNames()
   const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
-  const loaded = useLoad(async () => ({ ...(await ask(api.traceroutes.$get({ query: by }))), node }), [node], POLL_MS)
+  const loaded = useTraceroutes(by)
   const { data, error, reload } = loaded
   useOfflineCache(`traceroutes ${node}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
@@ -41,10 +41,12 @@ export function TraceroutesPage() {
   const all = [...new Map([...older.value, ...newest].map((trace) => [trace.id, trace])).values()].toSorted(
     (a, b) => b.id - a.id,
   )
-  const steady = useSteady('traceroutes', all, idOf, data.value?.node)
+  const steady = useSteady('traceroutes', all, idOf, data.value?.key)
   const loadMore = () =>
     more.run(async () => {
-      const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
+      const page = await askAs<TraceroutePage>(
+        api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }),
+      )
       // Rows that have moved out of the first page meanwhile stay visible.
       older.value = [...older.value, ...newest, ...page.traceroutes]
       hasMore.value = page.traceroutes.length === PAGE
@@ -74,7 +76,7 @@ export function TraceroutesPage() {
           </ul>
         </SteadyList>
       )}
-      {(hasMore.value ?? newest.length === PAGE) && !isAnonymous.value && (
+      {(hasMore.value ?? newest.length >= PAGE) && !isAnonymous.value && (
         <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
           {more.busy.value ? t.common.loading : t.common.more}
         </button>

@@ -1,7 +1,6 @@
-import type { InferResponseType } from 'hono/client'
-import type { api } from '../../api.ts'
+import type { Traceroute, TraceroutePage } from '../../../app/mesh/topology/traceroutes.ts'
 
-export type Traceroute = InferResponseType<typeof api.traceroutes.$get>['traceroutes'][number]
+export type { Traceroute, TraceroutePage }
 
 /** One direction: the nodes in order, including both ends, and the signal of each hop. */
 export type Way = {

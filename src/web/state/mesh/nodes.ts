@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Message } from '../../../app/mesh/messages/messages.ts'
 import type { Node } from '../../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../../api.ts'
-import { isLive, type LiveEvent } from '../live.ts'
+import { isHearing, isLive, type LiveEvent, needHeard } from '../live.ts'
 import { useCachedList } from '../offline-cache.ts'
 import { few, listUsers, senderNames } from './known-nodes.ts'
 import { asApiError, useFresh, whileAwaited } from '../load.ts'
@@ -50,6 +50,12 @@ function lookFor(nodeNum: number): void {
   loader ??= import('./few.ts').catch(() => null)
   void withFew(({ wantNode }) => wantNode(nodeNum))
 }
+
+/** Nodes were heard since then that no event has reported: their names are right, but not their times. */
+let isBehind = false
+isHearing.subscribe((is) => {
+  isBehind ||= !is
+})
 
 /** Whether all nodes are loaded, and their changes since then were recorded. */
 export function isListHere(): boolean {
@@ -108,6 +114,7 @@ async function readNodes(): Promise<void> {
       etag = response.headers.get('etag')
     }
     nodesError.value = null
+    isBehind = false
   } catch (error) {
     const failed = asApiError(error)
     if (failed.code !== 'offline' || nodes.peek() === null) nodesError.value = failed
@@ -213,25 +220,32 @@ function isWhole(node: Partial<Node>): node is Node {
 
 /** Keeps all nodes fresh while a page that shows them is open. */
 export function useNodes(): void {
-  useEffect(enterList, [])
+  useEffect(() => {
+    const stopHearing = needHeard()
+    const leave = enterList(true)
+    return () => {
+      leave()
+      stopHearing()
+    }
+  }, [])
 }
 
 /**
- * For pages that only name nodes: each is loaded when it is first named. If all nodes are already loaded, that list is
- * kept fresh instead.
+ * For pages that only name nodes: each is loaded when it is first named. If all nodes are already loaded, their names
+ * are kept fresh instead.
  */
 export function useNames(): void {
-  useEffect(() => (isListHere() || isAnonymous.peek() ? enterList() : undefined), [])
+  useEffect(() => (isListHere() || isAnonymous.peek() ? enterList(isAnonymous.peek()) : undefined), [])
 }
 
-/** Returns the function to leave it. */
-function enterList(): () => void {
+/** `isWhole`: with the times at which they were heard. Returns the function to leave it. */
+function enterList(isWhole: boolean): () => void {
   // All who show nodes share one list: the first loads it, the others find it there.
   listUsers.value = listUsers.peek() + 1
-  if (listUsers.peek() === 1) {
+  if (listUsers.peek() === 1 || (isWhole && isBehind)) {
     void refreshActive()
     // Earlier data is still updated by the events.
-    if (isListHere() && isLive(['node'])) void refreshChanged()
+    if (isListHere() && isLive(['node']) && !(isWhole && isBehind)) void refreshChanged()
     else {
       changed = new Map()
       void whileAwaited(refreshNodes())

@@ -172,7 +172,7 @@ describe('the stream for anonymous callers', () => {
     expect(Object(told?.data).text).toBe('from the town hall')
     // What becomes of it is for users.
     const { fromNodeNum: nodeNum, packetId } = messages[0]
-    events.publish([await readDelivery(app.store, { nodeNum, packetId })])
+    events.publish(await readDelivery(app.store, { nodeNum, packetId }))
     await hear([said('heard afterwards')])
     tellAll()
     expect(await stream.next()).toMatchObject({ event: 'node' })

@@ -1,3 +1,6 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { NeighborInfoSchema, RouteDiscoverySchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import type { NewEvent, Events } from '../../../../src/app/mesh/live/event.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createEvents, newsEvents } from '../../../../src/app/mesh/live/events.ts'
@@ -6,7 +9,7 @@ import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { type EventStream, openEventStream } from '../../../support/event-stream.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
-import { FAR, heard, packet, text, user } from '../../../support/mesh/mesh.ts'
+import { FAR, heard, packet, position, text, user } from '../../../support/mesh/mesh.ts'
 
 const KEEP_ALIVE_MS = 15_000
 const READ = { read: true, write: false }
@@ -27,13 +30,25 @@ afterEach(async () => {
   app.close()
 })
 
-async function connect(client: Client, lastEventId?: string): Promise<EventStream> {
-  const stream = await openEventStream(client, lastEventId)
+async function connect(client: Client, lastEventId?: string, query?: string): Promise<EventStream> {
+  const stream = await openEventStream(client, lastEventId, query)
   open.push(stream)
   return stream
 }
 
 const node = (nodeNum: number): NewEvent => ({ kind: 'node', data: { nodeNum } })
+const route = (requestId: number) => ({
+  portnum: PortNum.TRACEROUTE_APP,
+  payload: toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, { route: [FAR + 1], snrTowards: [4, 4] })),
+  requestId,
+})
+const report = () => ({
+  portnum: PortNum.NEIGHBORINFO_APP,
+  payload: toBinary(
+    NeighborInfoSchema,
+    create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: FAR + 1, snr: 5 }] }),
+  ),
+})
 const message = (words: string): NewEvent => ({ kind: 'message', data: { text: words } })
 const id = (seq: number) => `${events.epoch}-${seq}`
 
@@ -91,6 +106,86 @@ it('gives readers at the same position only what each may read, even when events
     [id(1), id(3)],
     [id(2)],
     [id(1), id(2), id(3)],
+  ])
+})
+
+it('leaves out on request what only reports that a node was heard, and what is said twice', async () => {
+  const admin = await app.admin()
+  const brief = await connect(admin, undefined, '?brief=true')
+  const unheard = await connect(admin, undefined, '?heard=false')
+  for (const stream of [brief, unheard]) await stream.next()
+  const ingest = createIngest(app.store)
+  const hear = async (...packets: Parameters<typeof ingest.store>[0]) =>
+    announce(app.ports, await ingest.store(packets))
+  await hear(heard(packet(position({ latitudeI: 10, longitudeI: 10 }))))
+  await hear(heard(packet(position({ latitudeI: 20, longitudeI: 20 })), { at: START + 1000 }))
+  await hear(heard(packet(text('on the hill')), { at: START + 2000 }))
+  const [first, second, third, said] = [await brief.next(), await brief.next(), await brief.next(), await brief.next()]
+  expect([first, second, third, said].map((block) => Object.keys(Object(block?.data)))).toStrictEqual([
+    ['nodeNum', 'changes'],
+    ['nodeNum', 'changes'],
+    ['nodeNum', 'changes'],
+    ['message'],
+  ])
+  expect(said?.data).toMatchObject({ message: { text: 'on the hill', fromNodeNum: FAR } })
+  // The whole new node, but none of what followed.
+  expect(await unheard.next()).toMatchObject({
+    event: 'node',
+    data: { nodeId: '!a0cb0002', changes: { nodeNum: FAR } },
+  })
+  expect(await unheard.next()).toMatchObject({ id: id(4), event: 'message', data: { text: 'on the hill' } })
+  expect((await admin.send('PUT', `/api/nodes/${FAR}`, { isFavorite: true })).status).toBe(200)
+  expect(await unheard.next()).toMatchObject({ event: 'node', data: { changes: { isFavorite: true } } })
+  expect((await admin.send('GET', '/api/events?heard=perhaps')).status).toBe(400)
+})
+
+it('reports routes and neighbours to those who may see their channel and both ends, and to nobody else', async () => {
+  const admin = await app.admin()
+  const town = await app.user('town', { info: READ, nodes: READ })
+  const scope = { channels: { read: [0], write: [] }, direct: { read: true, write: false } }
+  expect((await admin.send('PUT', `/api/users/${town.id}/permissions`, { permissions: {}, scope })).status).toBe(200)
+  const all = await connect(admin, undefined, '?heard=false')
+  const some = await connect(town, undefined, '?heard=false')
+  const deaf = await connect(await app.user('deaf', { info: NONE, nodes: READ }), undefined, '?heard=false')
+  for (const stream of [all, some, deaf]) await stream.next()
+  const ingest = createIngest(app.store)
+  const hear = async (...packets: Parameters<typeof ingest.store>[0]) =>
+    announce(app.ports, await ingest.store(packets))
+  await hear(heard(packet(user({ longName: 'Far away', shortName: 'FAR' }))))
+  for (const stream of [all, some, deaf]) await stream.next()
+  await hear(heard(packet(route(71), { to: FAR + 1, channel: 2 })), heard(packet(report(), { channel: 2 })))
+  await hear(heard(packet(route(72), { to: FAR + 1 })), heard(packet(report()), { at: START + 1000 }))
+  const route71 = { id: 1, fromNodeNum: FAR + 1, requestId: 71 }
+  const route72 = { id: 2, fromNodeNum: FAR + 1, requestId: 72 }
+  const by = { nodeNum: FAR, nodeId: '!a0cb0002' }
+  const take = async (stream: EventStream, count: number) => {
+    const found: unknown[] = []
+    while (found.length < count) {
+      const block = await stream.next()
+      if (block?.comment === undefined) found.push([block?.event, block?.data])
+    }
+    return found
+  }
+  expect(await take(all, 4)).toStrictEqual([
+    ['traceroute', route71],
+    ['neighbors', by],
+    ['traceroute', route72],
+    ['neighbors', by],
+  ])
+  expect(await take(some, 2)).toStrictEqual([
+    ['traceroute', route72],
+    ['neighbors', by],
+  ])
+  expect((await admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })).status).toBe(200)
+  await hear(heard(packet(route(73), { to: FAR + 1 })), heard(packet(report()), { at: START + 2000 }))
+  events.publish([message('the end')])
+  expect(await take(some, 2)).toMatchObject([
+    ['reset', {}],
+    ['message', { text: 'the end' }],
+  ])
+  expect(await take(deaf, 2)).toMatchObject([
+    ['reset', {}],
+    ['message', { text: 'the end' }],
   ])
 })
 
