@@ -771,6 +771,51 @@ export const words: Translations = {
     settled: 'Entschieden',
     keyConfirmed: 'Schlüssel bestätigt',
   },
+  mapColours: {
+    unknown: 'unbekannt',
+    snr: {
+      names: ['0 dB', '−7 dB', '−15 dB', 'schwächer'],
+      help: [
+        'SNR von 0 dB oder besser',
+        'SNR von −7 dB oder besser',
+        'SNR von −15 dB oder besser',
+        'schwächer: SNR unter −15 dB',
+      ],
+      unknown: 'unbekannt: kein Paket wurde direkt gehört',
+    },
+    hops: {
+      names: ['0', '1', '2', '3', '4+'],
+      help: [
+        'direkt gehört',
+        'ein Knoten dazwischen',
+        'zwei Knoten dazwischen',
+        'drei Knoten dazwischen',
+        'vier oder mehr Knoten dazwischen',
+      ],
+      unknown: 'unbekannt: die Pakete sagten es nicht',
+    },
+    battery: {
+      names: ['Netzteil', '50 %', '20 %', 'leer'],
+      help: [
+        'Stromversorgung von außen',
+        'Akku bei 50 % oder mehr',
+        'Akku bei 20 % oder mehr',
+        'leer: Akku unter 20 %',
+      ],
+      unknown: 'unbekannt: der Knoten hat es nicht gesendet',
+    },
+    role: {
+      names: ['Relais', 'Client', 'still', 'Tracker', 'TAK'],
+      help: [
+        'Relais: Router, Repeater und Basisstationen',
+        'Client: Client',
+        'still: Client Mute und Client Hidden',
+        'Tracker: Tracker, Sensoren, Lost and Found',
+        'TAK: TAK und TAK Tracker',
+      ],
+      unknown: 'unbekannt: der Knoten hat es nicht gesendet',
+    },
+  },
   map: {
     title: 'Karte',
     label: 'Karte der Knoten',
@@ -811,6 +856,8 @@ export const words: Translations = {
       favorite: 'Favorit',
       local: 'Funkgerät dieses Dienstes',
     },
+    colour: 'Farbe der Knoten',
+    colourBy: { age: 'Zuletzt gehört', snr: 'Signal', hops: 'Hops', battery: 'Akku', role: 'Rolle' },
     precision: 'der Knoten ist irgendwo in dieser Fläche',
     atLeast: (db) => `SNR von ${number(db).replace('-', '−')} dB oder besser`,
     weaker: 'schwächer',

@@ -419,6 +419,51 @@ export const words: Translations = {
     keyConfirmed: 'Clave confirmada',
   },
 
+  mapColours: {
+    unknown: 'desconocido',
+    snr: {
+      names: ['0 dB', '−7 dB', '−15 dB', 'más débil'],
+      help: [
+        'SNR de 0 dB o mejor',
+        'SNR de −7 dB o mejor',
+        'SNR de −15 dB o mejor',
+        'más débil: SNR por debajo de −15 dB',
+      ],
+      unknown: 'desconocido: no se recibió ningún paquete directamente',
+    },
+    hops: {
+      names: ['0', '1', '2', '3', '4+'],
+      help: [
+        'recibido directamente',
+        'un nodo en medio',
+        'dos nodos en medio',
+        'tres nodos en medio',
+        'cuatro nodos o más en medio',
+      ],
+      unknown: 'desconocido: los paquetes no lo decían',
+    },
+    battery: {
+      names: ['corriente', '50 %', '20 %', 'vacía'],
+      help: [
+        'alimentación externa',
+        'batería al 50 % o más',
+        'batería al 20 % o más',
+        'vacía: batería por debajo del 20 %',
+      ],
+      unknown: 'desconocido: el nodo no lo ha enviado',
+    },
+    role: {
+      names: ['repetidor', 'cliente', 'discreto', 'rastreador', 'TAK'],
+      help: [
+        'repetidor: routers, repetidores y estaciones base',
+        'cliente: Client',
+        'discreto: Client Mute y Client Hidden',
+        'rastreador: rastreadores, sensores, Lost and Found',
+        'TAK: TAK y TAK Tracker',
+      ],
+      unknown: 'desconocido: el nodo no lo ha enviado',
+    },
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa de los nodos',
@@ -459,6 +504,8 @@ export const words: Translations = {
       favorite: 'favorito',
       local: 'radio de este servicio',
     },
+    colour: 'Color de los nodos',
+    colourBy: { age: 'Última recepción', snr: 'Señal', hops: 'Saltos', battery: 'Batería', role: 'Rol' },
     precision: 'el nodo está en algún punto de esta zona',
     atLeast: (db) => `SNR de ${number(db).replace('-', '−')} dB o mejor`,
     weaker: 'más débil',

@@ -890,6 +890,46 @@ export const words: Translations = {
     settled: 'Réglé',
     keyConfirmed: 'Clé confirmée',
   },
+  mapColours: {
+    unknown: 'inconnu',
+    snr: {
+      names: ['0 dB', '−7 dB', '−15 dB', 'plus faible'],
+      help: [
+        'SNR de 0 dB ou mieux',
+        'SNR de −7 dB ou mieux',
+        'SNR de −15 dB ou mieux',
+        'plus faible : SNR sous −15 dB',
+      ],
+      unknown: 'inconnu : aucun paquet n’a été reçu directement',
+    },
+    hops: {
+      names: ['0', '1', '2', '3', '4+'],
+      help: [
+        'reçu directement',
+        'un nœud entre les deux',
+        'deux nœuds entre les deux',
+        'trois nœuds entre les deux',
+        'quatre nœuds ou plus entre les deux',
+      ],
+      unknown: 'inconnu : les paquets ne le disaient pas',
+    },
+    battery: {
+      names: ['secteur', '50 %', '20 %', 'vide'],
+      help: ['alimentation externe', 'batterie à 50 % ou plus', 'batterie à 20 % ou plus', 'vide : batterie sous 20 %'],
+      unknown: 'inconnu : le nœud ne l’a pas envoyé',
+    },
+    role: {
+      names: ['relais', 'client', 'discret', 'traceur', 'TAK'],
+      help: [
+        'relais : routeurs, répéteurs et stations de base',
+        'client : Client',
+        'discret : Client Mute et Client Hidden',
+        'traceur : traceurs, capteurs, Lost and Found',
+        'TAK : TAK et TAK Tracker',
+      ],
+      unknown: 'inconnu : le nœud ne l’a pas envoyé',
+    },
+  },
   map: {
     title: 'Carte',
     label: 'Carte des nœuds',
@@ -924,6 +964,8 @@ export const words: Translations = {
       favorite: 'favori',
       local: 'radio de ce service',
     },
+    colour: 'Couleur des nœuds',
+    colourBy: { age: 'Dernière réception', snr: 'Signal', hops: 'Sauts', battery: 'Batterie', role: 'Rôle' },
     precision: 'le nœud est quelque part dans cette zone',
     atLeast: (db) => `SNR de ${String(db).replace('-', '−')} dB ou mieux`,
     weaker: 'plus faible',

@@ -832,6 +832,46 @@ export const words: Translations = {
     settled: 'Rozstrzygnięto',
     keyConfirmed: 'Klucz potwierdzony',
   },
+  mapColours: {
+    unknown: 'nieznane',
+    snr: {
+      names: ['0 dB', '−7 dB', '−15 dB', 'słabszy'],
+      help: ['SNR 0 dB lub lepszy', 'SNR −7 dB lub lepszy', 'SNR −15 dB lub lepszy', 'słabszy: SNR poniżej −15 dB'],
+      unknown: 'nieznane: żaden pakiet nie został odebrany bezpośrednio',
+    },
+    hops: {
+      names: ['0', '1', '2', '3', '4+'],
+      help: [
+        'odebrany bezpośrednio',
+        'jeden węzeł pośredni',
+        'dwa węzły pośrednie',
+        'trzy węzły pośrednie',
+        'cztery lub więcej węzłów pośrednich',
+      ],
+      unknown: 'nieznane: pakiety tego nie podały',
+    },
+    battery: {
+      names: ['zasilacz', '50 %', '20 %', 'pusta'],
+      help: [
+        'zasilanie zewnętrzne',
+        'bateria 50 % lub więcej',
+        'bateria 20 % lub więcej',
+        'pusta: bateria poniżej 20 %',
+      ],
+      unknown: 'nieznane: węzeł tego nie wysłał',
+    },
+    role: {
+      names: ['przekaźnik', 'klient', 'cichy', 'lokalizator', 'TAK'],
+      help: [
+        'przekaźnik: routery, repeatery i stacje bazowe',
+        'klient: Client',
+        'cichy: Client Mute i Client Hidden',
+        'lokalizator: lokalizatory, czujniki, Lost and Found',
+        'TAK: TAK i TAK Tracker',
+      ],
+      unknown: 'nieznane: węzeł tego nie wysłał',
+    },
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa węzłów',
@@ -866,6 +906,8 @@ export const words: Translations = {
       favorite: 'ulubiony',
       local: 'radio tej usługi',
     },
+    colour: 'Kolor węzłów',
+    colourBy: { age: 'Ostatni odbiór', snr: 'Sygnał', hops: 'Przeskoki', battery: 'Bateria', role: 'Rola' },
     precision: 'węzeł jest gdzieś w tym obszarze',
     atLeast: (db) => `SNR ${String(db).replace('-', '−').replace('.', ',')} dB lub lepszy`,
     weaker: 'słabszy',

@@ -421,6 +421,51 @@ export const words: Translations = {
     keyConfirmed: 'Chave confirmada',
   },
 
+  mapColours: {
+    unknown: 'desconhecido',
+    snr: {
+      names: ['0 dB', '−7 dB', '−15 dB', 'mais fraco'],
+      help: [
+        'SNR de 0 dB ou melhor',
+        'SNR de −7 dB ou melhor',
+        'SNR de −15 dB ou melhor',
+        'mais fraco: SNR abaixo de −15 dB',
+      ],
+      unknown: 'desconhecido: nenhum pacote foi recebido diretamente',
+    },
+    hops: {
+      names: ['0', '1', '2', '3', '4+'],
+      help: [
+        'recebido diretamente',
+        'um nó no meio',
+        'dois nós no meio',
+        'três nós no meio',
+        'quatro nós ou mais no meio',
+      ],
+      unknown: 'desconhecido: os pacotes não informaram',
+    },
+    battery: {
+      names: ['energia', '50 %', '20 %', 'vazia'],
+      help: [
+        'alimentação externa',
+        'bateria com 50 % ou mais',
+        'bateria com 20 % ou mais',
+        'vazia: bateria abaixo de 20 %',
+      ],
+      unknown: 'desconhecido: o nó não enviou',
+    },
+    role: {
+      names: ['repetidor', 'cliente', 'discreto', 'rastreador', 'TAK'],
+      help: [
+        'repetidor: roteadores, repetidores e estações base',
+        'cliente: Client',
+        'discreto: Client Mute e Client Hidden',
+        'rastreador: rastreadores, sensores, Lost and Found',
+        'TAK: TAK e TAK Tracker',
+      ],
+      unknown: 'desconhecido: o nó não enviou',
+    },
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa dos nós',
@@ -461,6 +506,8 @@ export const words: Translations = {
       favorite: 'favorito',
       local: 'rádio deste serviço',
     },
+    colour: 'Cor dos nós',
+    colourBy: { age: 'Última recepção', snr: 'Sinal', hops: 'Saltos', battery: 'Bateria', role: 'Papel' },
     precision: 'o nó está em algum ponto desta área',
     atLeast: (db) => `SNR de ${number(db).replace('-', '−')} dB ou melhor`,
     weaker: 'mais fraco',

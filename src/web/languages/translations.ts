@@ -22,6 +22,7 @@ import type { errors } from '../strings/errors.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { map } from '../strings/mesh/map.ts'
+import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
 import type { messages } from '../strings/mesh/messages.ts'
 import type { neighbors } from '../strings/mesh/neighbors.ts'
@@ -75,6 +76,7 @@ export interface Translations {
   readonly errors: typeof errors
   readonly dashboard: typeof dashboard
   readonly identityTexts: typeof identityTexts
+  readonly mapColours: typeof colourTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts
   readonly measurementGroups: typeof measurementGroups

@@ -126,6 +126,40 @@ describe('the demo mesh', () => {
     expect(complaints).toEqual([])
   })
 
+  test.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['high contrast', { forcedColors: 'active' }],
+    ['on a phone', PHONE],
+  ] as const)('the colour of the nodes says what the user chooses, as in the legend: %s', async (_, options) => {
+    const { page, goto, complaints } = await openSignedIn(site, '/map', options)
+    const chooser = page.getByLabel('Colour of the nodes')
+    const shades = () => page.locator('.legend summary i').evaluateAll((all) => all.map(({ className }) => className))
+    const shownAs = (index: number) =>
+      page.evaluate(`getComputedStyle(document.querySelectorAll('.legend summary i')[${index}]).backgroundColor`)
+    await expect.poll(shades).toEqual(['age-0', 'age-1', 'age-2'])
+    await chooser.selectOption('Battery')
+    await expect.poll(shades).toEqual(['shade-0', 'shade-1', 'shade-2', 'shade-3', 'age-2'])
+    await page.getByRole('button', { name: 'Show all' }).click()
+    // On external power, more than half full, and less.
+    const colours = await Promise.all([0, 1, 2].map(shownAs))
+    expect(new Set(colours).size).toBe(3)
+    await expect.poll(() => Promise.all(['AL44', 'RV3', 'WTWR'].map((name) => inkAt(page, name)))).toEqual(colours)
+    await chooser.selectOption('Hops')
+    const direct = await shownAs(0)
+    await expect.poll(() => inkAt(page, 'CSTL')).toBe(direct)
+    // It is kept: in the address for others, and in this browser for the next time.
+    expect(new URL(page.url()).searchParams.get('colour')).toBe('hops')
+    await goto('/map')
+    await expect.poll(() => chooser.inputValue()).toBe('hops')
+    await goto('/map?colour=role')
+    await expect.poll(() => chooser.inputValue()).toBe('role')
+    await page.getByText('Legend').click()
+    await page.getByText('relay: routers, repeaters and base stations').waitFor()
+    expect(await overflowOf(page)).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
   test('lines are limited by their signal and by their age', async () => {
     const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
     const shown = () => page.locator('.map-panel .neighbor-list .hop').allTextContents()

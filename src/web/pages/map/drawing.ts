@@ -7,6 +7,7 @@ import { theme } from '../../theme.ts'
 import type { UsedTiles } from './data.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Choice } from './layers/pointing.ts'
+import { BY_AGE, shownScale } from './colouring/colouring.ts'
 import { backgroundChoice, type Layers, limitWay, lineLimits } from './switches.ts'
 import type { Focus, MeshMap } from './view.ts'
 import type { Waypoint } from './waypoint.ts'
@@ -56,6 +57,7 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
     return new Set([...neighbours, ...(onRoute ?? [])])
   }, [links, chosenNum, onRoute])
   const limits = lineLimits.value.value
+  const colouring = shownScale() ?? BY_AGE
   useEffect(() => {
     const focus: Focus | null =
       route !== null && onRoute !== null
@@ -69,10 +71,10 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
       chosen: chosenNum,
       kept,
       bright: onRoute,
-      look: { dots, precision, clusters },
+      look: { dots, precision, clusters, colouring },
     }
     map.value?.showNodes(all, labels, focus)
-  }, [map.value, nodes, minute, chosenNum, isChosenLoaded, kept, onRoute, dots, precision, clusters, labels])
+  }, [map.value, nodes, minute, chosenNum, isChosenLoaded, kept, onRoute, dots, precision, clusters, colouring, labels])
   useEffect(() => {
     const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
     const areLinksNumbered = chosenNum !== null || links.length <= MAX_NUMBERS

@@ -10,23 +10,15 @@ import {
   BACKGROUNDS,
   type LayerName,
   layerChoice,
-  type Layers,
   LAYERS,
   LINE_AGES,
   LINE_SIGNALS,
   lineLimits,
+  shownLayers,
 } from './switches.ts'
 
 /** Layers for users who may see the mesh's topology. */
 const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes'])
-
-/** The chosen layers, and those that the page's address asks for. */
-export function shownLayers(): Layers {
-  const { query } = place.value
-  const { value } = layerChoice.value
-  const asked = (name: 'links' | 'routes') => can('info', 'read') && (value[name] || query.get(name) !== null)
-  return { ...value, links: asked('links'), routes: asked('routes') }
-}
 
 function switchLayer(name: LayerName, isOn: boolean): void {
   layerChoice.keep({ ...layerChoice.value.peek(), [name]: isOn })

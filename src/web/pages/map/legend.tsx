@@ -1,49 +1,75 @@
+import { useId } from 'preact/hooks'
 import { duration } from '../../format.ts'
 import { activeMs } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
+import { BY_AGE, chooseColouring, COLOURINGS, colouringName, shownScale } from './colouring/colouring.ts'
 
-/** The meaning of the colours: in short, and in full when opened. */
+/** What the nodes are coloured by, to choose, and the meaning of the colours: in short, and in full when opened. */
 export function Legend({ hasLines }: { hasLines: boolean }) {
-  const active = t.map.legend.active(duration(activeMs.value / 1000))
+  const id = useId()
+  const { names, help, tokens } = shownScale() ?? ageScale()
+  const [first] = tokens
+  const shades = tokens.map((token) => token.slice(2))
+  // The shapes have the colour of the first class.
+  const sample = first?.slice(2)
   return (
-    <details class="legend">
-      <summary>
-        {t.map.ages.map((name, index) => (
-          <span key={name}>
-            <i class={`age-${index}`} aria-hidden="true" />
-            {name}
-          </span>
+    <div class="legend">
+      <label class="sr-only" for={id}>
+        {t.map.colour}
+      </label>
+      <select
+        id={id}
+        value={colouringName()}
+        onChange={({ currentTarget: { value } }) => chooseColouring(COLOURINGS.find((name) => name === value) ?? 'age')}
+      >
+        {COLOURINGS.map((name) => (
+          <option key={name} value={name}>
+            {t.map.colourBy[name]}
+          </option>
         ))}
-        <span class="legend-name">{t.map.legend.title}</span>
-      </summary>
-      <ul>
-        {[active, t.map.legend.day, t.map.legend.older].map((text, index) => (
-          <li key={text}>
-            <i class={`age-${index}`} aria-hidden="true" />
-            {text}
+      </select>
+      <details>
+        <summary>
+          {names.map((name, index) => (
+            <span key={name}>
+              <i class={shades[index]} aria-hidden="true" />
+              {name}
+            </span>
+          ))}
+          <span class="legend-name">{t.map.legend.title}</span>
+        </summary>
+        <ul>
+          {help.map((text, index) => (
+            <li key={text}>
+              <i class={shades[index]} aria-hidden="true" />
+              {text}
+            </li>
+          ))}
+          {(['relay', 'favorite', 'local'] as const).map((shape) => (
+            <li key={shape}>
+              <i class={`${sample} ${shape}`} aria-hidden="true" />
+              {t.map.legend[shape]}
+            </li>
+          ))}
+          <li>
+            <i class="cell" aria-hidden="true" />
+            {t.map.precision}
           </li>
-        ))}
-        <li>
-          <i class="age-0 relay" aria-hidden="true" />
-          {t.map.legend.relay}
-        </li>
-        <li>
-          <i class="age-0 favorite" aria-hidden="true" />
-          {t.map.legend.favorite}
-        </li>
-        <li>
-          <i class="age-0 local" aria-hidden="true" />
-          {t.map.legend.local}
-        </li>
-        <li>
-          <i class="cell" aria-hidden="true" />
-          {t.map.precision}
-        </li>
-        {hasLines && <Strengths />}
-      </ul>
-    </details>
+          {hasLines && <Strengths />}
+        </ul>
+      </details>
+    </div>
   )
+}
+
+function ageScale() {
+  const { active, day, older } = t.map.legend
+  return {
+    tokens: BY_AGE.tokens,
+    names: t.map.ages,
+    help: [active(duration(activeMs.value / 1000)), day, older],
+  }
 }
 
 function Strengths() {

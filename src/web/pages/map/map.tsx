@@ -5,6 +5,7 @@ import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../stat
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Failure, Problem } from '../../parts/notice.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { Page } from '../../parts/page.tsx'
 import './map.css'
 import { place, setQuery } from '../../router.ts'
@@ -13,11 +14,12 @@ import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, type UsedTiles, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
-import { LayersPanel, shownLayers } from './layers-panel.tsx'
 import { Legend } from './legend.tsx'
 import { MapPanel } from './panel.tsx'
-import { Pile } from './pile.tsx'
-import { lineLimits } from './switches.ts'
+import { lineLimits, shownLayers } from './switches.ts'
+
+const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
+const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
 export function MapPage() {

@@ -1,5 +1,7 @@
 import { isRecord } from '../../api.ts'
 import { preference } from '../../state/preferences.ts'
+import { place } from '../../router.ts'
+import { can } from '../../state/session.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import type { Link } from './layers/lines.ts'
@@ -39,6 +41,14 @@ export const layerChoice = preference<Layers>('map-layers', FIRST, (found) => {
     routes: read('routes'),
   }
 })
+
+/** The chosen layers, and those that the page's address asks for. */
+export function shownLayers(): Layers {
+  const { query } = place.value
+  const { value } = layerChoice.value
+  const asked = (name: 'links' | 'routes') => can('info', 'read') && (value[name] || query.get(name) !== null)
+  return { ...value, links: asked('links'), routes: asked('routes') }
+}
 
 export const BACKGROUNDS = ['auto', 'light', 'dark', 'none'] as const
 /** How this user wants the tiles; `auto`: light or dark like the pages. */

@@ -131,7 +131,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   let drawnGround: readonly unknown[] = []
   const isGroundOld = ({ now, look, bright }: ShownNodes) => {
     const before = drawnGround
-    drawnGround = [dots.version(), Math.floor(now / MINUTE_MS), look.precision, bright]
+    drawnGround = [dots.version(), Math.floor(now / MINUTE_MS), look.precision, look.colouring, bright]
     return drawnGround.some((part, index) => part !== before[index])
   }
   const drawTiles = () => {

@@ -14,13 +14,18 @@ const TOKENS = [
   '--line',
 ] as const
 
-export type Token = (typeof TOKENS)[number]
+/** Those that a scale adds are read when they are first drawn. */
+export type Token = (typeof TOKENS)[number] | `--shade-${0 | 1 | 2 | 3 | 4}`
 export type Palette = (token: Token) => string
 
 /** The colours of the current scheme, read all at once, because each read costs a layout. */
 export function readPalette(): Palette {
-  const found = new Map(TOKENS.map((token) => [token, colour(token)]))
-  return (token) => found.get(token) ?? ''
+  const found = new Map<Token, string>(TOKENS.map((token) => [token, colour(token)]))
+  return (token) => {
+    const known = found.get(token) ?? colour(token)
+    found.set(token, known)
+    return known
+  }
 }
 
 /** A design token as a colour that a canvas accepts. */

@@ -35,6 +35,8 @@ export const map = catalog('map', {
     favorite: 'favourite',
     local: 'this service’s radio',
   },
+  colour: 'Colour of the nodes',
+  colourBy: { age: 'Last heard', snr: 'Signal', hops: 'Hops', battery: 'Battery', role: 'Role' },
   precision: 'the node is somewhere in this area',
   atLeast: (db: number) => `SNR of ${String(db).replace('-', '−')} dB or better`,
   weaker: 'weaker',

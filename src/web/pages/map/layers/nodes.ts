@@ -8,7 +8,7 @@ import {
   type Point,
 } from 'leaflet'
 import { type Node, precisionMeters } from '../../../state/mesh/nodes.ts'
-import { ageOf } from '../filter.ts'
+import { BY_AGE, type Colouring } from '../colouring/colouring.ts'
 import { besideOf, groupNear } from './clusters.ts'
 import type { Palette } from '../../../parts/map/colour.ts'
 import { enlargement } from '../../../parts/map/occupied.ts'
@@ -19,6 +19,7 @@ export type NodeLook = {
   readonly dots: boolean
   readonly precision: boolean
   readonly clusters: boolean
+  readonly colouring: Colouring
 }
 
 export type ShownNodes = {
@@ -80,7 +81,6 @@ export const RELAYS: ReadonlySet<string> = new Set([
   'REPEATER',
   'CLIENT_BASE',
 ])
-const AGE_COLOURS = ['--age-0', '--age-1', '--age-2'] as const
 const DIMMED = 0.25
 /** Own radios are diamonds with a core: their shape tells them apart. These are shares of the radius of a dot. */
 const LOCAL_SIZE = 1.45
@@ -95,7 +95,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
     chosen: null,
     kept: new Set(),
     bright: null,
-    look: { dots: true, precision: true, clusters: true },
+    look: { dots: true, precision: true, clusters: true, colouring: BY_AGE },
   }
   let spots = new Map<number, Spot>()
   let version = 0
@@ -145,6 +145,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
     drawCells(frame) {
       if (!shown.look.precision) return
       const colours = palette()
+      const colourOf = colourBy(shown, colours)
       const { pen } = frame
       pen.lineWidth = 1
       for (const { nodes } of current().units) {
@@ -157,7 +158,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
         // A cell that its dot hides need not be drawn.
         if (radius < 6 || !frame.touches(x, y, x, y, radius)) continue
         const dimmed = isDimmed(nodes, shown) ? DIMMED : 1
-        pen.fillStyle = pen.strokeStyle = colours(AGE_COLOURS[ageOf(nodes[0], shown.now)])
+        pen.fillStyle = pen.strokeStyle = colourOf(nodes[0])
         pen.beginPath()
         pen.arc(x, y, radius, 0, 2 * Math.PI)
         pen.globalAlpha = 0.07 * dimmed
@@ -299,8 +300,15 @@ function isDimmed(nodes: readonly Node[], { bright }: ShownNodes): boolean {
   return bright !== null && !nodes.some(({ nodeNum }) => bright.has(nodeNum))
 }
 
+/** The colour of the class of each node. */
+function colourBy({ now, look: { colouring } }: ShownNodes, colours: Palette): (node: Node) => string {
+  return (node) => colours(colouring.tokens[colouring.classOf(node, now)] ?? '--faint')
+}
+
 function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: number) {
   const times = enlargement()
+  const { tokens, classOf } = shown.look.colouring
+  const colourOf = colourBy(shown, colours)
   const disc = (x: number, y: number, radius: number) => {
     pen.beginPath()
     pen.arc(x, y, radius, 0, 2 * Math.PI)
@@ -315,10 +323,8 @@ function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: 
   }
   const paintNode = (node: Node, x: number, y: number, radius: number) => {
     const isChosen = node.nodeNum === shown.chosen
-    const ageIndex = ageOf(node, shown.now)
-    const own = colours(AGE_COLOURS[ageIndex])
-    // Old ones are hollow: colour alone is not visible to everybody.
-    const isHollow = ageIndex === 2
+    const own = colourOf(node)
+    const isHollow = classOf(node, shown.now) === tokens.length - 1
     const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : null
     if (node.isLocal) diamond(x, y, radius * LOCAL_SIZE)
     else disc(x, y, radius)
@@ -329,20 +335,23 @@ function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: 
     pen.stroke()
     if (!node.isLocal) return
     disc(x, y, radius * CORE_SIZE)
-    pen.fillStyle = colours(isHollow ? '--age-2' : '--surface')
+    pen.fillStyle = isHollow ? own : colours('--surface')
     pen.fill()
   }
-  /** Draws the number of nodes in a ring that shows their shares by age. */
+  /** Draws the number of nodes in a ring that shows the share of each class. */
   const paintCluster = (nodes: readonly Node[], x: number, y: number, radius: number) => {
     disc(x, y, radius + 2 * times)
     pen.fillStyle = colours('--raised')
     pen.fill()
-    const ages = [0, 0, 0]
-    for (const node of nodes) ages[ageOf(node, shown.now)] = (ages[ageOf(node, shown.now)] ?? 0) + 1
+    const counts = tokens.map(() => 0)
+    for (const node of nodes) {
+      const found = classOf(node, shown.now)
+      counts[found] = (counts[found] ?? 0) + 1
+    }
     let from = -Math.PI / 2
     pen.lineWidth = 4 * times
-    for (const [index, token] of AGE_COLOURS.entries()) {
-      const to = from + ((ages[index] ?? 0) / nodes.length) * 2 * Math.PI
+    for (const [index, token] of tokens.entries()) {
+      const to = from + ((counts[index] ?? 0) / nodes.length) * 2 * Math.PI
       pen.beginPath()
       pen.arc(x, y, radius - times, from, to)
       pen.strokeStyle = colours(token)
