@@ -81,3 +81,34 @@ test("a collector's message with a watched word fires an alert in the same step,
   expect(Date.now() - watching.evaluatedAt).toBeLessThan(60_000)
   expect(workerd.logged().filter((line) => line.includes('"error"'))).toStrictEqual([])
 })
+
+test('quiet hours hold a message, and it follows when they are given up', async () => {
+  const HOUR = 3_600_000
+  const clock = (t: number) => new Date(t).toISOString().slice(11, 16)
+  const quietHours = {
+    from: clock(Date.now() - HOUR),
+    to: clock(Date.now() + 2 * HOUR),
+    timeZone: 'UTC',
+    days: [1, 2, 3, 4, 5, 6, 7],
+  }
+  const before = received.length
+  expect(await admin.send('PUT', '/api/alerts/quiet-hours', { quietHours })).toMatchObject({ status: 200 })
+  const { token } = Object((await admin.send('POST', '/api/tokens', { name: 'ridge', scopes: ['ingest'] })).body)
+  const body = {
+    source: 'ridge',
+    packets: [{ data: item(packet(text('help us'), { id: 2 })), receivedAt: Date.now() }],
+  }
+  const headers = { authorization: `Bearer ${token}` }
+  expect(await createClient(workerd).send('POST', '/api/ingest', body, headers)).toMatchObject({ status: 200 })
+  await workerd.sql('update alert_deliveries set due_at = 0')
+  await workerd.runSchedule()
+  expect(received).toHaveLength(before)
+  const { alerts } = Object((await admin.send('GET', '/api/alerts')).body)
+  const held = alerts.filter((alert: { heldUntil: number | null }) => alert.heldUntil !== null)
+  expect(held).toMatchObject([{ kind: 'message', what: expect.stringContaining('help us') }])
+  expect(await admin.send('PUT', '/api/alerts/quiet-hours', { quietHours: null })).toMatchObject({ status: 200 })
+  await workerd.runSchedule()
+  const told = { type: 'alert.quiet', data: { total: 1, text: expect.stringContaining('help us') } }
+  expect(received.slice(before)).toMatchObject([{ body: told }])
+  expect(workerd.logged().filter((line) => line.includes('"error"'))).toStrictEqual([])
+})

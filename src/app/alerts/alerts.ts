@@ -39,6 +39,9 @@ export const alertSchema = z
     acknowledgedAt: timeField.nullable(),
     acknowledgedBy: z.string().nullable(),
     notifiedAt: timeField.nullable().describe('null: its owner has not been notified'),
+    heldUntil: timeField
+      .nullable()
+      .describe('When your quiet hours end, which hold a message about it; null: none is held'),
     held: z.boolean().describe('The rule fired too often within an hour: this was reported once, then it was muted'),
     inhibited: z.boolean().describe('The radios are down, so nobody knows whether the condition still holds'),
     owner: z.object({ id: z.int(), username: z.string().nullable() }),
@@ -52,10 +55,16 @@ export const alertPageSchema = z.object({
   firing: z.int().describe('Number of your firing alerts that are not acknowledged'),
 })
 
-const columns = { row: alerts, username: users.username }
+/** When the first held message about an alert is due; null: none is held. */
+const heldUntil = sql<number | null>`(select min(d.held_until) from alert_delivery_items i
+  join alert_deliveries d on d.id = i.delivery_id and d.state = 'waiting' and d.due_at = d.held_until
+  where i.alert_id = ${alerts.id})`
+
+const columns = { row: alerts, username: users.username, heldUntil }
 type Found<Kind = AlertKind> = {
   readonly row: Omit<typeof alerts.$inferSelect, 'kind'> & { readonly kind: Kind }
   readonly username: string | null
+  readonly heldUntil: number | null
 }
 
 type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
@@ -115,7 +124,7 @@ function isKnown(found: Found<string>): found is Found {
   return isAlertKind(found.row.kind)
 }
 
-function show({ row, username }: Found, words: Words): ShownAlert {
+function show({ row, username, heldUntil: until }: Found, words: Words): ShownAlert {
   const { id, ruleId, ruleName, kind, state, nodeNum, startedAt, firedAt, resolvedAt } = row
   const { acknowledgedAt, acknowledgedBy, notifiedAt, held, inhibited, ownerId } = row
   return {
@@ -134,6 +143,7 @@ function show({ row, username }: Found, words: Words): ShownAlert {
     acknowledgedAt,
     acknowledgedBy,
     notifiedAt,
+    heldUntil: until,
     held,
     inhibited,
     owner: { id: ownerId, username },
@@ -178,6 +188,7 @@ export const deliverySchema = z
     destination: z.object({ id: z.int(), name: z.string(), kind: z.enum(DESTINATION_KIND_NAMES) }),
     createdAt: timeField,
     dueAt: timeField.describe('Time of the next attempt'),
+    heldUntil: timeField.nullable().describe('The end of the quiet hours that hold or held it; null: none did'),
     attempts: z.int(),
     endedAt: timeField.nullable(),
     result: z.string().nullable().describe('Result of the last attempt, in a few words'),
@@ -205,6 +216,7 @@ export async function listDeliveries(
     ruleId,
     createdAt,
     dueAt,
+    heldUntil: held,
     attempts,
     endedAt,
     result,
@@ -220,6 +232,7 @@ export async function listDeliveries(
       destination,
       createdAt,
       dueAt,
+      heldUntil: held,
       attempts,
       endedAt,
       result,

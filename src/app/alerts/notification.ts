@@ -55,12 +55,20 @@ export function tellAlerts(
   const name = cleanText(rule.name, 80)
   const title = titleOf(words, notification, name)
   const [first] = alerts
-  const lines = alerts.slice(0, LINES).map(({ what }) => `• ${what}`)
-  const more = total > lines.length ? [words.say('… and {n} more', { n: total - lines.length })] : []
   const heading =
     kindOf(rule.kind).heading?.(words, total, notification === 'resolved') ??
     words.count(total, '{n} alert:', '{n} alerts:')
-  const text = total === 1 && first !== undefined ? first.what : [heading, ...lines, ...more].join('\n')
+  const text =
+    total === 1 && first !== undefined
+      ? first.what
+      : [
+          heading,
+          ...listed(
+            words,
+            alerts.map(({ what }) => what),
+            total,
+          ),
+        ].join('\n')
   const path = total === 1 && typeof first?.nodeNum === 'number' ? `/nodes/${formatNodeId(first.nodeNum)}` : '/alerts'
   return {
     uid: about.uid,
@@ -74,6 +82,12 @@ export function tellAlerts(
     alerts: alerts.slice(0, MAX_LISTED),
     total,
   }
+}
+
+/** The first of several texts, each on its line, and how many more there are. */
+export function listed(words: Words, texts: readonly string[], total = texts.length): readonly string[] {
+  const lines = texts.slice(0, LINES).map((text) => `• ${text}`)
+  return total > lines.length ? [...lines, words.say('… and {n} more', { n: total - lines.length })] : lines
 }
 
 function titleOf(words: Words, notification: NotificationKind, name: string): string {

@@ -27,6 +27,7 @@ import {
 } from './destinations/destinations.ts'
 import { readPushKeys } from './destinations/push-keys.ts'
 import { preview, previewSchema } from './preview.ts'
+import { getQuietHours, keepQuietHours, keptQuietHoursSchema, ownQuietHoursSchema } from './quiet/own-hours.ts'
 import { newAlertRuleSchema } from './rules/rule.ts'
 import {
   createRule,
@@ -258,6 +259,22 @@ export const alertRoutes = new Hono<AppEnv>()
       const { ctx } = c.var
       return c.json({ destination: await confirmDestination(ctx, c.req.valid('param').id, c.req.valid('json').token) })
     },
+  )
+  .get(
+    '/quiet-hours',
+    requireSession,
+    answers('When you want no messages about alerts', { 200: ownQuietHoursSchema }),
+    async (c) => c.json(await getQuietHours(c.var.ctx)),
+  )
+  .put(
+    '/quiet-hours',
+    requireSession,
+    answers(
+      'Choose when you want no messages about alerts: what happens then is told in one message when they end. Rules that are `urgent`, those of the kind `sign_in`, and news about destinations are told at once',
+      { 200: ownQuietHoursSchema },
+    ),
+    validate('json', keptQuietHoursSchema),
+    async (c) => c.json(await keepQuietHours(c.var.ctx, c.req.valid('json'))),
   )
   .get(
     '/push-key',

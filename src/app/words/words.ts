@@ -94,6 +94,11 @@ export class Words {
     return `${format.format(t)} UTC`
   }
 
+  /** Time of day in a time zone. */
+  timeOfDay(t: number, timeZone: string): string {
+    return new Intl.DateTimeFormat(this.#locale, { timeStyle: 'short', timeZone }).format(t)
+  }
+
   #fill(text: string, values: Readonly<Record<string, Value>>): string {
     return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
       const value = values[name]

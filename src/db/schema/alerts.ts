@@ -143,6 +143,8 @@ export const alertDeliveries = sqliteTable(
     createdAt: integer('created_at').notNull(),
     /** Time of the next attempt. */
     dueAt: integer('due_at').notNull(),
+    /** The end of the quiet hours that hold it, or held it; null: none did. */
+    heldUntil: integer('held_until'),
     attempts: integer('attempts').notNull().default(0),
     /** Time of the first attempt. */
     triedAt: integer('tried_at'),

@@ -54,6 +54,7 @@ export const AUDIT_ACTIONS = {
   alert_destination_updated: 'alerts',
   alert_destinations_held: 'alerts',
   alert_acknowledged: 'alerts',
+  quiet_hours_updated: 'alerts',
   audit_trimmed: 'audit',
   audit_damaged: 'audit',
   audit_damage_confirmed: 'audit',

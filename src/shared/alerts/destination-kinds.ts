@@ -58,12 +58,16 @@ export type HeldFor = (typeof HELD_FOR)[number]
  */
 export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
 
-/** Why a message is sent. `destination`: the owner got another destination, or one with another address. */
+/**
+ * Why a message is sent. `quiet`: what the owner's quiet hours held. `destination`: the owner got another destination, or
+ * one with another address.
+ */
 export const NOTIFICATION_KINDS = [
   'fired',
   'resolved',
   'repeated',
   'summary',
+  'quiet',
   'test',
   'confirm',
   'destination',

@@ -33,6 +33,7 @@ import type { routes } from '../strings/mesh/routes.ts'
 import type { accountTexts } from '../strings/people/account.ts'
 import type { factorTexts } from '../strings/people/factors.ts'
 import type { mailTexts } from '../strings/people/mail.ts'
+import type { quietTexts } from '../strings/people/quiet-hours.ts'
 import type { resources, actions, scopes } from '../strings/people/permissions.ts'
 import type { publicTexts } from '../strings/people/public-access.ts'
 import type { scopeTexts } from '../strings/people/scope.ts'
@@ -89,6 +90,7 @@ export interface Translations {
   readonly accountTexts: typeof accountTexts
   readonly factorTexts: typeof factorTexts
   readonly mailTexts: typeof mailTexts
+  readonly quietTexts: typeof quietTexts
   readonly resources: typeof resources
   readonly actions: typeof actions
   readonly scopes: typeof scopes

@@ -171,6 +171,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/alerts/destinations/:id/release': session,
   'POST /api/alerts/destinations/:id/test': session,
   'POST /api/alerts/destinations/:id/confirm': session,
+  'GET /api/alerts/quiet-hours': session,
+  'PUT /api/alerts/quiet-hours': session,
   'GET /api/alerts/push-key': session,
   'GET /api/alerts/deliveries': session,
 
@@ -223,6 +225,7 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/alerts/rules': 'own',
   'GET /api/alerts/rules/:id': 'own',
   'GET /api/alerts/destinations': 'own',
+  'GET /api/alerts/quiet-hours': 'own',
   'GET /api/alerts/push-key': 'none',
   'GET /api/alerts/deliveries': 'own',
   'GET /api/configuration': 'none',

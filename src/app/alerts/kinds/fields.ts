@@ -21,6 +21,7 @@ export const common = {
     .nullable()
     .default(null)
     .describe('Interval at which a firing alert is sent again; null: never'),
+  urgent: z.boolean().default(false).describe('Also sent in your quiet hours'),
   tellResolved: z.boolean().default(true).describe('Also sent when the alert is over'),
   silencedUntil: timeInput.nullable().default(null).describe('Nothing is sent before this time'),
   silencedNodes: z

@@ -20,6 +20,9 @@ import { readFact, tellAlert } from '../facts.ts'
 import { readerOf } from '../../accounts/users/reader.ts'
 import { wordsOf } from '../../words/reader.ts'
 import { NEW_DELIVERY } from '../new-delivery.ts'
+import { holdMessages, readQuietHours } from '../quiet/hold.ts'
+import { quietUntil } from '../quiet/hours.ts'
+import { tellHeld } from '../quiet/summary.ts'
 
 /** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
@@ -131,7 +134,8 @@ const queries = prepareOnce((db) => ({
     .update(alertDeliveries)
     .set({ state: 'failed', endedAt: sql`${value('now')}`, result: sql`coalesce(result, ${LATE.text})` })
     .where(
-      sql`id in (select id from alert_deliveries where state = 'waiting' and created_at < ${value('before')} limit ${AT_A_TIME})`,
+      sql`id in (select id from alert_deliveries where state = 'waiting'
+        and coalesce(held_until, created_at) < ${value('before')} limit ${AT_A_TIME})`,
     )
     .prepare(),
   // Releases messages recorded by a clock that was ahead, which would wait until then.
@@ -139,7 +143,8 @@ const queries = prepareOnce((db) => ({
     .update(alertDeliveries)
     .set({ dueAt: sql`${value('now')}`, createdAt: sql`min(created_at, ${value('now')})` })
     .where(
-      sql`id in (select id from alert_deliveries where state = 'waiting' and due_at > ${value('far')} limit ${AT_A_TIME})`,
+      sql`id in (select id from alert_deliveries where state = 'waiting' and due_at > ${value('far')}
+        and (held_until is null or due_at > ${value('tomorrow')}) limit ${AT_A_TIME})`,
     )
     .prepare(),
   trustAgain: db
@@ -222,7 +227,7 @@ export async function tidyOutbox({
   if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return
   const { expire, distrust, trustAgain } = queries(store)
   await store.atomic([
-    bind(distrust, { now: now(), far: now() + 2 * HOUR_MS }),
+    bind(distrust, { now: now(), far: now() + 2 * HOUR_MS, tomorrow: now() + DAY_MS + 2 * HOUR_MS }),
     bind(trustAgain, { far: now() + 2 * HOUR_MS }),
     bind(expire, { now: now(), before: now() - GIVEN_UP_MS }),
   ])
@@ -263,16 +268,23 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const at = now()
   const prepared = queries(store)
   const destination = await prepared.destination.get({ id: destinationId })
-  const delivery = await prepared.next.get({ id: destinationId, now: at })
+  const next = () => prepared.next.get({ id: destinationId, now: at })
+  let delivery = await next()
   if (destination === undefined || delivery === undefined) return
-  const { id: deliveryId } = delivery
-  const drop = (result: string) => store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result })])
   const owner = await findOwner(needs, destination.ownerId)
   const refusal = owner === null ? NO_OWNER.text : refusalOf(destination, delivery)
   if (owner === null || refusal !== null) {
     const result = refusal
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
   }
+  const hours = await readQuietHours(store, destination.ownerId)
+  const until = hours === null ? null : quietUntil(hours, at)
+  if (until !== null) {
+    await store.atomic(holdMessages(store, { id: destinationId, now: at, until }))
+    delivery = await next()
+    if (delivery === undefined) return
+  }
+  const { id: deliveryId } = delivery
   if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.notification)) {
     const { n, first } = (await prepared.sent.get({ id: destinationId, since: at - HOUR_MS, now: at })) ?? {
       n: 0,
@@ -288,8 +300,9 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   // From here on no other process sends it, and no alert joins it: its alerts are read after this.
   const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
   if (claimed.length === 0) return
-  const message = await compose(needs, delivery, { destination, owner })
-  if (message === null) return drop(UNSEEN.text)
+  const message = await compose(needs, delivery, { destination, owner, timeZone: hours?.timeZone ?? null })
+  if (message === null)
+    return store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result: UNSEEN.text })])
   const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
 }
@@ -306,7 +319,7 @@ async function note(
   made: Attempt,
 ): Promise<void> {
   const { id, kind, failures } = destination
-  const { id: deliveryId, createdAt } = delivery
+  const { id: deliveryId, createdAt, heldUntil } = delivery
   const at = now()
   const prepared = queries(store)
   const { result } = made
@@ -327,19 +340,24 @@ async function note(
     const end = bind(prepared.endAll, { id, state: 'failed', now: at, result })
     return store.atomic(kind === 'web_push' ? [bind(prepared.remove, { id })] : [noted, end])
   }
-  if (until - createdAt > GIVEN_UP_MS) {
+  if (until - (heldUntil ?? createdAt) > GIVEN_UP_MS) {
     return store.atomic([noted, bind(prepared.end, { deliveryId, state: 'failed', now: at, result })])
   }
   return store.atomic([noted, bind(prepared.fail, { deliveryId, until, result })])
 }
 
-type Whose = { readonly destination: Destination; readonly owner: NonNullable<Awaited<ReturnType<typeof findOwner>>> }
+type Whose = {
+  readonly destination: Destination
+  readonly owner: NonNullable<Awaited<ReturnType<typeof findOwner>>>
+  /** Of the owner's quiet hours; null: none. */
+  readonly timeZone: string | null
+}
 
 /** The message, limited to alerts that the owner may see now; null: none are left. */
 async function compose(
   needs: OutboxNeeds,
   { id: deliveryId, uid, notification, ruleId, createdAt }: Delivery,
-  { destination, owner }: Whose,
+  { destination, owner, timeZone }: Whose,
 ): Promise<AlertNotification | null> {
   const { store, now, config } = needs
   const words = await wordsOf(needs, await readerOf(store, destination.ownerId))
@@ -365,6 +383,7 @@ async function compose(
       ),
     )
   }
+  if (notification === 'quiet') return tellHeld(store, { ...about, timeZone }, { deliveryId, owner })
   const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
   if (rule === undefined) return null
   const { kind } = rule

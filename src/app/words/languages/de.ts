@@ -90,6 +90,7 @@ export const texts: Translation = {
   'If you do not expect this, ignore this message.': 'Wenn Sie diese Nachricht nicht erwarten, ignorieren Sie sie.',
   'If you do not know this account, ignore this message.':
     'Wenn Sie dieses Konto nicht kennen, ignorieren Sie diese Nachricht.',
+  'In your quiet hours': 'In Ihrer Ruhezeit',
   'Internal error': 'Interner Fehler',
   'Interruptions of radios and brokers are not stored.':
     'Unterbrechungen von Funkgeräten und Brokern werden nicht gespeichert.',
@@ -298,6 +299,7 @@ export const texts: Translation = {
   'a secret: it belongs in secrets': 'ein Geheimnis: es gehört in secrets',
   'a subject needs its provider': 'zu subject gehört provider',
   'a time HH:MM': 'eine Uhrzeit HH:MM',
+  'a time zone': 'eine Zeitzone',
   'air pressure': 'Luftdruck',
   'air time': 'Sendezeit',
   'an administrator has every permission': 'ein Administrator hat alle Rechte',
@@ -313,6 +315,7 @@ export const texts: Translation = {
   'channel use': 'Kanalauslastung',
   'each channel once': 'jeder Kanal nur einmal',
   'each column once': 'jede Spalte nur einmal',
+  'each day once': 'jeder Tag einmal',
   'each destination once': 'jedes Ziel nur einmal',
   'each id once': 'jede ID nur einmal',
   'each node once': 'jeder Knoten nur einmal',
@@ -392,6 +395,7 @@ export const texts: Translation = {
   '{n} nodes were silent:': { one: '{n} Knoten war verstummt:', other: '{n} Knoten waren verstummt:' },
   '{sentence} (more than {most} times in an hour: muted until it fires less often)':
     '{sentence} (mehr als {most}-mal in einer Stunde: stumm, bis es seltener auslöst)',
+  '{time} {what} (over at {end})': '{time} {what} (vorbei um {end})',
   '… and {n} more': '… und {n} weitere',
   'Changed in the meantime; reload it': 'Inzwischen geändert; laden Sie die Seite neu',
   'Only an administrator who is signed in can see as somebody else':

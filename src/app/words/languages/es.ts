@@ -86,6 +86,7 @@ export const texts: Translation = {
     'Si no lo ha pedido, ignore este mensaje: no cambia nada.',
   'If you do not expect this, ignore this message.': 'Si no lo esperaba, ignore este mensaje.',
   'If you do not know this account, ignore this message.': 'Si no conoce esta cuenta, ignore este mensaje.',
+  'In your quiet hours': 'En sus horas de silencio',
   'Internal error': 'Error interno',
   'Interruptions of radios and brokers are not stored.': 'Las interrupciones de radios y brokers no se guardan.',
   'Invalid JSON': 'JSON no válido',
@@ -293,6 +294,7 @@ export const texts: Translation = {
   'a secret: it belongs in secrets': 'un secreto: va en secrets',
   'a subject needs its provider': 'subject necesita su provider',
   'a time HH:MM': 'una hora HH:MM',
+  'a time zone': 'una zona horaria',
   'air pressure': 'presión barométrica',
   'air time': 'tiempo de emisión',
   'an administrator has every permission': 'un administrador tiene todos los permisos',
@@ -308,6 +310,7 @@ export const texts: Translation = {
   'channel use': 'uso del canal',
   'each channel once': 'cada canal una sola vez',
   'each column once': 'cada columna una sola vez',
+  'each day once': 'cada día una vez',
   'each destination once': 'cada destino una sola vez',
   'each id once': 'cada ID una sola vez',
   'each node once': 'cada nodo una sola vez',
@@ -396,6 +399,7 @@ export const texts: Translation = {
   },
   '{sentence} (more than {most} times in an hour: muted until it fires less often)':
     '{sentence} (más de {most} veces en una hora: silenciada hasta que se active menos)',
+  '{time} {what} (over at {end})': '{time} {what} (terminó a las {end})',
   '… and {n} more': '… y {n} más',
   'Changed in the meantime; reload it': 'Cambiada entretanto; vuelva a cargarla',
   'Only an administrator who is signed in can see as somebody else':

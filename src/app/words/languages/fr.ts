@@ -89,6 +89,7 @@ export const texts: Translation = {
     'Si vous n’avez pas demandé cela, ignorez ce message : rien ne change.',
   'If you do not expect this, ignore this message.': 'Si vous n’attendez pas ce message, ignorez-le.',
   'If you do not know this account, ignore this message.': 'Si vous ne connaissez pas ce compte, ignorez ce message.',
+  'In your quiet hours': 'Pendant vos heures calmes',
   'Internal error': 'Erreur interne',
   'Interruptions of radios and brokers are not stored.':
     'Les interruptions des radios et des brokers ne sont pas enregistrées.',
@@ -299,6 +300,7 @@ export const texts: Translation = {
   'a secret: it belongs in secrets': 'un secret : il va dans secrets',
   'a subject needs its provider': 'subject demande son provider',
   'a time HH:MM': 'une heure HH:MM',
+  'a time zone': 'un fuseau horaire',
   'air pressure': 'pression barométrique',
   'air time': 'temps d’antenne',
   'an administrator has every permission': 'un administrateur a toutes les permissions',
@@ -314,6 +316,7 @@ export const texts: Translation = {
   'channel use': 'utilisation du canal',
   'each channel once': 'chaque canal une seule fois',
   'each column once': 'chaque colonne une seule fois',
+  'each day once': 'chaque jour une fois',
   'each destination once': 'chaque destination une seule fois',
   'each id once': 'chaque ID une seule fois',
   'each node once': 'chaque nœud une seule fois',
@@ -402,6 +405,7 @@ export const texts: Translation = {
   },
   '{sentence} (more than {most} times in an hour: muted until it fires less often)':
     '{sentence} (plus de {most} fois en une heure : en sourdine jusqu’à ce qu’elle se déclenche moins souvent)',
+  '{time} {what} (over at {end})': '{time} {what} (terminé à {end})',
   '… and {n} more': '… et {n} de plus',
   'Changed in the meantime; reload it': 'Modifiée entre-temps ; rechargez-la',
   'Only an administrator who is signed in can see as somebody else':

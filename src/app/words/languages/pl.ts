@@ -85,6 +85,7 @@ export const texts: Translation = {
     'Jeśli to nie Twoja prośba, zignoruj tę wiadomość: nic się nie zmieni.',
   'If you do not expect this, ignore this message.': 'Jeśli się tego nie spodziewasz, zignoruj tę wiadomość.',
   'If you do not know this account, ignore this message.': 'Jeśli nie znasz tego konta, zignoruj tę wiadomość.',
+  'In your quiet hours': 'W Twoich godzinach ciszy',
   'Internal error': 'Błąd wewnętrzny',
   'Interruptions of radios and brokers are not stored.': 'Przerwy w łączności z radiami i brokerami nie są zapisywane.',
   'Invalid JSON': 'Nieprawidłowy JSON',
@@ -291,6 +292,7 @@ export const texts: Translation = {
   'a secret: it belongs in secrets': 'sekret: jego miejsce jest w secrets',
   'a subject needs its provider': 'dla subject potrzebny jest jego dostawca',
   'a time HH:MM': 'godzina HH:MM',
+  'a time zone': 'strefa czasowa',
   'air pressure': 'ciśnienie atmosferyczne',
   'air time': 'czas antenowy',
   'an administrator has every permission': 'administrator ma wszystkie uprawnienia',
@@ -306,6 +308,7 @@ export const texts: Translation = {
   'channel use': 'użycie kanału',
   'each channel once': 'każdy kanał tylko raz',
   'each column once': 'każda kolumna tylko raz',
+  'each day once': 'każdy dzień raz',
   'each destination once': 'każdy cel tylko raz',
   'each id once': 'każde ID tylko raz',
   'each node once': 'każdy węzeł tylko raz',
@@ -397,6 +400,7 @@ export const texts: Translation = {
   },
   '{sentence} (more than {most} times in an hour: muted until it fires less often)':
     '{sentence} (częściej niż {most} razy w ciągu godziny: wyciszone, dopóki alarm nie będzie uruchamiał się rzadziej)',
+  '{time} {what} (over at {end})': '{time} {what} (koniec o {end})',
   '… and {n} more': '… i jeszcze {n}',
   'Changed in the meantime; reload it': 'W międzyczasie zmieniono; wczytaj ponownie',
   'Only an administrator who is signed in can see as somebody else':

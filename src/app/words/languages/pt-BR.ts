@@ -87,6 +87,7 @@ export const texts: Translation = {
     'Se você não pediu isso, ignore esta mensagem: nada muda.',
   'If you do not expect this, ignore this message.': 'Se você não esperava isso, ignore esta mensagem.',
   'If you do not know this account, ignore this message.': 'Se você não conhece esta conta, ignore esta mensagem.',
+  'In your quiet hours': 'No seu horário de silêncio',
   'Internal error': 'Erro interno',
   'Interruptions of radios and brokers are not stored.': 'As interrupções de rádios e brokers não são guardadas.',
   'Invalid JSON': 'JSON inválido',
@@ -295,6 +296,7 @@ export const texts: Translation = {
   'a secret: it belongs in secrets': 'um segredo: o lugar dele é em secrets',
   'a subject needs its provider': 'subject precisa do seu provedor',
   'a time HH:MM': 'um horário HH:MM',
+  'a time zone': 'um fuso horário',
   'air pressure': 'pressão do ar',
   'air time': 'tempo no ar',
   'an administrator has every permission': 'um administrador tem todas as permissões',
@@ -310,6 +312,7 @@ export const texts: Translation = {
   'channel use': 'uso do canal',
   'each channel once': 'cada canal só uma vez',
   'each column once': 'cada coluna só uma vez',
+  'each day once': 'cada dia uma vez',
   'each destination once': 'cada destino só uma vez',
   'each id once': 'cada ID só uma vez',
   'each node once': 'cada nó só uma vez',
@@ -394,6 +397,7 @@ export const texts: Translation = {
   },
   '{sentence} (more than {most} times in an hour: muted until it fires less often)':
     '{sentence} (mais de {most} vezes em uma hora: silenciado até disparar com menos frequência)',
+  '{time} {what} (over at {end})': '{time} {what} (terminou às {end})',
   '… and {n} more': '… e mais {n}',
   'Changed in the meantime; reload it': 'Alterada nesse meio-tempo; recarregue-a',
   'Only an administrator who is signed in can see as somebody else':

@@ -41,6 +41,8 @@ export const users = sqliteTable(
     browserLanguage: text('browser_language'),
     /** The units in which the user reads measurements; null: metric. */
     units: text('units'),
+    /** JSON: when no messages about alerts are wanted; null: always wanted. */
+    quietHours: text('quiet_hours'),
   },
   (t) => [uniqueIndex('users_username').on(sql`lower(${t.username})`)],
 )

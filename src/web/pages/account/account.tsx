@@ -17,6 +17,7 @@ import { theme, THEMES } from '../../theme.ts'
 import { OwnEmail } from './email.tsx'
 import { Factors } from './factors.tsx'
 import { LinkedAccounts } from './link.tsx'
+import { QuietHours } from './quiet-hours.tsx'
 import { SignIns } from './sign-ins.tsx'
 import { Tokens } from './tokens.tsx'
 
@@ -70,22 +71,26 @@ export function AccountPage() {
           />
         </Card>
         {isLocal ? (
-          <Card title={accountTexts.passwordTitle}>
-            <PasswordForm
-              username={me.username}
-              current={null}
-              onDone={async () => {
-                say(t.password.changed)
-                await refreshStatus()
-              }}
-            />
-          </Card>
+          <div class="stack">
+            <Card title={accountTexts.passwordTitle}>
+              <PasswordForm
+                username={me.username}
+                current={null}
+                onDone={async () => {
+                  say(t.password.changed)
+                  await refreshStatus()
+                }}
+              />
+            </Card>
+            <QuietHours />
+          </div>
         ) : (
           <div class="stack">
             <Card title={accountTexts.passwordTitle}>
               <p class="faint">{t.password.oidc}</p>
             </Card>
             {hasProviders && <LinkedAccounts />}
+            <QuietHours />
           </div>
         )}
       </div>

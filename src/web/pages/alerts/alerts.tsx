@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { api, ask, send } from '../../api.ts'
-import { age, dateTime } from '../../format.ts'
+import { age, dateTime, stamp } from '../../format.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Age, now } from '../../parts/age.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
@@ -179,7 +179,7 @@ function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['w
 type FiringRowProps = { alert: Alert; rule: ShownRule | null; reload(): Promise<void> }
 
 function FiringRow({ alert, rule, reload }: FiringRowProps) {
-  const { id, state, startedAt, acknowledgedAt, held, inhibited, notifiedAt, nodeNum } = alert
+  const { id, state, startedAt, acknowledgedAt, held, heldUntil, inhibited, notifiedAt, nodeNum } = alert
   const action = useAction()
   const acknowledge = () =>
     void action.run(async () => {
@@ -200,6 +200,7 @@ function FiringRow({ alert, rule, reload }: FiringRowProps) {
           {alert.ruleName} · {alertTexts.since} {dateTime(startedAt)}
           {acknowledgedAt !== null && ` · ${alertTexts.acknowledged}`}
           {inhibited && ` · ${alertTexts.inhibited}`}
+          {heldUntil !== null && ` · ${alertTexts.heldUntil(stamp(heldUntil))}`}
           {held ? ` · ${alertTexts.held}` : state === 'firing' && notifiedAt === null && ` · ${alertTexts.silent}`}
         </div>
         <Failure error={action.error.value} />
@@ -246,7 +247,10 @@ function History({ alerts }: { alerts: readonly Alert[] }) {
           <li key={alert.id}>
             <span class="grow break">
               <What alert={alert} />
-              <div class="faint">{alert.ruleName}</div>
+              <div class="faint">
+                {alert.ruleName}
+                {alert.heldUntil !== null && ` · ${alertTexts.heldUntil(stamp(alert.heldUntil))}`}
+              </div>
             </span>
             <Age at={alert.firedAt} />
           </li>

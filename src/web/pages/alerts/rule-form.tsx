@@ -84,6 +84,11 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
             </label>
           ))}
         </Group>
+        {rule.kind !== 'sign_in' && (
+          <Switch checked={rule.urgent ?? false} onChange={(urgent) => set({ urgent })}>
+            {alertTexts.urgent}
+          </Switch>
+        )}
         {view.isEvent !== true && (
           <>
             <Field

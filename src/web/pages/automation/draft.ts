@@ -32,11 +32,6 @@ function ownTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 }
 
-/** All time zones that this browser knows, and `present`. */
-export function timeZones(present: string): string[] {
-  return [...new Set(['UTC', ownTimeZone(), present, ...Intl.supportedValuesOf('timeZone')])].toSorted()
-}
-
 export function draftOf(rule: Rule): Draft {
   const { kind, name, enabled, timeZone, quietHours } = rule
   const quiet = quietHours === null ? {} : { isQuiet: true, quietFrom: quietHours.from, quietTo: quietHours.to }

@@ -1,8 +1,9 @@
 import { Labelled } from '../../parts/form/labelled.tsx'
 import { Card } from '../../parts/page.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
+import { TimeZoneSelect } from '../../parts/form/time-zone-select.tsx'
 import { a } from '../../strings/automation.ts'
-import { type Draft, timeZones } from './draft.ts'
+import type { Draft } from './draft.ts'
 import { type Form, Line } from './fields.tsx'
 import { type OwnDraft, viewOf } from './kinds/kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
@@ -57,17 +58,13 @@ function Times({ form }: { form: Form<Draft> }) {
           {time(a.quietTo, draft.quietTo, (quietTo) => set({ quietTo }))}
         </div>
       )}
-      <Labelled label={a.timeZone} hint={a.timeZoneHint} error={errorAt('timeZone')}>
-        {(aria) => (
-          <select {...aria} value={draft.timeZone} onChange={(event) => set({ timeZone: event.currentTarget.value })}>
-            {timeZones(draft.timeZone).map((zone) => (
-              <option key={zone} value={zone}>
-                {zone.replaceAll('_', ' ')}
-              </option>
-            ))}
-          </select>
-        )}
-      </Labelled>
+      <TimeZoneSelect
+        label={a.timeZone}
+        hint={a.timeZoneHint}
+        error={errorAt('timeZone')}
+        value={draft.timeZone}
+        onChange={(timeZone) => set({ timeZone })}
+      />
     </Card>
   )
 }

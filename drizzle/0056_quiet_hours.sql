@@ -1,0 +1,2 @@
+ALTER TABLE `users` ADD `quiet_hours` text;--> statement-breakpoint
+ALTER TABLE `alert_deliveries` ADD `held_until` integer;
