@@ -38,6 +38,7 @@ import {
   ruleListSchema,
   shownRuleSchema,
 } from './rules/rules.ts'
+import { listWatched, watchedPageSchema } from './rules/watched-states.ts'
 
 const shownRule = z.object({ rule: shownRuleSchema })
 const shownDestination = z.object({ destination: destinationSchema })
@@ -153,6 +154,19 @@ export const alertRoutes = new Hono<AppEnv>()
       await deleteRule(c.var.ctx, c.req.valid('param').id, readIfMatch(c.req.header('if-match')))
       return c.body(null, 204)
     },
+  )
+  .get(
+    '/watched',
+    requireSession,
+    answers('The nodes that your rules watch now, and the state of each', { 200: watchedPageSchema }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, 200).default(40).describe('Maximum number of nodes in the response'),
+        offset: integerQuery(0, 1_000_000).default(0).describe('Number of nodes to leave out'),
+      }),
+    ),
+    async (c) => c.json(await listWatched(c.var.ctx, c.req.valid('query'))),
   )
   .get(
     '/destinations',

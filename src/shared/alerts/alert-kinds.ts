@@ -2,6 +2,10 @@
 export const ALERT_STATES = ['pending', 'firing', 'resolved'] as const
 export type AlertState = (typeof ALERT_STATES)[number]
 
+/** The states of a watched node, the most urgent first. */
+export const WATCHED_STATES = ['firing', 'unknown', 'pending', 'muted', 'unheard', 'well'] as const
+export type WatchedState = (typeof WATCHED_STATES)[number]
+
 /** The events of an area that a rule can watch. */
 export const AREA_EVENTS = ['enters', 'leaves', 'moves'] as const
 

@@ -165,7 +165,6 @@ export const words: Translations = {
   alertTexts: {
     firing: 'Jetzt aktiv',
     nothing: 'Alles in Ordnung',
-    nothingHelp: 'Kein Alarm ist aktiv.',
     unwatched: 'Noch wird nichts überwacht',
     unwatchedHelp:
       'Wählen Sie unten einen der Vorschläge oder schreiben Sie eine eigene Regel, und fügen Sie ein Ziel hinzu.',
@@ -188,6 +187,22 @@ export const words: Translations = {
     inhibited: 'unbekannt, solange sein Funkgerät weg ist',
     silent: 'nicht gesendet',
     heldUntil: (until) => `zurückgehalten bis ${until}`,
+    watchedTitle: 'Überwachte Knoten',
+    watchedStates: {
+      firing: 'Alarm aktiv',
+      unknown: 'unbekannt, solange die Funkgeräte ausgefallen sind',
+      pending: 'noch nicht lange genug',
+      muted: 'stumm',
+      unheard: 'noch nicht gehört',
+      well: 'in Ordnung',
+    },
+    silentSince: (at) => `verstummt seit ${at}`,
+    mutedUntil: (at) => `stumm bis ${at}`,
+    watchedBy: (names) => `Regeln: ${names}`,
+    heard: (ago) => `gehört ${ago}`,
+    range: (from, to, all) => `${number(from)}–${number(to)} von ${number(all)}`,
+    earlier: 'Zurück',
+    later: 'Weiter',
     states: { pending: 'Abwartend', firing: 'Aktiv', resolved: 'Vorbei' },
     rules: 'Regeln',
     rulesHelp: 'Worüber Sie benachrichtigt werden möchten.',
@@ -277,6 +292,10 @@ export const words: Translations = {
       total === 0
         ? 'In den letzten 7 Tagen hätte sie nicht ausgelöst.'
         : `In den letzten 7 Tagen hätte sie ${timesOver(total)} ausgelöst, in ${messages(sent)}.`,
+    nobodyTold: 'Niemand wird benachrichtigt:',
+    addOne: 'Ziel hinzufügen',
+    sendTo: (names) => `an ${names} senden`,
+    noneUsable: 'Niemand wird benachrichtigt: Die Ziele der Regel sind aus, zurückgehalten oder nicht bestätigt.',
     blind: 'Sie dürfen nicht sehen, was diese Regel überwacht, darum tut sie nichts.',
     destinationsTitle: 'Ziele',
     destinationsHelp: 'Wohin Alarme gesendet werden.',

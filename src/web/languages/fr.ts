@@ -181,7 +181,6 @@ export const words: Translations = {
   alertTexts: {
     firing: 'En cours',
     nothing: 'Tout va bien',
-    nothingHelp: 'Aucune alerte en cours.',
     unwatched: 'Rien n’est encore surveillé',
     unwatchedHelp:
       'Choisissez l’une des suggestions ci-dessous ou écrivez votre propre règle, et ajoutez une destination.',
@@ -204,6 +203,22 @@ export const words: Translations = {
     inhibited: 'inconnu tant que sa radio est absente',
     silent: 'non envoyée',
     heldUntil: (until) => `retenue, fin : ${until}`,
+    watchedTitle: 'Nœuds surveillés',
+    watchedStates: {
+      firing: 'alerte active',
+      unknown: 'inconnu tant que les radios sont en panne',
+      pending: 'pas encore assez longtemps',
+      muted: 'en sourdine',
+      unheard: 'pas encore entendu',
+      well: 'tout va bien',
+    },
+    silentSince: (at) => `silencieux depuis : ${at}`,
+    mutedUntil: (at) => `en sourdine, fin : ${at}`,
+    watchedBy: (names) => `Règles : ${names}`,
+    heard: (ago) => `entendu ${ago}`,
+    range: (from, to, all) => `${number(from)}–${number(to)} sur ${number(all)}`,
+    earlier: 'Précédent',
+    later: 'Suivant',
     states: { pending: 'En attente', firing: 'En cours', resolved: 'Terminée' },
     rules: 'Règles',
     rulesHelp: 'Ce dont vous voulez être averti.',
@@ -294,6 +309,10 @@ export const words: Translations = {
       total === 0
         ? 'Ces 7 derniers jours, elle ne se serait pas déclenchée.'
         : `Ces 7 derniers jours, elle se serait déclenchée ${times(total)}, en ${meshMessages(messages)}.`,
+    nobodyTold: 'Personne n’est prévenu :',
+    addOne: 'ajouter une destination',
+    sendTo: (names) => `envoyer à ${names}`,
+    noneUsable: 'Personne n’est prévenu : les destinations de la règle sont désactivées, retenues ou non confirmées.',
     blind: 'Vous n’avez pas le droit de voir ce que cette règle surveille : elle ne fait donc rien.',
     destinationsTitle: 'Destinations',
     destinationsHelp: 'Où les alertes sont envoyées.',

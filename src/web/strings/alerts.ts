@@ -1,7 +1,7 @@
 import { catalog } from '../language.ts'
-import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
+import type { AlertState, WatchedState } from '../../shared/alerts/alert-kinds.ts'
 import type { DestinationKind, HeldFor } from '../../shared/alerts/destination-kinds.ts'
-import { quantity } from './quantity.ts'
+import { numberFormat, quantity } from './quantity.ts'
 
 const HELD_TEXTS: Readonly<Record<HeldFor, string>> = {
   password_reset: 'your password was reset',
@@ -13,7 +13,6 @@ const HELD_TEXTS: Readonly<Record<HeldFor, string>> = {
 export const alertTexts = catalog('alertTexts', {
   firing: 'Firing now',
   nothing: 'All is well',
-  nothingHelp: 'No alert is firing.',
   unwatched: 'Nothing is watched yet',
   unwatchedHelp: 'Choose one of the suggestions below or write a rule of your own, and add a destination.',
   allOff: 'None of your rules watches anything: they are off, or you may not see what they watch.',
@@ -34,6 +33,23 @@ export const alertTexts = catalog('alertTexts', {
   inhibited: 'unknown while its radio is down',
   silent: 'not sent',
   heldUntil: (until: string) => `held until ${until}`,
+  watchedTitle: 'Watched nodes',
+  watchedStates: {
+    firing: 'firing',
+    unknown: 'unknown while the radios are down',
+    pending: 'not long enough yet',
+    muted: 'muted',
+    unheard: 'not yet heard',
+    well: 'well',
+  } satisfies Record<WatchedState, string>,
+  silentSince: (at: string) => `silent since ${at}`,
+  mutedUntil: (at: string) => `muted until ${at}`,
+  watchedBy: (rules: string) => `Rules: ${rules}`,
+  heard: (ago: string) => `heard ${ago}`,
+  range: (from: number, to: number, all: number) =>
+    `${numberFormat.format(from)}–${numberFormat.format(to)} of ${numberFormat.format(all)}`,
+  earlier: 'Previous',
+  later: 'Next',
   states: { pending: 'Pending', firing: 'Firing', resolved: 'Over' } satisfies Record<AlertState, string>,
   rules: 'Rules',
   rulesHelp: 'What you want to be notified about.',
@@ -121,6 +137,10 @@ export const alertTexts = catalog('alertTexts', {
     total === 0
       ? 'In the last 7 days it would not have fired.'
       : `In the last 7 days it would have fired ${quantity(total, 'time', 'times')}, in ${quantity(messages, 'message', 'messages')}.`,
+  nobodyTold: 'Nobody is told:',
+  addOne: 'add a destination',
+  sendTo: (names: string) => `send to ${names}`,
+  noneUsable: 'Nobody is told: its destinations are off, held or not confirmed.',
   blind: 'You may not see what this rule watches, so it does nothing.',
   destinationsTitle: 'Destinations',
   destinationsHelp: 'Where alerts are sent.',

@@ -10,13 +10,21 @@ import { timeField } from '../../http/fields.ts'
 import { kindOf } from '../kinds/kinds.ts'
 import { type Watched, watchedColumns, watcher, type WatchedNode } from '../world/watched.ts'
 import type { AlertRule } from './rule.ts'
-import { listWatching } from './watch-list.ts'
+import { listWatching, type WatchingRule } from './watch-list.ts'
 
 /** When the rules were last evaluated: a row of `alert_marks`. */
 const MARK = 'evaluated'
 
+const nodeColumns = {
+  ...watchedColumns,
+  lastHeard: nodes.lastHeard,
+  longName: nodes.longName,
+  nameAltered: nodes.nameAltered,
+}
+type KnownNode = WatchedNode & Pick<typeof nodes.$inferSelect, 'lastHeard' | 'longName' | 'nameAltered'>
+
 const queries = prepareOnce((db) => ({
-  nodes: db.select(watchedColumns).from(nodes).prepare(),
+  nodes: db.select(nodeColumns).from(nodes).prepare(),
   evaluated: db.select({ at: alertMarks.value }).from(alertMarks).where(eq(alertMarks.name, MARK)).prepare(),
   mark: db
     .insert(alertMarks)
@@ -46,10 +54,8 @@ export const watchingSchema = z
 
 /** What the viewer's rules watch now. On D1 changes of nodes may be a minute late. */
 export async function readWatching(ctx: SignedInCtx): Promise<z.infer<typeof watchingSchema>> {
-  const { store, viewer } = ctx
-  const rules = (await listWatching(store)).filter(
-    ({ ownerId, rule, owner }) => ownerId === viewer.user.id && kindOf(rule.kind).seesNone?.(rule, owner) !== true,
-  )
+  const { store } = ctx
+  const rules = await readOwnRules(ctx)
   const lists = rules.flatMap(({ rule }) => watchedOf(rule) ?? []).map((watched) => watcher(watched))
   const known = lists.length === 0 ? [] : await readWatchable(ctx)
   const evaluatedAt = (await queries(store).evaluated.get())?.at ?? null
@@ -61,21 +67,30 @@ export async function readWatching(ctx: SignedInCtx): Promise<z.infer<typeof wat
   }
 }
 
+export type OwnRule = WatchingRule
+
+/** The viewer's rules that are on and see what they watch. */
+export async function readOwnRules({ store, viewer }: SignedInCtx): Promise<readonly OwnRule[]> {
+  return (await listWatching(store)).filter(
+    ({ ownerId, rule, owner }) => ownerId === viewer.user.id && kindOf(rule.kind).seesNone?.(rule, owner) !== true,
+  )
+}
+
 /** The nodes that a rule is about; null: it is about none. */
-function watchedOf(rule: AlertRule): Watched | null {
+export function watchedOf(rule: AlertRule): Watched | null {
   return 'nodes' in rule ? rule.nodes : null
 }
 
 /** If each row read is charged, the nodes are cached for this long. */
 const KEPT_MS = MINUTE_MS
 
-const latest = ownedBy((_db: Store['db']): { at: number; rows: readonly WatchedNode[] } => ({
+const latest = ownedBy((_db: Store['db']): { at: number; rows: readonly KnownNode[] } => ({
   at: Number.NEGATIVE_INFINITY,
   rows: [],
 }))
 
 /** All nodes that the viewer may see. */
-async function readWatchable({ store, viewer, now }: SignedInCtx): Promise<readonly WatchedNode[]> {
+export async function readWatchable({ store, viewer, now }: SignedInCtx): Promise<readonly KnownNode[]> {
   const kept = latest(store.db)
   const at = now()
   if (store.batch === undefined || at < kept.at || at - kept.at >= KEPT_MS) {

@@ -1,14 +1,11 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
-import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
-import { api, ask, send } from '../../api.ts'
+import { api, ask } from '../../api.ts'
 import { age, dateTime, stamp } from '../../format.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Age, now } from '../../parts/age.tsx'
-import { askFirst } from '../../parts/dialog.tsx'
-import { Switch } from '../../parts/form/switch.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
@@ -21,13 +18,12 @@ import { isDeaf } from '../../state/mesh/links.ts'
 import { useNames } from '../../state/mesh/nodes.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
-import { type Destination, Destinations } from './destinations.tsx'
+import { changeRule, quietNodes } from './change-rule.ts'
+import { Destinations } from './destinations.tsx'
 import { Everybody } from './everybody.tsx'
-import { shownName } from './kinds/fields.tsx'
-import { sentence, viewOf } from './kinds/kinds.ts'
-import { PRESETS } from './presets.ts'
-import type { NewRule, ShownRule } from './rule.ts'
-import { RuleForm } from './rule-form.tsx'
+import type { ShownRule } from './rule.ts'
+import { Rules } from './rules.tsx'
+import { Watched, WATCHED_ROWS } from './watched.tsx'
 
 type Alert = InferResponseType<typeof api.alerts.$get, 200>['alerts'][number]
 
@@ -47,7 +43,15 @@ export function AlertsPage() {
     [],
     POLL_MS,
   )
+  const offset = useSignal(0)
+  const watched = useLoad(
+    () => ask(api.alerts.watched.$get({ query: { limit: String(WATCHED_ROWS), offset: String(offset.value) } })),
+    [offset.value],
+    POLL_MS,
+    ['alert'],
+  )
   useOfflineCache('alerts', alerts)
+  useOfflineCache('watched nodes', watched)
   useOfflineCache('alert rules', rules)
   useOfflineCache('destinations', destinations)
   useOfflineCache('failed deliveries', failed)
@@ -57,10 +61,10 @@ export function AlertsPage() {
   }, [page])
   const own = destinations.data.value?.destinations ?? []
   // The cards appear together, because a later one would push the others down.
-  const isLoaded = [alerts, rules, destinations, failed].every(
+  const isLoaded = [alerts, rules, destinations, failed, watched].every(
     ({ data, error }) => data.value !== null || error.value !== null,
   )
-  const failures = [alerts, rules, destinations].filter(({ error }) => error.value !== null)
+  const failures = [alerts, rules, destinations, watched].filter(({ error }) => error.value !== null)
   return (
     <Page title={t.nav.alerts}>
       <Confirmation onConfirmed={destinations.reload} />
@@ -80,8 +84,16 @@ export function AlertsPage() {
           }}
         />
       )}
+      {isLoaded && watched.data.value !== null && <Watched page={watched.data.value} offset={offset} />}
       {isLoaded && rules.data.value !== null && destinations.data.value !== null && (
-        <Rules rules={rules.data.value.rules} destinations={own} reload={rules.reload} />
+        <Rules
+          rules={rules.data.value.rules}
+          destinations={own}
+          hasMail={about.data.value?.email ?? false}
+          reload={async () => {
+            await Promise.all([rules.reload(), destinations.reload(), watched.reload()])
+          }}
+        />
       )}
       {isLoaded && destinations.data.value !== null && (
         <Destinations destinations={own} hasMail={about.data.value?.email ?? false} reload={destinations.reload} />
@@ -164,15 +176,16 @@ function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['w
   const check =
     evaluatedAt === null ? alertTexts.notChecked : alertTexts.lastCheck(t.common.ago(age(evaluatedAt, now.value)))
   const isWell = !isDeaf.value && !isLate && evaluatedAt !== null
-  const title = isDeaf.value ? alertTexts.deaf : isLate ? alertTexts.late : isWell ? alertTexts.nothing : undefined
+  const title = isDeaf.value ? alertTexts.deaf : isLate ? alertTexts.late : isWell ? alertTexts.nothing : null
   return (
-    <Empty icon={isWell ? 'check' : 'bell'} {...(title !== undefined && { title })}>
-      <p>{alertTexts.nothingHelp}</p>
-      <p>
-        {alertTexts.watches(rules, nodes)}, {check}.
-      </p>
-      <ConnectHelp />
-    </Empty>
+    <section class="card calm">
+      <Icon name={isWell ? 'check' : 'bell'} />
+      <div>
+        {title !== null && <h2 class={isWell ? 'good' : 'warn'}>{title}</h2>}
+        <p>{`${alertTexts.watches(rules, nodes)}, ${check}.`}</p>
+        <ConnectHelp />
+      </div>
+    </section>
   )
 }
 
@@ -219,21 +232,6 @@ function FiringRow({ alert, rule, reload }: FiringRowProps) {
   )
 }
 
-/** The nodes for which a rule is muted now. */
-function quietNodes({ rule }: ShownRule) {
-  return rule.silencedNodes.filter(({ until }) => until > Date.now())
-}
-
-/** Changes how a rule notifies, not what it watches. Throws `ApiError`. */
-async function changeRule(
-  { id, rule, revision }: ShownRule,
-  changes: Partial<Pick<ShownRule['rule'], 'enabled' | 'silencedUntil' | 'silencedNodes'>>,
-): Promise<void> {
-  const json = Object.assign({ ...rule }, changes)
-  const headers = { 'If-Match': `"${revision}"` }
-  await ask(api.alerts.rules[':id'].$put({ param: { id: String(id) }, json }, { headers }))
-}
-
 function What({ alert: { what, nodeId } }: { alert: Alert }) {
   return nodeId === null ? <strong>{what}</strong> : <a href={href(`/nodes/${nodeId}`)}>{what}</a>
 }
@@ -257,139 +255,5 @@ function History({ alerts }: { alerts: readonly Alert[] }) {
         ))}
       </ul>
     </Card>
-  )
-}
-
-type Editing = { saved: ShownRule | null; initial: NewRule }
-type RulesProps = { rules: readonly ShownRule[]; destinations: readonly Destination[]; reload(): Promise<void> }
-
-function Rules({ rules, destinations, reload }: RulesProps) {
-  const editing = useSignal<Editing | null>(null)
-  const all = destinations.filter(({ confirmed }) => confirmed).map(({ id }) => id)
-  return (
-    <Card
-      title={alertTexts.rules}
-      help={alertTexts.rulesHelp}
-      actions={
-        <button
-          type="button"
-          class="button primary"
-          onClick={() =>
-            (editing.value = { saved: null, initial: viewOf('node_silent').fresh({ name: '', destinations: all }) })
-          }
-        >
-          <Icon name="plus" />
-          {alertTexts.newRule}
-        </button>
-      }
-    >
-      {rules.length === 0 && (
-        <div class="stack">
-          <p>{alertTexts.noRules}</p>
-          <div class="actions">
-            {namesOf(PRESETS).map((preset) => (
-              <button
-                type="button"
-                class="button"
-                key={preset}
-                onClick={() => (editing.value = { saved: null, initial: PRESETS[preset](all) })}
-              >
-                {alertTexts.presets[preset]}
-              </button>
-            ))}
-          </div>
-        </div>
-      )}
-      <ul class="rows">
-        {rules.map((rule) => (
-          <RuleRow
-            shown={rule}
-            reload={reload}
-            onEdit={() => (editing.value = { saved: rule, initial: rule.rule })}
-            key={rule.id}
-          />
-        ))}
-      </ul>
-      {editing.value !== null && (
-        <RuleForm
-          {...editing.value}
-          destinations={destinations}
-          onDone={() => {
-            editing.value = null
-            void reload()
-          }}
-        />
-      )}
-    </Card>
-  )
-}
-
-function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promise<void>; onEdit(): void }) {
-  const { id, rule, revision, sees, firing } = shown
-  const action = useAction()
-  const param = { id: String(id) }
-  const headers = { 'If-Match': `"${revision}"` }
-  const change = (changes: Parameters<typeof changeRule>[1]) =>
-    void action.run(async () => {
-      await changeRule(shown, changes)
-      await reload()
-    })
-  const remove = () =>
-    askFirst({
-      text: `${t.common.delete} “${rule.name}”?`,
-      confirm: t.common.delete,
-      isDangerous: true,
-      act: async () => {
-        await send(api.alerts.rules[':id'].$delete({ param }, { headers }))
-        await reload()
-      },
-    })
-  const isQuiet = rule.silencedUntil !== null && rule.silencedUntil > Date.now()
-  return (
-    <li>
-      <Switch
-        label={rule.name}
-        checked={rule.enabled}
-        disabled={action.busy.value}
-        onChange={(enabled) => change({ enabled })}
-      />
-      <span class="grow break">
-        <strong>{rule.name}</strong> <span class="tag">{viewOf(rule.kind).name}</span>{' '}
-        {firing > 0 && <span class="tag bad">{firing}</span>}
-        <div class="faint">{sentence(rule)}.</div>
-        {!sees && <div class="warn">{alertTexts.blind}</div>}
-        {isQuiet && (
-          <div class="faint">
-            {alertTexts.silencedUntil} {dateTime(rule.silencedUntil ?? 0)}
-          </div>
-        )}
-        {quietNodes(shown).map(({ node, until }) => (
-          <div class="faint" key={node}>
-            {alertTexts.quietNode(shownName(node), dateTime(until))}{' '}
-            <button
-              type="button"
-              class="text-button"
-              onClick={() => change({ silencedNodes: quietNodes(shown).filter((each) => each.node !== node) })}
-            >
-              {alertTexts.unsilence}
-            </button>
-          </div>
-        ))}
-        <Failure error={action.error.value} />
-      </span>
-      <button
-        type="button"
-        class="button small"
-        onClick={() => change({ silencedUntil: isQuiet ? null : Date.now() + DAY_MS })}
-      >
-        {isQuiet ? alertTexts.unsilence : alertTexts.silence}
-      </button>
-      <button type="button" class="button small" onClick={onEdit}>
-        {t.common.edit}
-      </button>
-      <button type="button" class="button small danger-quiet" onClick={remove}>
-        {t.common.delete}
-      </button>
-    </li>
   )
 }

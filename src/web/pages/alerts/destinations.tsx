@@ -143,10 +143,17 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
   )
 }
 
-function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void }) {
+type AddProps = {
+  hasMail: boolean
+  /** With the ID of the new destination; null: none was made. */
+  onDone(made: number | null): void
+}
+
+/** Creates a destination. */
+export function AddDestination({ hasMail, onDone }: AddProps) {
   const kinds = DESTINATION_KIND_NAMES.filter((kind) => kind !== 'web_push' && (kind !== 'email' || hasMail))
   const kind = useSignal<DestinationKind>(hasMail ? 'email' : 'ntfy')
-  const secret = useSignal<string | null>(null)
+  const made = useSignal<{ readonly id: number; readonly secret: string } | null>(null)
   const saving = useAction()
   const fields = fieldsOf(kind.value)
   const save = handleForm(async (text) => {
@@ -154,21 +161,22 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
       const given = fields.map(([name]) => [name, text(name).trim()] as const).filter(([, value]) => value !== '')
       const name = text('name').trim() === '' ? DESTINATION_TEXTS[kind.value] : text('name').trim()
       const json = { kind: kind.value, name, settings: Object.fromEntries(given) }
-      const made = await ask(api.alerts.destinations.$post({ json }))
-      if (made.secret === null) onDone()
-      else secret.value = made.secret
+      const { destination, secret } = await ask(api.alerts.destinations.$post({ json }))
+      if (secret === null) onDone(destination.id)
+      else made.value = { id: destination.id, secret }
     })
   })
-  if (secret.value !== null) {
+  if (made.value !== null) {
+    const { id, secret } = made.value
     return (
-      <Dialog title={alertTexts.newDestination} onClose={onDone} key="made">
+      <Dialog title={alertTexts.newDestination} onClose={() => onDone(id)} key="made">
         <p>{alertTexts.secretOnce}</p>
-        <Copyable text={secret.value} name={alertTexts.secretOnce} />
+        <Copyable text={secret} name={alertTexts.secretOnce} />
       </Dialog>
     )
   }
   return (
-    <Dialog title={alertTexts.newDestination} onClose={onDone}>
+    <Dialog title={alertTexts.newDestination} onClose={() => onDone(null)}>
       <form class="stack" onSubmit={save}>
         <Select
           label={alertTexts.destinations}
@@ -189,7 +197,7 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
           />
         ))}
         <Failure error={saving.error.value} />
-        <SaveOrCancel busy={saving.busy.value} onCancel={onDone} />
+        <SaveOrCancel busy={saving.busy.value} onCancel={() => onDone(null)} />
       </form>
     </Dialog>
   )
