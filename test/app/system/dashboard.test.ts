@@ -49,6 +49,7 @@ it('is empty before anything is heard', async () => {
   expect(rest).toStrictEqual({
     counts: { nodes: 0, activeNodes: 0, messages: 0, packets: 0 },
     activeSeconds: 7200,
+    dayBefore: { messages: 0, packets: null },
     channelUtilization: null,
     airUtilTx: null,
     measuredAt: null,
@@ -82,6 +83,30 @@ it('counts by clock hours from their first millisecond, and nothing older than t
     { t: START, messages: 1, packets: 1 },
   ])
   expect(counts).toMatchObject({ messages: 3, packets: 9 })
+})
+
+it('tells how much was heard a day earlier in the same hours, as far as the log goes back', async () => {
+  const begin = START - 47 * HOUR
+  const say = (at: number) => mesh.ingest.store([heard(packet(text('hello')), { at })])
+  await say(begin + 5)
+  await say(begin + HOUR)
+  // In the hour that corresponds to the current one, which is not over.
+  await say(START - 24 * HOUR + 5)
+  await say(START - 23 * HOUR)
+  // The log may have begun within the first hour.
+  expect(await dashboard()).toMatchObject({
+    counts: { messages: 1, packets: 1 },
+    dayBefore: { messages: 2, packets: null },
+  })
+  const again = await createTestMesh()
+  const sayAgain = (at: number) => again.ingest.store([heard(packet(text('hello')), { at })])
+  for (const at of [begin - 1, begin, begin + HOUR]) await sayAgain(at)
+  const answer = await (await again.app.admin()).send('GET', '/api/dashboard')
+  expect(await answer.json()).toMatchObject({ dayBefore: { messages: 2, packets: 2 } })
+  const elsewhere = { channels: { read: [1], write: [] }, direct: { read: true, write: false } }
+  const narrow = await again.app.user('narrow', undefined, elsewhere)
+  const seen = await narrow.send('GET', '/api/dashboard')
+  expect(await seen.json()).toMatchObject({ dayBefore: { messages: 0 } })
 })
 
 it('counts nodes as configured, and shows the measurements of our own radio', async () => {

@@ -18,6 +18,7 @@ export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Da
     counts: { ...(await countNodes(store, viewer.view, ctx.now() - 1000 * facts.activeSeconds)), messages, packets: 0 },
     activeSeconds: facts.activeSeconds,
     hours,
+    dayBefore: facts.dayBefore && { messages: facts.dayBefore.messages, packets: null },
     channelUtilization: null,
     airUtilTx: null,
     measuredAt: null,

@@ -9,7 +9,7 @@ import type { Ctx, SignedInCtx } from '../../base/context.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { ofHiddenNode, type View, viewKey, visibleValues } from '../../accounts/access/visible.ts'
 import { ACTIVE_SECONDS, settingQueries, settingsOf } from '../../settings/settings.ts'
-import { firstHour, trafficHours, trafficQueries } from './traffic-hours.ts'
+import { firstHour, HOURS, isLoggedSince, trafficHours, trafficQueries } from './traffic-hours.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { LINK_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { timeField } from '../../http/fields.ts'
@@ -37,6 +37,15 @@ export const dashboardSchema = z
     }),
     activeSeconds: z.int().describe('The setting nodeActiveSeconds'),
     hours: z.array(hourSchema).describe('The last 24 hours of the clock, oldest first; the last one is not over'),
+    dayBefore: z
+      .object({
+        messages: z.int(),
+        packets: z.int().nullable().describe('Null: the packet log does not go back that far'),
+      })
+      .nullable()
+      .describe(
+        'A day earlier, in the same hours without the last one, which is not over. Null where each row read is charged',
+      ),
     channelUtilization: z.number().nullable().describe('Percent, as last measured by the first radio of this service'),
     airUtilTx: z.number().nullable().describe('Percent of the last hour that this radio sent'),
     measuredAt: timeField.nullable(),
@@ -81,13 +90,14 @@ const queries = prepareOnce((db) => ({
 export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   const { store } = ctx
   const { view } = ctx.viewer
-  const { activeSeconds, counts, hours, air: measured } = await readFacts(store, view, ctx.now())
+  const { activeSeconds, counts, hours, dayBefore, air: measured } = await readFacts(store, view, ctx.now())
   const air = measured !== undefined && canReadChannel(view, measured.channel) ? measured : null
   const links = (ctx.radio?.links() ?? []).map(describeLink)
   return {
     counts: { ...counts, messages: total(hours, 'messages'), packets: total(hours, 'packets') },
     activeSeconds,
     hours,
+    dayBefore,
     channelUtilization: air?.channelUtilization ?? null,
     airUtilTx: air?.airUtilTx ?? null,
     measuredAt: air?.measuredAt ?? null,
@@ -122,7 +132,9 @@ export async function readFacts(store: Store, view: View, now: number): Promise<
 }
 
 async function countAll(store: Store, view: View, now: number) {
-  const start = firstHour(now)
+  // The day before is not worth the rows where each is charged.
+  const hoursRead = store.batch === undefined ? 2 * HOURS : HOURS
+  const start = firstHour(now, hoursRead)
   const traffic = trafficQueries(store, view)
   const { air, known } = queries(store)
   const values = { start, now, ...visibleValues(view) }
@@ -136,7 +148,14 @@ async function countAll(store: Store, view: View, now: number) {
   ])
   const { nodeActiveSeconds: activeSeconds } = settingsOf(settings)
   const counts = { nodes: counted?.nodes ?? 0, activeNodes: counted?.activeNodes ?? 0 }
-  return { activeSeconds, counts, hours: trafficHours(start, view, { messages, begun, leftOut }), air: measured }
+  const read = trafficHours(start, view, { messages, begun, leftOut }, hoursRead)
+  const before = read.slice(0, -HOURS).slice(0, -1)
+  const isLogged = isLoggedSince(begun)
+  const dayBefore =
+    before.length === 0
+      ? null
+      : { messages: total(before, 'messages'), packets: isLogged ? total(before, 'packets') : null }
+  return { activeSeconds, counts, hours: read.slice(-HOURS), dayBefore, air: measured }
 }
 
 /** The number of nodes, and of those heard at or after `since`, without those that the view hides. */

@@ -8,7 +8,7 @@ import { canReadMessage, ofHiddenNode, ofVisibleNodes, type View } from '../../a
 import { HOUR_MS } from '../../../shared/time.ts'
 
 /** The number of reported hours; the last one is the current hour. */
-const HOURS = 24
+export const HOURS = 24
 
 /** Packets heard in the hour that starts at `t`. */
 export type TrafficHour = { readonly t: number; readonly messages: number; readonly packets: number }
@@ -74,9 +74,9 @@ export function trafficQueries(store: Store, { hidden, isPublic }: View) {
   return { messages: hidden.size === 0 && isPublic !== true ? counted : seen, begun, leftOut }
 }
 
-/** Start of the first hour that is reported at `now`: `start` of the queries. */
-export function firstHour(now: number): number {
-  return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
+/** Start of the first of so many hours until `now`: `start` of the queries. */
+export function firstHour(now: number, hours = HOURS): number {
+  return now - (now % HOUR_MS) - (hours - 1) * HOUR_MS
 }
 
 type Begun = {
@@ -86,9 +86,14 @@ type Begun = {
   readonly latest: number | null
 }
 
+/** Whether the log goes back to before the first of these hours. */
+export function isLoggedSince([first]: readonly Begun[]): boolean {
+  return first !== undefined && first.oldest !== null && first.oldest < first.firstId
+}
+
 /**
- * The last 24 hours by the clock (UTC), oldest first, from the results of the queries: messages that the scope
- * includes, and packets that are still in the log.
+ * The last hours by the clock (UTC), oldest first, from the results of the queries: messages that the scope includes,
+ * and packets that are still in the log.
  */
 export function trafficHours(
   start: number,
@@ -102,11 +107,12 @@ export function trafficHours(
     readonly begun: readonly Begun[]
     readonly leftOut: readonly { readonly t: number; readonly n: number }[]
   },
+  hours = HOURS,
 ): TrafficHour[] {
   const said = new Map(counted.map(({ t, counts }) => [t, countReadable(scope, counts)]))
   const logged = countLogged(begun)
   for (const { t, n } of leftOut) logged.set(t, (logged.get(t) ?? n) - n)
-  return Array.from({ length: HOURS }, (_, index) => {
+  return Array.from({ length: hours }, (_, index) => {
     const t = start + index * HOUR_MS
     return { t, messages: said.get(t) ?? 0, packets: logged.get(t) ?? 0 }
   })
