@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, ask } from '../../api.ts'
 import type { Wanted } from '../../state/messages/conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../../state/messages/inbox.ts'
-import { useLoad } from '../../state/load.ts'
-import { isInRadio, type Message, nameOf, nameOfId } from '../../state/mesh/nodes.ts'
+import type { Channels } from '../../state/messages/channels.ts'
+import { type Message, nameOf, nameOfId } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -14,28 +13,6 @@ import { href, navigate } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-
-export type Channels = {
-  /** The numbers of channels in use. */
-  readonly used: readonly number[]
-  name(index: number): string
-  /** Whether the radio would send a text on this channel. */
-  isOn(index: number): boolean
-}
-
-/** The names of the radio's channels. */
-export function useChannels(): Channels {
-  const { data } = useLoad(() => ask(api.channels.$get()), [])
-  const all = data.value?.channels ?? []
-  const used = all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
-  const inRadio = used.filter(isInRadio)
-  return {
-    used,
-    // Until the radio has reported its channels, all are offered, and the radio itself decides.
-    isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
-    name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
-  }
-}
 
 /** All conversations: everything, each channel, and each node with direct messages. */
 export function Conversations({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
