@@ -10,7 +10,7 @@ import { configuredRadios } from '../radios/channel-table.ts'
 import { nodeNumSchema, nodeNumsQuery } from '../nodes/nodes.ts'
 import { shared } from '../../accounts/access/shared.ts'
 import { listChannelsShown } from '../messages/anonymous.ts'
-import { listNeighborsShown, listWaypointsShown } from '../topology/anonymous.ts'
+import { listNeighborsShown, listWaypointsShown, neighborsAsked } from '../topology/anonymous.ts'
 import { listPackets, packetPageSchema } from '../topology/packets.ts'
 import {
   channelSchema,
@@ -23,7 +23,7 @@ import {
 
 export const neighborRoutes = new Hono<AppEnv>().get(
   '/',
-  shared('info', z.strictObject({}), listNeighborsShown),
+  shared('info', neighborsAsked, listNeighborsShown),
   requirePermission('info', 'read'),
   inTurn('read'),
   answers('The neighbours of each node, by its latest report. With an ETag', {
@@ -36,10 +36,13 @@ export const neighborRoutes = new Hono<AppEnv>().get(
       ids: nodeNumsQuery
         .optional()
         .describe('Reports of these nodes alone: up to 100 node numbers or !hex IDs, separated by commas'),
+      node: nodeNumSchema
+        .optional()
+        .describe('Node number or !hex: only what this node hears, and who hears it. Excludes ids'),
     }),
   ),
   async (c) => {
-    const neighbors = await listNeighbors(c.var.ctx, c.req.valid('query').ids)
+    const neighbors = await listNeighbors(c.var.ctx, c.req.valid('query'))
     return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify({ neighbors })))
   },
 )

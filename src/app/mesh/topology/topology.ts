@@ -1,4 +1,4 @@
-import { and, desc, gt, isNull, or, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gt, isNull, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { neighbors, waypoints } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
@@ -67,6 +67,9 @@ export type Waypoint = z.infer<typeof waypointSchema>
 const readNeighbors = (db: Db, isSeen?: SQL) =>
   db.select().from(neighbors).where(isSeen).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare()
 
+/** What a node hears, and who hears it. */
+const isOfNode = or(eq(neighbors.nodeNum, sql.placeholder('node')), eq(neighbors.neighborNum, sql.placeholder('node')))
+
 const readWaypoints = (db: Db, isSeen?: SQL) =>
   db
     .select()
@@ -82,6 +85,7 @@ const AMONG = sql`${neighbors.nodeNum} in (select value from json_each(${sql.pla
 const queries = prepareOnce((db) => ({
   neighbors: readNeighbors(db),
   someNeighbors: readNeighbors(db, AMONG),
+  ofNode: readNeighbors(db, isOfNode),
   waypoints: readWaypoints(db),
 }))
 
@@ -90,16 +94,26 @@ const IS_SEEN = and(onVisibleChannel(neighbors.channel), ofVisibleNodes(neighbor
 const seenQueries = prepareOnce((db) => ({
   neighbors: readNeighbors(db, IS_SEEN),
   someNeighbors: readNeighbors(db, and(AMONG, IS_SEEN)),
+  ofNode: readNeighbors(db, and(isOfNode, IS_SEEN)),
   waypoints: readWaypoints(db, and(onVisibleChannel(waypoints.channel), ofVisibleNodes(waypoints.fromNodeNum))),
 }))
 
 const queriesFor = ({ store, viewer: { view } }: Reader) => (seesEverything(view) ? queries(store) : seenQueries(store))
 
-/** Who hears whom, the latest report first, as far as the viewer may see it. `nums`: only reports of these nodes. */
-export async function listNeighbors(ctx: Reader, nums?: readonly number[]): Promise<Neighbor[]> {
-  const { neighbors: all, someNeighbors: some } = queriesFor(ctx)
+type Asked = { readonly ids?: readonly number[] | undefined; readonly node?: number | undefined }
+
+/**
+ * Who hears whom, the latest report first, as far as the viewer may see it. `ids`: only reports of these nodes; `node`:
+ * only what it hears or who hears it.
+ */
+export async function listNeighbors(ctx: Reader, { ids, node }: Asked = {}): Promise<Neighbor[]> {
+  const { neighbors: all, someNeighbors: some, ofNode } = queriesFor(ctx)
   const values = visibleValues(ctx.viewer.view)
-  const rows = await (nums === undefined ? all.all(values) : some.all({ ...values, nums: JSON.stringify(nums) }))
+  const read = () => {
+    if (node !== undefined) return ofNode.all({ ...values, node })
+    return ids === undefined ? all.all(values) : some.all({ ...values, nums: JSON.stringify(ids) })
+  }
+  const rows = await read()
   return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
     nodeNum,
     nodeId: formatNodeId(nodeNum),

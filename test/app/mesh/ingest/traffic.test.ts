@@ -142,6 +142,31 @@ describe('neighbours', () => {
       ],
     })
   })
+
+  it('of one node are what it hears, and who hears it, but not hidden nodes', async () => {
+    const reports: [number, [number, number][]][] = [
+      [FAR, [[7, 5]]],
+      [7, [[8, 2]]],
+      [8, [[FAR, 1]]],
+    ]
+    await store(
+      mesh.ingest,
+      reports.map(([from, near]) => packet(info(from, near), { from })),
+    )
+    const pairs = async (client: Client, node: string | number) => {
+      const { neighbors } = Object(await (await client.send('GET', `/api/neighbors?node=${node}`)).json())
+      return Object(neighbors).map(({ nodeNum, neighborNum }: Record<string, unknown>) => [nodeNum, neighborNum])
+    }
+    const admin = await mesh.app.admin()
+    expect(await pairs(admin, '!a0cb0002')).toStrictEqual([
+      [8, FAR],
+      [FAR, 7],
+    ])
+    expect((await admin.send('GET', '/api/neighbors?node=castle')).status).toBe(400)
+    await admin.send('PUT', '/api/nodes/8', { hidden: true })
+    const viewer = await mesh.app.user('anna', { info: { read: true, write: false } })
+    expect(await pairs(viewer, FAR)).toStrictEqual([[FAR, 7]])
+  })
 })
 
 describe('waypoints', () => {
