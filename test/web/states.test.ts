@@ -134,7 +134,7 @@ test('none of this wrote anything to the console, but the refusal that asks for 
 /** Sources whose states need other data: the tests that open them check them too. */
 const ELSEWHERE = {
   'pages/device-config/section.tsx': 'configuration.test.ts',
-  'pages/nodes/routes.tsx': 'pages.test.ts',
+  'pages/nodes/parts/routes.tsx': 'pages.test.ts',
 } as const
 
 /** The sources of the pages and their parts, by their paths. */

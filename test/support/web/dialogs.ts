@@ -18,16 +18,21 @@ export const DIALOGS: readonly State[] = [
   },
   { name: 'columns', of: 'pages/nodes/columns.tsx', path: '/nodes?hops=0', open: pressed('Columns') },
   { name: 'saving a view', of: 'pages/nodes/views.tsx', path: '/nodes?role=ROUTER', open: pressed('Save view') },
-  { name: 'watching a node', of: 'pages/nodes/watch.tsx', path: '/nodes/!30000001', open: pressed('Watch this node') },
+  {
+    name: 'watching a node',
+    of: 'pages/nodes/parts/watch.tsx',
+    path: '/nodes/!30000001',
+    open: pressed('Watch this node'),
+  },
   {
     name: 'forgetting a node',
-    of: 'pages/nodes/node.tsx',
+    of: 'pages/nodes/parts/manage.tsx',
     path: '/nodes/!30000001',
     open: pressed('Forget this node'),
   },
   {
     name: 'accepting a key',
-    of: 'pages/nodes/node.tsx',
+    of: 'pages/nodes/parts/doubts.tsx',
     path: '/nodes/!30000001',
     open: pressed('This is the right key'),
   },
@@ -202,13 +207,13 @@ export const DIALOGS: readonly State[] = [
 export const LAST_DIALOGS: readonly State[] = [
   {
     name: 'settling who a node is',
-    of: 'pages/nodes/node.tsx',
+    of: 'pages/nodes/parts/doubts.tsx',
     path: '/nodes/!30000009',
     open: pressed('Take the other names'),
   },
   {
     name: 'leaving whose radio it is to the radios',
-    of: 'pages/nodes/node.tsx',
+    of: 'pages/nodes/parts/doubts.tsx',
     path: '/nodes/!30000009',
     open: pressed('Leave it to the radios'),
   },

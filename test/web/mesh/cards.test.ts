@@ -12,7 +12,7 @@ const MAX_VOID = 0.2
  * The empty share of each group of cards: what no card covers, counting the gaps around a card as its own, and what a
  * card covers below its content.
  */
-const VOIDS = `[...document.querySelectorAll('.cards, .pairs')].map((group) => {
+const VOIDS = `[...document.querySelectorAll('.cards, .node-top, .node-columns, .node-details')].map((group) => {
   const box = group.getBoundingClientRect()
   const half = parseFloat(getComputedStyle(group).rowGap) / 2
   const filled = [...group.querySelectorAll('.card')].map((card) => {

@@ -30,11 +30,16 @@ export type MapContent = {
   readonly layers: Layers
 }
 
-/** Creates the map when the page is ready; its drawing code is loaded on first use. */
-export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles, choice: Choice) {
+/** Creates the map when the page is ready; its drawing code is loaded on first use. `isInset`: as in `createMap`. */
+export function useMap(
+  box: { readonly current: HTMLDivElement | null },
+  tiles: UsedTiles,
+  choice: Choice,
+  isInset = false,
+) {
   const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
     const { createMap } = await import('./view.ts')
-    return (element) => createMap(element, choice, tiles.reports)
+    return (element) => createMap(element, choice, tiles.reports, isInset)
   })
   const { wanted, turn } = tiles
   const background = backgroundChoice.value.value

@@ -49,10 +49,17 @@ const FIT_ZOOM = 15
 /** A node pressed on the map moves the view only if that would show it this many levels larger, or more of it. */
 const WORTH_MOVING = 2
 
+const INSET = { scrollWheelZoom: false, touchZoom: false, keyboard: false } as const
+/** An inset has no legend at its top. */
+const INSET_PADDING = { paddingTopLeft: [44, 44], paddingBottomRight: [56, 28] } as const satisfies FitBoundsOptions
+
 const PADDING = { paddingTopLeft: [36, 84], paddingBottomRight: [56, 36] } as const satisfies FitBoundsOptions
 
-/** Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. */
-export function createMap(box: HTMLElement, choice: Choice, reports: TileReports): MeshMap {
+/**
+ * Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. `isInset`: a part of a page
+ * that scrolls, so wheel, keys and fingers move the page; its view is not kept.
+ */
+export function createMap(box: HTMLElement, choice: Choice, reports: TileReports, isInset = false): MeshMap {
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const map = createLeaflet(box, {
     zoomAnimation: !isStill,
@@ -64,8 +71,9 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     zoomSnap: 0.5,
     maxZoom: MAX_ZOOM,
     worldCopyJump: true,
+    ...(isInset && { ...INSET, dragging: matchMedia('(pointer: fine)').matches }),
   })
-  const remembered = recallView()
+  const remembered = isInset ? null : recallView()
   map.setView(remembered === null ? [30, 10] : [remembered.lat, remembered.lng], remembered?.zoom ?? 2)
   const isImperial = unitSystem.peek() === 'imperial'
   control.zoom({ position: 'bottomright' }).addTo(map)
@@ -112,7 +120,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
   map.on('moveend resize', () => next.ask('arrange', arrange))
   map.on('moveend', () => {
     const { lat, lng } = map.getCenter()
-    if (isPlaced) rememberView({ lat, lng, zoom: map.getZoom() })
+    if (isPlaced && !isInset) rememberView({ lat, lng, zoom: map.getZoom() })
   })
   /** Once per frame for everything that changes together. */
   const redraw = () => {
@@ -164,7 +172,11 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     // If there are none, the map moves to the next nodes when they arrive.
     isPlaced = wanted.length > 0
     if (!isPlaced) return
-    map.fitBounds(latLngBounds([...wanted]), { ...PADDING, maxZoom: FIT_ZOOM, animate: false })
+    map.fitBounds(latLngBounds([...wanted]), {
+      ...(isInset ? INSET_PADDING : PADDING),
+      maxZoom: FIT_ZOOM,
+      animate: false,
+    })
     fitted = { wanted, center: map.getCenter(), zoom: map.getZoom() }
   }
   const isWellShown = (wanted: readonly LatLng[]) => {

@@ -6,12 +6,17 @@ import { shownUnit } from '../../measure.ts'
 import { nodeTexts } from '../../strings/mesh/node.ts'
 import { t } from '../../strings.ts'
 import { colour } from '../../parts/map/colour.ts'
+import { isPower } from '../../parts/mesh/power.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 
 export type { Series }
 
+/** The measurements of one node, or of one of several. */
+export type Line = { readonly name: string; readonly series: Series }
+
 export type Chart = {
-  show(series: Series, name: string, rangeMs: number): void
+  /** Several lines have the same metric. */
+  show(lines: readonly Line[], rangeMs: number): void
   /** Puts the cursor on the point of this time, in milliseconds. */
   point(time: number): void
   destroy(): void
@@ -23,7 +28,23 @@ const GAP_STEPS = 2.5
 /** Frequent reports are often late by more than their usual interval, so shorter pauses are not gaps. */
 const MIN_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
 
-/** A line with a band from least to greatest where several measurements are in one point. */
+/** External power has a place of its own above the full battery. */
+const POWER_AT = 112
+const POWER_SPLITS = [0, 20, 40, 60, 80, 100, POWER_AT]
+
+/** The look of each of several lines, which differ by more than their colours. */
+const LOOKS = [
+  ['--accent', []],
+  ['--warn', [8, 4]],
+  ['--age-1', [2, 3]],
+  ['--bad', [12, 4]],
+  ['--good', [8, 3, 2, 3]],
+  ['--faint', [4, 6]],
+] as const
+
+/**
+ * Lines over time. A single one has a band from least to greatest where several measurements are in one point.
+ */
 export function createChart(box: HTMLElement): Chart {
   let plot: uPlot | null = null
   let redraw = () => {}
@@ -33,11 +54,10 @@ export function createChart(box: HTMLElement): Chart {
   const recolour = () => redraw()
   scheme.addEventListener('change', recolour)
   return {
-    show(series, name, rangeMs) {
+    show(lines, rangeMs) {
       redraw = () => {
         plot?.destroy()
-        const data = dataOf(series)
-        plot = new uPlot(optionsOf(series, name, rangeMs, box.clientWidth), data, box)
+        plot = new uPlot(optionsOf(lines, rangeMs, box.clientWidth), dataOf(lines), box)
       }
       redraw()
     },
@@ -54,9 +74,23 @@ export function createChart(box: HTMLElement): Chart {
 
 type Column = (number | null)[]
 
-function dataOf({ series, resolution, unit }: Series): uPlot.AlignedData {
+function dataOf(lines: readonly Line[]): uPlot.AlignedData {
+  const [only] = lines
+  return lines.length === 1 && only !== undefined
+    ? columnsOf(only.series)
+    : uPlot.join(lines.map(({ series }) => columnsOf(withoutBand(series))))
+}
+
+function withoutBand(found: Series): Series {
+  return {
+    ...found,
+    series: found.series.map(([time, value, , average = value]): [number, number] => [time, average]),
+  }
+}
+
+function columnsOf({ series, resolution, unit, metric }: Series): uPlot.AlignedData {
   const { convert } = shownUnit(unit)
-  const shown = (value: number | null) => (value === null ? null : convert(value))
+  const shown = (value: number | null) => (value === null ? null : isPower(metric, value) ? POWER_AT : convert(value))
   const times: number[] = []
   const [values, least, greatest]: [Column, Column, Column] = [[], [], []]
   const add = (time: number, value: number | null, min: number | null, max: number | null) => {
@@ -65,7 +99,7 @@ function dataOf({ series, resolution, unit }: Series): uPlot.AlignedData {
     least.push(shown(min))
     greatest.push(shown(max))
   }
-  const isBand = series.some((point) => point.length === 4)
+  const isBand = hasBand(series)
   const limit = gapLimit(
     series.map(([time]) => time),
     resolution,
@@ -80,6 +114,10 @@ function dataOf({ series, resolution, unit }: Series): uPlot.AlignedData {
   return isBand ? [times, values, least, greatest] : [times, values]
 }
 
+function hasBand(series: Series['series']): boolean {
+  return series.some((point) => point.length === 4)
+}
+
 /** Nodes report at different intervals, so the length of a gap depends on the node's own interval. */
 function gapLimit(times: readonly number[], resolution: Series['resolution']): number {
   const steps = times.slice(1).map((time, index) => time - (times[index] ?? time))
@@ -87,14 +125,18 @@ function gapLimit(times: readonly number[], resolution: Series['resolution']): n
   return Math.max(MIN_GAP_MS[resolution], usual * GAP_STEPS)
 }
 
-function optionsOf(found: Series, name: string, rangeMs: number, width: number): uPlot.Options {
-  const { series } = found
-  const { unit } = shownUnit(found.unit)
-  const [accent, faint, line] = [colour('--accent'), colour('--faint'), colour('--line')]
+function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlot.Options {
+  const found = lines[0]?.series
+  const { unit } = shownUnit(found?.unit ?? null)
+  const metric = found?.metric ?? ''
+  const [faint, line] = [colour('--faint'), colour('--line')]
   const font = `12px ${getComputedStyle(document.body).fontFamily}`
   const axis = { stroke: faint, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
-  const shown = (value: number | null) =>
-    value === null ? t.common.none : `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  const shown = (value: number | null) => {
+    if (value === null) return t.common.none
+    if (isPower(metric, value)) return t.nodes.power
+    return `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  }
   const edge = (label: string): uPlot.Series => ({
     label,
     stroke: 'transparent',
@@ -102,33 +144,45 @@ function optionsOf(found: Series, name: string, rangeMs: number, width: number):
     value: (_plot, value) => shown(value),
   })
   const now = Date.now()
-  const hasBand = series.some((point) => point.length === 4)
+  const isBand = lines.length === 1 && hasBand(found?.series ?? [])
+  const powered = lines.some(({ series }) =>
+    series.series.some((point) => isPower(metric, Math.max(...point.slice(1)))),
+  )
   return {
     width,
     height: HEIGHT,
     scales: {
       x: { range: [(now - rangeMs) / 1000, now / 1000] },
-      y: { range: (_plot, least, greatest) => rangeOf(unit, least, greatest) },
+      y: { range: (_plot, least, greatest) => (powered ? [0, POWER_AT + 4] : rangeOf(unit, least, greatest)) },
     },
     axes: [
       { ...axis, values: clockLabels(rangeMs) },
-      { ...axis, size: 72, values: (_plot, splits) => splits.map(shown) },
+      {
+        ...axis,
+        size: 72,
+        values: (_plot, splits) => splits.map(shown),
+        ...(powered && { splits: () => POWER_SPLITS }),
+      },
     ],
     cursor: { drag: { x: false, y: false } },
     legend: { live: true },
-    hooks: { setCursor: [tellLatest], draw: [tellLatest] },
-    bands: hasBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }] : [],
+    hooks: { setCursor: [tellLatest], draw: [tellLatest, (plot) => wordsAtSinglePoints(plot, lines.length)] },
+    bands: isBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${colour('--accent')} 22%, transparent)` }] : [],
     series: [
       { label: t.common.when, value: (_plot, at) => (at === null ? t.common.none : dateMinutes(at * 1000)) },
-      {
-        label: name,
-        stroke: accent,
-        width: 2,
-        spanGaps: false,
-        value: (_plot, value) => shown(value),
-        points: { size: 5, filter: lonelyPoints },
-      },
-      ...(hasBand ? [edge(nodeTexts.least), edge(nodeTexts.greatest)] : []),
+      ...lines.map(({ name }, index): uPlot.Series => {
+        const [token, dash] = LOOKS[index % LOOKS.length] ?? LOOKS[0]
+        return {
+          label: name,
+          stroke: colour(token),
+          width: 2,
+          dash: [...dash],
+          spanGaps: false,
+          value: (_plot, value) => shown(value),
+          points: { size: 5, filter: lonelyPoints },
+        }
+      }),
+      ...(isBand ? [edge(nodeTexts.least), edge(nodeTexts.greatest)] : []),
     ],
   }
 }
@@ -136,10 +190,30 @@ function optionsOf(found: Series, name: string, rangeMs: number, width: number):
 /** Some space above and below the values, within the limits of the unit: no battery has 150 %. */
 function rangeOf(unit: string | null, least: number, greatest: number): uPlot.Range.MinMax {
   const [low, high] = uPlot.rangeNum(least, greatest, 0.1, true)
-  if (unit !== '%') return [low ?? least, high ?? greatest]
-  // A radio with external power reports 101 %.
-  return [Math.max(0, low ?? 0), greatest > 100 ? greatest : Math.min(100, high ?? 100)]
+  return unit === '%' ? [Math.max(0, low ?? 0), Math.min(100, high ?? 100)] : [low ?? least, high ?? greatest]
 }
+
+/** A line of one value is a dot that looks like dirt, so it says what it is. `count`: of lines, after the times. */
+function wordsAtSinglePoints(plot: uPlot, count: number): void {
+  for (const old of plot.over.querySelectorAll('.chart-word')) old.remove()
+  const [times, ...lines] = plot.data
+  for (const values of lines.slice(0, count)) {
+    const known = [...values.keys()].filter((at) => isKnown(values[at]))
+    const at = known[0] ?? 0
+    const [time, value] = [times[at], values[at]]
+    if (known.length !== 1 || typeof time !== 'number' || typeof value !== 'number') continue
+    const word = document.createElement('span')
+    word.className = 'chart-word'
+    word.textContent = nodeTexts.oneValue
+    const left = plot.valToPos(time, 'x')
+    word.classList.toggle('before', left > plot.over.clientWidth / 2)
+    word.style.left = `${left}px`
+    word.style.top = `${plot.valToPos(value, 'y')}px`
+    plot.over.append(word)
+  }
+}
+
+const isKnown = (value: number | null | undefined) => value !== null && value !== undefined
 
 /** Without a cursor the legend shows the latest point. */
 function tellLatest(plot: uPlot): void {
@@ -152,8 +226,9 @@ function tellLatest(plot: uPlot): void {
 function lonelyPoints(plot: uPlot, seriesIndex: number, areAllShown: boolean): number[] | null {
   if (areAllShown) return null
   const values = plot.data[seriesIndex] ?? []
-  const isMissing = (index: number) => values[index] === null || values[index] === undefined
-  return [...values.keys()].filter((index) => !isMissing(index) && isMissing(index - 1) && isMissing(index + 1))
+  return [...values.keys()].filter(
+    (index) => isKnown(values[index]) && !isKnown(values[index - 1]) && !isKnown(values[index + 1]),
+  )
 }
 
 /** In local time. At the start of a day, the day instead of the hour. */

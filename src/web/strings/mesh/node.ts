@@ -1,4 +1,6 @@
 import { catalog } from '../../language.ts'
+import { numberFormat } from '../quantity.ts'
+
 /** What the page of one node says beside what every page says about nodes. */
 export const nodeTexts = catalog('nodeTexts', {
   favorite: 'Favourite',
@@ -36,6 +38,18 @@ export const nodeTexts = catalog('nodeTexts', {
   shortName: 'Short name',
   key: 'Public key',
   licensed: 'Licensed operator',
+  state: 'State',
+  states: { active: 'active', silent: 'silent', never: 'never heard' },
+  hearsIt: 'It hears',
+  heardByIt: 'Hears it',
+  allNeighbors: (n: number) => `All ${numberFormat.format(n)}`,
+  noNeighbors: 'Neither this node nor others have reported whom they hear.',
+  allMessages: 'All messages',
+  noMessages: 'No messages with this node yet.',
+  direct: 'direct',
+  manage: 'Manage this node',
+  ignoreHelp: 'An ignored node is not on the map. Alerts and automation leave it out.',
+  forgetHelp: 'Deletes its track and measurements. It comes back when it is heard again.',
   lastHeard: 'Last heard',
   lastHeardByRadio: 'Last heard by radio',
   firstHeard: 'First heard',
@@ -91,6 +105,8 @@ export const nodeTexts = catalog('nodeTexts', {
   noPackets: 'The log has no packets from this node.',
   allPackets: 'All packets',
   chartFailed: 'The chart could not be loaded. Reload the page.',
+  oneValue: 'one value',
+  chartOne: (name: string, value: string) => `${name}: one value, ${value}`,
   chartSummary: (name: string, least: string, greatest: string, last: string) =>
     `${name}: from ${least} to ${greatest}, last ${last}`,
 })

@@ -1,21 +1,22 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { api, askAs } from '../../api.ts'
-import { saveCsv } from '../../csv.ts'
-import { dateTime, zoneName } from '../../format.ts'
-import { metricName } from '../../parts/mesh/metric-name.ts'
-import { shownUnit } from '../../measure.ts'
-import { useLoad } from '../../state/load.ts'
-import { type Node, shortNameOf } from '../../state/mesh/nodes.ts'
-import { Segments, Select } from '../../parts/form/field.tsx'
-import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
-import { Failure } from '../../parts/notice.tsx'
-import { Card } from '../../parts/page.tsx'
-import { place, setQuery } from '../../router.ts'
-import { nodeTexts } from '../../strings/mesh/node.ts'
-import { t } from '../../strings.ts'
-import type { Series } from './chart.ts'
+import { api, askAs } from '../../../api.ts'
+import { saveCsv } from '../../../csv.ts'
+import { dateTime, zoneName } from '../../../format.ts'
+import { metricName } from '../../../parts/mesh/metric-name.ts'
+import { isPower } from '../../../parts/mesh/power.ts'
+import { shownUnit } from '../../../measure.ts'
+import { useLoad } from '../../../state/load.ts'
+import { type Node, shortNameOf } from '../../../state/mesh/nodes.ts'
+import { Segments, Select } from '../../../parts/form/field.tsx'
+import { useLazyDrawing } from '../../../parts/lazy-drawing.ts'
+import { Failure } from '../../../parts/notice.tsx'
+import { Card } from '../../../parts/page.tsx'
+import { place, setQuery } from '../../../router.ts'
+import { nodeTexts } from '../../../strings/mesh/node.ts'
+import { t } from '../../../strings.ts'
+import type { Series } from '../chart.ts'
 
 /** The route has two kinds of answers: with a metric, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
@@ -24,8 +25,8 @@ const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000']
 const DAY = '86400000'
 const POLL_MS = 60_000
 const POINTS = '1000'
-/** The most commonly viewed metrics. */
-const PREFERRED = 'deviceMetrics.batteryLevel'
+const BATTERY = 'deviceMetrics.batteryLevel'
+const CHANNEL_USE = 'deviceMetrics.channelUtilization'
 
 /** The measurements of a node as a line chart, one metric at a time. */
 export function NodeHistory({ node }: { node: Node }) {
@@ -45,7 +46,10 @@ export function NodeHistory({ node }: { node: Node }) {
     nodeId,
   )
   const metrics = known.data.value ?? []
-  const metric = [query.get('metric'), PREFERRED].find((name) => metrics.includes(name ?? '')) ?? metrics[0] ?? null
+  // A battery that is never used has no story to tell.
+  const isPowered = isPower(BATTERY, node.deviceMetrics?.batteryLevel ?? 0)
+  const preferred = isPowered ? [CHANNEL_USE, BATTERY] : [BATTERY, CHANNEL_USE]
+  const metric = [query.get('metric'), ...preferred].find((name) => metrics.includes(name ?? '')) ?? metrics[0] ?? null
   const { data, error, reload } = useLoad<Series | null>(
     async () => {
       if (metric === null) return null
@@ -62,7 +66,8 @@ export function NodeHistory({ node }: { node: Node }) {
     [nodeId, metric, range],
     POLL_MS,
   )
-  if (known.data.value !== null && metrics.length === 0) return null
+  // What measures nothing has no chart, and what may measure keeps the place of one.
+  if (metrics.length === 0 && (known.data.value !== null || node.deviceMetrics === null)) return null
   const series = data.value
   return (
     <Card
@@ -77,14 +82,12 @@ export function NodeHistory({ node }: { node: Node }) {
       }
     >
       <div class="toolbar">
-        {metric !== null && (
-          <Select
-            label={nodeTexts.metric}
-            value={metric}
-            options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
-            onChange={(name) => setQuery({ metric: name })}
-          />
-        )}
+        <Select
+          label={nodeTexts.metric}
+          value={metric ?? ''}
+          options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
+          onChange={(name) => setQuery({ metric: name })}
+        />
         <Segments
           label={nodeTexts.chartRange}
           value={range}
@@ -93,6 +96,7 @@ export function NodeHistory({ node }: { node: Node }) {
         />
       </div>
       <Failure error={error.value ?? known.error.value} retry={reload} />
+      {series === null && error.value === null && <div class="chart-awaited" />}
       {series?.series.length === 0 && <p class="faint">{nodeTexts.noHistory}</p>}
       {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
     </Card>
@@ -101,8 +105,11 @@ export function NodeHistory({ node }: { node: Node }) {
 
 function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
   const box = useRef<HTMLDivElement>(null)
-  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('./chart.ts')).createChart)
-  useEffect(() => chart.value?.show(series, metricName(series.metric), rangeMs), [chart.value, series, rangeMs])
+  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('../chart.ts')).createChart)
+  useEffect(
+    () => chart.value?.show([{ name: metricName(series.metric), series }], rangeMs),
+    [chart.value, series, rangeMs],
+  )
   const isBand = series.series.some((point) => point.length === 4)
   return (
     <>
@@ -141,33 +148,38 @@ function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
     <div class="chart-keys" tabIndex={0} role="group" aria-label={nodeTexts.chartKeys} onKeyDown={step}>
       {children}
       <p class="sr-only" role="status">
-        {point !== undefined && pointText(point, series.unit)}
+        {point !== undefined && pointText(point, series)}
       </p>
     </div>
   )
 }
 
-function pointText([time, ...values]: Series['series'][number], unit: string | null): string {
+function pointText([time, ...values]: Series['series'][number], found: Series): string {
   const [least = 0, greatest, average] = values
+  const text = (value: number) => measure(value, found)
   return greatest === undefined || average === undefined
-    ? nodeTexts.chartPoint(dateTime(time), measure(least, unit))
-    : nodeTexts.chartPointBand(dateTime(time), measure(average, unit), measure(least, unit), measure(greatest, unit))
+    ? nodeTexts.chartPoint(dateTime(time), text(least))
+    : nodeTexts.chartPointBand(dateTime(time), text(average), text(least), text(greatest))
 }
 
-function measure(value: number, unit: string | null): string {
+function measure(value: number, { metric, unit }: Series): string {
+  if (isPower(metric, value)) return t.nodes.powerHelp
   const shown = shownUnit(unit)
   return `${Number(shown.convert(value).toPrecision(4))}${shown.unit === null ? '' : ` ${shown.unit}`}`
 }
 
 /** The chart in words, for those who can't see it. */
-function summary({ metric, unit, series }: Series): string {
+function summary(found: Series): string {
+  const { metric, series } = found
   const least = series.map(([, value]) => value)
   const greatest = series.map(([, value, max = value]) => max)
+  const last = measure(series.at(-1)?.at(-1) ?? 0, found)
+  if (series.length === 1) return nodeTexts.chartOne(metricName(metric), last)
   return nodeTexts.chartSummary(
     metricName(metric),
-    measure(Math.min(...least), unit),
-    measure(Math.max(...greatest), unit),
-    measure(series.at(-1)?.at(-1) ?? 0, unit),
+    measure(Math.min(...least), found),
+    measure(Math.max(...greatest), found),
+    last,
   )
 }
 
