@@ -15,6 +15,7 @@ export const MAX_ACTIVE_SECONDS = 2_592_000
 export const MAX_SEARCH = 200
 export const MAX_USERNAME = 64
 export const MAX_DISPLAY_NAME = 100
+export const MAX_MESH_NAME = 40
 export const MAX_EMAIL = 254
 /** The subject of a user at an OpenID provider: OpenID Connect Core 1.0, section 2. */
 export const MAX_SUBJECT = 255

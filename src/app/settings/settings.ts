@@ -6,10 +6,19 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { type MapTilesSetting, mapTilesSchema } from './map-tiles.ts'
-import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../shared/limits.ts'
+import { removeHidden } from '../../shared/hidden-characters.ts'
+import { MAX_ACTIVE_SECONDS, MAX_MESH_NAME, MAX_RETENTION_DAYS } from '../../shared/limits.ts'
 import { forEachName, namesOf } from '../../shared/names.ts'
 
 const days = z.int().min(1).max(MAX_RETENTION_DAYS)
+
+const meshName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(MAX_MESH_NAME)
+  .refine((name) => removeHidden(name) === name, 'Expected no invisible characters')
+  .nullable()
 
 type Setting<Value> = {
   readonly schema: z.ZodType<Value>
@@ -37,6 +46,11 @@ const SETTINGS = {
     schema: z.int().min(60).max(MAX_ACTIVE_SECONDS),
     fallback: 7200,
     meaning: 'Seconds for which a node counts as active after it was last heard',
+  }),
+  meshName: setting<string | null>({
+    schema: meshName,
+    fallback: null,
+    meaning: 'Name of the mesh, in the head of every page and before signing in; null: that of the product',
   }),
   mapTiles: setting<MapTilesSetting>({
     schema: mapTilesSchema,

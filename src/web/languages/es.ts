@@ -2421,7 +2421,24 @@ export const words: Translations = {
       `Se conservan en realidad: ${time}. ${reason === 'disk' ? 'En el disco caben' : 'El servicio conserva como máximo'} ${most} filas.`,
     late: (time) => `La eliminación va con un retraso de ${time}.`,
     large: (part, limit) => `La base de datos ocupa ${part} de los ${limit} que puede alcanzar.`,
-    activity: 'Actividad',
+    mesh: 'Malla',
+    meshName: 'Nombre de la malla',
+    meshNameHint: (product) =>
+      `Se muestra en la cabecera de cada página, también antes de iniciar sesión. Vacío: ${product}.`,
+    service: {
+      title: 'El servicio',
+      help: 'Variables del servidor fijan el correo y los proveedores.',
+      open: 'Abrir Sistema',
+      version: 'Versión',
+      newer: (version, latest) => `${version}; está disponible ${latest}`,
+      database: 'Base de datos',
+      free: 'Libre en el disco',
+      mail: 'Correos sobre cuentas',
+      mailOn: 'se envían',
+      mailOff: 'sin configurar: faltan SMTP_URL y PUBLIC_URL',
+      providers: 'Inicio de sesión con OpenID Connect',
+      providersOff: 'sin configurar',
+    },
     names: {
       telemetryRetentionDays: 'Mediciones sueltas',
       telemetryHourlyRetentionDays: 'Resúmenes horarios de mediciones',
@@ -2454,7 +2471,6 @@ export const words: Translations = {
       attribution: 'Atribución',
       attributionHint: 'Se muestra en el mapa. La mayoría de las licencias la exigen.',
       preview: 'Vista previa',
-      save: 'Guardar el fondo',
     },
     providers: {
       title: 'Inicio de sesión con OpenID Connect',

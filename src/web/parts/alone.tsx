@@ -1,5 +1,5 @@
+import { siteName } from '../state/session.ts'
 import type { ComponentChildren } from 'preact'
-import { APP_NAME } from '../strings.ts'
 
 /** A page outside the application: no navigation. */
 export function Alone({ title, children }: { title: string; children: ComponentChildren }) {
@@ -8,7 +8,7 @@ export function Alone({ title, children }: { title: string; children: ComponentC
       <div class="sign-in">
         <div class="brand">
           <Logo />
-          {APP_NAME}
+          {siteName.value}
         </div>
         <h1>{title}</h1>
         {children}

@@ -1,7 +1,7 @@
+import { siteName } from '../state/session.ts'
 import { withoutTurns } from '../direction.ts'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { APP_NAME } from '../strings.ts'
 import { href } from '../router.ts'
 import { Icon } from './icon.tsx'
 
@@ -19,8 +19,8 @@ type Props = {
 export function Page({ title, up, actions, fill = false, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${withoutTurns(title)} · ${APP_NAME}`
-  }, [title])
+    document.title = `${withoutTurns(title)} · ${siteName.value}`
+  }, [title, siteName.value])
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (
     <div class={fill ? 'page page-fill' : 'page'}>

@@ -9,11 +9,11 @@ import { NodeKeeper } from '../state/mesh/nodes.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { seeAs, type SeeingAs, seeingAs } from '../api.ts'
 import { currentUrl, href, place } from '../router.ts'
-import { can, isAdmin, isAnonymous, signOut, user, userName } from '../state/session.ts'
+import { can, isAdmin, isAnonymous, signOut, user, userName, siteName } from '../state/session.ts'
 import { clock } from '../format.ts'
 import { keepFiles } from '../state/files.ts'
 import { isWall, keepWall, startWall } from '../state/wall.ts'
-import { APP_NAME, t } from '../strings.ts'
+import { t } from '../strings.ts'
 import { Troubles } from './troubles.tsx'
 import { now } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -99,7 +99,7 @@ function Sidebar({ onFind }: { onFind(): void }) {
     <nav class="sidebar" aria-label={t.shell.navigation}>
       <a class="brand" href={href('/')}>
         <Logo />
-        {APP_NAME}
+        {siteName.value}
       </a>
       <States />
       <button type="button" class="nav-link" onClick={onFind}>

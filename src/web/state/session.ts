@@ -16,6 +16,7 @@ import {
   withoutReads,
 } from '../api.ts'
 import { changeLanguage } from '../language.ts'
+import { APP_NAME } from '../strings.ts'
 import { plain } from '../format.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
@@ -26,6 +27,9 @@ export type User = NonNullable<Status['user']>
 /** The signed-in user and their permissions, as last reported by the service; null until then. */
 export const status = signal<Status | null>(null)
 export const statusError = signal<ApiError | null>(null)
+
+/** What administrators call their mesh, or the product's name. */
+export const siteName = computed(() => status.value?.meshName ?? APP_NAME)
 
 export const user = computed(() => status.value?.user ?? null)
 export const isAdmin = computed(() => user.value?.isAdmin ?? false)

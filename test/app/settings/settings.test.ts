@@ -9,6 +9,7 @@ const DEFAULTS = {
   packetRetentionDays: 7,
   nodeActiveSeconds: 7200,
   mapTiles: { kind: 'configured' },
+  meshName: null,
 }
 
 let app: TestApp
@@ -25,6 +26,15 @@ const read = async () => Object(await (await admin.send('GET', '/api/settings'))
 describe('settings', () => {
   it('have their defaults until somebody sets them', async () => {
     expect(await read()).toStrictEqual(DEFAULTS)
+  })
+
+  it('name the mesh for everybody, also before signing in', async () => {
+    const name = async () => Object(await (await app.request('/api/auth/status')).json()).meshName
+    expect(await name()).toBe(null)
+    await admin.send('PUT', '/api/settings', { meshName: '  Hill & Valley  ' })
+    expect([await name(), (await read()).meshName]).toStrictEqual(['Hill & Valley', 'Hill & Valley'])
+    await admin.send('PUT', '/api/settings', { meshName: null })
+    expect(await name()).toBe(null)
   })
 
   it('change by name; the audit log has the changes and nothing else', async () => {
@@ -53,6 +63,10 @@ describe('settings', () => {
     { messageRetentionDays: '30' },
     { nodeActiveSeconds: 59 },
     { nodeActiveSeconds: null },
+    { meshName: '' },
+    { meshName: 'a'.repeat(41) },
+    { meshName: 'Hill\u202ehseM' },
+    { meshName: 'Two\nlines' },
     { mapTiles: { kind: 'url' } },
     { mapTiles: { kind: 'elsewhere' } },
     { mapTiles: { kind: 'none', url: '/{z}/{x}/{y}' } },

@@ -116,7 +116,7 @@ describe('tiles chosen on the page Settings', () => {
     for (const { referer } of tiles.asked) expect(referer).toBe(`${site.base}/`)
     expect(await violations()).toEqual([])
     const loaded = page.waitForEvent('load')
-    await card.getByRole('button', { name: 'Save the background' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await loaded
     await expect.poll(() => card.getByLabel('Address of the tiles').inputValue()).toContain(tiles.origin)
     await goto('/map?node=!a0cb0001')
@@ -137,11 +137,11 @@ describe('tiles chosen on the page Settings', () => {
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Background of the map' }) })
     await card.getByLabel('Tiles', { exact: true }).selectOption('From an address')
     await card.getByLabel('Address of the tiles').fill('http://tiles.example.org/{z}/{x}/{y}.png')
-    await card.getByRole('button', { name: 'Save the background' }).click()
-    await card.getByText(/Expected an https URL/).waitFor()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText(/Expected an https URL/).waitFor()
     await card.getByLabel('Tiles', { exact: true }).selectOption('None')
     const loaded = page.waitForEvent('load')
-    await card.getByRole('button', { name: 'Save the background' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await loaded
     await card.getByText('ask no other host').waitFor()
   })

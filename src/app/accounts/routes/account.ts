@@ -38,6 +38,7 @@ import {
 } from '../sessions/sessions.ts'
 import { findKnownBrowser, rememberBrowser } from '../sessions/known-browser.ts'
 import { changePassword, signIn } from '../local/sign-in.ts'
+import { readSettings } from '../../settings/settings.ts'
 import { proofSchema, reauthenticate } from '../reauthenticate.ts'
 import { listSignIns, signInSchema } from '../sign-ins.ts'
 import { signedInSchema } from '../access/viewer.ts'
@@ -60,6 +61,7 @@ const statusSchema = z.object({
   mustChangePassword: z.boolean(),
   language: languageSchema.nullable().describe('The language that you chose; null: that of your browser'),
   units: z.enum(UNIT_SYSTEMS).nullable().describe('The units that you chose; null: metric'),
+  meshName: z.string().nullable().describe('The name of the mesh, as in GET /api/settings'),
   oidcEnabled: z.boolean(),
   providers: z
     .array(z.object({ id: z.string(), name: z.string().nullable(), icon: z.string().nullable() }))
@@ -131,6 +133,7 @@ export const authRoutes = new Hono<AppEnv>()
       mustChangePassword: viewer?.mustChangePassword ?? false,
       language: viewer?.language ?? null,
       units: viewer?.units ?? null,
+      meshName: (await readSettings(ctx.store)).meshName,
       oidcEnabled: providers.length > 0,
       providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),
       proxyUser: ctx.namedByProxy ?? null,

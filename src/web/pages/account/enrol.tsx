@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
 import { Failure } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
-import { signOut, user } from '../../state/session.ts'
-import { APP_NAME, t } from '../../strings.ts'
+import { signOut, user, siteName } from '../../state/session.ts'
+import { t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 import { Factors } from './factors.tsx'
 
@@ -10,7 +10,7 @@ import { Factors } from './factors.tsx'
 export function EnrolPage() {
   const { busy, error, run } = useAction()
   useEffect(() => {
-    document.title = `${factorTexts.required} · ${APP_NAME}`
+    document.title = `${factorTexts.required} · ${siteName.value}`
   }, [])
   return (
     <main class="alone">

@@ -6,8 +6,7 @@ import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
 import { useAction } from '../../state/load.ts'
-import { status } from '../../state/session.ts'
-import { APP_NAME } from '../../strings.ts'
+import { status, siteName } from '../../state/session.ts'
 import { mailTexts } from '../../strings/people/mail.ts'
 import { MAX_EMAIL } from '../../../shared/limits.ts'
 
@@ -16,7 +15,7 @@ export function ForgotPage() {
   const { busy, error, run } = useAction()
   const isSent = useSignal(false)
   useEffect(() => {
-    document.title = `${mailTexts.forgotTitle} · ${APP_NAME}`
+    document.title = `${mailTexts.forgotTitle} · ${siteName.value}`
   }, [])
   const submit = handleForm(async (text) => {
     await run(async () => {

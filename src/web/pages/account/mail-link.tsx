@@ -7,8 +7,8 @@ import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, Loading } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { refreshStatus, status, tellTabs } from '../../state/session.ts'
-import { APP_NAME, t } from '../../strings.ts'
+import { refreshStatus, status, tellTabs, siteName } from '../../state/session.ts'
+import { t } from '../../strings.ts'
 import { mailTexts } from '../../strings/people/mail.ts'
 import { MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
@@ -39,7 +39,7 @@ export function MailLinkPage() {
 
 function Titled({ title, children }: Parameters<typeof Alone>[0]) {
   useEffect(() => {
-    document.title = `${title} · ${APP_NAME}`
+    document.title = `${title} · ${siteName.value}`
   }, [title])
   return <Alone title={title}>{children}</Alone>
 }
@@ -82,7 +82,7 @@ function OpenLink({ token: one }: { token: string }) {
   }
   if (link === null) {
     return (
-      <Titled title={APP_NAME}>
+      <Titled title={siteName.value}>
         <Loading />
       </Titled>
     )

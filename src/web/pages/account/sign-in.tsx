@@ -15,8 +15,9 @@ import {
   status,
   tellTabs,
   temporaryPassword,
+  siteName,
 } from '../../state/session.ts'
-import { APP_NAME, t } from '../../strings.ts'
+import { t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { canUsePasskeys } from '../../can-use-passkeys.ts'
@@ -53,7 +54,7 @@ export function SignInPage() {
   const known = status.value
   const returnTo = safeReturn(place.value.query.get('returnTo'))
   useEffect(() => {
-    document.title = `${t.signIn.title} · ${APP_NAME}`
+    document.title = `${t.signIn.title} · ${siteName.value}`
     const { query } = place.peek()
     if (query.has('error') && !query.has('returnTo')) setQuery({ returnTo: recallReturn() })
   }, [])

@@ -1,49 +1,33 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
-import { api, ask, BASE } from '../../api.ts'
+import { type api, BASE } from '../../api.ts'
 import { recallView } from '../map/last-view.ts'
-import { Actions, Field, formText, handleForm, Select, Submit } from '../../parts/form/field.tsx'
-import { Failure, say } from '../../parts/notice.tsx'
+import { Field, formText, Select } from '../../parts/form/field.tsx'
 import { Card } from '../../parts/page.tsx'
-import { useAction } from '../../state/load.ts'
-import { can } from '../../state/session.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
-import { t } from '../../strings.ts'
 import { MAX_ATTRIBUTION, MAX_TILE_URL } from '../../../shared/limits.ts'
 
-type Settings = InferResponseType<typeof api.settings.$get>
-type MapTiles = Settings['mapTiles']
+export type MapTiles = InferResponseType<typeof api.settings.$get>['mapTiles']
+export type TilesKind = MapTiles['kind']
 
-const KINDS = ['configured', 'none', 'url', 'file'] as const satisfies readonly MapTiles['kind'][]
+const KINDS = ['configured', 'none', 'url', 'file'] as const satisfies readonly TilesKind[]
 const DEFAULT_MAX_ZOOM = 19
 const URL_HINT = 'https://tiles.example.org/{z}/{x}/{y}.png'
 
-/** Chooses where the map gets its tiles, and shows some of them before they are saved. */
-export function MapTilesCard({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
-  const { mapTiles: tiles } = settings
+type Props = { readonly tiles: MapTiles; readonly kind: Signal<TilesKind>; readonly isFixed: boolean }
+
+/** Fields for where the map gets its tiles, which can be looked at before they are saved. */
+export function MapTilesCard({ tiles, kind, isFixed }: Props) {
   const texts = settingsTexts.tiles
-  const { busy, error, run } = useAction()
-  const kind = useSignal<MapTiles['kind']>(tiles.kind)
   const preview = useSignal<string | null>(null)
-  const isFixed = !can('settings', 'write')
   const own = tiles.kind === 'url' ? tiles : null
-  const submit = handleForm(async (text) => {
-    const next = readForm(kind.value, text)
-    await run(async () => {
-      const saved = await ask(api.settings.$put({ json: { mapTiles: next } }))
-      // Only a reloaded page may show images of another host.
-      if (hostsOf(next) === hostsOf(tiles)) onSaved(saved)
-      else location.reload()
-      say(settingsTexts.saved)
-    })
-  })
   const show = (form: HTMLFormElement | null) => {
     const url = form === null ? '' : formText(form)('url')
     preview.value = url === '' ? null : previewAddress(url)
   }
   return (
     <Card title={texts.title} help={texts.help}>
-      <form onSubmit={submit} class="stack">
+      <div class="stack">
         {isFixed ? (
           <p>{texts.kinds[tiles.kind]}</p>
         ) : (
@@ -104,23 +88,20 @@ export function MapTilesCard({ settings, onSaved }: { settings: Settings; onSave
         {preview.value !== null && (
           <iframe class="tiles-preview" src={preview.value} title={texts.preview} sandbox="allow-same-origin" />
         )}
-        <Failure error={error.value} />
-        {!isFixed && (
-          <Actions>
-            {kind.value === 'url' && (
-              <button type="button" class="button" onClick={(event) => show(event.currentTarget.form)}>
-                {texts.preview}
-              </button>
-            )}
-            <Submit busy={busy.value} idle={texts.save} working={t.common.saving} />
-          </Actions>
+        {!isFixed && kind.value === 'url' && (
+          <div>
+            <button type="button" class="button" onClick={(event) => show(event.currentTarget.form)}>
+              {texts.preview}
+            </button>
+          </div>
         )}
-      </form>
+      </div>
     </Card>
   )
 }
 
-function readForm(kind: MapTiles['kind'], text: (name: string) => string): MapTiles {
+/** The tiles that a form with these fields describes. */
+export function readTiles(kind: TilesKind, text: (name: string) => string): MapTiles {
   const orNull = (name: string) => (text(name).trim() === '' ? null : text(name).trim())
   if (kind === 'file') return { kind, attribution: orNull('attribution') }
   if (kind !== 'url') return { kind }
@@ -131,6 +112,11 @@ function readForm(kind: MapTiles['kind'], text: (name: string) => string): MapTi
     maxZoom: Number(text('maxZoom')),
     attribution: orNull('attribution'),
   }
+}
+
+/** Whether a page needs other hosts for its images: only a reloaded page may show them. */
+export function areOtherHosts(before: MapTiles, after: MapTiles): boolean {
+  return hostsOf(before) !== hostsOf(after)
 }
 
 /** The hosts on which the page's content security policy depends. */

@@ -1,28 +1,23 @@
 import type { InferResponseType } from 'hono/client'
-import type { ComponentChildren, JSX } from 'preact'
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { api, ask } from '../../api.ts'
 import { bytes, count, decimal, duration, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
+import { Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
-import { can, status, user } from '../../state/session.ts'
+import { can, refreshStatus, status, user } from '../../state/session.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
-import { t } from '../../strings.ts'
-import { MapTilesCard } from './map-tiles.tsx'
+import { APP_NAME, t } from '../../strings.ts'
+import { areOtherHosts, MapTilesCard, readTiles, type TilesKind } from './map-tiles.tsx'
 import { ProvidersCard } from './providers.tsx'
-import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
-import { namesOf } from '../../../shared/names.ts'
+import { ServiceCard } from './service.tsx'
+import { MAX_ACTIVE_SECONDS, MAX_MESH_NAME, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
 type Retention = InferResponseType<typeof api.settings.retention.$get>
 type Entry = readonly [name: string, value: number]
-
-type NoNumber = { [Name in keyof Settings]: Settings[Name] extends number ? never : Name }[keyof Settings]
-type CardProps = { readonly settings: Settings; onSaved(settings: Settings): void }
-
-/** Settings that are no number, each with a card of its own. */
-const CARDS: Readonly<Record<NoNumber, (props: CardProps) => JSX.Element>> = { mapTiles: MapTilesCard }
 
 const MINUTE_SECONDS = 60
 
@@ -37,10 +32,7 @@ export function SettingsPage() {
       {settings !== null && (
         <>
           <SettingsForm settings={settings} retention={kept.data.value} onSaved={(next) => (data.value = next)} />
-          {namesOf(CARDS).map((name) => {
-            const SettingCard = CARDS[name]
-            return <SettingCard settings={settings} onSaved={(next) => (data.value = next)} key={name} />
-          })}
+          {user.value?.isAdmin && <ServiceCard />}
           {user.value?.isAdmin && status.value?.oidcEnabled && <ProvidersCard />}
         </>
       )}
@@ -85,21 +77,25 @@ function Room({ retention }: { readonly retention: Retention | null }) {
   return <p class="bad">{settingsTexts.large(part, bytes(limitBytes))}</p>
 }
 
-type FormProps = CardProps & { readonly retention: Retention | null }
+type FormProps = {
+  readonly settings: Settings
+  readonly retention: Retention | null
+  onSaved(settings: Settings): void
+}
 
-/** All settings of the API: one that this page does not know yet gets a generated name. */
+/** All settings of the API: a number that this page does not know yet gets a generated name. */
 function SettingsForm({ settings, retention, onSaved }: FormProps) {
   const { busy, error, run } = useAction()
+  const tilesKind = useSignal<TilesKind>(settings.mapTiles.kind)
   const isFixed = !can('settings', 'write')
   const all = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
   const submit = handleForm(async (text) => {
-    const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
-    // Only the changed fields, because somebody else may be changing the others.
-    const json: Partial<Settings> = Object.fromEntries(
-      all.filter(([name, value]) => read(name) !== value).map(([name]) => [name, read(name)]),
-    )
+    const json = changesOf(settings, text, tilesKind.peek())
     await run(async () => {
-      onSaved(await ask(api.settings.$put({ json })))
+      const saved = await ask(api.settings.$put({ json }))
+      if (json.meshName !== undefined) await refreshStatus()
+      if (areOtherHosts(settings.mapTiles, saved.mapTiles)) location.reload()
+      else onSaved(saved)
       say(settingsTexts.saved)
     })
   })
@@ -121,17 +117,44 @@ function SettingsForm({ settings, retention, onSaved }: FormProps) {
           {draw(all.filter(isRetention))}
           <Room retention={retention} />
         </Card>
-        <Card title={settingsTexts.activity}>{draw(all.filter(isActivity))}</Card>
+        <Card title={settingsTexts.mesh}>
+          <Field
+            label={settingsTexts.meshName}
+            name="meshName"
+            hint={settingsTexts.meshNameHint(APP_NAME)}
+            defaultValue={settings.meshName ?? ''}
+            readOnly={isFixed}
+            maxLength={MAX_MESH_NAME}
+          />
+          {draw(all.filter(isActivity))}
+        </Card>
+        <MapTilesCard tiles={settings.mapTiles} kind={tilesKind} isFixed={isFixed} />
         {others.length > 0 && <Card title={settingsTexts.other}>{draw(others)}</Card>}
       </div>
       <Failure error={error.value} />
       {!isFixed && (
-        <Actions>
+        <div class="save-all">
           <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />
-        </Actions>
+        </div>
       )}
     </form>
   )
+}
+
+/** Only the changed settings, because somebody else may be changing the others. */
+function changesOf(settings: Settings, text: (name: string) => string, tilesKind: TilesKind): Partial<Settings> {
+  const numbers = Object.entries(settings).flatMap(([name, value]) => {
+    if (typeof value !== 'number') return []
+    const read = Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
+    return read === value ? [] : [[name, read] as const]
+  })
+  const meshName = text('meshName').trim() === '' ? null : text('meshName').trim()
+  const mapTiles = readTiles(tilesKind, text)
+  return {
+    ...Object.fromEntries(numbers),
+    ...(meshName !== settings.meshName && { meshName }),
+    ...(JSON.stringify(mapTiles) !== JSON.stringify(settings.mapTiles) && { mapTiles }),
+  }
 }
 
 type NumberFieldProps = { name: string; value: number; isFixed: boolean; about: readonly string[] }

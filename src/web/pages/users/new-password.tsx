@@ -2,13 +2,13 @@ import { useEffect } from 'preact/hooks'
 import { Alone } from '../../parts/alone.tsx'
 import { say } from '../../parts/notice.tsx'
 import { PasswordForm } from '../../parts/form/password-form.tsx'
-import { refreshStatus, signOut, temporaryPassword, user } from '../../state/session.ts'
-import { APP_NAME, t } from '../../strings.ts'
+import { refreshStatus, signOut, temporaryPassword, user, siteName } from '../../state/session.ts'
+import { t } from '../../strings.ts'
 
 /** Until the temporary password is replaced, nothing else is possible. */
 export function NewPasswordPage() {
   useEffect(() => {
-    document.title = `${t.password.title} · ${APP_NAME}`
+    document.title = `${t.password.title} · ${siteName.value}`
   }, [])
   const done = async () => {
     temporaryPassword.value = null
