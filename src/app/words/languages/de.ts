@@ -74,6 +74,7 @@ export const texts: Translation = {
   'Destination not found': 'Ziel nicht gefunden',
   'E-mail is not set up': 'E-Mail nicht eingerichtet',
   'E-mails about accounts are not set up': 'E-Mails zu Konten nicht eingerichtet',
+  'Expected no invisible characters': 'Erwartet wird ein Text ohne unsichtbare Zeichen',
   'Expected a JSON body': 'JSON als Inhalt erwartet',
   'Expected one logout_token': 'Genau ein logout_token erwartet',
   'Follow the link in the e-mail first': 'Folgen Sie zuerst dem Link in der E-Mail',

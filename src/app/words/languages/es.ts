@@ -71,6 +71,7 @@ export const texts: Translation = {
   'Destination not found': 'Destino no encontrado',
   'E-mail is not set up': 'Correo sin configurar',
   'E-mails about accounts are not set up': 'Correos sobre cuentas sin configurar',
+  'Expected no invisible characters': 'Se espera un texto sin caracteres invisibles',
   'Expected a JSON body': 'Se esperaba un cuerpo JSON',
   'Expected one logout_token': 'Se esperaba un solo logout_token',
   'Follow the link in the e-mail first': 'Siga antes el enlace del correo',

@@ -74,6 +74,7 @@ export const texts: Translation = {
   'Destination not found': 'Destination introuvable',
   'E-mail is not set up': 'E-mail non configuré',
   'E-mails about accounts are not set up': 'E-mails concernant les comptes non configurés',
+  'Expected no invisible characters': 'Un texte sans caractères invisibles est attendu',
   'Expected a JSON body': 'Corps JSON attendu',
   'Expected one logout_token': 'Un seul logout_token attendu',
   'Follow the link in the e-mail first': 'Suivez d’abord le lien de l’e-mail',

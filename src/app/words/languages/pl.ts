@@ -70,6 +70,7 @@ export const texts: Translation = {
   'Destination not found': 'Nie znaleziono celu',
   'E-mail is not set up': 'Wysyłanie e-maili nie jest skonfigurowane',
   'E-mails about accounts are not set up': 'E-maile dotyczące kont nie są skonfigurowane',
+  'Expected no invisible characters': 'Oczekiwano tekstu bez niewidocznych znaków',
   'Expected a JSON body': 'Oczekiwano treści JSON',
   'Expected one logout_token': 'Oczekiwano jednego logout_token',
   'Follow the link in the e-mail first': 'Najpierw otwórz link z wiadomości e-mail',

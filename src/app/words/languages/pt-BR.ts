@@ -72,6 +72,7 @@ export const texts: Translation = {
   'Destination not found': 'Destino não encontrado',
   'E-mail is not set up': 'O envio de e-mails não está configurado',
   'E-mails about accounts are not set up': 'Os e-mails sobre contas não estão configurados',
+  'Expected no invisible characters': 'Esperado um texto sem caracteres invisíveis',
   'Expected a JSON body': 'Esperado um corpo JSON',
   'Expected one logout_token': 'Esperado um logout_token',
   'Follow the link in the e-mail first': 'Primeiro abra o link do e-mail',
