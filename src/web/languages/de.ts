@@ -1041,6 +1041,7 @@ export const words: Translations = {
     none: 'Hier gibt es noch keine Nachrichten.',
     noMatch: 'Keine Nachricht passt.',
     older: 'Ältere Nachrichten zeigen',
+    newer: 'Neuere Nachrichten zeigen',
     to: (name) => `an ${name}`,
     encrypted: 'Ende-zu-Ende-verschlüsselt',
     keyDoubts: {

@@ -671,6 +671,7 @@ export const words: Translations = {
     none: 'Aún no hay mensajes aquí.',
     noMatch: 'Ningún mensaje coincide.',
     older: 'Mostrar mensajes anteriores',
+    newer: 'Mostrar mensajes posteriores',
     to: (name) => `a ${name}`,
     encrypted: 'Cifrado de extremo a extremo',
     keyDoubts: {

@@ -1150,6 +1150,7 @@ export const words: Translations = {
     none: 'Aucun message pour le moment.',
     noMatch: 'Aucun message ne correspond.',
     older: 'Afficher les messages plus anciens',
+    newer: 'Afficher les messages plus récents',
     to: (name) => `à ${name}`,
     encrypted: 'Chiffré de bout en bout',
     keyDoubts: {

@@ -1091,6 +1091,7 @@ export const words: Translations = {
     none: 'Nie ma tu jeszcze wiadomości.',
     noMatch: 'Żadna wiadomość nie pasuje.',
     older: 'Pokaż starsze wiadomości',
+    newer: 'Pokaż nowsze wiadomości',
     to: (name) => `do: ${name}`,
     encrypted: 'Szyfrowana od końca do końca',
     keyDoubts: {

@@ -672,6 +672,7 @@ export const words: Translations = {
     none: 'Ainda não há mensagens aqui.',
     noMatch: 'Nenhuma mensagem corresponde.',
     older: 'Mostrar mensagens anteriores',
+    newer: 'Mostrar mensagens posteriores',
     to: (name) => `para ${name}`,
     encrypted: 'Criptografada de ponta a ponta',
     keyDoubts: {

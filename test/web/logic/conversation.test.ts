@@ -129,6 +129,39 @@ test('a linked message is searched further up to a limit, and can be continued f
   expect(idsOf(conversation)).toStrictEqual(range(1, 2000))
 })
 
+test('of many messages only the latest stay while they are followed; the earlier ones are loaded again', async () => {
+  stored = range(1, 700)
+  const conversation = await open()
+  const kept = async () => {
+    conversation().forgetOlder()
+    await pass(50)
+    return idsOf(conversation)
+  }
+  await run(conversation().seek(({ id }) => id === 300))
+  expect(idsOf(conversation)).toStrictEqual(range(141, 700))
+  expect([await kept(), conversation().hasOlder]).toStrictEqual([range(501, 700), true])
+  conversation().older()
+  await pass(50)
+  expect(idsOf(conversation)).toStrictEqual(range(441, 700))
+  expect(await kept()).toStrictEqual(range(441, 700))
+  // What is printed is wanted as a whole.
+  while (await run(conversation().loadNext()));
+  expect(await kept()).toStrictEqual(range(1, 700))
+})
+
+test('with more than can be kept, new messages wait until the newest are wanted again', async () => {
+  stored = range(1, 11_000)
+  const conversation = await open()
+  while (await run(conversation().loadNext()));
+  state = 'delivered'
+  stored.push(11_001)
+  await pass(4000)
+  expect([idsOf(conversation)?.at(-1), conversation().hasNewer]).toStrictEqual([11_000, true])
+  expect(conversation().messages?.at(-1)?.deliveryState).toBe('delivered')
+  await run(conversation().restart())
+  expect([idsOf(conversation), conversation().hasNewer]).toStrictEqual([range(10_942, 11_001), false])
+})
+
 /** Advances the clock until it is done. */
 async function run<T>(work: Promise<T>): Promise<T> {
   await pass(50)

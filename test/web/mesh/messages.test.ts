@@ -180,8 +180,11 @@ test('older messages are loaded on scrolling up', async () => {
   await admin.goto('/messages?channel=0')
   await said(page, 'chapter 69 of the log').waitFor()
   await expect.poll(() => page.getByText('Storm from the west tonight').count()).toBe(0)
-  await page.evaluate("document.querySelector('.log').scrollTo(0, 0)")
-  await page.locator('p', { hasText: 'Storm from the west tonight' }).waitFor({ state: 'attached' })
+  const scrollUp = async () => {
+    await page.evaluate("document.querySelector('.log').scrollTo(0, 0)")
+    return said(page, 'Storm from the west tonight').count()
+  }
+  await expect.poll(scrollUp).toBe(1)
 })
 
 test('the message that another one answers is found further up', async () => {
@@ -194,6 +197,7 @@ test('the message that another one answers is found further up', async () => {
   const answer = page.locator('.message', { hasText: 'The key is with me' })
   await answer.getByRole('button', { name: 'In reply to an earlier message' }).click()
   await page.locator('article:focus', { hasText: 'Who has the key of the tower?' }).waitFor()
+  await page.getByRole('button', { name: 'Go to the latest' }).click()
   await answer.getByRole('button', { name: 'Far Hill Who has the key of the tower?' }).waitFor()
   const lost = page.locator('.message', { hasText: 'It never was' })
   await lost.getByText('In reply to a message that is not stored here').waitFor()
@@ -277,6 +281,8 @@ test('a link leads to its message, even if many came after it', async () => {
   const link = await message.getByRole('link', { name: 'Link to this message' }).getAttribute('href')
   expect(link).toMatch(/^\/messages\?channel=0&message=\d+$/)
   for (let n = 0; n < 80; n++) mesh.hear(text(`line ${n} of another long story`))
+  // The details that are open are being read.
+  await page.getByRole('button', { name: '80 new messages' }).click()
   await said(page, 'line 79 of another long story').waitFor()
   await goto(String(link))
   await expect

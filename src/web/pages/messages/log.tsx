@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { type Conversation, isSearch, type Wanted } from '../../state/messages/conversation.ts'
 import { online } from '../../api.ts'
 import { dayName } from '../../format.ts'
@@ -8,13 +8,14 @@ import { BROADCAST, type Message, nameOf } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { Kept } from '../../parts/list/kept.tsx'
 import { say } from '../../parts/notice.tsx'
 import { place } from '../../router.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from '../../state/messages/channels.ts'
 import { MessageItem } from './item.tsx'
-import { type Scroll, useScroll } from './scroll.ts'
+import { rowId, type Scroll, useScroll } from './scroll.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 
 type Props = {
@@ -30,7 +31,7 @@ type Props = {
 export function MessageLog(props: Props) {
   const { wanted, conversation } = props
   const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
-  const scroll = useScroll(texts.at(-1)?.id ?? 0, conversation)
+  const scroll = useScroll(texts, conversation)
   const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
   useLinked(conversation, scroll)
   return (
@@ -42,9 +43,11 @@ export function MessageLog(props: Props) {
         tabIndex={0}
         aria-label={t.messages.log}
         onScroll={scroll.onScroll}
+        onKeyDown={scroll.onKeyDown}
       >
-        <Before conversation={conversation} isEmpty={texts.length === 0} isSearch={isSearch(wanted)} />
+        <Before {...props} isEmpty={texts.length === 0} scroll={scroll} />
         <Texts {...props} texts={texts} scroll={scroll} firstUnread={firstUnread} />
+        <After {...props} texts={texts} scroll={scroll} />
       </div>
       <ToEnd texts={texts} scroll={scroll} />
       <Announcer texts={texts} isOn={!isSearch(wanted)} />
@@ -69,14 +72,14 @@ function useLinked(conversation: Conversation, scroll: Scroll): void {
   }, [isKnown, linked])
 }
 
-type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
+type BeforeProps = Props & { isEmpty: boolean; scroll: Scroll }
 
 /** Above the first text: a button for earlier ones, or a note that there are none. */
-function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, isSearch }: BeforeProps) {
-  if (hasOlder) {
+function Before({ wanted, conversation: { messages, hasOlder, isBusy }, isEmpty, scroll }: BeforeProps) {
+  if (hasOlder || scroll.drawn.first > 0) {
     return (
       <div class="more">
-        <button type="button" class="button small" disabled={isBusy} onClick={older}>
+        <button type="button" class="button small" disabled={isBusy} onClick={scroll.earlier}>
           {isBusy ? t.common.loading : t.messages.older}
         </button>
       </div>
@@ -85,8 +88,22 @@ function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, 
   if (messages === null || !isEmpty) return null
   return (
     <div class="faint">
-      <p>{isSearch ? t.messages.noMatch : t.messages.none}</p>
-      {!isSearch && <ConnectHelp />}
+      <p>{isSearch(wanted) ? t.messages.noMatch : t.messages.none}</p>
+      {!isSearch(wanted) && <ConnectHelp />}
+    </div>
+  )
+}
+
+type AfterProps = Props & { texts: readonly Message[]; scroll: Scroll }
+
+/** Below the last text that is drawn: a button for later ones, which come by scrolling, too. */
+function After({ conversation: { hasNewer }, texts, scroll }: AfterProps) {
+  if (scroll.drawn.end >= texts.length && !hasNewer) return null
+  return (
+    <div class="more">
+      <button type="button" class="button small" onClick={scroll.later}>
+        {t.messages.newer}
+      </button>
     </div>
   )
 }
@@ -102,28 +119,28 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
     // The found message must be rendered first.
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }
-  // On a wall display, where nobody scrolls, shows the latest texts that fit completely.
-  const drawn = isWall.value ? texts.slice(-MAX_ON_WALL) : texts
-  const rows = drawn.map((message, index) => (
-    <Row
-      key={message.id}
-      message={message}
-      previous={drawn[index - 1]}
-      isFirstUnread={message.id === firstUnread}
-      repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
-      reactions={reactions.get(message.packetId) ?? []}
-      where={whereOf(message, wanted, channels)}
-      onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
-      onSent={onSent}
-      hit={isSearch(wanted) ? wanted.q : null}
-      onJump={scroll.jumpTo}
-      onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
-    />
-  ))
+  const { first, end } = scroll.drawn
+  const rows = texts
+    .slice(first, end)
+    .map((message, index) => (
+      <Row
+        key={message.id}
+        message={message}
+        previous={texts[first + index - 1]}
+        isFirstUnread={message.id === firstUnread}
+        repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
+        reactions={reactions.get(message.packetId) ?? []}
+        where={whereOf(message, wanted, channels)}
+        onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
+        onSent={onSent}
+        hit={isSearch(wanted) ? wanted.q : null}
+        onJump={scroll.jumpTo}
+        onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
+      />
+    ))
+  // On a wall display, where nobody scrolls, the latest texts that fit completely are shown.
   return <ol>{isWall.value ? rows.toReversed() : rows}</ol>
 }
-
-const MAX_ON_WALL = 20
 
 /** A button to the latest text, for users who read further up. */
 function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {
@@ -197,42 +214,40 @@ function Row(props: RowProps) {
   const latest = useRef(props)
   latest.current = props
   const isContinued = previous !== undefined && continues(previous, message) && !props.isFirstUnread
-  // Reuses unchanged elements: a long log is not rendered again for each message.
-  const item = useMemo(
-    () => (
-      <MessageItem
-        message={message}
-        isContinued={isContinued}
-        repliedTo={repliedTo}
-        reactions={reactions}
-        where={where}
-        onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
-        onSent={props.onSent}
-        hit={props.hit}
-        onJump={() => {
-          if (repliedTo !== undefined) latest.current.onJump(repliedTo.id)
-          else if (message.replyId !== null) latest.current.onSeek?.(message.replyId)
-        }}
-        mayBeOlder={props.onSeek !== null}
-      />
-    ),
-    [
-      message,
-      isContinued,
-      repliedTo,
-      reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
-      where,
-      onReply === null,
-      props.onSent === null,
-      props.hit,
-      props.onSeek === null,
-    ],
-  )
   return (
-    <li id={`message-${message.id}`}>
+    <li id={rowId(message.id)}>
       {dayOf(message) !== dayOf(previous) && <div class="day">{dayName(message.timestamp, today)}</div>}
       {props.isFirstUnread && <div class="day new">{t.messages.newHere}</div>}
-      {item}
+      <Kept
+        by={[
+          message,
+          isContinued,
+          repliedTo,
+          reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
+          where,
+          onReply === null,
+          props.onSent === null,
+          props.hit,
+          props.onSeek === null,
+        ]}
+        draw={() => (
+          <MessageItem
+            message={message}
+            isContinued={isContinued}
+            repliedTo={repliedTo}
+            reactions={reactions}
+            where={where}
+            onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
+            onSent={props.onSent}
+            hit={props.hit}
+            onJump={() => {
+              if (repliedTo !== undefined) latest.current.onJump(repliedTo.id)
+              else if (message.replyId !== null) latest.current.onSeek?.(message.replyId)
+            }}
+            mayBeOlder={props.onSeek !== null}
+          />
+        )}
+      />
     </li>
   )
 }

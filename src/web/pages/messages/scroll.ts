@@ -1,9 +1,12 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useAim } from '../../state/steady.ts'
 import type { Conversation } from '../../state/messages/conversation.ts'
+import type { Message } from '../../state/mesh/nodes.ts'
+import { isPrinting } from '../../parts/list/printing.ts'
 import { isWall } from '../../state/wall.ts'
+import { extend, find, firstSpan, hold, type HeldSpan, latestSpan, type Span, spanAround, widen } from './span.ts'
 
 /** At most this many pixels from an edge count as at the edge. */
 const NEAR_PX = 48
@@ -14,45 +17,87 @@ export type Scroll = {
   readonly isAtEnd: Signal<boolean>
   /** The latest message when the reader was at the end. */
   readonly seenId: Signal<number>
+  /** The texts to draw. */
+  readonly drawn: Span
   onScroll(): void
+  onKeyDown(event: KeyboardEvent): void
+  /** Draws texts before and after those that are drawn. */
+  earlier(): void
+  later(): void
   toEnd(): void
   jumpTo(id: number): void
 }
 
+/** Where to go once it is drawn: to one of the edges, or to a message. */
+type Target = 'start' | 'end' | number
+
 /**
  * Keeps the reading position: at the end, new messages scroll into view; further up, the line being read stays in place
- * when messages are added before or after it. Near the top, older messages are loaded.
+ * when messages are added before or after it. Only texts near the view are drawn: where they run out, others are added,
+ * and those far from it are removed. Near the top, older messages are loaded.
  */
-export function useScroll(lastId: number, conversation: Conversation): Scroll {
+export function useScroll(texts: readonly Message[], conversation: Conversation): Scroll {
+  const lastId = texts.at(-1)?.id ?? 0
   const box = useRef<HTMLDivElement>(null)
   const isAtEnd = useSignal(true)
   const seenId = useSignal(0)
   const anchor = useRef<Anchor | null>(null)
   const drawnLast = useRef(0)
+  const lastTop = useRef(0)
   const isAiming = useAim(box)
   const waits = useRef(false)
-  const toEnd = () => box.current?.scrollTo(0, box.current.scrollHeight)
-  const onScroll = () => {
-    const at = box.current
-    if (at === null) return
-    isAtEnd.value = at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX
-    anchor.current = isAtEnd.value ? null : findAnchor(at)
-    askOlder(at, conversation)
+  const target = useRef<Target | null>(null)
+  const { span, drawn, draw } = useSpan(texts, isWall.value || (isAtEnd.value && !isAiming.value), box)
+  const latest = useRef(texts)
+  latest.current = texts
+  const go = (to: Target, next: HeldSpan) => {
+    target.current = to
+    isAtEnd.value = to === 'end'
+    draw(next)
+  }
+  const toBottom = (at: HTMLElement) => {
+    at.scrollTo(0, at.scrollHeight)
+    // Known again after the event of this scrolling.
+    anchor.current = null
+  }
+  const toEnd = () => go('end', hold(texts, latestSpan(texts)))
+  const look = (at: HTMLElement) => {
+    const isLast = span.end === texts.length && !conversation.hasNewer
+    isAtEnd.value = isLast && at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX
+    anchor.current = findAnchor(at)
+    lastTop.current = at.scrollTop
+  }
+  const refill = (at: HTMLElement) => {
+    if (isWall.peek()) return
+    const isFilled = at.scrollHeight > at.clientHeight
+    // Somebody who is at the end could not load more if there are too few to scroll.
+    if (span.first === 0 && !(isAtEnd.peek() && isFilled)) askOlder(at, conversation)
+    if (isAtEnd.peek() && !isAiming.peek()) return
+    const next = extend(at, span, texts.length)
+    if (next !== span) draw(hold(texts, next))
   }
   useLayoutEffect(() => {
     const at = box.current
-    if (at === null) return
-    if (!isAtEnd.peek()) keepAnchor(at, anchor.current)
-    else if (drawnLast.current !== lastId) {
-      // The user is about to press something here, so the end is shown once the mouse has left.
-      if (isAiming.peek() && drawnLast.current > 0) {
-        waits.current = true
-        onScroll()
-      } else toEnd()
-    }
+    if (at === null || isPrinting.peek()) return
+    const before = drawnLast.current
     drawnLast.current = lastId
-    // Too few to scroll, so the user could not load more.
-    if (!isWall.peek() && at.scrollHeight <= at.clientHeight) askOlder(at, conversation)
+    const isNew = before !== lastId
+    if (target.current !== null) {
+      if (target.current === 'end') toBottom(at)
+      else {
+        show(at, target.current)
+        look(at)
+      }
+      target.current = null
+    } else if (isAtEnd.peek() && (isNew ? before === 0 || !isAiming.peek() : anchor.current === null)) toBottom(at)
+    else {
+      keepAnchor(at, anchor.current)
+      lastTop.current = at.scrollTop
+      // The user is about to press something here, so the end is shown once the mouse has left.
+      waits.current ||= isAtEnd.peek() && isNew
+      if (waits.current) look(at)
+    }
+    refill(at)
   })
   useEffect(() => {
     if (isAiming.value || !waits.current) return
@@ -60,27 +105,93 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     toEnd()
   }, [isAiming.value])
   useEffect(() => {
-    if (isAtEnd.value) seenId.value = lastId
+    if (!isAtEnd.value) return
+    seenId.value = lastId
+    conversation.forgetOlder()
   }, [lastId, isAtEnd.value])
   useEffect(() => {
     if (box.current === null) return
-    const observer = new ResizeObserver(() => {
-      if (isAtEnd.peek()) toEnd()
+    const observer = new ResizeObserver(([entry]) => {
+      if (isAtEnd.peek() && entry?.target instanceof HTMLElement) toBottom(entry.target)
     })
     observer.observe(box.current)
     return () => observer.disconnect()
   }, [])
-  return { box, isAtEnd, seenId, onScroll, toEnd, jumpTo }
+  const actions: Omit<Scroll, 'box' | 'isAtEnd' | 'seenId' | 'drawn'> = {
+    onScroll: () => {
+      const at = box.current
+      if (at === null || isPrinting.peek()) return
+      // Somebody who scrolls up under the mouse wants to read there.
+      if (at.scrollTop < lastTop.current) waits.current = false
+      look(at)
+      refill(at)
+    },
+    onKeyDown: (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return
+      if (event.key === 'Home') go('start', hold(texts, firstSpan(texts)))
+      else if (event.key === 'End') actions.toEnd()
+      else return
+      event.preventDefault()
+    },
+    earlier: () => {
+      if (span.first === 0) conversation.older()
+      else {
+        isAtEnd.value = false
+        draw(hold(texts, widen(span, texts.length, -1)))
+      }
+    },
+    later: () => {
+      if (span.end === texts.length) actions.toEnd()
+      else draw(hold(texts, widen(span, texts.length, 1)))
+    },
+    toEnd: () => {
+      if (conversation.hasNewer) void conversation.restart().then(toEnd)
+      else toEnd()
+    },
+    jumpTo: (id) => {
+      const index = latest.current.findIndex((text) => text.id === id)
+      if (index >= 0) go(id, hold(latest.current, spanAround(latest.current, index)))
+    },
+  }
+  return { box, isAtEnd, seenId, drawn, ...actions }
 }
 
-type Anchor = { readonly id: string; readonly top: number }
+type Spans = { readonly span: Span; readonly drawn: Span; draw(next: HeldSpan): void }
 
-/** The first line in sight, and where it is. */
+/** The texts near the view, or the latest ones while these are followed; on paper, all. */
+function useSpan(texts: readonly Message[], isFollowing: boolean, box: RefObject<HTMLElement | null>): Spans {
+  const [, setTurns] = useState(0)
+  const held = useRef<HeldSpan>({ firstId: 0, lastId: 0 })
+  const span = (isFollowing ? null : find(texts, held.current)) ?? latestSpan(texts)
+  held.current = hold(texts, span)
+  const drawn = isPrinting.value ? { first: 0, end: texts.length } : span
+  keepFocus(box.current, texts, drawn)
+  return {
+    span,
+    drawn,
+    draw: (next) => {
+      held.current = next
+      setTurns((turns) => turns + 1)
+    },
+  }
+}
+
+/** When the row that has the focus is no longer drawn, the box gets it. */
+function keepFocus(box: HTMLElement | null, texts: readonly Message[], { first, end }: Span): void {
+  const row = document.activeElement?.closest('li[id]')
+  if (box === null || row === null || row === undefined || !box.contains(row)) return
+  if (!texts.slice(first, end).some(({ id }) => row.id === rowId(id))) box.focus({ preventScroll: true })
+}
+
+/** A line, and where its end is: a day or a name at its beginning goes when those before it are drawn. */
+type Anchor = { readonly id: string; readonly bottom: number }
+
+/** The first line in sight. */
 function findAnchor(box: HTMLElement): Anchor | null {
   const edge = box.getBoundingClientRect().top
   for (const item of box.querySelectorAll('li[id]')) {
-    const { top, bottom } = item.getBoundingClientRect()
-    if (bottom > edge) return { id: item.id, top: top - edge }
+    const { bottom } = item.getBoundingClientRect()
+    if (bottom > edge) return { id: item.id, bottom: bottom - edge }
   }
   return null
 }
@@ -88,7 +199,7 @@ function findAnchor(box: HTMLElement): Anchor | null {
 function keepAnchor(box: HTMLElement, anchor: Anchor | null): void {
   const item = anchor === null ? null : document.getElementById(anchor.id)
   if (item === null || anchor === null) return
-  const moved = item.getBoundingClientRect().top - box.getBoundingClientRect().top - anchor.top
+  const moved = item.getBoundingClientRect().bottom - box.getBoundingClientRect().top - anchor.bottom
   if (Math.abs(moved) >= 1) box.scrollTop += moved
 }
 
@@ -96,10 +207,17 @@ function askOlder(box: HTMLElement, { hasOlder, isBusy, error, older }: Conversa
   if (box.scrollTop < OLDER_PX && hasOlder && !isBusy && error === null) older()
 }
 
-function jumpTo(id: number): void {
-  const item = document.getElementById(`message-${id}`)
-  if (item === null) return
-  item.scrollIntoView({ block: 'center' })
-  const message = item.querySelector('article')
-  message?.focus({ preventScroll: true })
+/** The element of a text. */
+export function rowId(id: number): string {
+  return `message-${id}`
+}
+
+function show(box: HTMLElement, target: 'start' | number): void {
+  if (target === 'start') {
+    box.scrollTo(0, 0)
+    return
+  }
+  const item = document.getElementById(rowId(target))
+  item?.scrollIntoView({ block: 'center' })
+  item?.querySelector('article')?.focus({ preventScroll: true })
 }

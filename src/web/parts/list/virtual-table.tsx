@@ -1,6 +1,7 @@
-import { signal, useSignal } from '@preact/signals'
-import { type ComponentChildren, options } from 'preact'
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { isPrinting } from './printing.ts'
 
 export type Column<T, K extends string> = {
   readonly key: K
@@ -25,22 +26,6 @@ type Props<T, K extends string> = {
 /** Rows of equal height. Only visible ones are rendered, so thousands scroll as smoothly as ten. */
 const ROW_PX = 44
 const SPARE_ROWS = 8
-
-/** When printing, all rows are rendered. */
-const isPrinting = signal(false)
-const print = matchMedia('print')
-print.addEventListener('change', () => setPrinting(print.matches))
-addEventListener('beforeprint', () => setPrinting(true))
-addEventListener('afterprint', () => setPrinting(false))
-
-function setPrinting(is: boolean): void {
-  // The browser prints what is rendered when this returns.
-  const before = options.debounceRendering
-  options.debounceRendering = (draw) => draw()
-  isPrinting.value = is
-  if (before === undefined) delete options.debounceRendering
-  else options.debounceRendering = before
-}
 
 export function VirtualTable<T, K extends string>(props: Props<T, K>) {
   const box = useRef<HTMLDivElement>(null)

@@ -1,5 +1,6 @@
 import './senders.ts'
 import { useSignal, useSignalEffect } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { api, type ApiError, askAs } from '../../api.ts'
 import { conversationOf } from './inbox.ts'
 import { useOfflineCache } from '../offline-cache.ts'
@@ -18,6 +19,11 @@ const SEEK_SIZE = 250
 const SEEK_STEPS = 4
 /** The number of pages for a message with a known id, which will certainly be found or is certainly deleted. */
 const LINK_STEPS = 40
+/** For somebody who reads the newest: when there are more messages, only the latest of them stay. */
+const MAX_FOLLOWED = 500
+const KEPT = 200
+/** For somebody who reads further up: when there are more, new ones wait. As much as a search for a link loads. */
+const MAX_KEPT = LINK_STEPS * SEEK_SIZE + MAX_FOLLOWED
 
 /** Which messages are shown: those of a channel, with one node, or all. */
 export type Wanted = {
@@ -51,6 +57,8 @@ export type Conversation = {
   readonly isKept: boolean
   readonly error: ApiError | null
   readonly hasOlder: boolean
+  /** Newer ones than these are not loaded, because there would be too many: `restart` shows them. */
+  readonly hasNewer: boolean
   readonly isBusy: boolean
   older(): void
   /** Loads many earlier messages; returns whether there are more. Throws an ApiError. */
@@ -60,6 +68,10 @@ export type Conversation = {
    * known.
    */
   seek(isWanted: (message: Message) => boolean, id?: number): Promise<Message | null>
+  /** Drops the earliest of many messages, unless all were wanted: `older` loads them again. */
+  forgetOlder(): void
+  /** Shows the newest again. */
+  restart(): Promise<void>
   reload(): void
   /** Shows a message that was just sent. */
   add(message: Message): void
@@ -75,6 +87,9 @@ export function useConversation(wanted: Wanted): Conversation {
   const messages = useSignal<readonly Message[] | null>(null)
   const next = useSignal<number | null>(null)
   const isKept = useSignal(false)
+  const hasNewer = useSignal(false)
+  const isAllWanted = useRef(false)
+  const startsOver = useRef(false)
   const action = useAction()
   const load = (before: number | null, limit = PAGE_SIZE) =>
     askAs<MessagePage>(
@@ -95,6 +110,12 @@ export function useConversation(wanted: Wanted): Conversation {
     const address = conversationOf(message)
     return channel !== null ? address === `channel=${channel}` : partner === null || address === `with=${partner}`
   }
+  const addNews = (known: readonly Message[], fresh: readonly Message[]) => {
+    const lastId = known.at(-1)?.id ?? 0
+    const isFull = known.length >= MAX_KEPT && fresh.some(({ id }) => id > lastId)
+    hasNewer.value ||= isFull
+    messages.value = merge(known, hasNewer.peek() ? fresh.filter(({ id }) => id <= lastId) : fresh)
+  }
   const take = (event: LiveEvent) => {
     const known = messages.peek()
     // Only the service can tell which messages match a search. Between the stored messages and the new ones, some may
@@ -102,7 +123,7 @@ export function useConversation(wanted: Wanted): Conversation {
     if (event === null || known === null || isKept.peek() || isSearch(wanted)) return false
     const next = withNews(known, event, isWanted)
     if (next === null) return false
-    if (next !== known) messages.value = merge(known, next)
+    if (next !== known) addNews(known, next)
     return true
   }
   const newest = useLoad(() => load(null), [], POLL_MS, ['message', 'delivery'], take)
@@ -113,10 +134,12 @@ export function useConversation(wanted: Wanted): Conversation {
     const before = messages.peek()
     const isOver = isKept.peek()
     isKept.value = page === kept.current
-    if (before === null || isOver || hasGap(before, page)) {
+    if (before === null || isOver || startsOver.current || (hasGap(before, page) && !hasNewer.peek())) {
+      startsOver.current = false
+      hasNewer.value = false
       messages.value = merge([], page.messages)
       next.value = page.nextBefore
-    } else messages.value = merge(before, page.messages)
+    } else addNews(before, page.messages)
   })
   const loadOlder = async (limit: number) => {
     const before = next.peek()
@@ -132,9 +155,11 @@ export function useConversation(wanted: Wanted): Conversation {
     isKept: isKept.value,
     error: newest.error.value ?? action.error.value,
     hasOlder: next.value !== null,
+    hasNewer: hasNewer.value,
     isBusy: action.busy.value,
     older: () => void action.run(() => loadOlder(PAGE_SIZE)),
     loadNext: async () => {
+      isAllWanted.current = true
       await loadOlder(SEEK_SIZE)
       return next.peek() !== null
     },
@@ -148,9 +173,21 @@ export function useConversation(wanted: Wanted): Conversation {
       })
       return find(isWanted)
     },
+    forgetOlder: () => {
+      const known = messages.peek() ?? []
+      const isMuch = known.length > (isAllWanted.current ? MAX_KEPT : MAX_FOLLOWED)
+      if (!isMuch || isKept.peek() || action.busy.peek()) return
+      isAllWanted.current = false
+      messages.value = known.slice(-KEPT)
+      next.value = messages.value[0]?.id ?? null
+    },
+    restart: async () => {
+      startsOver.current = true
+      await newest.reload()
+    },
     reload: () => void newest.reload(),
     add: (message) => {
-      if (messages.peek() !== null) messages.value = merge(messages.peek() ?? [], [message])
+      if (messages.peek() !== null) addNews(messages.peek() ?? [], [message])
     },
   }
 }

@@ -24,6 +24,7 @@ export const messages = catalog('messages', {
   none: 'No messages here yet.',
   noMatch: 'No message matches.',
   older: 'Show older messages',
+  newer: 'Show newer messages',
   to: (name: string) => `to ${name}`,
   encrypted: 'End-to-end encrypted',
   keyDoubts: {
