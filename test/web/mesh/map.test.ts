@@ -254,20 +254,6 @@ test('traceroutes: states, both directions, and a form for a new one that says h
   expect(complaints).toEqual([])
 })
 
-test('neighbours: a table that can be sorted and searched', async () => {
-  const { page, complaints } = await openSignedIn(site, '/neighbors?sort=signal&order=up')
-  const first = page.locator('tbody tr:not(.gap)').first()
-  await first.getByText('Water Tower North').waitFor()
-  await expect
-    .poll(() => first.locator('th, td').allTextContents())
-    .toEqual(['Water Tower North', 'Windmill Park', '−18 dB', expect.any(String)])
-  await page.getByLabel('Search nodes').fill('forest')
-  await page.getByText(/^(one link|\d links)$/).waitFor()
-  const others = page.locator('tbody tr:not(.gap)').filter({ hasNotText: 'Forest Hut' })
-  await expect.poll(() => others.count()).toBe(0)
-  expect(complaints).toEqual([])
-})
-
 test('two thousand nodes are drawn on a canvas without elements, and names appear on zooming in', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const now = Date.now()

@@ -15,6 +15,7 @@ import {
   LINE_SIGNALS,
   lineLimits,
   shownLayers,
+  shownLimits,
 } from './switches.ts'
 
 /** Layers for users who may see the mesh's topology. */
@@ -36,7 +37,7 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
     return () => document.removeEventListener('keydown', close)
   }, [])
   const layers = shownLayers()
-  const limits = lineLimits.value.value
+  const limits = shownLimits(place.value.query.get('hours'))
   const names = LAYERS.filter((name) => !TOPOLOGY.has(name) || can('info', 'read'))
   return (
     <fieldset class="map-layers">
@@ -65,7 +66,10 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
             label={t.map.lineAge}
             value={limits.hours}
             options={LINE_AGES.map((hours) => [hours, t.map.lineAges[hours]] as const)}
-            onChange={(hours) => lineLimits.keep({ ...limits, hours })}
+            onChange={(hours) => {
+              lineLimits.keep({ ...limits, hours })
+              setQuery({ hours: '' })
+            }}
           />
           <Select
             label={t.map.lineSignal}

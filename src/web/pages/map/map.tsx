@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -13,10 +13,10 @@ import { isPointing } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, type UsedTiles, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
-import { passes, readFilter } from './filter.ts'
+import { passes, readFilter, useLinksOf } from './filter.ts'
 import { Legend } from './legend.tsx'
 import { MapPanel } from './panel.tsx'
-import { lineLimits, shownLayers } from './switches.ts'
+import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
@@ -35,11 +35,19 @@ export function MapPage() {
   const layers = shownLayers()
   const placed = (nodes.value ?? []).filter(({ position, isIgnored }) => position !== null && !isIgnored)
   const chosen = nodes.value?.find(({ nodeId }) => nodeId === query.get('node')) ?? null
-  // The selected node stays on the map, regardless of the filter.
-  const isShown = (node: Node) => node.nodeId === chosen?.nodeId || passes(node, filter, now.peek())
-  const shown = placed.filter(isShown)
   const track = useTrack(layers.tracks ? chosen : null)
-  const topology = useTopology(chosen, layers, lineLimits.value.value)
+  const hours = query.get('hours')
+  const kept = lineLimits.value.value
+  const topology = useTopology(
+    chosen,
+    layers,
+    useMemo(() => shownLimits(hours), [hours, kept]),
+  )
+  const found = useLinksOf(topology.links, query.get('links') === 'ends' ? filter.q : '')
+  // The selected node stays on the map, regardless of the filter, and so do the other ends of links that are searched.
+  const isShown = (node: Node) =>
+    node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
+  const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
   const drawn = useStill(placed, query.get('node')).filter(isShown)
   useDrawing(map, {
@@ -48,6 +56,7 @@ export function MapPage() {
     track: track.spots,
     isChosenLoaded: topology.areLinksLoaded && track.isLoaded,
     ...topology,
+    links: found.links,
     layers,
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
   })
@@ -65,6 +74,7 @@ export function MapPage() {
         />
         <MapPanel
           {...topology}
+          links={found.links}
           shown={shown}
           chosen={chosen}
           waypoints={waypoints}

@@ -76,6 +76,12 @@ export const lineLimits = preference<LineLimits>('map-lines', { hours: '24', sig
   return hours === undefined || signal === undefined ? null : { hours, signal }
 })
 
+/** The limits, with the age that the page's address asks for. */
+export function shownLimits(hours: string | null): LineLimits {
+  const kept = lineLimits.value.value
+  return { ...kept, hours: LINE_AGES.find((known) => known === hours) ?? kept.hours }
+}
+
 /** Whether a line heard at this time may be drawn. */
 function isRecent(time: number | null, { hours }: LineLimits, now: number): boolean {
   return hours === '' || (time !== null && time > now - Number(hours) * HOUR_MS)

@@ -1,10 +1,13 @@
+import { type Value, saveCsv } from '../../csv.ts'
+import { decimal } from '../../format.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { type Neighbor, useNeighbors } from '../../state/mesh/neighbors.ts'
 import { isCalled, nodeByNum, nodeName, useNodes } from '../../state/mesh/nodes.ts'
-import { Age } from '../../parts/age.tsx'
+import { Age, now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
+import { Select } from '../../parts/form/field.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
@@ -13,39 +16,56 @@ import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import '../../parts/mesh/ways.css'
+import './neighbors.css'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
+import { comparePairs, nameOfEnd, type Pair, PAIR_KEYS, type PairKey, pairsOf } from './pairs.ts'
 
-const KEYS = ['node', 'neighbor', 'signal', 'reported'] as const
-type Key = (typeof KEYS)[number]
+/** Hours, as in the address; the first one is not in it. */
+const AGES = ['24', '1', '168', 'any'] as const
+const IN_ORDER = ['1', '24', '168', 'any'] as const
+/** Columns whose highest values come first. */
+const DOWN_FIRST: ReadonlySet<PairKey> = new Set(['difference', 'reported'])
 
-/** Who hears whom, as the nodes report it. */
+/** Who hears whom, as the nodes report it: one row for both directions between two nodes. */
 export function NeighborsPage() {
   useNodes()
   const { query } = place.value
   const q = query.get('q') ?? ''
-  const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
-  const isDown = query.get('order') === null ? by === 'signal' || by === 'reported' : query.get('order') === 'down'
+  const age = AGES.find((hours) => hours === query.get('age')) ?? AGES[0]
+  const by = PAIR_KEYS.find((key) => key === query.get('sort')) ?? 'signal'
+  const isDown = query.get('order') === null ? DOWN_FIRST.has(by) : query.get('order') === 'down'
   const loaded = useNeighbors(true)
   const { data, error, reload } = loaded
   useOfflineCache('neighbors', loaded)
-  const wanted = q.trim().toLowerCase()
-  const rows = (data.value ?? [])
-    .filter(
-      (row) => isEndCalled(row.nodeNum, row.nodeId, wanted) || isEndCalled(row.neighborNum, row.neighborId, wanted),
-    )
-    .toSorted((a, b) => compare(a, b, by) * (isDown ? -1 : 1))
-  const steady = useSteady('neighbors', rows, pairOf, query.toString())
+  const since = age === 'any' ? null : now.value - Number(age) * HOUR_MS
+  const pairs = pairsOf(data.value ?? [], since)
+  const rows = pairs
+    .filter(({ link }) => isEndCalled(link, q.trim().toLowerCase()))
+    .toSorted((a, b) => comparePairs(a, b, by) * (isDown ? -1 : 1) || comparePairs(a, b, 'signal'))
+  const steady = useSteady('neighbors', rows, keyOf, query.toString())
   return (
     <Page title={t.neighbors.title} fill>
       <div class="toolbar">
         <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
+        <Select
+          label={t.neighbors.age}
+          value={age}
+          options={IN_ORDER.map((hours) => [hours, t.neighbors.ages[hours]] as const)}
+          onChange={(hours) => setQuery({ age: hours === AGES[0] ? '' : hours })}
+        />
         <span class="faint" role="status">
           {data.value !== null && t.neighbors.count(rows.length)}
         </span>
         {can('nodes', 'read') && (
-          <a class="button" href={href('/map?links=1')}>
+          <a class="button" href={href(`/map?${mapQuery(q, age)}`)}>
             {t.nodes.showOnMap}
           </a>
+        )}
+        {rows.length > 0 && (
+          <button type="button" class="button" onClick={() => saveCsv('neighbours', csvRows(rows))}>
+            {t.common.exportAs} {t.common.csv}
+          </button>
         )}
       </div>
       <Failure error={error.value} retry={reload} />
@@ -55,15 +75,23 @@ export function NeighborsPage() {
           <ConnectHelp />
         </Empty>
       )}
+      {data.value !== null && data.value.length > 0 && pairs.length === 0 && (
+        <Empty icon="neighbors" title={t.neighbors.noneRecent}>
+          <button type="button" class="button" onClick={() => setQuery({ age: 'any' })}>
+            {t.neighbors.showAll}
+          </button>
+        </Empty>
+      )}
       {rows.length > 0 && (
         <SteadyList steady={steady} fill>
           <VirtualTable
             label={t.neighbors.title}
             rows={steady.rows}
             columns={COLUMNS}
-            rowKey={pairOf}
+            rowKey={keyOf}
+            narrowRowPx={56}
             sort={{ by, isDown }}
-            onSort={(key) => setQuery({ sort: key, order: key === by && isDown ? 'up' : 'down' })}
+            onSort={(key) => setQuery({ sort: key, order: isDownNext(key, by, isDown) ? 'down' : 'up' })}
           />
         </SteadyList>
       )}
@@ -71,33 +99,93 @@ export function NeighborsPage() {
   )
 }
 
-const pairOf = ({ nodeNum, neighborNum }: Neighbor) => `${nodeNum} ${neighborNum}`
+const keyOf = ({ key }: Pair) => key
 
-const COLUMNS: readonly Column<Neighbor, Key>[] = [
+function isDownNext(key: PairKey, by: PairKey, isDown: boolean): boolean {
+  return key === by ? !isDown : DOWN_FIRST.has(key)
+}
+
+/** The address of the map with the same links. */
+function mapQuery(q: string, age: (typeof AGES)[number]): string {
+  const wanted = q.trim() === '' ? { links: '1' } : { links: 'ends', q: q.trim() }
+  return new URLSearchParams({ ...wanted, hours: age === 'any' ? '' : age }).toString()
+}
+
+const COLUMNS: readonly Column<Pair, PairKey>[] = [
   {
     key: 'node',
     name: t.neighbors.node,
-    cell: ({ nodeNum, nodeId }) => <NodeLink nodeNum={nodeNum} nodeId={nodeId} />,
+    cell: ({ link }) => (
+      <>
+        <NodeLink nodeNum={link.nodeNum} nodeId={link.nodeId} />
+        <span class="narrow-only">
+          <NodeLink nodeNum={link.neighborNum} nodeId={link.neighborId} />
+        </span>
+      </>
+    ),
   },
   {
     key: 'neighbor',
     name: t.neighbors.neighbor,
-    cell: ({ neighborNum, neighborId }) => <NodeLink nodeNum={neighborNum} nodeId={neighborId} />,
+    wideOnly: true,
+    cell: ({ link }) => <NodeLink nodeNum={link.neighborNum} nodeId={link.neighborId} />,
   },
   {
     key: 'signal',
     name: t.neighbors.signal,
     isNumber: true,
-    cell: ({ snr }) => <span class={`hop snr-${signalOf(snr)}`}>{decibels(snr)}</span>,
+    cell: ({ link, other }) => (
+      <>
+        <Direction link={link} />
+        <span class="narrow-only">
+          <Direction link={other} />
+        </span>
+      </>
+    ),
+  },
+  {
+    key: 'other',
+    name: t.neighbors.other,
+    isNumber: true,
+    wideOnly: true,
+    cell: ({ other }) => <Direction link={other} />,
+  },
+  {
+    key: 'difference',
+    name: t.neighbors.difference,
+    isNumber: true,
+    cell: ({ difference }) => (difference === null ? <Unknown /> : `${decimal(difference, 2)} dB`),
   },
   {
     key: 'reported',
     name: t.neighbors.reported,
     isNumber: true,
     wideOnly: true,
-    cell: ({ timestamp }) => <Age at={timestamp} short />,
+    cell: ({ at }) => <Age at={at} short />,
   },
 ]
+
+/** How one node hears the other, and when it said so. */
+function Direction({ link }: { link: Neighbor | null }) {
+  if (link === null) return <Unknown />
+  return (
+    <span class="direction">
+      <span class={`hop snr-${signalOf(link.snr)}`}>{decibels(link.snr)}</span>{' '}
+      <span class="faint direction-age">
+        <Age at={link.timestamp} short />
+      </span>
+    </span>
+  )
+}
+
+function Unknown() {
+  return (
+    <span class="faint" title={t.neighbors.notReported}>
+      <span aria-hidden="true">{t.common.none}</span>
+      <span class="sr-only">{t.neighbors.notReported}</span>
+    </span>
+  )
+}
 
 function NodeLink({ nodeNum, nodeId }: { nodeNum: number; nodeId: string }) {
   const node = nodeByNum(nodeNum)
@@ -110,27 +198,31 @@ function NodeLink({ nodeNum, nodeId }: { nodeNum: number; nodeId: string }) {
   )
 }
 
-function isEndCalled(nodeNum: number, nodeId: string, wanted: string): boolean {
-  const node = nodeByNum(nodeNum)
-  return node === undefined ? `${nodeId} ${nodeNum}`.includes(wanted) : isCalled(node, wanted)
-}
-
-function compare(a: Neighbor, b: Neighbor, by: Key): number {
-  switch (by) {
-    case 'node':
-      return sortName(a.nodeNum, a.nodeId).localeCompare(sortName(b.nodeNum, b.nodeId)) || b.snr - a.snr
-    case 'neighbor':
-      return sortName(a.neighborNum, a.neighborId).localeCompare(sortName(b.neighborNum, b.neighborId)) || b.snr - a.snr
-    case 'signal':
-      return a.snr - b.snr
-    case 'reported':
-      return a.timestamp - b.timestamp
-    default:
-      return by satisfies never
+function isEndCalled({ nodeNum, nodeId, neighborNum, neighborId }: Neighbor, wanted: string): boolean {
+  const isIt = (num: number, id: string) => {
+    const node = nodeByNum(num)
+    return node === undefined ? `${id} ${num}`.includes(wanted) : isCalled(node, wanted)
   }
+  return isIt(nodeNum, nodeId) || isIt(neighborNum, neighborId)
 }
 
-function sortName(nodeNum: number, nodeId: string): string {
-  const node = nodeByNum(nodeNum)
-  return node === undefined ? nodeId : nodeName(node)
+function csvRows(rows: readonly Pair[]): Value[][] {
+  const { node, neighbor, signal, other, difference, reported } = t.neighbors
+  const { id } = t.nodes.columns
+  const head = [node, id, neighbor, id, `${signal} (dB)`, reported, `${other} (dB)`, reported, `${difference} (dB)`]
+  const time = (link: Neighbor | null) => (link === null ? null : new Date(link.timestamp).toISOString())
+  return [
+    head,
+    ...rows.map(({ link, other: back, difference: by }) => [
+      nameOfEnd(link.nodeNum, link.nodeId),
+      link.nodeId,
+      nameOfEnd(link.neighborNum, link.neighborId),
+      link.neighborId,
+      link.snr,
+      time(link),
+      back?.snr ?? null,
+      time(back),
+      by,
+    ]),
+  ]
 }

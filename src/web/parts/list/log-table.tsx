@@ -1,6 +1,7 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { dateTime, stamp } from '../../format.ts'
+import { isWide } from '../../state/wide-screen.ts'
 import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
 import { PrintAll } from './whole-list.tsx'
@@ -26,11 +27,6 @@ export function LogTable({ headings, children }: { headings: readonly Heading[];
     </div>
   )
 }
-
-/** Whether columns for wide screens are shown. On a phone, a cell across all columns would make them reappear. */
-const wideScreen = matchMedia('(width > 60rem)')
-const isWide = signal(wideScreen.matches)
-wideScreen.addEventListener('change', ({ matches }) => (isWide.value = matches))
 
 type LogRowProps = {
   at: number
@@ -64,6 +60,7 @@ export function LogRow(props: LogRowProps) {
       </tr>
       {isOpen.value && (
         <tr class="detail">
+          {/* On a phone, a cell across all columns would make those for wide screens reappear. */}
           <td colSpan={1 + props.span - (isWide.value ? 0 : props.wideSpan)}>{props.details()}</td>
         </tr>
       )}

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isPrinting } from './printing.ts'
+import { isWide } from '../../state/wide-screen.ts'
 
 export type Column<T, K extends string> = {
   readonly key: K
@@ -21,6 +22,8 @@ type Props<T, K extends string> = {
   sort: { readonly by: K; readonly isDown: boolean }
   onSort(by: K): void
   rowClass?(row: T): string
+  /** The height of a row with two lines on narrow screens. */
+  narrowRowPx?: number
 }
 
 /** Rows of equal height. Only visible ones are rendered, so thousands scroll as smoothly as ten. */
@@ -28,6 +31,7 @@ const ROW_PX = 44
 const SPARE_ROWS = 8
 
 export function VirtualTable<T, K extends string>(props: Props<T, K>) {
+  const rowPx = isWide.value ? ROW_PX : (props.narrowRowPx ?? ROW_PX)
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const height = useSignal(600)
@@ -46,16 +50,16 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
   const walk = (event: KeyboardEvent) => {
     const element = box.current
     if (element === null || !(event.target instanceof Element) || event.target.closest('thead') !== null) return
-    const page = Math.max(1, Math.floor(element.clientHeight / ROW_PX) - 2)
+    const page = Math.max(1, Math.floor(element.clientHeight / rowPx) - 2)
     const at = Number(event.target.closest('tr')?.getAttribute('aria-rowindex') ?? 0) - 2
-    const from = at >= 0 ? at : Math.ceil(element.scrollTop / ROW_PX) - 1
+    const from = at >= 0 ? at : Math.ceil(element.scrollTop / rowPx) - 1
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length }
     const step = Object.entries(steps).find(([key]) => key === event.key)?.[1]
     if (step === undefined || rows.length === 0) return
     event.preventDefault()
     const next = Math.max(0, Math.min(rows.length - 1, from + step))
     // The heading sticks at the top.
-    const [least, most] = [(next + 2) * ROW_PX - element.clientHeight, next * ROW_PX]
+    const [least, most] = [(next + 2) * rowPx - element.clientHeight, next * rowPx]
     element.scrollTop = Math.min(most, Math.max(least, element.scrollTop))
     top.value = element.scrollTop
     requestAnimationFrame(() => {
@@ -64,8 +68,8 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
     })
   }
   const isAll = isPrinting.value
-  const first = isAll ? 0 : Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
-  const last = isAll ? rows.length : Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
+  const first = isAll ? 0 : Math.max(0, Math.min(Math.floor(top.value / rowPx), rows.length - 1) - SPARE_ROWS)
+  const last = isAll ? rows.length : Math.min(rows.length, first + Math.ceil(height.value / rowPx) + 2 * SPARE_ROWS)
   return (
     // A region that scrolls must take the focus, or else a keyboard cannot scroll it.
     <div
@@ -78,21 +82,26 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
       onScroll={(event) => {
         // Renders other rows only when the current ones run out, not for every pixel.
         const scrolled = event.currentTarget.scrollTop
-        if (Math.abs(scrolled - top.value) > (ROW_PX * SPARE_ROWS) / 2) top.value = scrolled
+        if (Math.abs(scrolled - top.value) > (rowPx * SPARE_ROWS) / 2) top.value = scrolled
       }}
     >
       <table class="table fixed" aria-rowcount={rows.length + 1}>
         <Head {...props} />
         <tbody>
-          <Gap rows={first} />
+          <Gap rows={first} rowPx={rowPx} />
           {rows.slice(first, last).map((row, index) => (
-            <tr key={props.rowKey(row)} aria-rowindex={first + index + 2} class={props.rowClass?.(row) ?? ''}>
+            <tr
+              key={props.rowKey(row)}
+              aria-rowindex={first + index + 2}
+              class={props.rowClass?.(row) ?? ''}
+              style={{ height: `${rowPx}px` }}
+            >
               {columns.map((column, at) => (
                 <Cell column={column} row={row} isName={at === 0} key={column.key} />
               ))}
             </tr>
           ))}
-          <Gap rows={rows.length - last} />
+          <Gap rows={rows.length - last} rowPx={rowPx} />
         </tbody>
       </table>
     </div>
@@ -131,11 +140,11 @@ function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
 }
 
 // One cell only, because a cell across all columns would make columns reappear that narrow screens omit.
-function Gap({ rows }: { rows: number }) {
+function Gap({ rows, rowPx }: { rows: number; rowPx: number }) {
   if (rows <= 0) return null
   return (
     <tr aria-hidden="true" class="gap">
-      <td style={{ height: `${rows * ROW_PX}px` }} />
+      <td style={{ height: `${rows * rowPx}px` }} />
     </tr>
   )
 }

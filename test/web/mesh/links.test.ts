@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { neighbors } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { demoNode } from '../../support/mesh/topology.ts'
+import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { openDemoMap } from '../../support/web/demo-map.ts'
+import { overflowOf, type Site } from '../../support/web/site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+const DAY = 86_400_000
+
+afterEach(closeVisits)
+
+let site: Site
+beforeAll(async () => {
+  site = await openDemoMap()
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const [boat, farm, lake] = [12, 15, 18].map(demoNode)
+  await store.db.insert(neighbors).values([
+    { nodeNum: boat ?? 0, neighborNum: lake ?? 0, snr: -19.5, t: Date.now() - 3 * DAY },
+    { nodeNum: lake ?? 0, neighborNum: farm ?? 0, snr: -12, t: Date.now() - 60_000 },
+    // Older than the limit, although it is weaker.
+    { nodeNum: farm ?? 0, neighborNum: lake ?? 0, snr: -15, t: Date.now() - 3 * DAY },
+  ])
+  store.close()
+})
+afterAll(() => site.close())
+
+describe('neighbours', () => {
+  test('one row for both directions, the weakest first, with their difference', async () => {
+    const { page, complaints, violations } = await openSignedIn(site, '/neighbors')
+    const rows = page.locator('tbody tr:not(.gap)')
+    const first = rows.first()
+    await first.getByText('Water Tower North').waitFor()
+    await expect
+      .poll(() => first.locator('th, td').allInnerTexts())
+      .toEqual([
+        'Water Tower North',
+        'Windmill Park',
+        expect.stringMatching(/^−18 dB\s+\d+ min$/),
+        expect.stringMatching(/^–\s+not reported$/),
+        expect.stringMatching(/^–\s+not reported$/),
+        expect.stringMatching(/min$/),
+      ])
+    const both = rows.filter({ hasText: 'Water Tower North' }).filter({ hasText: 'Town Hall Gateway' })
+    await expect.poll(() => both.count()).toBe(1)
+    expect((await both.locator('td').allInnerTexts()).slice(0, 4).join('|')).toMatch(
+      /^Town Hall Gateway\|−4.75 dB\s+\d+ min\|3 dB\s+\d+ min\|7.75 dB$/,
+    )
+    const signals = async () =>
+      (await rows.locator('td:nth-child(3) > .direction .hop').allTextContents()).map((text) =>
+        Number.parseFloat(text.replace('−', '-')),
+      )
+    const found = await signals()
+    expect(found).toEqual(found.toSorted((a, b) => a - b))
+    await page.getByRole('button', { name: 'Difference' }).click()
+    await expect.poll(() => page.url()).toContain('sort=difference&order=down')
+    await expect.poll(() => first.innerText()).toContain('9.5 dB')
+    expect(await violations()).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('an age limit that stays in the address; an old direction beside a recent one is no difference', async () => {
+    const { page } = await openSignedIn(site, '/neighbors?q=lake')
+    const rows = page.locator('tbody tr:not(.gap)')
+    const lakeAndFarm = rows.filter({ hasText: 'Farm Lindenhof' })
+    await lakeAndFarm.waitFor()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect((await lakeAndFarm.locator('td').allInnerTexts()).slice(1, 4).join('|')).toMatch(
+      /^−12 dB\s+\d+ min\|−15 dB\s+3 d\|–/,
+    )
+    await page.getByLabel('Reported in the last').selectOption('7 days')
+    await expect.poll(() => rows.count()).toBe(3)
+    expect(new URL(page.url()).searchParams.get('age')).toBe('168')
+    await page.reload()
+    await expect.poll(() => rows.count()).toBe(3)
+    // With the weaker direction first again.
+    await expect.poll(() => rows.nth(1).locator('td').nth(3).innerText()).toBe('3 dB')
+  })
+
+  test('the file and the map show what the filter shows', async () => {
+    const { page, complaints } = await openSignedIn(site, '/neighbors?q=quarry&age=168')
+    const rows = page.locator('tbody tr:not(.gap)')
+    await expect.poll(() => rows.count()).toBe(3)
+    const waiting = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export CSV' }).click()
+    const lines = readFileSync(await (await waiting).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    expect(lines[0]).toBe(
+      'Node,Node ID,Hears,Node ID,Signal (dB),Last report,Other direction (dB),Last report,Difference (dB)',
+    )
+    expect(lines).toHaveLength(4)
+    expect(lines.filter((line) => !line.includes('Quarry Lake')).slice(1)).toEqual([])
+    await page.getByRole('link', { name: 'Show on the map' }).click()
+    await page.getByText(/^4 of 25 nodes on the map$/).waitFor()
+    const names = await page.locator('.map-panel tbody .link-button').allTextContents()
+    expect(names.toSorted()).toEqual(expect.arrayContaining(['Farm Lindenhof', 'Quarry Lake', 'Water Tower North']))
+    // Without the search, the map has all nodes again.
+    await page.getByLabel('Search nodes').fill('')
+    await page.getByText(/^25 nodes on the map$/).waitFor()
+    await page.getByRole('button', { name: 'Layers' }).click()
+    await page.getByLabel('Lines heard in the last').selectOption('24 hours')
+    await expect.poll(() => new URL(page.url()).searchParams.has('hours')).toBe(false)
+    expect(complaints).toEqual([])
+  })
+
+  test('on a phone both directions are in one row of two lines', async () => {
+    const { page, violations } = await openSignedIn(site, '/neighbors', PHONE)
+    const row = page.locator('tbody tr', { hasText: 'Water Tower North' }).filter({ hasText: 'Town Hall Gateway' })
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(/^Water Tower North\s+Town Hall Gateway\s+−4.75 dB\s+\d+ min\s+3 dB\s+\d+ min\s+7.75 dB$/)
+    const cut = await page
+      .locator('tbody .direction')
+      .evaluateAll(
+        (all) =>
+          all.filter(
+            (each) =>
+              each.getClientRects().length > 0 &&
+              each.getBoundingClientRect().right > (each.closest('td')?.getBoundingClientRect().right ?? 0),
+          ).length,
+      )
+    expect(cut).toBe(0)
+    expect(await overflowOf(page)).toBe(0)
+    expect(await violations()).toEqual([])
+  })
+})
