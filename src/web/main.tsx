@@ -23,7 +23,7 @@ import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { MapPage, mayOpen, nameNeed, NodePage, ROUTES } from './pages/routes.tsx'
+import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { lazyPage } from './parts/list/lazy-page.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
@@ -60,6 +60,8 @@ const MailLinkPage = lazyPage(async () => (await import('./pages/account/mail-li
 const ForgotPage = lazyPage(async () => (await import('./pages/account/forgot.tsx')).ForgotPage)
 const ProofAsker = lazyPage(async () => (await import('./parts/proof.tsx')).ProofAsker)
 const RecoveryCodes = lazyPage(async () => (await import('./parts/recovery-codes.tsx')).RecoveryCodes)
+const MapFrame = lazyPage(async () => (await import('./pages/map/frame/map-frame.tsx')).MapFrame)
+const NodeFrame = lazyPage(async () => (await import('./pages/map/frame/node-frame.tsx')).NodeFrame)
 const EnrolPage = lazyPage(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
 
 function App() {
@@ -135,7 +137,7 @@ function Embedded() {
   return (
     <main class="embedded">
       <NodeKeeper />
-      {isShown ? id === undefined ? <MapPage /> : <NodePage id={id.toLowerCase()} /> : <NotFound />}
+      {isShown ? id === undefined ? <MapFrame /> : <NodeFrame id={id.toLowerCase()} /> : <NotFound />}
     </main>
   )
 }

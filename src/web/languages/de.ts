@@ -792,6 +792,13 @@ export const words: Translations = {
     settled: 'Entschieden',
     keyConfirmed: 'Schlüssel bestätigt',
   },
+  frames: {
+    open: 'Öffnen',
+    openMap: 'Die Karte auf ihrer eigenen Seite öffnen',
+    openNode: (name) => `Die Seite von ${name} öffnen`,
+    close: 'Schließen',
+    gone: 'Dieser Knoten wird hier nicht gezeigt, oder er wurde vergessen.',
+  },
   mapColours: {
     unknown: 'unbekannt',
     snr: {

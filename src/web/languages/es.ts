@@ -419,6 +419,13 @@ export const words: Translations = {
     keyConfirmed: 'Clave confirmada',
   },
 
+  frames: {
+    open: 'Abrir',
+    openMap: 'Abrir el mapa en su propia página',
+    openNode: (name) => `Abrir la página de ${name}`,
+    close: 'Cerrar',
+    gone: 'Este nodo no se muestra aquí, o fue olvidado.',
+  },
   mapColours: {
     unknown: 'desconocido',
     snr: {

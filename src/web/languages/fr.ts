@@ -911,6 +911,13 @@ export const words: Translations = {
     settled: 'Réglé',
     keyConfirmed: 'Clé confirmée',
   },
+  frames: {
+    open: 'Ouvrir',
+    openMap: 'Ouvrir la carte sur sa propre page',
+    openNode: (name) => `Ouvrir la page de ${name}`,
+    close: 'Fermer',
+    gone: 'Ce nœud n’est pas montré ici, ou il a été oublié.',
+  },
   mapColours: {
     unknown: 'inconnu',
     snr: {

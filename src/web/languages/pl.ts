@@ -853,6 +853,13 @@ export const words: Translations = {
     settled: 'Rozstrzygnięto',
     keyConfirmed: 'Klucz potwierdzony',
   },
+  frames: {
+    open: 'Otwórz',
+    openMap: 'Otwórz mapę na osobnej stronie',
+    openNode: (name) => `Otwórz stronę węzła ${name}`,
+    close: 'Zamknij',
+    gone: 'Ten węzeł nie jest tu pokazywany albo został zapomniany.',
+  },
   mapColours: {
     unknown: 'nieznane',
     snr: {

@@ -421,6 +421,13 @@ export const words: Translations = {
     keyConfirmed: 'Chave confirmada',
   },
 
+  frames: {
+    open: 'Abrir',
+    openMap: 'Abrir o mapa em sua própria página',
+    openNode: (name) => `Abrir a página de ${name}`,
+    close: 'Fechar',
+    gone: 'Este nó não é mostrado aqui, ou foi esquecido.',
+  },
   mapColours: {
     unknown: 'desconhecido',
     snr: {

@@ -20,6 +20,7 @@ import type { a } from '../strings/automation.ts'
 import type { common } from '../strings/common.ts'
 import type { errors } from '../strings/errors.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
+import type { frameTexts } from '../strings/mesh/frames.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { map } from '../strings/mesh/map.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
@@ -77,6 +78,7 @@ export interface Translations {
   readonly errors: typeof errors
   readonly dashboard: typeof dashboard
   readonly identityTexts: typeof identityTexts
+  readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts

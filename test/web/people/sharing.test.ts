@@ -112,9 +112,79 @@ test('the named site shows the map in a frame, with the anonymous view; another 
   await visitor.page.goto(town.origin)
   const frame = visitor.page.frameLocator('iframe')
   await frame.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
-  await frame.getByText('Town Hall Gateway').first().waitFor()
+  // The map itself fills the frame: no search, no list, no navigation.
+  await frame.locator('.map-name').filter({ hasText: 'HALL' }).waitFor({ state: 'attached' })
+  const map = await frame.locator('.map').boundingBox()
+  expect(map?.width).toBe(800)
+  expect(map?.height).toBeGreaterThan(440)
+  expect(await frame.getByRole('searchbox').count()).toBe(0)
+  expect(await frame.getByRole('navigation').count()).toBe(0)
   expect(await frame.getByText('Sign in').count()).toBe(0)
+  expect(await frame.getByText('active: heard in the last 2 h').isVisible()).toBe(false)
+  await frame.getByText('Legend').click()
+  await frame.getByText('active: heard in the last 2 h').waitFor()
+  await frame.getByText('Legend').click()
+  // A pressed node says what matters most, and leads to its page, which opens outside the frame.
+  await frame.locator('.map').click({ position: await middleOfNode(visitor) })
+  const chosen = frame.getByRole('region', { name: 'Town Hall Gateway' })
+  await chosen.getByText('Client base').waitFor()
+  await expect
+    .poll(() => chosen.getByRole('link', { name: 'Open the node' }).getAttribute('href'))
+    .toBe('/nodes/!a0cb0001')
+  expect(await chosen.getByRole('link').getAttribute('target')).toBe('_blank')
+  const opening = visitor.page.waitForEvent('popup')
+  await frame.getByRole('link', { name: 'Open the map on its own page' }).click()
+  await (await opening).getByRole('searchbox', { name: 'Search nodes' }).waitFor()
   await visitor.page.goto(foreign.origin)
   await expect.poll(() => visitor.complaints.join('\n')).toContain('frame-ancestors')
   expect(await visitor.page.frameLocator('iframe').getByRole('heading', { name: 'Map' }).count()).toBe(0)
+})
+
+/** Where the own radio is drawn, from the corner of the map. */
+async function middleOfNode({ page }: Visitor): Promise<{ x: number; y: number }> {
+  const frame = page.frameLocator('iframe')
+  const name = await frame.locator('.map-name').filter({ hasText: 'HALL' }).boundingBox()
+  const map = await frame.locator('.map').boundingBox()
+  if (name === null || map === null) throw new Error('the node has no place')
+  return { x: name.x - map.x, y: name.y - map.y }
+}
+
+test('a frame begins where the site around it wants, with the layers that it wants', async () => {
+  const { page, goto, violations, complaints } = await site.visit({ viewport: { width: 360, height: 480 } })
+  await goto('/embed/map?center=49.8917,10.8871&zoom=9&layers=precision')
+  await expect.poll(() => page.locator('.leaflet-control-scale-line').textContent()).toBe('10 km')
+  await page.getByText(/^\d+ nodes? on the map$/).waitFor()
+  expect(await page.locator('.map-name').count()).toBe(0)
+  await goto('/embed/map?center=49.8917,10.8871&zoom=9&layers=labels')
+  await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(0)
+  // Neither does it change what the user of this browser last saw on the full page.
+  expect(await page.evaluate(`localStorage.getItem('map-view')`)).toBe(null)
+  // What is no place shows all nodes.
+  await goto('/embed/map?center=north')
+  await expect.poll(() => page.locator('.leaflet-control-scale-line').textContent()).toMatch(/^(?:\d+ m|[1-5] km)$/)
+  expect(await violations()).toEqual([])
+  expect(await overflowOf(page)).toBe(0)
+  expect(complaints).toEqual([])
+})
+
+test.each([
+  ['at a desk', { viewport: { width: 800, height: 500 } }],
+  ['on a phone', { viewport: { width: 360, height: 480 }, isMobile: true, hasTouch: true }],
+] as const)('the frame of a node shows where it is, and what matters most: %s', async (_, options) => {
+  const { page, goto, violations, complaints } = await site.visit(options)
+  await goto('/embed/node/!a0cb0001')
+  await page.getByRole('heading', { name: 'Town Hall Gateway', level: 1 }).waitFor()
+  await page.getByText('Client base').waitFor()
+  await page.locator('.map-name.chosen').waitFor({ state: 'attached' })
+  const map = await page.locator('.map').boundingBox()
+  expect(Number(map?.width) * Number(map?.height)).toBeGreaterThan(80_000)
+  expect(await page.getByRole('link').evaluateAll((all) => all.map((link) => link.getAttribute('href')))).toEqual([
+    '/nodes/!a0cb0001',
+  ])
+  expect(await violations()).toEqual([])
+  expect(await overflowOf(page)).toBe(0)
+  expect(complaints).toEqual([])
+  // One that public access does not show.
+  await goto('/embed/node/!12345678')
+  await page.getByText('This node is not shown here').waitFor()
 })

@@ -6,6 +6,7 @@ import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { theme } from '../../theme.ts'
 import type { UsedTiles } from './data.ts'
 import type { Link, Spot } from './layers/lines.ts'
+import type { MapView } from './last-view.ts'
 import type { Choice } from './layers/pointing.ts'
 import { BY_AGE, shownScale } from './colouring/colouring.ts'
 import { backgroundChoice, type Layers, limitWay, lineLimits } from './switches.ts'
@@ -34,12 +35,13 @@ export type MapContent = {
 export function useMap(
   box: { readonly current: HTMLDivElement | null },
   tiles: UsedTiles,
+  start: MapView | null,
   choice: Choice,
   isInset = false,
 ) {
   const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
     const { createMap } = await import('./view.ts')
-    return (element) => createMap(element, choice, tiles.reports, isInset)
+    return (element) => createMap(element, { start, isInset }, choice, tiles.reports)
   })
   const { wanted, turn } = tiles
   const background = backgroundChoice.value.value

@@ -5,9 +5,11 @@ import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import { BY_AGE, chooseColouring, COLOURINGS, colouringName, shownScale } from './colouring/colouring.ts'
 
-/** What the nodes are coloured by, to choose, and the meaning of the colours: in short, and in full when opened. */
-export function Legend({ hasLines }: { hasLines: boolean }) {
-  const id = useId()
+/**
+ * What the nodes are coloured by, to choose, and the meaning of the colours: in short, and in full when opened.
+ * `isBrief`: only what opens.
+ */
+export function Legend({ hasLines, isBrief = false }: { hasLines: boolean; isBrief?: boolean }) {
   const { names, help, tokens } = shownScale() ?? ageScale()
   const [first] = tokens
   const shades = tokens.map((token) => token.slice(2))
@@ -15,28 +17,16 @@ export function Legend({ hasLines }: { hasLines: boolean }) {
   const sample = first?.slice(2)
   return (
     <div class="legend">
-      <label class="sr-only" for={id}>
-        {t.map.colour}
-      </label>
-      <select
-        id={id}
-        value={colouringName()}
-        onChange={({ currentTarget: { value } }) => chooseColouring(COLOURINGS.find((name) => name === value) ?? 'age')}
-      >
-        {COLOURINGS.map((name) => (
-          <option key={name} value={name}>
-            {t.map.colourBy[name]}
-          </option>
-        ))}
-      </select>
+      {!isBrief && <Chooser />}
       <details>
         <summary>
-          {names.map((name, index) => (
-            <span key={name}>
-              <i class={shades[index]} aria-hidden="true" />
-              {name}
-            </span>
-          ))}
+          {!isBrief &&
+            names.map((name, index) => (
+              <span key={name}>
+                <i class={shades[index]} aria-hidden="true" />
+                {name}
+              </span>
+            ))}
           <span class="legend-name">{t.map.legend.title}</span>
         </summary>
         <ul>
@@ -60,6 +50,28 @@ export function Legend({ hasLines }: { hasLines: boolean }) {
         </ul>
       </details>
     </div>
+  )
+}
+
+function Chooser() {
+  const id = useId()
+  return (
+    <>
+      <label class="sr-only" for={id}>
+        {t.map.colour}
+      </label>
+      <select
+        id={id}
+        value={colouringName()}
+        onChange={({ currentTarget: { value } }) => chooseColouring(COLOURINGS.find((name) => name === value) ?? 'age')}
+      >
+        {COLOURINGS.map((name) => (
+          <option key={name} value={name}>
+            {t.map.colourBy[name]}
+          </option>
+        ))}
+      </select>
+    </>
   )
 }
 

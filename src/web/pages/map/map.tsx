@@ -1,5 +1,4 @@
 import { type Signal, useSignal } from '@preact/signals'
-import type { RefObject } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
@@ -8,14 +7,17 @@ import { Failure, Problem } from '../../parts/notice.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { Page } from '../../parts/page.tsx'
 import './map.css'
+import '../../parts/mesh/ways.css'
 import { place, setQuery } from '../../router.ts'
 import { isPointing } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { NO_WAYPOINTS, type UsedTiles, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
+import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter, useLinksOf } from './filter.ts'
 import { Legend } from './legend.tsx'
+import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel.tsx'
+import { askedView, recallView } from './last-view.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
@@ -29,7 +31,10 @@ export function MapPage() {
   const pile = useSignal<readonly Node[] | null>(null)
   const isChoosing = useSignal(false)
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
-  const { map, hasFailed } = useMap(box, tiles, { choose, ask: (found) => (pile.value = found) })
+  const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
+    choose,
+    ask: (found) => (pile.value = found),
+  })
   const { query } = place.value
   const filter = readFilter(query)
   const layers = shownLayers()
@@ -65,13 +70,16 @@ export function MapPage() {
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && <Problem>{t.map.failed}</Problem>}
       <div class="map-page">
-        <MapBox
-          box={box}
-          tiles={tiles}
-          isEmpty={nodes.value !== null && placed.length === 0}
-          hasLines={topology.links.length + topology.traces.length > 0}
-          isChoosing={isChoosing}
-        />
+        <MapBox box={box} tiles={tiles}>
+          {nodes.value !== null && placed.length === 0 && (
+            <div class="map-note">
+              <p>{t.map.none}</p>
+              <ConnectHelp />
+            </div>
+          )}
+          <Legend hasLines={topology.links.length + topology.traces.length > 0} />
+          {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
+        </MapBox>
         <MapPanel
           {...topology}
           links={found.links}
@@ -105,39 +113,6 @@ function useStill(placed: readonly Node[], chosen: string | null): readonly Node
   const isKnown = chosen === null || last.current.some(({ nodeId }) => nodeId === chosen)
   if (!isHeld || last.current.length === 0 || !isKnown) last.current = placed
   return last.current
-}
-
-type BoxProps = {
-  box: RefObject<HTMLDivElement | null>
-  tiles: UsedTiles
-  isEmpty: boolean
-  hasLines: boolean
-  isChoosing: Signal<boolean>
-}
-
-function MapBox({ box, tiles, isEmpty, hasLines, isChoosing }: BoxProps) {
-  return (
-    <div class="map-box">
-      <div class="map" ref={box} role="region" aria-label={t.map.label} />
-      {isEmpty && (
-        <div class="map-note">
-          <p>{t.map.none}</p>
-          <ConnectHelp />
-        </div>
-      )}
-      <Legend hasLines={hasLines} />
-      {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
-      {tiles.notice.value !== null && (
-        <div class="map-notice" role="status">
-          {tiles.notice.value}
-          <button type="button" class="button small" onClick={tiles.retry}>
-            {t.common.retry}
-          </button>
-        </div>
-      )}
-      {tiles.attribution.value !== null && <p class="map-attribution">{tiles.attribution.value}</p>}
-    </div>
-  )
 }
 
 function Actions({ isChoosing, fit }: { isChoosing: Signal<boolean>; fit: () => void }) {

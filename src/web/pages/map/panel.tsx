@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { humanize } from '../../format.ts'
 import { type Node, nodeName, nodes } from '../../state/mesh/nodes.ts'
-import { Age, At } from '../../parts/age.tsx'
+import { Age } from '../../parts/age.tsx'
 import { Select } from '../../parts/form/field.tsx'
-import { Icon } from '../../parts/icon.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
@@ -13,11 +12,12 @@ import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import type { MapFilter } from './filter.ts'
 import type { Link } from './layers/lines.ts'
-import { DEFAULT_ICON, type Waypoint } from './waypoint.ts'
+import type { Waypoint } from './waypoint.ts'
 import type { Traceroute } from '../../parts/mesh/traceroute.ts'
-import { Ways } from '../../parts/mesh/way.tsx'
 
 const ChosenNode = lazyPage(async () => (await import('./chosen.tsx')).ChosenNode)
+const OneTrace = lazyPage(async () => (await import('./one-trace.tsx')).OneTrace)
+const Waypoints = lazyPage(async () => (await import('./waypoint-list.tsx')).Waypoints)
 
 type Props = {
   shown: readonly Node[]
@@ -147,57 +147,5 @@ function Filters({ filter }: { filter: MapFilter }) {
         </label>
       </div>
     </>
-  )
-}
-
-function OneTrace({ trace }: { trace: Traceroute }) {
-  return (
-    <div class="map-part">
-      <div class="map-part-head">
-        <h2>{t.routes.one}</h2>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t.map.hideRoute}
-          onClick={() => setQuery({ trace: '', routes: '' })}
-        >
-          <Icon name="close" />
-        </button>
-      </div>
-      <p class="faint">
-        <Age at={trace.answeredAt ?? trace.timestamp} />
-      </p>
-      <Ways trace={trace} />
-    </div>
-  )
-}
-
-function Waypoints({ waypoints, onPlace }: Props) {
-  return (
-    <details class="map-part">
-      <summary>{t.map.waypoints(waypoints.length)}</summary>
-      <ul class="rows tight">
-        {waypoints.map((waypoint) => (
-          <li key={waypoint.id}>
-            <div class="grow">
-              <button type="button" class="link-button" onClick={() => onPlace(waypoint)}>
-                <span aria-hidden="true">{waypoint.icon ?? DEFAULT_ICON} </span>
-                {waypoint.name === '' ? t.map.unnamedPlace : waypoint.name}
-              </button>
-              {waypoint.description !== '' && <div>{waypoint.description}</div>}
-              <div class="faint">
-                {waypoint.expiresAt === null ? (
-                  t.map.noEnd
-                ) : (
-                  <>
-                    {t.map.until} <At at={waypoint.expiresAt} />
-                  </>
-                )}
-              </div>
-            </div>
-          </li>
-        ))}
-      </ul>
-    </details>
   )
 }

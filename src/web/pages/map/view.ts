@@ -10,7 +10,7 @@ import { createSheet } from '../../parts/map/sheet.ts'
 import { createTip } from './layers/tip.ts'
 import type { Trail } from './layers/trail.ts'
 import { createWaypoints } from './layers/waypoints.ts'
-import { recallView, rememberView } from './last-view.ts'
+import { type MapView, MAX_ZOOM, rememberView } from './last-view.ts'
 import type { Background } from './switches.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
 import { graticule } from '../../parts/map/tiles/graticule.ts'
@@ -43,7 +43,6 @@ export type MeshMap = {
 }
 
 const NEAR_ZOOM = 13
-const MAX_ZOOM = 20
 /** What is brought into sight is not shown larger than this. */
 const FIT_ZOOM = 15
 /** A node pressed on the map moves the view only if that would show it this many levels larger, or more of it. */
@@ -56,10 +55,16 @@ const INSET_PADDING = { paddingTopLeft: [44, 44], paddingBottomRight: [56, 28] }
 const PADDING = { paddingTopLeft: [36, 84], paddingBottomRight: [56, 36] } as const satisfies FitBoundsOptions
 
 /**
- * Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. `isInset`: a part of a page
- * that scrolls, so wheel, keys and fingers move the page; its view is not kept.
+ * Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. `start`: what it shows
+ * first; null: all nodes. `isInset`: a part of a page that scrolls, so wheel, keys and fingers move the page; its view is
+ * not kept.
  */
-export function createMap(box: HTMLElement, choice: Choice, reports: TileReports, isInset = false): MeshMap {
+export function createMap(
+  box: HTMLElement,
+  { start, isInset }: { readonly start: MapView | null; readonly isInset: boolean },
+  choice: Choice,
+  reports: TileReports,
+): MeshMap {
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const map = createLeaflet(box, {
     zoomAnimation: !isStill,
@@ -73,8 +78,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     worldCopyJump: true,
     ...(isInset && { ...INSET, dragging: matchMedia('(pointer: fine)').matches }),
   })
-  const remembered = isInset ? null : recallView()
-  map.setView(remembered === null ? [30, 10] : [remembered.lat, remembered.lng], remembered?.zoom ?? 2)
+  map.setView(start === null ? [30, 10] : [start.lat, start.lng], start?.zoom ?? 2)
   const isImperial = unitSystem.peek() === 'imperial'
   control.zoom({ position: 'bottomright' }).addTo(map)
   control.scale({ imperial: isImperial, metric: !isImperial, position: 'bottomright' }).addTo(map)
@@ -95,7 +99,7 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     choice.choose(nodeId)
   }
   createPointing(map, { dots, tip, spotAt: (at) => trail?.spotAt(at) ?? null }, { ...choice, choose })
-  let isPlaced = remembered !== null
+  let isPlaced = start !== null
   let lastChosen: number | null = null
   let lastFocus: string | null = null
   let wasPressed = false
@@ -192,8 +196,12 @@ export function createMap(box: HTMLElement, choice: Choice, reports: TileReports
     if (wasPressed && isWellShown(wanted)) return
     const [only] = wanted
     // A node that hears nobody is shown among those around it.
-    if (wanted.length === 1 && only !== undefined) map.setView(only, NEAR_ZOOM, { animate: false })
-    else fitTo(wanted)
+    if (wanted.length === 1 && only !== undefined) {
+      // If its position is rounded, with all of its area.
+      const areas = [...nodeNums].flatMap((nodeNum) => dots.areaOf(nodeNum) ?? [])
+      const zoom = Math.min(NEAR_ZOOM, ...areas.map((area) => map.getBoundsZoom(area)))
+      map.setView(only, zoom, { animate: false })
+    } else fitTo(wanted)
   }
   const showTrail = async () => {
     if (trail === null && track.length > 1) {

@@ -42,6 +42,8 @@ export type Dots = {
   locate(nodeNum: number): LatLng | undefined
   /** What the node says: if rounded, the middle of its area. */
   reportedAt(nodeNum: number): LatLng | undefined
+  /** Where it may be: undefined if its position is exact, or not known. */
+  areaOf(nodeNum: number): LatLngBounds | undefined
   /** Where it is drawn: at its own place, or at that of its cluster. */
   drawnAt(nodeNum: number): Place | undefined
   /** A number that changes with any of these places. */
@@ -170,6 +172,11 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
     },
     locate: (nodeNum) => spots.get(nodeNum)?.at,
     reportedAt: (nodeNum) => spots.get(nodeNum)?.reported,
+    areaOf(nodeNum) {
+      const spot = spots.get(nodeNum)
+      const meters = precisionMeters(spot?.node.position?.precisionBits ?? null)
+      return meters === null ? undefined : spot?.reported.toBounds(2 * meters)
+    },
     drawnAt: (nodeNum) => current().byNode.get(nodeNum)?.world,
     version: () => version,
     inSight: () => unitsInSight().map((unit) => ({ ...unit, radius: radiusOf(unit) })),
