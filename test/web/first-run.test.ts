@@ -29,6 +29,8 @@ test('the first run says what to do next, until everything is done', async () =>
   await signIn('admin', site.temporaryPassword ?? '')
   await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
   await page.getByLabel('Repeat the new password').fill(PASSWORD)
+  // A new account has no API tokens.
+  expect(await page.getByText('API tokens').count()).toBe(0)
   await page.getByRole('button', { name: 'Change password' }).click()
 
   const list = page.locator('.checklist > li')

@@ -1611,6 +1611,11 @@ export const words: Translations = {
     codesHelp:
       'Jeder meldet Sie einmal an, wenn Sie Ihr Telefon oder Ihren Passkey verlieren. Sie werden nur einmal gezeigt: Drucken Sie sie aus, oder speichern Sie sie in einem Passwortmanager.',
     codesKept: 'Ich habe sie aufbewahrt',
+    print: 'Drucken',
+    paperTitle: 'Wiederherstellungscodes',
+    paperAccount: 'Konto',
+    paperService: 'Dienst',
+    paperDate: 'Erstellt',
     codesLeft: (left) => `Noch ${recoveryCodes(left)}`,
     newCodes: 'Neue Wiederherstellungscodes',
     newCodesSure: 'Zehn neue Wiederherstellungscodes erstellen? Die alten gelten dann nicht mehr.',

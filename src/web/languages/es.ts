@@ -1730,6 +1730,11 @@ export const words: Translations = {
     codesHelp:
       'Cada uno sirve para iniciar sesión una vez si pierde el teléfono o la llave de acceso. Solo se muestran una vez: imprímalos o guárdelos en un gestor de contraseñas.',
     codesKept: 'Los he guardado',
+    print: 'Imprimir',
+    paperTitle: 'Códigos de recuperación',
+    paperAccount: 'Cuenta',
+    paperService: 'Servicio',
+    paperDate: 'Creados',
     codesLeft: (left) => `Le quedan ${recoveryCodes(left)}`,
     newCodes: 'Nuevos códigos de recuperación',
     newCodesSure: '¿Crear diez códigos de recuperación nuevos? Los antiguos dejan de funcionar.',

@@ -1699,6 +1699,11 @@ export const words: Translations = {
     codesHelp:
       'Chacun vous connecte une fois si vous perdez votre téléphone ou votre clé d’accès. Ils ne sont affichés qu’une fois : imprimez-les, ou gardez-les dans un gestionnaire de mots de passe.',
     codesKept: 'Je les ai conservés',
+    print: 'Imprimer',
+    paperTitle: 'Codes de récupération',
+    paperAccount: 'Compte',
+    paperService: 'Service',
+    paperDate: 'Créés',
     codesLeft: (left) => `Il reste ${recoveryCodes(left)}`,
     newCodes: 'Nouveaux codes de récupération',
     newCodesSure: 'Créer dix nouveaux codes de récupération ? Les anciens cessent de fonctionner.',

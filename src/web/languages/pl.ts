@@ -1630,6 +1630,11 @@ export const words: Translations = {
     codesHelp:
       'Każdy z nich loguje Cię raz, jeśli stracisz telefon lub klucz dostępu. Są pokazywane tylko raz: wydrukuj je lub zachowaj w menedżerze haseł.',
     codesKept: 'Kody są zachowane',
+    print: 'Drukuj',
+    paperTitle: 'Kody odzyskiwania',
+    paperAccount: 'Konto',
+    paperService: 'Usługa',
+    paperDate: 'Utworzono',
     codesLeft: (left) => `Pozostało: ${recoveryCodes(left)}`,
     newCodes: 'Nowe kody odzyskiwania',
     newCodesSure: 'Utworzyć dziesięć nowych kodów odzyskiwania? Stare przestaną działać.',

@@ -1728,6 +1728,11 @@ export const words: Translations = {
     codesHelp:
       'Cada um serve para entrar uma vez, se você perder seu celular ou sua chave de acesso. Só são mostrados uma vez: imprima-os ou guarde-os em um gerenciador de senhas.',
     codesKept: 'Já os guardei',
+    print: 'Imprimir',
+    paperTitle: 'Códigos de recuperação',
+    paperAccount: 'Conta',
+    paperService: 'Serviço',
+    paperDate: 'Criados',
     codesLeft: (left) => recoveryCodes(left),
     newCodes: 'Novos códigos de recuperação',
     newCodesSure: 'Criar dez novos códigos de recuperação? Os antigos deixam de funcionar.',

@@ -1,4 +1,8 @@
+import './recovery-codes.css'
+import { date, plain } from '../format.ts'
+import { href } from '../router.ts'
 import { newRecoveryCodes } from '../state/recovery-codes.ts'
+import { user } from '../state/session.ts'
 import { factorTexts } from '../strings/people/factors.ts'
 import { CopyText } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
@@ -13,7 +17,26 @@ export function RecoveryCodes() {
     <Dialog title={factorTexts.codesTitle} onClose={close}>
       <p class="measure">{factorTexts.codesHelp}</p>
       <CopyText text={codes.join('\n')} label={factorTexts.codesTitle} />
+      <div class="paper-only codes-paper">
+        <h1>{factorTexts.paperTitle}</h1>
+        <dl>
+          <dt>{factorTexts.paperAccount}</dt>
+          <dd>{plain(user.value?.username ?? '')}</dd>
+          <dt>{factorTexts.paperService}</dt>
+          <dd>{new URL(href('/'), location.href).href}</dd>
+          <dt>{factorTexts.paperDate}</dt>
+          <dd>{date(Date.now())}</dd>
+        </dl>
+        <ol>
+          {codes.map((code) => (
+            <li key={code}>{code}</li>
+          ))}
+        </ol>
+      </div>
       <Actions>
+        <button type="button" class="button" onClick={() => print()}>
+          {factorTexts.print}
+        </button>
         <button type="button" class="button primary" onClick={close}>
           {factorTexts.codesKept}
         </button>

@@ -114,7 +114,7 @@ test('a password reset shows the new one once, and is in the audit log', async (
   await page.getByLabel('Action').selectOption('permissions_updated')
   await page.locator('.audit tbody tr', { hasText: 'Changed permissions anna' }).first().waitFor()
   await page.locator('.expander').first().click()
-  await expect.poll(() => page.locator('.changes tbody tr').allTextContents()).toEqual(['messages–read'])
+  await expect.poll(() => page.locator('.changes tbody tr').allTextContents()).toEqual(['Messages–read'])
 })
 
 test('a backup is created, verified, and its restore explained', async () => {

@@ -48,6 +48,23 @@ test('an authenticator app is set up with a QR code, and recovery codes are show
   const shown = await page.locator('code', { hasText: /^[a-z0-9]{4}-/ }).textContent()
   codes = (shown ?? '').split('\n')
   expect(codes).toHaveLength(10)
+  // On paper are the codes and what they belong to, and nothing else.
+  await page.evaluate('window.print = () => { document.title = "printed" }')
+  await page.getByRole('button', { name: 'Print' }).click()
+  await expect.poll(() => page.title()).toBe('printed')
+  await page.emulateMedia({ media: 'print' })
+  const paper = await page.locator('body').innerText()
+  expect(paper.split('\n').filter((line) => line.trim() !== '')).toStrictEqual([
+    'Recovery codes',
+    'Account',
+    'admin',
+    'Service',
+    `${site.base}/`,
+    'Created',
+    expect.stringMatching(/\d{4}/),
+    ...codes,
+  ])
+  await page.emulateMedia({ media: null })
   await page.getByRole('button', { name: 'I have kept them' }).click()
   await page.getByText('10 recovery codes left').waitFor()
   expect(await overflowOf(page)).toBeLessThanOrEqual(0)

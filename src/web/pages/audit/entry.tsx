@@ -5,6 +5,7 @@ import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 import { AUDIT_NAMES, auditTexts } from '../../strings/system/audit.ts'
+import { inWords, isGrant, nameOf, scopeInWords } from './in-words.ts'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
@@ -47,7 +48,7 @@ function subjectOf({ details, username }: AuditEntry): string | null {
 function Details({ entry }: { entry: AuditEntry }) {
   const { before, after, ...rest } = entry.details
   const facts = [
-    ...Object.entries(rest).map(([name, value]) => [name, show(value)] as const),
+    ...Object.entries(rest).map(([name, value]) => [name, show(name, value)] as const),
     ['ip', entry.ip ?? t.common.none] as const,
     [auditTexts.request, entry.requestId ?? t.common.none] as const,
   ]
@@ -77,12 +78,12 @@ function Changes({ before, after }: { before: Fields; after: Fields }) {
       <tbody>
         {fields.map((field) => (
           <tr key={field}>
-            <th scope="row">{field}</th>
+            <th scope="row">{isGrant(after[field] ?? before[field]) ? (nameOf(field) ?? field) : field}</th>
             <td>
-              <del>{show(before[field])}</del>
+              <del>{show(field, before[field])}</del>
             </td>
             <td>
-              <ins>{show(after[field])}</ins>
+              <ins>{show(field, after[field])}</ins>
             </td>
           </tr>
         ))}
@@ -91,12 +92,6 @@ function Changes({ before, after }: { before: Fields; after: Fields }) {
   )
 }
 
-function show(value: unknown): string {
-  if (value === null || value === undefined) return t.common.none
-  if (typeof value === 'boolean') return value ? t.common.yes : t.common.no
-  if (isRecord(value) && typeof value['read'] === 'boolean' && typeof value['write'] === 'boolean') {
-    const held = [...(value['read'] ? [t.actions.read] : []), ...(value['write'] ? [t.actions.write] : [])]
-    return held.join(' + ') || t.common.none
-  }
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+function show(field: string, value: unknown): string {
+  return field === 'scopes' && Array.isArray(value) ? value.map(scopeInWords).join('; ') : inWords(value)
 }

@@ -18,7 +18,12 @@ export function NewPasswordPage() {
   return (
     <Alone title={t.password.title}>
       <p class="faint">{t.password.why}</p>
-      <PasswordForm username={user.value?.username ?? ''} current={temporaryPassword.value} onDone={done} />
+      <PasswordForm
+        username={user.value?.username ?? ''}
+        current={temporaryPassword.value}
+        hasTokens={false}
+        onDone={done}
+      />
       <button type="button" class="button quiet wide" onClick={() => void signOut().catch(refreshStatus)}>
         {t.shell.signOut}
       </button>

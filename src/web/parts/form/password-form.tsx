@@ -7,8 +7,17 @@ import { Field, handleForm, Submit } from './field.tsx'
 import { Failure } from '../notice.tsx'
 import { MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
-/** Changes one's own password; `current` is known right after a sign-in with it. */
-export function PasswordForm(props: { username: string; current: string | null; onDone(): Promise<void> | void }) {
+type Props = {
+  username: string
+  /** Known right after a sign-in with it. */
+  current: string | null
+  /** Whether to ask about API tokens, which a new account has not. */
+  hasTokens?: boolean
+  onDone(): Promise<void> | void
+}
+
+/** Changes one's own password. */
+export function PasswordForm({ hasTokens = true, ...props }: Props) {
   const { busy, error, run } = useAction()
   const differ = useSignal(false)
   const submit = handleForm(async (text, form) => {
@@ -48,10 +57,12 @@ export function PasswordForm(props: { username: string; current: string | null; 
         maxLength={MAX_TYPED_PASSWORD}
         required
       />
-      <label class="check">
-        <input type="checkbox" name="tokens" />
-        {t.password.revokeTokens}
-      </label>
+      {hasTokens && (
+        <label class="check">
+          <input type="checkbox" name="tokens" />
+          {t.password.revokeTokens}
+        </label>
+      )}
       <Submit busy={busy.value} idle={t.password.submit} working={t.common.saving} />
     </form>
   )

@@ -29,6 +29,11 @@ export const factorTexts = catalog('factorTexts', {
   codesHelp:
     'Each one signs you in once if you lose your phone or your passkey. They are shown only once: print them, or keep them in a password manager.',
   codesKept: 'I have kept them',
+  print: 'Print',
+  paperTitle: 'Recovery codes',
+  paperAccount: 'Account',
+  paperService: 'Service',
+  paperDate: 'Created',
   codesLeft: (left: number) => `${quantity(left, 'recovery code', 'recovery codes')} left`,
   newCodes: 'New recovery codes',
   newCodesSure: 'Create ten new recovery codes? The old ones stop working.',
