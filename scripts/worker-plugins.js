@@ -96,7 +96,7 @@ function withoutRadioSettings(root) {
 function withoutNodeVariables(root) {
   const file = join(root, 'src/app/config/config.ts')
   const isUnread = (name) =>
-    /^(?:(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO)$/.test(name)
+    /^(?:(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO|RESTART_BY)$/.test(name)
   return {
     name: 'without-node-variables',
     enforce: 'pre',

@@ -33,7 +33,7 @@ import { backupRoutes } from './system/backup/routes.ts'
 import { settingsRoutes } from './system/settings-routes.ts'
 import { dashboardRoutes } from './system/dashboard/routes.ts'
 import { metricsRoutes } from './system/metrics/routes.ts'
-import { restoreRoutes } from './system/restore/routes.ts'
+import { restoreRoutes, stagingRoutes } from './system/restore/routes.ts'
 import { systemRoutes } from './system/status/routes.ts'
 import { healthRoutes, liveRoutes, readyRoutes } from './system/routes.ts'
 import { publicAccessRoutes } from './accounts/routes/public-access.ts'
@@ -107,6 +107,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/configuration', configurationRoutes)
     .route('/api/system', systemRoutes)
     .route('/api/system/backup', backupRoutes)
+    .route('/api/system/backup', stagingRoutes)
     .route('/api/system/restore', restoreRoutes)
     .route(
       '/api',

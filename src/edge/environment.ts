@@ -58,6 +58,7 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
   'DATA_DIR',
   'TRUSTED_PROXIES',
   'REDIS_URL',
+  'RESTART_BY',
   'RESTORE_FROM_BACKUP',
   'MAP_PMTILES',
   'SMTP_URL',

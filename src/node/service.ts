@@ -6,6 +6,7 @@ import { warnWithoutAddress } from '../app/accounts/mail/account-mail.ts'
 import { createProviders } from '../app/accounts/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/base/context.ts'
+import type { Restores } from '../app/system/backup/backup.ts'
 import { AppError } from '../app/http/errors.ts'
 import { checkAuditHead } from '../app/audit/head.ts'
 import { createLog, type Log } from '../app/base/log.ts'
@@ -43,6 +44,7 @@ import { openSessions } from './sessions.ts'
 import { zlibCompressor } from './http/compressor.ts'
 import { forJournal } from './supervisor/journal.ts'
 import { openSupervisor, type Supervisor } from './supervisor/systemd.ts'
+import { findRestarter } from './supervisor/restarter.ts'
 import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, refuseNetwork, StartRefused } from './start/problems.ts'
@@ -59,6 +61,8 @@ const clock = systemClock
 
 const SWEEP_INTERVAL_MS = 10 * MINUTE_MS
 const SHUTDOWN_GRACE_MS = 8000
+/** EX_TEMPFAIL of sysexits.h: Restart=on-failure starts only what failed. */
+const RESTART_CODE = 75
 /** A migration of a large database may take long. */
 const START_WAIT_MS = 120_000
 
@@ -83,7 +87,9 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   try {
     refuseNetwork(parsed.config, log)
     prepareDataDir(parsed.config.DATA_DIR)
-    await start(withSecret(config), log, openSupervisor(env, log))
+    // Before the supervisor's variables are removed.
+    const restartBy = config.RESTART_BY ?? findRestarter(env, process)
+    await start(withSecret(config), log, openSupervisor(env, log), restartBy)
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message], env)
     if (error instanceof StartRefused) return refuseStart([error.message], env)
@@ -103,10 +109,15 @@ function withSecret(config: Config): Config {
   return config.SESSION_SECRET.length > 0 ? config : { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }
 }
 
-async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): Promise<void> {
+async function start(
+  config: Config,
+  log: FullDiskLog,
+  supervisor: Supervisor,
+  restartBy: Restores['restartBy'],
+): Promise<void> {
   const startedAt = clock.now()
   const homeAssistant = openHomeAssistant(config)
-  const lock = await settleDatabase(config, log, supervisor)
+  const { lock, report } = await settleDatabase(config, log, supervisor)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
   const store = inTurn(config, () =>
@@ -114,6 +125,7 @@ async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): 
       supervisor.starting('Migrating the database', `${done} of ${of} steps`),
     ),
   )
+  await report(store)
   await refuseRadiosOfStandby(config, store, log)
   disk.countIn(store.spareBytes)
   const sessions = await openSessions(config, store, log)
@@ -126,7 +138,8 @@ async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): 
   if (config.MESHTASTIC_MQTT_CA !== null) readAuthorities(config.MESHTASTIC_MQTT_CA)
   const instances = inTurn(config, () => openInstances({ config, log, clock }))
   const { radio, events, isOnDuty: mayWrite } = instances
-  const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite })
+  const { promise: restarting, resolve: restart } = Promise.withResolvers<void>()
+  const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite, restartBy, restart })
   let phase: ReturnType<Ports['phase']> = 'starting'
   const ports: Ports = {
     config,
@@ -137,6 +150,7 @@ async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): 
     log,
     providers,
     backups: backups.port,
+    restores: backups.restores,
     radio,
     events,
     meter,
@@ -183,22 +197,26 @@ async function start(config: Config, log: FullDiskLog, supervisor: Supervisor): 
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports, clock)
   const reserving = disk.keep()
-  onStopSignal(async (signal) => {
-    phase = 'stopping'
-    supervisor.stopping()
-    log.info('Stopping', { signal })
-    clearInterval(sweeper)
-    events.close()
-    await reserving
-    await Promise.all([server.close(SHUTDOWN_GRACE_MS), instances.leave()])
-    await instances.close()
-    await backups.close()
-    await sessions.close()
-    await sealing.stop()
-    store.close()
-    lock.release()
-    log.info('Stopped')
-  }, log)
+  stopOn(
+    restarting,
+    async (signal) => {
+      phase = 'stopping'
+      supervisor.stopping()
+      log.info('Stopping', { signal })
+      clearInterval(sweeper)
+      events.close()
+      await reserving
+      await Promise.all([server.close(SHUTDOWN_GRACE_MS), instances.leave()])
+      await instances.close()
+      await backups.close()
+      await sessions.close()
+      await sealing.stop()
+      store.close()
+      lock.release()
+      log.info('Stopped')
+    },
+    log,
+  )
   // Last, because a supervisor that waits for this may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
   supervisor.ready(`Serving on ${host}, port ${server.port}`)
@@ -280,21 +298,21 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   )
 }
 
-function onStopSignal(stop: (signal: string) => Promise<void>, log: Log): void {
+/** Stops at a signal, or when the service shall restart: then with a code that supervisors take for a failure. */
+function stopOn(restarting: Promise<void>, stop: (signal: string) => Promise<void>, log: Log): void {
   let stopping = false
-  const handle = (signal: string) => {
+  const handle = (signal: string, code = 0) => {
     if (stopping) return
     stopping = true
     stop(signal).then(
-      () => process.exit(0),
+      () => process.exit(code),
       (error: unknown) => {
         log.error('Stopping failed', { error })
         process.exit(1)
       },
     )
   }
-  process.on('SIGTERM', handle)
-  process.on('SIGINT', handle)
-  // A terminal that closes sends it. Nothing is reloaded.
-  process.on('SIGHUP', handle)
+  // A terminal that closes sends SIGHUP. Nothing is reloaded.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => handle(signal))
+  void restarting.then(() => handle('restart', RESTART_CODE))
 }

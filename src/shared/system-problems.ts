@@ -7,6 +7,7 @@ export const SYSTEM_PROBLEMS = {
   retention_late: 'warning',
   retention_short: 'warning',
   backup_failed: 'error',
+  restore_failed: 'error',
   backup_overdue: 'error',
   backup_off: 'warning',
   link_down: 'error',

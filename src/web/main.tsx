@@ -37,6 +37,7 @@ import { PAGES } from '../shared/pages.ts'
 import { forgetNodes, NodeKeeper } from './state/mesh/nodes.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
 import { forgetLists, watchPointer } from './state/steady.ts'
+import { takeover } from './state/takeover.ts'
 import {
   can,
   hasEnded,
@@ -77,6 +78,8 @@ function App() {
 }
 
 function Screen() {
+  const Takeover = takeover.value
+  if (Takeover !== null) return <Takeover />
   const known = status.value
   if (known === null) return statusError.value === null ? <Starting /> : <Unreachable />
   if (isEmbedded) return <Embedded />

@@ -8,7 +8,7 @@ import type { Radio } from '../mesh/radios/radio.ts'
 import type { Events } from '../mesh/live/event.ts'
 import type { Instances } from '../system/status/instances.ts'
 import type { Meter } from '../system/metrics/meter.ts'
-import type { Backups } from '../system/backup/backup.ts'
+import type { Backups, Restores } from '../system/backup/backup.ts'
 import type { ClockWatch } from './pacing/clock.ts'
 import type { Disk } from './pacing/disk.ts'
 import type { MapArchive } from '../mesh/map/archive.ts'
@@ -40,6 +40,7 @@ export interface Ports {
   /** The OpenID providers, the default one first. */
   readonly providers: readonly Provider[]
   readonly backups: Backups | null
+  readonly restores: Restores | null
   readonly radio: Radio | null
   readonly events: Events | null
   readonly meter: Meter | null
@@ -81,6 +82,7 @@ export interface Ports {
 export const NO_PORTS = {
   providers: [],
   backups: null,
+  restores: null,
   radio: null,
   events: null,
   meter: null,

@@ -321,6 +321,11 @@ export const VARIABLES = {
     'no or yes',
     'Restores such a backup even if DATA_DIR has backups that this service signed: set it once, beside the name',
   ),
+  RESTART_BY: variable(
+    z.enum(['supervisor', 'hand']).nullable().default(null),
+    'supervisor or hand',
+    'Who starts the service again after it ended itself with an error to restore a backup. Without a value: supervisor under systemd and Kubernetes and as the first process of a container, otherwise hand',
+  ),
   LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Minimum level that is logged'),
   LOG_FORMAT: variable(
     z.enum(LOG_FORMATS).nullable().default(null),

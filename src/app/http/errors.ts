@@ -53,6 +53,8 @@ export const ERRORS = {
   email_required: [409, 'The user has no e-mail address'],
   last_admin: [409, 'Last administrator'],
   backup_in_progress: [409, 'Backup in progress'],
+  backup_unusable: [409, 'Backup cannot be restored'],
+  restore_staged: [409, 'A restore is staged already'],
   passkeys_unavailable: [409, 'No passkeys at this address'],
   too_many_passkeys: [409, 'Too many passkeys'],
   no_second_factor: [409, 'No second factor'],

@@ -11,10 +11,12 @@ import { keptSessionSecret } from '../start/secret.ts'
 import { openBackups } from './backups.ts'
 import { BackupDamage, RestoreRefused } from './folder/damage.ts'
 import { backupsDirectory, hasBackup } from './folder/directory.ts'
+import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
 import { signingKey } from './folder/manifest.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
 import { recoverRestore, restoreBackup } from './restore/restore.ts'
+import { withdrawStage } from './restore/stage.ts'
 import { backupOptions, databaseFile, restoreOptions } from './service.ts'
 import { systemClock } from '../clock.ts'
 import { forJournal } from '../supervisor/journal.ts'
@@ -132,6 +134,10 @@ async function restore({ config, log, bar }: Tools, name: string): Promise<numbe
   recoverRestore(options)
   const { tables, rows } = await restoreBackup(options, name)
   bar.end()
+  // Otherwise the next start would replace what has just been restored.
+  if (await withdrawStage(diskFiles, config.DATA_DIR, async () => {})) {
+    process.stdout.write('The restore that was staged on the page no longer takes place\n')
+  }
   process.stdout.write(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}\n`)
   return 0
 }

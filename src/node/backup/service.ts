@@ -1,9 +1,11 @@
-import type { Backups } from '../../app/system/backup/backup.ts'
+import type { Backups, Restores } from '../../app/system/backup/backup.ts'
 import type { PasswordHasher } from '../../app/accounts/passwords/hasher.ts'
 import { join } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Log } from '../../app/base/log.ts'
+import { recordFailedRestore } from '../../app/system/restore/staging.ts'
+import type { Store } from '../../db/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { consoleContext } from '../console-context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
@@ -15,6 +17,8 @@ import { isDiskFull } from '../disk/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
 import { latestTag } from '../migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore/restore.ts'
+import { openRestores } from './restore/restores.ts'
+import { forgetBegun, performStaged } from './restore/staged.ts'
 import type { Supervisor } from '../supervisor/systemd.ts'
 import { createAlarm, createScheduler } from './schedule/scheduler.ts'
 
@@ -26,14 +30,15 @@ const RESTORING = 'Restoring a backup'
 export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
 
 /**
- * Call it before the database is opened. Finishes an interrupted restore, and performs the one in RESTORE_FROM_BACKUP.
- * Returns the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
+ * Call it before the database is opened. Finishes an interrupted restore, and performs the staged one or that in
+ * RESTORE_FROM_BACKUP. Returns the lock that keeps the database from being replaced while it is open, and `report`,
+ * which records in the opened database why a staged restore failed. Throws RestoreRefused.
  */
 export async function settleDatabase(
   config: Config,
   log: Log,
   supervisor: Pick<Supervisor, 'starting'>,
-): Promise<Lock> {
+): Promise<{ readonly lock: Lock; readonly report: (store: Store) => Promise<void> }> {
   const logProgress = progressLog(log)
   const onProgress = (rows: number, of: number) => {
     supervisor.starting(RESTORING, `${rows} of ${of} rows`)
@@ -41,6 +46,7 @@ export async function settleDatabase(
   }
   const options = { ...restoreOptions(config, log), onProgress }
   recoverRestore(options)
+  const failed = await performStaged(options, config.RESTORE_FROM_BACKUP !== null)
   if (config.RESTORE_FROM_BACKUP !== null) {
     supervisor.starting(RESTORING)
     await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
@@ -49,7 +55,17 @@ export async function settleDatabase(
   const lock = lockShared(databaseLockFile(config.DATA_DIR), LOCK_WAIT_MS)
   if (lock === null)
     throw new RestoreRefused(`A restore is under way in ${config.DATA_DIR}; start again when it is done`)
-  return lock
+  const report = async (store: Store) => {
+    if (failed === null) return
+    try {
+      const context = { store, ip: null, requestId: null, viewer: null, now: systemClock.now }
+      await recordFailedRestore(context, failed)
+      forgetBegun(config.DATA_DIR)
+    } catch (error) {
+      log.error('The failure of a staged restore could not be recorded; the next start tries again', { error })
+    }
+  }
+  return { lock, report }
 }
 
 /** Every running process shares the lock: if it can be taken exclusively, all others have ended. */
@@ -129,8 +145,12 @@ export function serveBackups({
   log,
   clock,
   mayRun,
-}: Pick<Ports, 'config' | 'store' | 'log'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
+  restartBy,
+  restart,
+}: Pick<Ports, 'config' | 'store' | 'log'> &
+  Pick<Restores, 'restartBy' | 'restart'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
   readonly port: Backups
+  readonly restores: Restores
   readonly start: () => Promise<void>
   /** Stops scheduled runs until the next `start`. */
   readonly stop: () => void
@@ -146,5 +166,6 @@ export function serveBackups({
     alarm: createAlarm(clock),
     mayRun,
   })
-  return { port: { ...backups, ...schedule }, start, stop, close: backups.close }
+  const restores = openRestores({ ...restoreOptions(config, log), verify: backups.verify, restartBy, restart })
+  return { port: { ...backups, ...schedule }, restores, start, stop, close: backups.close }
 }

@@ -29,6 +29,9 @@ const entries = pluralIn('de', { one: 'Eintrag', other: 'Einträge' })
 const ofEntries = pluralIn('de', { one: 'Eintrag', other: 'Einträgen' })
 const newerEntries = pluralIn('de', { one: 'neuerer Eintrag', other: 'neuere Einträge' })
 const users = pluralIn('de', { one: 'Benutzer', other: 'Benutzer' })
+const newNodes = pluralIn('de', { one: 'neuer Knoten', other: 'neue Knoten' })
+const newUsers = pluralIn('de', { one: 'neuer Benutzer', other: 'neue Benutzer' })
+const processesUse = pluralIn('de', { one: 'Prozess benutzt', other: 'Prozesse benutzen' })
 const ofUsers = pluralIn('de', { one: 'Benutzer', other: 'Benutzern' })
 const backups = pluralIn('de', { one: 'Sicherung', other: 'Sicherungen' })
 const recoveryCodes = pluralIn('de', { one: 'Wiederherstellungscode', other: 'Wiederherstellungscodes' })
@@ -2175,6 +2178,9 @@ export const words: Translations = {
     backup_deleted: 'Sicherung gelöscht',
     backup_downloaded: 'Sicherung heruntergeladen',
     backup_settings_updated: 'Zeitplan der Sicherungen geändert',
+    backup_restore_staged: 'Wiederherstellung einer Sicherung vorbereitet',
+    backup_restore_cancelled: 'Wiederherstellung einer Sicherung abgebrochen',
+    backup_restore_failed: 'Wiederherstellung einer Sicherung fehlgeschlagen',
     node_updated: 'Knoten geändert',
     node_deleted: 'Knoten vergessen',
     radio_claim_ended: 'Ein Sammler spricht nicht mehr für einen Knoten',
@@ -2229,7 +2235,6 @@ export const words: Translations = {
     download: 'Herunterladen',
     deleteSure: (name) => `Die Sicherung ${name} löschen? Das kann nicht rückgängig gemacht werden.`,
     deleted: 'Sicherung gelöscht',
-    restore: 'Wiederherstellen',
     schedule: 'Täglicher Zeitplan',
     enabled: 'Jeden Tag eine Sicherung erstellen',
     time: 'Um',
@@ -2248,7 +2253,7 @@ export const words: Translations = {
     zone: (here) =>
       `Die Uhrzeit gilt in der Zeitzone des Dienstes (TZ). Nächster und letzter Lauf stehen in der Zeitzone dieses Geräts: ${here}.`,
     saved: 'Zeitplan gespeichert',
-    howTitle: 'So stellen Sie wieder her',
+    howTitle: 'Ohne diese Seite wiederherstellen',
     how: [
       'Halten Sie den Dienst an. Entpacken Sie eine heruntergeladene Sicherung zuvor nach <DATA_DIR>/system-backups.',
       'Starten Sie ihn einmal mit dieser Variable:',
@@ -2815,6 +2820,49 @@ export const words: Translations = {
     meshBeacon: ['Mesh-Bake', 'Lädt Fremde in einen Kanal ein und hört solche Einladungen.'],
     tak: ['TAK', 'Wie es als TAK tracker in TAK-Apps erscheint.'],
   },
+  restoreTexts: {
+    restore: 'Wiederherstellen…',
+    restoreOf: (name) => `${name} wiederherstellen`,
+    title: (name) => `Die Sicherung ${name} wiederherstellen`,
+    lost: (since) => `Verloren: alles seit ${since}`,
+    lostCounts: (lostMessages, lostNodes, lostUsers, lostChanges) =>
+      `${messages(lostMessages)}, ${newNodes(lostNodes)}, ${newUsers(lostUsers)} und ${changes(lostChanges)} durch Benutzer. Auch Standorte und Messwerte seitdem gehen verloren.`,
+    kept: 'Das Audit-Protokoll behält seine neueren Einträge. Die ersetzte Datenbank bleibt als mesh.db.before-restore neben der neuen, bis zur nächsten Wiederherstellung.',
+    brings: (at, version) => `Kommt zurück: der Stand vom ${at}, von Version ${version}`,
+    bringsCounts: (allUsers, allNodes, allMessages) =>
+      `${users(allUsers)}, ${nodes(allNodes)} und ${messages(allMessages)}.`,
+    accounts:
+      'Konten, Passwörter, Rechte und API-Tokens sind die von jenem Tag: Wer seitdem deaktiviert wurde, ist wieder aktiv. Danach führt jede Seite solche Zugänge auf, damit Sie sie wieder entziehen können.',
+    sessions: 'Alle Sitzungen enden. Alle melden sich neu an, auch Sie, mit dem Passwort von jenem Tag.',
+    away: 'Der Dienst startet neu und antwortet solange nicht: einige Sekunden, bei einer großen Sicherung Minuten.',
+    byHand:
+      'Nichts startet diesen Dienst von selbst wieder. Die Wiederherstellung wird vorbereitet und geschieht, wenn Sie ihn neu starten.',
+    instances: (n) =>
+      `${processesUse(n)} diese Datenbank. Die Wiederherstellung wird vorbereitet und geschieht, wenn alle angehalten sind und der erste startet.`,
+    confirm: 'Wiederherstellen und neu starten',
+    prepare: 'Wiederherstellung vorbereiten',
+    working: 'Sicherung wird geprüft…',
+    stagedTitle: (name) => `Der nächste Start stellt ${name} wieder her`,
+    staged: (by) => `Vorbereitet durch ${by}. Starten Sie den Dienst neu, um sie auszuführen, oder brechen Sie sie ab.`,
+    system: 'Mit systemd',
+    docker: 'Mit Docker Compose',
+    npm: 'In einem Terminal: Strg+C, dann',
+    cancel: 'Wiederherstellung abbrechen',
+    cancelled: 'Wiederherstellung abgebrochen',
+    failed: (name) => `${name} wurde nicht wiederhergestellt`,
+    failedHelp: (by, why) => `Begonnen durch ${by}. Die Datenbank ist wie zuvor. Der Grund: ${why}`,
+    done: (name) => `${name} ist wiederhergestellt`,
+    doneHelp: (by) => `Begonnen durch ${by}. Daten seit dieser Sicherung sind weg, und alle Sitzungen sind beendet.`,
+    seen: 'Ausblenden',
+    restarting: 'Neustart',
+    restartingHelp: (name) =>
+      `Der Dienst stellt ${name} wieder her und startet neu. Lassen Sie diese Seite offen: Sie sagt, wenn der Dienst zurück ist.`,
+    slow: 'Das dauert lange. Eine große Sicherung braucht Minuten. Wenn nichts den Dienst wieder startet, starten Sie ihn selbst:',
+    back: 'Der Dienst ist zurück',
+    signedOut:
+      'Sie sind abgemeldet, denn eine Wiederherstellung beendet alle Sitzungen. Melden Sie sich mit Ihrem Passwort von jenem Tag an. Die Seite Sicherungen sagt dann, wie es ausgegangen ist.',
+    signIn: 'Anmelden',
+  },
   restoredAccessTexts: {
     title: (backup) => `Die Wiederherstellung von ${backup} hat Änderungen aus der Zeit danach rückgängig gemacht`,
     help: 'Wählen Sie, welche Änderungen wiederholt werden. Lassen Sie solche aus, die ein Eindringling gemacht haben kann.',
@@ -3024,6 +3072,7 @@ export const words: Translations = {
     retention_short: (table) =>
       `${nameIn(words.tableNames, table)}: Weniger Tage behalten als eingestellt. Schaffen Sie mehr Platz, oder behalten Sie andere Daten weniger Tage.`,
     backup_failed: () => 'Die letzte Sicherung nach Plan ist fehlgeschlagen.',
+    restore_failed: () => 'Eine Sicherung konnte nicht wiederhergestellt werden: Die Datenbank ist wie zuvor.',
     backup_overdue: () => 'Seit mehr als einem Tag ist keine Sicherung nach Plan gelungen.',
     backup_off: () => 'Es gibt keine aktuelle Sicherung, und kein Zeitplan erstellt eine.',
     link_down: (name) => `${name} ist nicht verbunden.`,

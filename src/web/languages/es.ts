@@ -41,6 +41,9 @@ const tables = counted('tabla', 'tablas')
 const times = pluralIn('es', { one: 'vez', many: 'de veces', other: 'veces' })
 const traces = counted('traza anterior', 'trazas anteriores')
 const users = counted('usuario', 'usuarios')
+const newNodes = counted('nodo nuevo', 'nodos nuevos')
+const newUsers = counted('usuario nuevo', 'usuarios nuevos')
+const processesUse = pluralIn('es', { one: 'proceso usa', many: 'de procesos usan', other: 'procesos usan' })
 const waypoints = counted('punto de referencia', 'puntos de referencia')
 const hopsAway = counted('salto', 'saltos')
 const newer = counted('más reciente', 'más recientes')
@@ -2183,6 +2186,9 @@ export const words: Translations = {
     backup_deleted: 'Eliminó una copia de seguridad',
     backup_downloaded: 'Descargó una copia de seguridad',
     backup_settings_updated: 'Cambió la programación de las copias',
+    backup_restore_staged: 'Preparó la restauración de una copia',
+    backup_restore_cancelled: 'Canceló la restauración de una copia',
+    backup_restore_failed: 'Falló la restauración de una copia',
     node_updated: 'Cambió un nodo',
     node_deleted: 'Olvidó un nodo',
     radio_claim_ended: 'Un recolector ya no habla por un nodo',
@@ -2239,7 +2245,6 @@ export const words: Translations = {
     download: 'Descargar',
     deleteSure: (name) => `¿Eliminar la copia de seguridad ${name}? No se puede deshacer.`,
     deleted: 'Copia de seguridad eliminada',
-    restore: 'Restaurar',
     schedule: 'Programación diaria',
     enabled: 'Hacer una copia de seguridad cada día',
     time: 'A las',
@@ -2258,7 +2263,7 @@ export const words: Translations = {
     zone: (here) =>
       `La hora del día está en la zona horaria del servicio (TZ). La próxima y la última ejecución se muestran en la zona horaria de este dispositivo: ${here}.`,
     saved: 'Programación guardada',
-    howTitle: 'Cómo restaurar',
+    howTitle: 'Restaurar sin esta página',
     how: [
       'Detenga el servicio. Si la copia es descargada, descomprímala antes en <DATA_DIR>/system-backups.',
       'Inícielo una vez con esta variable definida:',
@@ -2420,6 +2425,51 @@ export const words: Translations = {
     tak: ['TAK', 'Cómo aparece en las aplicaciones TAK como rastreador TAK.'],
   },
 
+  restoreTexts: {
+    restore: 'Restaurar…',
+    restoreOf: (name) => `Restaurar ${name}`,
+    title: (name) => `Restaurar la copia de seguridad ${name}`,
+    lost: (since) => `Se pierde: todo desde ${since}`,
+    lostCounts: (lostMessages, lostNodes, lostUsers, lostChanges) =>
+      `${messages(lostMessages)}, ${newNodes(lostNodes)}, ${newUsers(lostUsers)} y ${changes(lostChanges)} hechos por usuarios. También se pierden las posiciones y mediciones desde entonces.`,
+    kept: 'El registro de auditoría conserva sus entradas más recientes. La base de datos sustituida queda junto a la nueva como mesh.db.before-restore, hasta la próxima restauración.',
+    brings: (at, version) => `Vuelve: el estado de ${at}, de la versión ${version}`,
+    bringsCounts: (allUsers, allNodes, allMessages) =>
+      `${users(allUsers)}, ${nodes(allNodes)} y ${messages(allMessages)}.`,
+    accounts:
+      'Las cuentas, contraseñas, permisos y tokens de API son los de ese día: quien se desactivó después vuelve a estar activo. Luego cada página muestra esos accesos, para que pueda revocarlos de nuevo.',
+    sessions:
+      'Todas las sesiones terminan. Todos inician sesión de nuevo, también usted, con la contraseña de ese día.',
+    away: 'El servicio se reinicia y mientras tanto no responde: unos segundos, o minutos con una copia grande.',
+    byHand:
+      'Nada vuelve a iniciar este servicio por sí solo. La restauración se prepara y se hace cuando usted lo reinicie.',
+    instances: (n) =>
+      `${processesUse(n)} esta base de datos. La restauración se prepara y se hace cuando todos se hayan detenido e inicie el primero.`,
+    confirm: 'Restaurar y reiniciar',
+    prepare: 'Preparar la restauración',
+    working: 'Verificando la copia…',
+    stagedTitle: (name) => `El próximo inicio restaura ${name}`,
+    staged: (by) => `Preparada por ${by}. Reinicie el servicio para hacerla, o cancélela.`,
+    system: 'Con systemd',
+    docker: 'Con Docker Compose',
+    npm: 'En una terminal: Ctrl+C, luego',
+    cancel: 'Cancelar la restauración',
+    cancelled: 'Restauración cancelada',
+    failed: (name) => `${name} no se restauró`,
+    failedHelp: (by, why) => `Iniciada por ${by}. La base de datos está como antes. El motivo: ${why}`,
+    done: (name) => `${name} está restaurada`,
+    doneHelp: (by) =>
+      `Iniciada por ${by}. Los datos posteriores a esa copia ya no están, y todas las sesiones han terminado.`,
+    seen: 'Descartar',
+    restarting: 'Reiniciando',
+    restartingHelp: (name) =>
+      `El servicio restaura ${name} y vuelve a iniciar. Deje esta página abierta: avisa cuando el servicio está de vuelta.`,
+    slow: 'Esto tarda mucho. Una copia grande necesita minutos. Si nada inicia el servicio de nuevo, inícielo usted:',
+    back: 'El servicio está de vuelta',
+    signedOut:
+      'Su sesión terminó, porque una restauración termina todas las sesiones. Inicie sesión con su contraseña de ese día. La página Copias de seguridad dice entonces cómo fue.',
+    signIn: 'Iniciar sesión',
+  },
   restoredAccessTexts: {
     title: (backup) => `La restauración de ${backup} deshizo cambios hechos después de la copia`,
     help: 'Elija qué cambios volver a aplicar. Deje fuera los que pueda haber hecho un intruso.',
@@ -2631,6 +2681,7 @@ export const words: Translations = {
     retention_short: (table) =>
       `${nameOfTable(table)}: se conservan menos días de lo ajustado. Haga más sitio o conserve otros datos menos días.`,
     backup_failed: () => 'Falló la última copia de seguridad programada.',
+    restore_failed: () => 'No se pudo restaurar una copia de seguridad: la base de datos está como antes.',
     backup_overdue: () => 'Hace más de un día que no se completa ninguna copia de seguridad programada.',
     backup_off: () => 'No hay ninguna copia de seguridad reciente ni programación que la haga.',
     link_down: (name) => `${name}: sin conexión.`,

@@ -42,6 +42,9 @@ const toReview = counted(
   'destinations de vos alertes, nouvelles ou suspendues',
 )
 const users = counted('utilisateur', 'utilisateurs')
+const newNodes = counted('nouveau nœud', 'nouveaux nœuds')
+const newUsers = counted('nouvel utilisateur', 'nouveaux utilisateurs')
+const processesUse = counted('processus utilise', 'processus utilisent')
 const waypoints = counted('point de repère', 'points de repère')
 
 const NOW = 'maintenant'
@@ -2155,6 +2158,9 @@ export const words: Translations = {
     backup_deleted: 'Suppression d’une sauvegarde',
     backup_downloaded: 'Téléchargement d’une sauvegarde',
     backup_settings_updated: 'Modification de l’horaire des sauvegardes',
+    backup_restore_staged: 'Restauration d’une sauvegarde préparée',
+    backup_restore_cancelled: 'Restauration d’une sauvegarde annulée',
+    backup_restore_failed: 'Échec de la restauration d’une sauvegarde',
     node_updated: 'Modification d’un nœud',
     node_deleted: 'Oubli d’un nœud',
     radio_claim_ended: 'Un collecteur ne parle plus au nom d’un nœud',
@@ -2208,7 +2214,6 @@ export const words: Translations = {
     download: 'Télécharger',
     deleteSure: (name) => `Supprimer la sauvegarde ${name} ? C’est irréversible.`,
     deleted: 'Sauvegarde supprimée',
-    restore: 'Restaurer',
     schedule: 'Horaire quotidien',
     enabled: 'Faire une sauvegarde chaque jour',
     time: 'À',
@@ -2227,7 +2232,7 @@ export const words: Translations = {
     zone: (here) =>
       `L’heure est celle du fuseau horaire du service (TZ). La prochaine et la dernière exécution sont affichées dans le fuseau de cet appareil : ${here}.`,
     saved: 'Horaire enregistré',
-    howTitle: 'Comment restaurer',
+    howTitle: 'Restaurer sans cette page',
     how: [
       'Arrêtez le service. Décompressez d’abord une sauvegarde téléchargée dans <DATA_DIR>/system-backups.',
       'Démarrez-le une fois avec cette variable définie :',
@@ -2789,6 +2794,51 @@ export const words: Translations = {
     meshBeacon: ['Balise du maillage', 'Invite des inconnus sur un canal, et entend de telles invitations.'],
     tak: ['TAK', 'Comment elle apparaît dans les applications TAK, comme TAK tracker.'],
   },
+  restoreTexts: {
+    restore: 'Restaurer…',
+    restoreOf: (name) => `Restaurer ${name}`,
+    title: (name) => `Restaurer la sauvegarde ${name}`,
+    lost: (since) => `Perdu : tout depuis ${since}`,
+    lostCounts: (lostMessages, lostNodes, lostUsers, lostChanges) =>
+      `${meshMessages(lostMessages)}, ${newNodes(lostNodes)}, ${newUsers(lostUsers)} et ${changes(lostChanges)} par des utilisateurs. Les positions et les mesures depuis lors sont aussi perdues.`,
+    kept: 'Le journal d’audit garde ses entrées plus récentes. La base de données remplacée reste à côté de la nouvelle sous le nom mesh.db.before-restore, jusqu’à la prochaine restauration.',
+    brings: (at, version) => `Revient : l’état du ${at}, de la version ${version}`,
+    bringsCounts: (allUsers, allNodes, allMessages) =>
+      `${users(allUsers)}, ${meshNodes(allNodes)} et ${meshMessages(allMessages)}.`,
+    accounts:
+      'Les comptes, mots de passe, autorisations et jetons d’API sont ceux de ce jour-là : qui a été désactivé depuis est de nouveau actif. Ensuite, chaque page énumère ces accès, pour que vous puissiez les révoquer à nouveau.',
+    sessions:
+      'Toutes les sessions prennent fin. Tout le monde se reconnecte, vous aussi, avec le mot de passe de ce jour-là.',
+    away: 'Le service redémarre et ne répond pas entre-temps : quelques secondes, ou des minutes pour une grande sauvegarde.',
+    byHand:
+      'Rien ne redémarre ce service de lui-même. La restauration est préparée et se fait quand vous le redémarrez.',
+    instances: (n) =>
+      `${processesUse(n)} cette base de données. La restauration est préparée et se fait quand tous sont arrêtés et que le premier démarre.`,
+    confirm: 'Restaurer et redémarrer',
+    prepare: 'Préparer la restauration',
+    working: 'Vérification de la sauvegarde…',
+    stagedTitle: (name) => `Le prochain démarrage restaure ${name}`,
+    staged: (by) => `Préparée par ${by}. Redémarrez le service pour la faire, ou annulez-la.`,
+    system: 'Avec systemd',
+    docker: 'Avec Docker Compose',
+    npm: 'Dans un terminal : Ctrl+C, puis',
+    cancel: 'Annuler la restauration',
+    cancelled: 'Restauration annulée',
+    failed: (name) => `${name} n’a pas été restaurée`,
+    failedHelp: (by, why) => `Lancée par ${by}. La base de données est comme avant. La raison : ${why}`,
+    done: (name) => `${name} est restaurée`,
+    doneHelp: (by) =>
+      `Lancée par ${by}. Les données depuis cette sauvegarde ont disparu, et toutes les sessions ont pris fin.`,
+    seen: 'Masquer',
+    restarting: 'Redémarrage',
+    restartingHelp: (name) =>
+      `Le service restaure ${name} et redémarre. Laissez cette page ouverte : elle dit quand le service est de retour.`,
+    slow: 'C’est long. Une grande sauvegarde demande des minutes. Si rien ne redémarre le service, démarrez-le vous-même :',
+    back: 'Le service est de retour',
+    signedOut:
+      'Vous êtes déconnecté, car une restauration met fin à toutes les sessions. Connectez-vous avec votre mot de passe de ce jour-là. La page Sauvegardes dit alors ce qu’il en est.',
+    signIn: 'Se connecter',
+  },
   restoredAccessTexts: {
     title: (backup) => `La restauration de ${backup} a annulé des modifications faites après la sauvegarde`,
     help: 'Choisissez les modifications à réappliquer. Laissez de côté celles qu’un intrus a pu faire.',
@@ -2997,6 +3047,7 @@ export const words: Translations = {
     retention_short: (table) =>
       `${nameOfTable(table)} : données gardées moins de jours que ne disent les réglages. Faites de la place, ou gardez d’autres données moins de jours.`,
     backup_failed: () => 'La dernière sauvegarde planifiée a échoué.',
+    restore_failed: () => 'Une sauvegarde n’a pas pu être restaurée : la base de données est comme avant.',
     backup_overdue: () => 'Aucune sauvegarde planifiée n’a réussi depuis plus d’un jour.',
     backup_off: () => 'Il n’y a pas de sauvegarde récente, et aucun horaire n’en crée.',
     link_down: (name) => `${name} : pas de connexion.`,

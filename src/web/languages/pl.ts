@@ -54,6 +54,24 @@ const newerEntries = pluralIn('pl', {
   other: 'nowszego wpisu',
 })
 const users = pluralIn('pl', { one: 'użytkownik', few: 'użytkowników', many: 'użytkowników', other: 'użytkownika' })
+const newNodes = pluralIn('pl', {
+  one: 'nowy węzeł',
+  few: 'nowe węzły',
+  many: 'nowych węzłów',
+  other: 'nowego węzła',
+})
+const newUsers = pluralIn('pl', {
+  one: 'nowy użytkownik',
+  few: 'nowych użytkowników',
+  many: 'nowych użytkowników',
+  other: 'nowego użytkownika',
+})
+const processesUse = pluralIn('pl', {
+  one: 'proces używa',
+  few: 'procesy używają',
+  many: 'procesów używa',
+  other: 'procesu używa',
+})
 const ofUsers = pluralIn('pl', { one: 'użytkownika', few: 'użytkowników', many: 'użytkowników', other: 'użytkownika' })
 const backups = pluralIn('pl', { one: 'kopia', few: 'kopie', many: 'kopii', other: 'kopii' })
 const recoveryCodes = pluralIn('pl', {
@@ -2184,6 +2202,9 @@ export const words: Translations = {
     backup_deleted: 'Usunięto kopię zapasową',
     backup_downloaded: 'Pobrano kopię zapasową',
     backup_settings_updated: 'Zmieniono harmonogram kopii zapasowych',
+    backup_restore_staged: 'Przygotowano przywrócenie kopii zapasowej',
+    backup_restore_cancelled: 'Anulowano przywrócenie kopii zapasowej',
+    backup_restore_failed: 'Nieudane przywrócenie kopii zapasowej',
     node_updated: 'Zmieniono węzeł',
     node_deleted: 'Zapomniano węzeł',
     radio_claim_ended: 'Kolektor nie mówi już w imieniu węzła',
@@ -2237,7 +2258,6 @@ export const words: Translations = {
     download: 'Pobierz',
     deleteSure: (name) => `Usunąć kopię zapasową ${name}? Tego nie można cofnąć.`,
     deleted: 'Kopia zapasowa usunięta',
-    restore: 'Przywróć',
     schedule: 'Codzienny harmonogram',
     enabled: 'Twórz kopię zapasową codziennie',
     time: 'O godzinie',
@@ -2256,7 +2276,7 @@ export const words: Translations = {
     zone: (here) =>
       `Godzina jest w strefie czasowej usługi (TZ). Następne i ostatnie uruchomienie są podane w strefie czasowej tego urządzenia: ${here}.`,
     saved: 'Harmonogram zapisany',
-    howTitle: 'Jak przywrócić',
+    howTitle: 'Przywracanie bez tej strony',
     how: [
       'Zatrzymaj usługę. Pobraną kopię zapasową rozpakuj najpierw do <DATA_DIR>/system-backups.',
       'Uruchom ją raz z ustawioną tą zmienną:',
@@ -2814,6 +2834,50 @@ export const words: Translations = {
     meshBeacon: ['Beacon sieci', 'Zaprasza obcych na kanał i odbiera takie zaproszenia.'],
     tak: ['TAK', 'Jak pojawia się w aplikacjach TAK jako TAK tracker.'],
   },
+  restoreTexts: {
+    restore: 'Przywróć…',
+    restoreOf: (name) => `Przywróć ${name}`,
+    title: (name) => `Przywróć kopię zapasową ${name}`,
+    lost: (since) => `Przepada: wszystko od ${since}`,
+    lostCounts: (lostMessages, lostNodes, lostUsers, lostChanges) =>
+      `${messages(lostMessages)}, ${newNodes(lostNodes)}, ${newUsers(lostUsers)} i ${changes(lostChanges)} użytkowników. Przepadają też pozycje i pomiary z tego czasu.`,
+    kept: 'Dziennik audytu zachowuje nowsze wpisy. Zastąpiona baza danych zostaje obok nowej jako mesh.db.before-restore, do następnego przywrócenia.',
+    brings: (at, version) => `Wraca: stan z ${at}, z wersji ${version}`,
+    bringsCounts: (allUsers, allNodes, allMessages) =>
+      `${users(allUsers)}, ${nodes(allNodes)} i ${messages(allMessages)}.`,
+    accounts:
+      'Konta, hasła, uprawnienia i tokeny API są takie jak tamtego dnia: kto został od tego czasu dezaktywowany, jest znów aktywny. Potem każda strona wymienia takie dostępy, aby można je było znów odebrać.',
+    sessions: 'Wszystkie sesje się kończą. Każdy loguje się od nowa, Ty też, hasłem z tamtego dnia.',
+    away: 'Usługa uruchamia się ponownie i w tym czasie nie odpowiada: kilka sekund, a przy dużej kopii minuty.',
+    byHand:
+      'Nic nie uruchamia tej usługi samo. Przywrócenie zostanie przygotowane i odbędzie się, gdy uruchomisz ją ponownie.',
+    instances: (n) =>
+      `${processesUse(n)} tej bazy danych. Przywrócenie zostanie przygotowane i odbędzie się, gdy wszystkie się zatrzymają i uruchomi się pierwszy.`,
+    confirm: 'Przywróć i uruchom ponownie',
+    prepare: 'Przygotuj przywrócenie',
+    working: 'Sprawdzanie kopii…',
+    stagedTitle: (name) => `Następne uruchomienie przywróci ${name}`,
+    staged: (by) => `Przygotowane przez: ${by}. Uruchom usługę ponownie, aby to wykonać, albo anuluj.`,
+    system: 'Z systemd',
+    docker: 'Z Docker Compose',
+    npm: 'W terminalu: Ctrl+C, a potem',
+    cancel: 'Anuluj przywrócenie',
+    cancelled: 'Anulowano przywrócenie',
+    failed: (name) => `Nie przywrócono ${name}`,
+    failedHelp: (by, why) => `Rozpoczęte przez: ${by}. Baza danych jest taka jak przedtem. Powód: ${why}`,
+    done: (name) => `Przywrócono ${name}`,
+    doneHelp: (by) =>
+      `Rozpoczęte przez: ${by}. Danych nowszych od tej kopii już nie ma, a wszystkie sesje się zakończyły.`,
+    seen: 'Ukryj',
+    restarting: 'Ponowne uruchamianie',
+    restartingHelp: (name) =>
+      `Usługa przywraca ${name} i uruchamia się ponownie. Zostaw tę stronę otwartą: powie, kiedy usługa wróci.`,
+    slow: 'To długo trwa. Duża kopia potrzebuje minut. Jeśli nic nie uruchamia usługi, uruchom ją samodzielnie:',
+    back: 'Usługa wróciła',
+    signedOut:
+      'Sesja się zakończyła, bo przywrócenie kończy wszystkie sesje. Zaloguj się hasłem z tamtego dnia. Strona Kopie zapasowe powie wtedy, jak poszło.',
+    signIn: 'Zaloguj się',
+  },
   restoredAccessTexts: {
     title: (backup) => `Przywrócenie kopii ${backup} cofnęło zmiany wprowadzone po jej utworzeniu`,
     help: 'Wybierz zmiany do ponowienia. Pomiń te, których mógł dokonać intruz.',
@@ -3019,6 +3083,7 @@ export const words: Translations = {
     retention_short: (table) =>
       `${nameOfTable(table)}: przechowywane przez mniej dni, niż mówią ustawienia. Przygotuj więcej miejsca lub przechowuj inne dane przez mniej dni.`,
     backup_failed: () => 'Ostatnia kopia zapasowa z harmonogramu się nie udała.',
+    restore_failed: () => 'Nie udało się przywrócić kopii zapasowej: baza danych jest taka jak przedtem.',
     backup_overdue: () => 'Od ponad doby nie udała się żadna kopia zapasowa z harmonogramu.',
     backup_off: () => 'Nie ma świeżej kopii zapasowej i żaden harmonogram jej nie tworzy.',
     link_down: (name) => `${name}: brak połączenia.`,

@@ -46,6 +46,9 @@ const tables = counted('tabela', 'tabelas')
 const times = counted('vez', 'vezes')
 const traces = counted('traceroute anterior', 'traceroutes anteriores')
 const users = counted('usuário', 'usuários')
+const newNodes = counted('nó novo', 'nós novos')
+const newUsers = counted('usuário novo', 'usuários novos')
+const processesUse = pluralIn('pt-BR', { one: 'processo usa', many: 'de processos usam', other: 'processos usam' })
 const waypoints = counted('ponto de referência', 'pontos de referência')
 const destinationsToReview = counted(
   'destino dos seus alertas é novo ou está retido. Confira.',
@@ -2179,6 +2182,9 @@ export const words: Translations = {
     backup_deleted: 'Excluiu um backup',
     backup_downloaded: 'Baixou um backup',
     backup_settings_updated: 'Alterou o agendamento de backups',
+    backup_restore_staged: 'Preparou a restauração de um backup',
+    backup_restore_cancelled: 'Cancelou a restauração de um backup',
+    backup_restore_failed: 'A restauração de um backup falhou',
     node_updated: 'Alterou um nó',
     node_deleted: 'Esqueceu um nó',
     radio_claim_ended: 'Um coletor não fala mais por um nó',
@@ -2234,7 +2240,6 @@ export const words: Translations = {
     download: 'Baixar',
     deleteSure: (name) => `Excluir o backup ${name}? Isto não pode ser desfeito.`,
     deleted: 'Backup excluído',
-    restore: 'Restaurar',
     schedule: 'Agendamento diário',
     enabled: 'Fazer um backup todos os dias',
     time: 'Às',
@@ -2253,7 +2258,7 @@ export const words: Translations = {
     zone: (here) =>
       `O horário está no fuso horário do serviço (TZ). A próxima e a última execução são mostradas no fuso horário deste dispositivo: ${here}.`,
     saved: 'Agendamento salvo',
-    howTitle: 'Como restaurar',
+    howTitle: 'Restaurar sem esta página',
     how: [
       'Pare o serviço. Antes, descompacte um backup baixado em <DATA_DIR>/system-backups.',
       'Inicie-o uma vez com esta variável definida:',
@@ -2414,6 +2419,48 @@ export const words: Translations = {
     tak: ['TAK', 'Como ele aparece nos apps TAK como TAK tracker.'],
   },
 
+  restoreTexts: {
+    restore: 'Restaurar…',
+    restoreOf: (name) => `Restaurar ${name}`,
+    title: (name) => `Restaurar o backup ${name}`,
+    lost: (since) => `Perdido: tudo desde ${since}`,
+    lostCounts: (lostMessages, lostNodes, lostUsers, lostChanges) =>
+      `${messages(lostMessages)}, ${newNodes(lostNodes)}, ${newUsers(lostUsers)} e ${changes(lostChanges)} por usuários. Posições e medições desde então também se perdem.`,
+    kept: 'O registro de auditoria mantém suas entradas mais recentes. O banco de dados substituído fica ao lado do novo como mesh.db.before-restore, até a próxima restauração.',
+    brings: (at, version) => `Volta: o estado de ${at}, da versão ${version}`,
+    bringsCounts: (allUsers, allNodes, allMessages) =>
+      `${users(allUsers)}, ${nodes(allNodes)} e ${messages(allMessages)}.`,
+    accounts:
+      'Contas, senhas, permissões e tokens de API são os daquele dia: quem foi desativado desde então está ativo de novo. Depois cada página lista esses acessos, para que você possa revogá-los de novo.',
+    sessions: 'Todas as sessões terminam. Todos entram de novo, você também, com a senha daquele dia.',
+    away: 'O serviço reinicia e não responde enquanto isso: alguns segundos, ou minutos com um backup grande.',
+    byHand: 'Nada inicia este serviço de novo sozinho. A restauração é preparada e acontece quando você o reiniciar.',
+    instances: (n) =>
+      `${processesUse(n)} este banco de dados. A restauração é preparada e acontece quando todos tiverem parado e o primeiro iniciar.`,
+    confirm: 'Restaurar e reiniciar',
+    prepare: 'Preparar a restauração',
+    working: 'Verificando o backup…',
+    stagedTitle: (name) => `O próximo início restaura ${name}`,
+    staged: (by) => `Preparada por ${by}. Reinicie o serviço para fazê-la, ou cancele-a.`,
+    system: 'Com systemd',
+    docker: 'Com Docker Compose',
+    npm: 'Em um terminal: Ctrl+C, depois',
+    cancel: 'Cancelar a restauração',
+    cancelled: 'Restauração cancelada',
+    failed: (name) => `${name} não foi restaurado`,
+    failedHelp: (by, why) => `Iniciada por ${by}. O banco de dados está como antes. O motivo: ${why}`,
+    done: (name) => `${name} está restaurado`,
+    doneHelp: (by) => `Iniciada por ${by}. Os dados desde esse backup se foram, e todas as sessões terminaram.`,
+    seen: 'Dispensar',
+    restarting: 'Reiniciando',
+    restartingHelp: (name) =>
+      `O serviço restaura ${name} e inicia de novo. Deixe esta página aberta: ela avisa quando o serviço voltar.`,
+    slow: 'Isto demora. Um backup grande precisa de minutos. Se nada iniciar o serviço de novo, inicie-o você mesmo:',
+    back: 'O serviço voltou',
+    signedOut:
+      'Sua sessão terminou, porque uma restauração termina todas as sessões. Entre com a sua senha daquele dia. A página Backups diz então como foi.',
+    signIn: 'Entrar',
+  },
   restoredAccessTexts: {
     title: (backup) => `A restauração de ${backup} desfez alterações feitas depois do backup`,
     help: 'Escolha quais alterações reaplicar. Deixe de fora as que um invasor possa ter feito.',
@@ -2620,6 +2667,7 @@ export const words: Translations = {
     retention_short: (table) =>
       `${nameOfTable(table)}: dados mantidos por menos dias do que dizem as configurações. Crie mais espaço ou mantenha outros dados por menos dias.`,
     backup_failed: () => 'O último backup agendado falhou.',
+    restore_failed: () => 'Não foi possível restaurar um backup: o banco de dados está como antes.',
     backup_overdue: () => 'Nenhum backup agendado foi concluído há mais de um dia.',
     backup_off: () => 'Não há backup recente, e nenhum agendamento os faz.',
     link_down: (name) => `${name}: sem conexão.`,

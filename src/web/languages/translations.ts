@@ -46,6 +46,7 @@ import type { auditTexts, AUDIT_NAMES, AUDIT_RESOURCES } from '../strings/system
 import type { backupTexts } from '../strings/system/backups.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
+import type { restoreTexts } from '../strings/system/restore.ts'
 import type { restoredAccessTexts } from '../strings/system/restored-access.ts'
 import type { settingsTexts } from '../strings/system/settings.ts'
 import type { clockStates, jobNames, problemTexts, systemTexts, tableNames } from '../strings/system/system.ts'
@@ -115,6 +116,7 @@ export interface Translations {
   readonly SPELLINGS: typeof SPELLINGS
   readonly c: typeof c
   readonly SECTIONS: typeof SECTIONS
+  readonly restoreTexts: typeof restoreTexts
   readonly restoredAccessTexts: typeof restoredAccessTexts
   readonly settingsTexts: typeof settingsTexts
   readonly systemTexts: typeof systemTexts

@@ -116,7 +116,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/system/backup/download/:name': adminOr('backup'),
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
+  'GET /api/system/backup/:name/restore': admin,
+  'POST /api/system/backup/:name/restore': admin,
 
+  'GET /api/system/restore': admin,
+  'DELETE /api/system/restore': admin,
+  'DELETE /api/system/restore/outcome': admin,
   'GET /api/system/restore/restored-access': admin,
   'DELETE /api/system/restore/restored-access': admin,
   'POST /api/system/restore/reapply': admin,

@@ -13,6 +13,11 @@ test('a runtime without backups says so after the access check', async () => {
     ['GET', '/download/2026-01-15_120000'],
     ['POST', '/2026-01-15_120000/verify'],
     ['DELETE', '/2026-01-15_120000'],
+    ['GET', '/2026-01-15_120000/restore'],
+    ['POST', '/2026-01-15_120000/restore'],
+    ['GET', '/../restore'],
+    ['DELETE', '/../restore'],
+    ['DELETE', '/../restore/outcome'],
   ] as const) {
     const answer = await root.send(method, `/api/system/backup${path}`, data)
     expect([method, path, answer.status, Object(await answer.json()).code]).toStrictEqual([

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openBackups } from '../../../src/node/backup/backups.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
+import { readStage } from '../../../src/node/backup/restore/stage.ts'
+import { forgetBegun, performStaged } from '../../../src/node/backup/restore/staged.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
 import { buildProgram } from '../../support/built/built-program.ts'
 import { type Built, buildService } from '../../support/built/built-service.ts'
@@ -150,3 +152,52 @@ test('killed before any step of a restore: the database is completely the old on
   expect(steps).toBeGreaterThan(20)
   expect(seen).toStrictEqual(new Set(['old', 'new']))
 })
+
+test('killed before any step of staging a restore: it is staged completely or not at all', async () => {
+  const seen = new Set<boolean>()
+  const steps = await atEachStep('stage', async (dataDir) => {
+    const isStaged = existsSync(join(dataDir, '.restore-staged'))
+    seen.add(isStaged)
+    expect(readStage(dataDir)?.name).toBe(isStaged ? MADE_NAME : undefined)
+    const failed = await performStaged(restoreOptions(dataDir), false)
+    expect(failed).toBeNull()
+    expect(content(join(dataDir, 'mesh.db'))).toStrictEqual(isStaged ? after : before)
+  })
+  expect(steps).toBeGreaterThanOrEqual(5)
+  expect(seen).toStrictEqual(new Set([true, false]))
+})
+
+test('killed before any step of a staged restore: it is done completely or told as failed, and never begun twice', async () => {
+  const seen = new Set<string>()
+  const steps = await atEachStep('staged', async (dataDir, step) => {
+    const database = join(dataDir, 'mesh.db')
+    const wasBegun = !existsSync(join(dataDir, '.restore-staged'))
+    const options = restoreOptions(dataDir)
+    recoverRestore(options)
+    const failed = await performStaged(options, false)
+    seen.add(`${wasBegun ? 'begun' : 'staged'} ${failed === null ? 'new' : 'old'}`)
+    expect([step, content(database)]).toStrictEqual([step, failed === null ? after : before])
+    if (failed !== null) {
+      expect(failed).toMatchObject({
+        name: MADE_NAME,
+        stagedBy: 'root',
+        error: expect.stringMatching(/ended in the middle/),
+      })
+      // As long as nobody has recorded it, each start says so again.
+      expect(await performStaged(options, false)).toStrictEqual(failed)
+      forgetBegun(dataDir)
+    }
+    expect(await performStaged(options, false)).toBeNull()
+    expect([step, content(database)]).toStrictEqual([step, failed === null ? after : before])
+    expect(readdirSync(dataDir).filter((name) => /^\.restor(?!e-completed)/.test(name))).toStrictEqual([])
+  })
+  expect(steps).toBeGreaterThan(20)
+  expect(seen).toStrictEqual(new Set(['staged new', 'begun old', 'begun new']))
+})
+
+/** Without the result that a staged restore leaves. */
+function content(database: string): Record<string, unknown[]> {
+  const all = contentOf(database)
+  const isResult = (row: unknown) => Object(row)[0] === 'backup.restoreOutcome'
+  return { ...all, settings: all['settings']?.filter((row) => !isResult(row)) ?? [] }
+}

@@ -24,6 +24,7 @@ import {
   runCli,
   runToEnd,
   type Service,
+  signInAt,
   startService,
 } from '../../support/built/built-service.ts'
 import {
@@ -36,6 +37,7 @@ import {
   tryRestore,
 } from '../../support/backup/backup.ts'
 
+const ADMIN_PASSWORD = 'three radios on one hill'
 const TOKEN = `mm_${'x'.repeat(43)}`
 
 let built: Built
@@ -123,6 +125,87 @@ test('a refused restore stops the start with exit code 1 and one line', async ()
     lines: [`error Backup directory not found: ${backups}/../..; use a directory name listed in ${backups}`],
   })
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
+})
+
+/** A request of the first administrator. */
+async function send(service: Service, method: string, path: string): Promise<Response> {
+  const headers = { cookie: await signInAt(service.url, ADMIN_PASSWORD), origin: service.url }
+  return fetch(`${service.url}/api${path}`, { method, headers })
+}
+
+async function stateOf(service: Service): Promise<Record<string, unknown>> {
+  return Object(await (await send(service, 'GET', '/system/restore')).json())
+}
+
+/** A service with an administrator, one backup, and a setting that was changed after it. */
+async function startedWithBackup(more: Record<string, string>): Promise<{ service: Service; name: string }> {
+  rmSync(here.database)
+  const service = await start({ ADMIN_PASSWORD, ...more })
+  const made = await send(service, 'POST', '/system/backup')
+  const { backup } = Object(await made.json())
+  const store = openDatabase(here.database)
+  store.sqlite.exec("insert into settings (key, value, updated_at) values ('telemetryRetentionDays', '7', 1)")
+  store.close()
+  return { service, name: backup.name }
+}
+
+function isChanged(): boolean {
+  const store = openDatabase(here.database)
+  const found = store.sqlite.prepare("select 1 from settings where key = 'telemetryRetentionDays'").get()
+  store.close()
+  return found !== undefined
+}
+
+const stageIn = (service: Service, name: string) => send(service, 'POST', `/system/backup/${name}/restore`)
+
+test('a restore that is staged in a running service ends it for its supervisor, and the next start performs it once', async () => {
+  const { service, name } = await startedWithBackup({ RESTART_BY: 'supervisor' })
+  const ended = once(service.process, 'exit')
+  expect((await stageIn(service, name)).status).toBe(202)
+  expect(await ended).toStrictEqual([75, null])
+  expect(isChanged()).toBe(true)
+  const next = await start({ ADMIN_PASSWORD })
+  expect(messages(next.lines)).toContainEqual(expect.stringMatching(/^info Restore completed: .* restored from /))
+  expect(isChanged()).toBe(false)
+  expect(await stateOf(next)).toMatchObject({ staged: null, outcome: { name, stagedBy: 'admin', error: null } })
+  expect(await next.stop('SIGTERM')).toBe(0)
+  const third = await start({ ADMIN_PASSWORD })
+  expect(messages(third.lines).filter((line) => /Restore/.test(line))).toStrictEqual([])
+})
+
+test('a staged restore survives kill -9; a backup that was damaged meanwhile is refused, and the service runs on', async () => {
+  const { service, name } = await startedWithBackup({ RESTART_BY: 'hand' })
+  expect(await (await stageIn(service, name)).json()).toMatchObject({ restartBy: 'hand' })
+  expect(await service.stop('SIGKILL')).toBeNull()
+  const users = join(here.backups, name, 'users.json')
+  const intact = readFileSync(users)
+  writeFileSync(users, intact.toString().replace('admin', 'nimda'))
+  const next = await start({ ADMIN_PASSWORD, RESTART_BY: 'hand' })
+  const reason = 'Integrity validation failed: users.json'
+  expect(messages(next.lines)).toContainEqual(expect.stringContaining(`The staged restore was not done: ${reason}`))
+  expect(await stateOf(next)).toMatchObject({
+    staged: null,
+    outcome: { name, stagedBy: 'admin', error: expect.stringContaining(reason) },
+  })
+  expect(isChanged()).toBe(true)
+  writeFileSync(users, intact)
+  expect((await stageIn(next, name)).status).toBe(202)
+  expect(await next.stop('SIGKILL')).toBeNull()
+  const last = await start({ ADMIN_PASSWORD })
+  expect(await stateOf(last)).toMatchObject({ outcome: { name, error: null } })
+  expect(isChanged()).toBe(false)
+})
+
+test('a restore at the console takes the place of a staged one', async () => {
+  const { service, name } = await startedWithBackup({ RESTART_BY: 'hand' })
+  await stageIn(service, name)
+  expect(await service.stop('SIGTERM')).toBe(0)
+  expect(await cli('restore', name)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^The restore that was staged on the page no longer takes place\nRestore completed: /),
+  })
+  const next = await start({ ADMIN_PASSWORD })
+  expect(messages(next.lines).filter((line) => /Restore/.test(line))).toStrictEqual([])
 })
 
 test('a client that stops reading a download leaves no file open', async () => {

@@ -3,7 +3,9 @@ import { openBackups } from '../../../src/node/backup/backups.ts'
 import { diskFiles, type Files } from '../../../src/node/backup/folder/files.ts'
 import { restoreAtStart } from '../../../src/node/backup/restore/restore.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
-import { backupOptions, MADE_AT, MADE_NAME, restoreOptions } from './backup.ts'
+import { writeStage } from '../../../src/node/backup/restore/stage.ts'
+import { performStaged } from '../../../src/node/backup/restore/staged.ts'
+import { backupOptions, MADE_AT, MADE_NAME, restoreOptions, stageOf } from './backup.ts'
 
 const [mode = '', dataDir = '', killAt = ''] = process.argv.slice(2)
 let steps = 0
@@ -39,6 +41,11 @@ const files: Files = {
 
 if (mode === 'restore') {
   await restoreAtStart(restoreOptions(dataDir, { files, onProgress: step }), MADE_NAME)
+} else if (mode === 'stage') {
+  writeStage(files, dataDir, stageOf(dataDir))
+} else if (mode === 'staged') {
+  writeStage(diskFiles, dataDir, stageOf(dataDir))
+  await performStaged(restoreOptions(dataDir, { files, onProgress: step }), false)
 } else {
   const backups = openBackups(
     backupOptions(dataDir, {

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { createLog, type Log } from '../../../src/app/base/log.ts'
 import { type BackupOptions, openBackups } from '../../../src/node/backup/backups.ts'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
+import { readManifest } from '../../../src/node/backup/folder/manifest.ts'
+import type { Stage } from '../../../src/node/backup/restore/stage.ts'
 import { latestTag } from '../../../src/node/migrations.ts'
 import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
@@ -84,6 +86,12 @@ export async function tryRestore(dataDir: string, name: string, more: Partial<Re
     lines.push(`refused ${error instanceof Error ? error.message : String(error)}`)
   }
   return lines
+}
+
+/** What is staged to restore a backup of the data directory. */
+export function stageOf(dataDir: string, name = MADE_NAME): Omit<Stage, 'id'> {
+  const { sha256 } = readManifest(join(dataDir, 'system-backups', name))
+  return { name, manifest: sha256, stagedAt: MADE_AT + 30_000, by: 'root' }
 }
 
 /** A database with some rows in every table, plus `extra` telemetry rows. */

@@ -23,6 +23,28 @@ export interface Backups {
   reschedule(): void
 }
 
+/** Restores of backups that the next start performs: nothing replaces the database while it is open. */
+export interface Restores {
+  staged(): StagedRestore | null
+  /** What a backup contains, by its manifest. Throws `backup_not_found`, `backup_unusable`. */
+  preview(name: string): Promise<{
+    readonly backup: Backup
+    readonly signature: Signature
+    readonly brings: { readonly users: number; readonly nodes: number; readonly messages: number }
+  }>
+  /**
+   * Verifies all of the backup, and stages it durably. `record` runs then; if it throws, nothing is staged. Throws
+   * `backup_not_found`, `backup_unusable`, and `restore_staged` if there is one already.
+   */
+  stage(name: string, by: string, record: (backup: Backup) => Promise<void>): Promise<void>
+  /** `record` runs when nothing is staged any more; if it throws, it is staged again. Throws `not_found`. */
+  cancel(record: (name: string) => Promise<void>): Promise<void>
+  /** Who starts the service again after `restart`. */
+  readonly restartBy: 'supervisor' | 'hand'
+  /** Stops the service once the requests that run have been answered. */
+  restart(): void
+}
+
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const
 
 export type BackupKind = (typeof BACKUP_KINDS)[number]
@@ -68,3 +90,9 @@ export const verificationSchema = z
   .meta({ id: 'BackupVerification' })
 
 export type Verification = z.infer<typeof verificationSchema>
+
+export const stagedRestoreSchema = z
+  .object({ name: z.string(), stagedAt: timeField, by: z.string() })
+  .meta({ id: 'StagedRestore', description: 'A restore that the next start of the service performs' })
+
+export type StagedRestore = z.infer<typeof stagedRestoreSchema>

@@ -13,7 +13,7 @@ import { createBackup, deleteBackup, demandBackups, downloadBackup } from './bac
 import { timeField } from '../../http/fields.ts'
 
 // Any name is accepted here: an impossible one gets the same answer as an unknown one.
-const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
+export const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
 
 const runTimes = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
 const settingsAnswer = backupSettingsSchema.extend(runTimes)

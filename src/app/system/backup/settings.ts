@@ -6,11 +6,12 @@ import {
   storedRun,
   storedSettings,
 } from './schedule.ts'
-import { inArray, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { audit, type AuditContext } from '../../audit/audit.ts'
+import { timeField } from '../../http/fields.ts'
 import { DAY_MS, isFuture } from '../../../shared/time.ts'
 
 /** Rows of the table `settings` with this prefix belong to backups and not to the general list of settings. */
@@ -19,6 +20,19 @@ const BACKUP_SETTINGS_PREFIX = 'backup.'
 /** The keys of `settings` under which a restore lists the access that it gave back, one row each. */
 export const RESTORED_ACCESS_PREFIX = `${BACKUP_SETTINGS_PREFIX}restoredAccess.`
 export const RESTORED_ACCESS_KEYS = `${RESTORED_ACCESS_PREFIX}%`
+
+/** The result of the latest restore that was staged on the page. */
+export const restoreOutcomeSchema = z
+  .object({
+    name: z.string(),
+    stagedBy: z.string(),
+    at: timeField.describe('When the service started with it'),
+    error: z.string().nullable().describe('Why nothing was restored; null: it was'),
+  })
+  .meta({ id: 'RestoreOutcome' })
+export type RestoreOutcome = z.infer<typeof restoreOutcomeSchema>
+
+const OUTCOME_KEY = `${BACKUP_SETTINGS_PREFIX}restoreOutcome`
 
 const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
 const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
@@ -39,6 +53,20 @@ export async function readBackupSchedule({ db }: Store): Promise<BackupSchedule>
     settings: storedSettings.default(DEFAULTS).parse(value(SETTINGS_KEY)),
     run: storedRun.nullable().default(null).parse(value(RUN_KEY)),
   }
+}
+
+/** Of the latest staged restore; null: there was none, or its result is forgotten. */
+export async function readRestoreOutcome({ db }: Store): Promise<RestoreOutcome | null> {
+  const row = await db.select({ value: settings.value }).from(settings).where(eq(settings.key, OUTCOME_KEY)).get()
+  const found = row === undefined ? null : restoreOutcomeSchema.safeParse(JSON.parse(row.value))
+  return found?.success === true ? found.data : null
+}
+
+/** The statement that replaces it. */
+export function outcomeWrites(store: Store, outcome: RestoreOutcome | null, now: number) {
+  return outcome === null
+    ? store.db.delete(settings).where(eq(settings.key, OUTCOME_KEY))
+    : put(store, OUTCOME_KEY, outcome, now)
 }
 
 /** Replaces the settings. The schedule starts over when it is switched on or its time of day changes. */

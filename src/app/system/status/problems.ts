@@ -48,7 +48,8 @@ function isFilling({ roomBytes, forecast }: System['storage'], now: number): boo
 }
 
 function* backupProblems(backups: NonNullable<System['backups']>, now: number): Generator<readonly [SystemProblem]> {
-  const { enabled, lastRun, lastSuccessAt, since, last } = backups
+  const { enabled, lastRun, lastSuccessAt, since, last, restoreError } = backups
+  if (restoreError !== null) yield ['restore_failed']
   if (enabled && lastRun?.ok === false) yield ['backup_failed']
   else if (enabled && now - Math.max(lastSuccessAt ?? 0, since) > OVERDUE_MS) yield ['backup_overdue']
   if (!enabled && (last === null || now - last.createdAt > RECENT_BACKUP_MS)) yield ['backup_off']

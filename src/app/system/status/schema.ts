@@ -59,6 +59,7 @@ const backupsSchema = z.object({
   nextRunAt: timeField.nullable(),
   lastRun: lastRunSchema,
   lastSuccessAt: timeField.nullable().describe('When the latest successful run of the schedule began'),
+  restoreError: z.string().nullable().describe('Why the latest staged restore failed; null: none, or it is forgotten'),
 })
 
 const linkSchema = z

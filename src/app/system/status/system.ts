@@ -11,7 +11,7 @@ import { readRetentionState } from '../../retention/state.ts'
 import { MAX_COUNTED } from '../../../shared/limits.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { DAY_MS } from '../../../shared/time.ts'
-import { readBackupSchedule } from '../backup/settings.ts'
+import { readBackupSchedule, readRestoreOutcome } from '../backup/settings.ts'
 import { findProblems } from './problems.ts'
 import { describeRelease, releaseSchema } from './release.ts'
 import { JOBS, runsSchema } from './runs.ts'
@@ -102,6 +102,7 @@ async function readBackups({ backups, store }: SignedInCtx): Promise<System['bac
     nextRunAt: backups.nextRun(schedule),
     lastRun: run === null ? null : { at: run.at, ok: run.ok, error: run.error },
     lastSuccessAt: run?.succeededAt ?? null,
+    restoreError: (await readRestoreOutcome(store))?.error ?? null,
   }
 }
 

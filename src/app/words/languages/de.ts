@@ -54,6 +54,8 @@ export const texts: Translation = {
   'Automation not found': 'Automatikregel nicht gefunden',
   'Automation not readable': 'Automatikregel nicht lesbar',
   'Backup in progress': 'Sicherung wird gerade erstellt',
+  'Backup cannot be restored': 'Sicherung kann nicht wiederhergestellt werden',
+  'A restore is staged already': 'Es ist schon eine Wiederherstellung vorbereitet',
   'Backup not found': 'Sicherung nicht gefunden',
   'Belongs to another account': 'Gehört zu einem anderen Konto',
   'Browser: {browser}': 'Browser: {browser}',
@@ -235,6 +237,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Diese Regel ist beschädigt oder stammt von einer anderen Version; Sie können sie löschen',
   'This runtime has no backups': 'Diese Laufzeitumgebung hat keine Sicherungen',
+  'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
+    'Jeder Start folgt RESTORE_FROM_BACKUP: Entfernen Sie zuerst diese Variable',
+  'The next start would refuse this backup: {why}': 'Der nächste Start würde diese Sicherung ablehnen: {why}',
+  'No restore is staged': 'Es ist keine Wiederherstellung vorbereitet',
   'This runtime has no live events': 'Diese Laufzeitumgebung hat keine Live-Ereignisse',
   'This service has a source of its own with this name': 'Dieser Dienst hat selbst eine Quelle mit diesem Namen',
   'This token, or the whole service, already has the maximum number of sources':

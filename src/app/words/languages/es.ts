@@ -51,6 +51,8 @@ export const texts: Translation = {
   'Automation not found': 'Regla de automatización no encontrada',
   'Automation not readable': 'Regla de automatización ilegible',
   'Backup in progress': 'Copia de seguridad en curso',
+  'Backup cannot be restored': 'La copia de seguridad no se puede restaurar',
+  'A restore is staged already': 'Ya hay una restauración preparada',
   'Backup not found': 'Copia de seguridad no encontrada',
   'Belongs to another account': 'Pertenece a otra cuenta',
   'Browser: {browser}': 'Navegador: {browser}',
@@ -230,6 +232,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regla está dañada o la escribió otra versión; puede eliminarla',
   'This runtime has no backups': 'Este entorno no tiene copias de seguridad',
+  'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
+    'Cada inicio sigue RESTORE_FROM_BACKUP: quite primero esa variable',
+  'The next start would refuse this backup: {why}': 'El próximo inicio rechazaría esta copia: {why}',
+  'No restore is staged': 'No hay ninguna restauración preparada',
   'This runtime has no live events': 'Este entorno no tiene eventos en directo',
   'This service has a source of its own with this name': 'Este servicio tiene una fuente propia con este nombre',
   'This token, or the whole service, already has the maximum number of sources':

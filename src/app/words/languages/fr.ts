@@ -54,6 +54,8 @@ export const texts: Translation = {
   'Automation not found': 'Règle d’automatisation introuvable',
   'Automation not readable': 'Règle d’automatisation illisible',
   'Backup in progress': 'Sauvegarde en cours',
+  'Backup cannot be restored': 'La sauvegarde ne peut pas être restaurée',
+  'A restore is staged already': 'Une restauration est déjà préparée',
   'Backup not found': 'Sauvegarde introuvable',
   'Belongs to another account': 'Appartient à un autre compte',
   'Browser: {browser}': 'Navigateur : {browser}',
@@ -235,6 +237,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Cette règle est endommagée ou a été écrite par une autre version ; vous pouvez la supprimer',
   'This runtime has no backups': 'Cet environnement n’a pas de sauvegardes',
+  'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
+    'Chaque démarrage suit RESTORE_FROM_BACKUP : retirez d’abord cette variable',
+  'The next start would refuse this backup: {why}': 'Le prochain démarrage refuserait cette sauvegarde : {why}',
+  'No restore is staged': 'Aucune restauration n’est préparée',
   'This runtime has no live events': 'Cet environnement n’a pas d’événements en direct',
   'This service has a source of its own with this name': 'Ce service a déjà une source à lui portant ce nom',
   'This token, or the whole service, already has the maximum number of sources':

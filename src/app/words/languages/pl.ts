@@ -50,6 +50,8 @@ export const texts: Translation = {
   'Automation not found': 'Nie znaleziono reguły automatyzacji',
   'Automation not readable': 'Nieczytelna reguła automatyzacji',
   'Backup in progress': 'Trwa tworzenie kopii zapasowej',
+  'Backup cannot be restored': 'Kopii zapasowej nie można przywrócić',
+  'A restore is staged already': 'Przywrócenie jest już przygotowane',
   'Backup not found': 'Nie znaleziono kopii zapasowej',
   'Belongs to another account': 'Należy do innego konta',
   'Browser: {browser}': 'Przeglądarka: {browser}',
@@ -229,6 +231,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Ta reguła jest uszkodzona lub zapisała ją inna wersja; możesz ją usunąć',
   'This runtime has no backups': 'To środowisko nie ma kopii zapasowych',
+  'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
+    'Każde uruchomienie kieruje się zmienną RESTORE_FROM_BACKUP: najpierw ją usuń',
+  'The next start would refuse this backup: {why}': 'Następne uruchomienie odrzuciłoby tę kopię: {why}',
+  'No restore is staged': 'Nie przygotowano żadnego przywrócenia',
   'This runtime has no live events': 'To środowisko nie ma zdarzeń na żywo',
   'This service has a source of its own with this name': 'Ta usługa ma własne źródło o tej nazwie',
   'This token, or the whole service, already has the maximum number of sources':

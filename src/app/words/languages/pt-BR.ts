@@ -52,6 +52,8 @@ export const texts: Translation = {
   'Automation not found': 'Automação não encontrada',
   'Automation not readable': 'Automação ilegível',
   'Backup in progress': 'Backup em andamento',
+  'Backup cannot be restored': 'O backup não pode ser restaurado',
+  'A restore is staged already': 'Já há uma restauração preparada',
   'Backup not found': 'Backup não encontrado',
   'Belongs to another account': 'Pertence a outra conta',
   'Browser: {browser}': 'Navegador: {browser}',
@@ -232,6 +234,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regra está danificada ou foi gravada por outra versão; você pode excluí-la',
   'This runtime has no backups': 'Este ambiente não tem backups',
+  'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
+    'Cada início segue RESTORE_FROM_BACKUP: remova antes essa variável',
+  'The next start would refuse this backup: {why}': 'O próximo início recusaria este backup: {why}',
+  'No restore is staged': 'Nenhuma restauração está preparada',
   'This runtime has no live events': 'Este ambiente não tem eventos ao vivo',
   'This service has a source of its own with this name': 'Este serviço tem uma fonte própria com este nome',
   'This token, or the whole service, already has the maximum number of sources':

@@ -8,10 +8,12 @@ import { existsSync } from 'node:fs'
 /** The file that names the backup restored last, so that it is not restored again. */
 export const markerFile = (dataDir: string): string => join(dataDir, '.restore-completed')
 
-const markerSchema = z.object({ name: z.string(), restoredAt: z.int() })
+/** `stage`: the ID of the staged restore that this was. */
+const markerSchema = z.object({ name: z.string(), restoredAt: z.int(), stage: z.string().optional() })
+type Marker = z.infer<typeof markerSchema>
 
 /** Throws RestoreRefused for an unreadable marker, because restoring once too often would lose data. */
-export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null {
+export function readMarker(dataDir: string): Marker | null {
   const file = markerFile(dataDir)
   if (!existsSync(file)) return null
   try {
@@ -23,10 +25,10 @@ export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null
 }
 
 /** Writes a marker and flushes it to the disk. */
-export function writeMarker(files: Files, path: string, name: string, restoredAt: number): void {
+export function writeMarker(files: Files, path: string, marker: Marker): void {
   const fd = files.create(path)
   try {
-    files.write(fd, Buffer.from(`${JSON.stringify({ name, restoredAt })}\n`))
+    files.write(fd, Buffer.from(`${JSON.stringify(marker)}\n`))
   } catch (error) {
     files.close(fd)
     throw error

@@ -12,6 +12,7 @@ import {
   storeRestoredAccess,
   unknownRestoredAccess,
 } from '../../../app/system/restore/restored-access.ts'
+import { outcomeWrites } from '../../../app/system/backup/settings.ts'
 import { type SqliteStore, sqliteStore } from '../../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
@@ -23,6 +24,7 @@ import { databaseLockFile, type Lock, lockExclusively } from '../folder/lock.ts'
 import { isSignedByOneOf, type Manifest, signingKey, totalRows } from '../folder/manifest.ts'
 import { markerFile, readMarker, writeMarker } from './marker.ts'
 import { findRestoredAccess, readUndecided } from './restored-access.ts'
+import type { Stage } from './stage.ts'
 import {
   carryAudit,
   carryFacts,
@@ -50,6 +52,8 @@ export type RestoreOptions = {
   readonly now: () => number
   readonly files?: Files
   readonly onProgress?: (rows: number, of: number) => void
+  /** The staged restore that this is. */
+  readonly stage?: Stage
 }
 
 export type Restored = { readonly tables: number; readonly rows: number }
@@ -116,18 +120,34 @@ export async function restoreAtStart(options: RestoreOptions, name: string): Pro
  * unchanged.
  */
 export async function restoreBackup(options: RestoreOptions, name: string): Promise<Restored> {
-  const { dataDir, log } = options
-  const directory = backupsDirectory(dataDir)
-  if (!hasBackup(directory, name)) {
-    throw new RestoreRefused(
-      `Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
-    )
-  }
+  const { dataDir } = options
+  demandBackup(dataDir, name)
   let lock: Lock | null = null
   try {
     lock = lockExclusively(databaseLockFile(dataDir))
     if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
-    const { tables, rows, signature, report } = await restoreLocked(options, name, join(directory, name))
+    return await restoreHolding(options, name)
+  } catch (error) {
+    throw asRefusal(error)
+  } finally {
+    lock?.release()
+  }
+}
+
+function demandBackup(dataDir: string, name: string): string {
+  const directory = backupsDirectory(dataDir)
+  if (hasBackup(directory, name)) return join(directory, name)
+  throw new RestoreRefused(
+    `Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
+  )
+}
+
+/** As `restoreBackup`, for who holds the exclusive lock of the database. */
+export async function restoreHolding(options: RestoreOptions, name: string): Promise<Restored> {
+  const { dataDir, log } = options
+  try {
+    const backup = demandBackup(dataDir, name)
+    const { tables, rows, signature, report } = await restoreLocked(options, name, backup)
     log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
     if (signature !== 'own') {
       const why = UNTRUSTED[signature]
@@ -139,8 +159,6 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
     return { tables, rows }
   } catch (error) {
     throw asRefusal(error)
-  } finally {
-    lock?.release()
   }
 }
 
@@ -193,7 +211,11 @@ function logRestoredAccess(log: Log, { restoredAccess, outcomes }: RestoredAcces
  * An attacker can drop the signature, or sign with another secret. If this service signs its backups, a genuine backup
  * without its signature cannot be told from a forged one. Throws RestoreRefused.
  */
-function refuseUnsigned(options: RestoreOptions, name: string, signature: keyof typeof UNTRUSTED): void {
+export function refuseUnsigned(
+  options: Pick<RestoreOptions, 'dataDir' | 'secrets' | 'requireSignature' | 'allowUnsigned'>,
+  name: string,
+  signature: keyof typeof UNTRUSTED,
+): void {
   const { dataDir, secrets, requireSignature, allowUnsigned } = options
   if (requireSignature) {
     throw new RestoreRefused(
@@ -211,6 +233,9 @@ function refuseUnsigned(options: RestoreOptions, name: string, signature: keyof 
 async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
   const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
   const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
+  if (options.stage !== undefined && options.stage.manifest !== manifest.sha256) {
+    throw new RestoreRefused(`Restore failed: ${name} was changed after its restore was staged`)
+  }
   if (signature !== 'own') refuseUnsigned(options, name, signature)
   const rows = totalRows(manifest)
   const scratch = scratchOf(dataDir)
@@ -239,7 +264,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
       built.close()
     }
     files.sync(file)
-    writeMarker(files, markerIn(scratch), name, options.now())
+    writeMarker(files, markerIn(scratch), { name, restoredAt: options.now(), stage: options.stage?.id })
     files.sync(scratch)
     swap(files, live, file, replaced)
   } catch (error) {
@@ -295,13 +320,19 @@ async function finishBuilt(
     rows: totalRows(manifest),
     signature,
     carriedAuditEntries: carried,
+    ...(options.stage !== undefined && { stagedBy: options.stage.by }),
     ...(restoredAccess.length > 0 && { restoredAccess: restoredAccess.slice(0, MAX_NAMED).map(nameRestoredAccess) }),
     ...(restoredAccess.length > MAX_NAMED && { restoredAccessMore: restoredAccess.length - MAX_NAMED }),
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
   const list = found === null && !isUnknown ? [] : storeRestoredAccess(store, restoredAccess, at)
-  await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
+  const outcome = options.stage === undefined ? null : { name, stagedBy: options.stage.by, at, error: null }
+  await store.atomic([
+    audit(context, 'system_restored', details, { whole: true }),
+    ...list,
+    outcomeWrites(store, outcome, at),
+  ])
   return {
     restoredAccess,
     outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), restoredAccess),

@@ -15,6 +15,9 @@ import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { backupTexts } from '../../strings/system/backups.ts'
 import { auditTexts } from '../../strings/system/audit.ts'
+import { restoreTexts } from '../../strings/system/restore.ts'
+import { RestoreDialog } from './restore-dialog.tsx'
+import { RestoreNotices } from './restore-state.tsx'
 import { BackupSchedule } from './schedule.tsx'
 
 type List = InferResponseType<typeof api.system.backup.$get>
@@ -29,9 +32,12 @@ export function BackupsPage() {
 function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
   const schedule = useLoad(() => ask(api.system.backup.settings.$get()), [])
+  const restore = useLoad(() => ask(api.system.restore.$get()), [])
   // List and cards appear together, because a later one would push the others down.
   const isLoaded =
-    (data.value !== null || error.value !== null) && (schedule.data.value !== null || schedule.error.value !== null)
+    (data.value !== null || error.value !== null) &&
+    (schedule.data.value !== null || schedule.error.value !== null) &&
+    (restore.data.value !== null || restore.error.value !== null)
   const making = useAction()
   const chosen = useSignal<string | null>(null)
   const running = data.value?.running ?? null
@@ -57,6 +63,7 @@ function KnownBackups() {
       }
     >
       <Failure error={making.error.value ?? error.value} retry={reload} />
+      {isLoaded && restore.data.value !== null && <RestoreNotices state={restore.data.value} reload={restore.reload} />}
       <div class="sr-only" role="status">
         {isRunning && backupTexts.running}
       </div>
@@ -73,8 +80,16 @@ function KnownBackups() {
       {isLoaded && (
         <div class="cards of-fields">
           <BackupSchedule loaded={schedule} />
-          <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
+          <HowToRestore name={data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
         </div>
+      )}
+      {chosen.value !== null && restore.data.value !== null && (
+        <RestoreDialog
+          name={chosen.value}
+          state={restore.data.value}
+          onClose={() => (chosen.value = null)}
+          onStaged={restore.reload}
+        />
       )}
     </Page>
   )
@@ -189,14 +204,14 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           >
             <Icon name="download" />
           </a>
-          <a
+          <button
+            type="button"
             class="button small"
-            href="#restore"
-            aria-label={label(backupTexts.restore)}
+            aria-label={restoreTexts.restoreOf(backup.name)}
             onClick={() => props.onRestore(backup.name)}
           >
-            {backupTexts.restore}
-          </a>
+            {restoreTexts.restore}
+          </button>
           <button type="button" class="button small danger-quiet" aria-label={label(t.common.delete)} onClick={remove}>
             {t.common.delete}
           </button>
@@ -210,7 +225,7 @@ function HowToRestore({ name }: { name: string }) {
   const [stop, start, after, remove] = backupTexts.how
   return (
     <Card title={backupTexts.howTitle}>
-      <ol id="restore" class="steps" tabIndex={-1}>
+      <ol class="steps">
         <li>{stop}</li>
         <li>
           {start}

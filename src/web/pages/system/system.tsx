@@ -58,6 +58,7 @@ const REMEDIES: Readonly<Partial<Record<SystemProblem, readonly [path: string, n
   retention_late: ['/settings', systemTexts.openSettings],
   retention_short: ['/settings', systemTexts.openSettings],
   backup_failed: ['/backups', systemTexts.openBackups],
+  restore_failed: ['/backups', systemTexts.openBackups],
   backup_overdue: ['/backups', systemTexts.openBackups],
   backup_off: ['/backups', systemTexts.openBackups],
   alerts_waiting: ['/alerts', systemTexts.openAlerts],

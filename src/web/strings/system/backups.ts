@@ -28,7 +28,6 @@ export const backupTexts = catalog('backupTexts', {
   download: 'Download',
   deleteSure: (name: string) => `Delete the backup ${name}? This cannot be undone.`,
   deleted: 'Backup deleted',
-  restore: 'Restore',
   schedule: 'Daily schedule',
   enabled: 'Make a backup every day',
   time: 'At',
@@ -47,7 +46,7 @@ export const backupTexts = catalog('backupTexts', {
   zone: (here: string) =>
     `The time of day is in the time zone of the service (TZ). Next and last run are shown in the time zone of this device: ${here}.`,
   saved: 'Schedule saved',
-  howTitle: 'How to restore',
+  howTitle: 'Restore without this page',
   how: [
     'Stop the service. Unpack a downloaded backup into <DATA_DIR>/system-backups first.',
     'Start it once with this variable set:',

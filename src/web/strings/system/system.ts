@@ -105,6 +105,7 @@ export const problemTexts = catalog('problemTexts', {
   retention_short: (table: string) =>
     `${nameOfTable(table)}: kept for fewer days than the settings say. Make more room, or keep other data for fewer days.`,
   backup_failed: () => 'The last scheduled backup failed.',
+  restore_failed: () => 'A backup could not be restored: the database is as it was.',
   backup_overdue: () => 'No scheduled backup succeeded for more than a day.',
   backup_off: () => 'There is no recent backup, and no schedule makes any.',
   link_down: (name: string) => `${name} is not connected.`,

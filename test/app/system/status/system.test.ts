@@ -186,6 +186,7 @@ test('backups: the last, the next, and all together', async () => {
     nextRunAt: START + HOUR,
     lastRun: { at: run.at, ok: true, error: null },
     lastSuccessAt: run.at,
+    restoreError: null,
   })
   expect(await codes()).toStrictEqual([])
 })
