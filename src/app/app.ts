@@ -22,7 +22,7 @@ import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
-import { channelRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
+import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
 import { tracerouteRoutes } from './mesh/routes/traceroutes.ts'
 import { docsRoutes } from './http/openapi/routes.ts'
 import { isApi, type Pages } from './http/pages.ts'
@@ -92,6 +92,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)
     .route('/api/neighbors', neighborRoutes)
+    .route('/api/links', linkRoutes)
     .route('/api/packets', packetRoutes)
     .route('/api/waypoints', waypointRoutes)
     .route('/api/map', mapRoutes)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { neighbors, nodes, waypoints } from '../../../src/db/schema.ts'
+import { neighbors, nodes, packets, sources, waypoints } from '../../../src/db/schema.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { demoNode } from '../../support/mesh/topology.ts'
 import { position } from '../../support/mesh/mesh.ts'
@@ -188,6 +188,64 @@ describe('the demo mesh', () => {
     await expect.poll(shown).toContain('−4.75 dB')
     expect(await shown()).not.toContain('11.25 dB')
     expect(await shown()).not.toContain('−14.25 dB')
+  })
+
+  test('lines say what was heard directly, how often at least, and what came through a broker', async () => {
+    const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0304')
+    await write(site, async ({ db }) => {
+      await db.insert(sources).values({ id: 91, kind: 'mqtt', name: 'far broker', createdAt: 0 })
+      const packet = (from: number, packetId: number, more: object = {}) => ({
+        sourceId: 91,
+        t: Date.now(),
+        packetId,
+        fromNodeNum: demoNode(from),
+        toNodeNum: 0xffffffff,
+        gateway: demoNode(3),
+        channel: 0,
+        rxSnr: -12.75,
+        hopsAway: 0,
+        hopLimit: 3,
+        viaMqtt: false,
+        pkiEncrypted: false,
+        replayed: false,
+        payload: '{"kind":"text"}',
+        ...more,
+      })
+      await db.insert(packets).values([
+        packet(20, 1, { rxSnr: -11.25 }),
+        packet(20, 2),
+        packet(18, 3, { rxSnr: 6.75 }),
+        packet(23, 4, { viaMqtt: true, hopsAway: 2 }),
+        // Older than a day.
+        packet(14, 5, { t: Date.now() - 25 * 3_600_000, rxSnr: 9.25 }),
+      ])
+    })
+    const labels = async () => (await page.locator('.hop-label').allTextContents()).map((text) => text.split(' · ')[0])
+    await page.getByRole('button', { name: 'Layers' }).click()
+    const broker = page.getByLabel('Lines through a broker (MQTT)')
+    expect(await broker.count()).toBe(0)
+    await page.getByLabel('Packets heard directly').check()
+    // One line for each pair, with the latest signal.
+    await expect.poll(labels).toEqual(expect.arrayContaining(['−12.75 dB', '6.75 dB', 'MQTT']))
+    expect(await labels()).not.toContain('−11.25 dB')
+    expect(await labels()).not.toContain('9.25 dB')
+    await page.getByText('Legend').click()
+    await page.locator('.legend li').filter({ hasText: 'Lines through a broker (MQTT)' }).waitFor()
+    expect(await page.evaluate(`getComputedStyle(document.querySelector('.legend .broker')).borderTopStyle`)).toBe(
+      'dashed',
+    )
+    await page.getByLabel('Lines of at least').selectOption('2 packets')
+    await expect.poll(labels).not.toContain('6.75 dB')
+    expect(await labels()).toContain('−12.75 dB')
+    await page.getByLabel('Lines of at least').selectOption('1 packet')
+    await expect.poll(labels).toContain('MQTT')
+    await broker.uncheck()
+    await expect.poll(labels).not.toContain('MQTT')
+    expect(await labels()).toContain('6.75 dB')
+    await page.reload()
+    await expect.poll(labels).toContain('6.75 dB')
+    expect(await labels()).not.toContain('MQTT')
+    expect(complaints).toEqual([])
   })
 
   test('the page of a node leads to its route on the map, which shows all of it and dims the others', async () => {

@@ -11,6 +11,7 @@ import { nodeNumSchema, nodeNumsQuery } from '../nodes/nodes.ts'
 import { shared } from '../../accounts/access/shared.ts'
 import { listChannelsShown } from '../messages/anonymous.ts'
 import { listNeighborsShown, listWaypointsShown, neighborsAsked } from '../topology/anonymous.ts'
+import { linkSchema, listLinks } from '../topology/links.ts'
 import { listPackets, packetPageSchema } from '../topology/packets.ts'
 import {
   channelSchema,
@@ -44,6 +45,21 @@ export const neighborRoutes = new Hono<AppEnv>().get(
   async (c) => {
     const neighbors = await listNeighbors(c.var.ctx, c.req.valid('query'))
     return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify({ neighbors })))
+  },
+)
+
+export const linkRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  inTurn('read'),
+  answers('Who received whose packets directly, by the latest packets in the log. With an ETag', {
+    200: z.object({ links: z.array(linkSchema) }),
+    304: null,
+  }),
+  validate('query', z.object({ since: timeQuery.default(0).describe('Only packets at this time or later') })),
+  async (c) => {
+    const links = await listLinks(c.var.ctx, c.req.valid('query').since)
+    return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify({ links })))
   },
 )
 

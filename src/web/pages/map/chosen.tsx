@@ -98,15 +98,16 @@ function Track({ length }: { length: number }) {
 
 /** Who hears whom, the best signal first. */
 function Neighbors({ chosen, links }: { chosen: Node; links: readonly Link[] }) {
-  const hears = links.filter(({ nodeNum }) => nodeNum === chosen.nodeNum)
-  const heardBy = links.filter(({ neighborNum }) => neighborNum === chosen.nodeNum)
+  const direct = links.filter(({ viaMqtt }) => !viaMqtt)
+  const hears = direct.filter(({ nodeNum }) => nodeNum === chosen.nodeNum)
+  const heardBy = direct.filter(({ neighborNum }) => neighborNum === chosen.nodeNum)
   const list = (title: string, rows: readonly Link[], other: (link: Link) => number) =>
     rows.length > 0 && (
       <>
         <h3>{title}</h3>
         <ul class="neighbor-list">
           {rows
-            .toSorted((a, b) => b.snr - a.snr)
+            .toSorted((a, b) => (b.snr ?? -Infinity) - (a.snr ?? -Infinity))
             .map((link) => (
               <li key={other(link)}>
                 <NodeChip nodeNum={other(link)} /> <span class="faint">{nameOf(other(link))}</span>

@@ -13,7 +13,7 @@ import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
 import { type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
-import { DAY_MS } from '../../../shared/time.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 const POLL_MS = 60_000
 const MAX_TRACES = '100'
@@ -119,6 +119,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   const wantsLinks = mayRead && (chosen !== null || layers.links)
   const wantsTraces = mayRead && (traceId !== null || layers.routes)
   const { data, error } = useNeighbors(wantsLinks)
+  const heard = useHeard(layers, limits)
   const found = data.value
   const node = traceId === null ? (chosen?.nodeId ?? null) : null
   const traced = useLoad(
@@ -137,11 +138,11 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   ).data.value
   const nodeNum = chosen?.nodeNum ?? null
   const links = useMemo(() => {
-    const some = (found ?? []).filter(
+    const some = [...(found ?? []), ...heard].filter(
       (link) => nodeNum === null || link.nodeNum === nodeNum || link.neighborNum === nodeNum,
     )
-    return limitLinks(some, limits, Date.now())
-  }, [found, nodeNum, limits])
+    return latestOfPairs(limitLinks(some, limits, Date.now()))
+  }, [found, heard, nodeNum, limits])
   const route = traced?.find(({ id }) => String(id) === traceId) ?? null
   const traces = useMemo(
     () => (route === null ? limitTraces(traced ?? [], limits, Date.now()) : [route]),
@@ -150,13 +151,51 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   return { links, areLinksLoaded: !wantsLinks || found !== null || error.value !== null, traces, route }
 }
 
+const NO_LINKS: readonly Link[] = []
+
+/** What the log of packets says, if that layer is on. */
+function useHeard(layers: Layers, { hours, least }: LineLimits): readonly Link[] {
+  const { heard, broker } = layers
+  const found = useLoad(
+    async () => {
+      if (!heard) return NO_LINKS
+      const since = hours === '' ? 0 : Date.now() - Number(hours) * HOUR_MS
+      const { links } = await askAs<{ links: readonly Link[] }>(api.links.$get({ query: { since: String(since) } }))
+      return links
+    },
+    [heard, hours],
+    heard ? POLL_MS : undefined,
+  ).data.value
+  return useMemo(
+    () =>
+      (heard ? (found ?? NO_LINKS) : NO_LINKS).filter(
+        ({ count = 0, viaMqtt }) => count >= Number(least) && (broker || !viaMqtt),
+      ),
+    [found, heard, broker, least],
+  )
+}
+
+/** The newest for each pair and direction. One without a broker goes before one with it. */
+function latestOfPairs(links: readonly Link[]): readonly Link[] {
+  const latest = new Map<string, Link>()
+  for (const link of links) {
+    const key = `${link.nodeNum} ${link.neighborNum}`
+    const known = latest.get(key)
+    const isNewer = known === undefined || link.timestamp > known.timestamp
+    if (known === undefined || (known.viaMqtt === link.viaMqtt ? isNewer : known.viaMqtt)) latest.set(key, link)
+  }
+  return [...latest.values()]
+}
+
 async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {
   return [...(await askAs<TraceroutePage>(api.traceroutes.$get({ query }))).traceroutes]
 }
 
-/** The newest answer for each pair of ends, because older ones would lie under it. */
+/** The newest answer for each pair of ends, newest first, because older ones would lie under it. */
 function latestOfEach(traces: readonly Traceroute[]): Traceroute[] {
-  const answered = traces.filter(({ state }) => state === ANSWERED)
-  const seen = new Map(answered.toReversed().map((trace) => [`${trace.fromNodeNum} ${trace.toNodeNum}`, trace]))
-  return [...seen.values()]
+  const seen = new Set<string>()
+  return traces.filter(({ state, fromNodeNum, toNodeNum }) => {
+    const ends = `${fromNodeNum} ${toNodeNum}`
+    return state === ANSWERED && !seen.has(ends) && seen.add(ends)
+  })
 }

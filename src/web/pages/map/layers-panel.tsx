@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import type { Signal } from '@preact/signals'
 import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
-import { can } from '../../state/session.ts'
+import { can, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import {
@@ -12,6 +12,7 @@ import {
   layerChoice,
   LAYERS,
   LINE_AGES,
+  LINE_COUNTS,
   LINE_SIGNALS,
   lineLimits,
   shownLayers,
@@ -19,7 +20,7 @@ import {
 } from './switches.ts'
 
 /** Layers for users who may see the mesh's topology. */
-const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes'])
+const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes', 'heard', 'broker'])
 
 function switchLayer(name: LayerName, isOn: boolean): void {
   layerChoice.keep({ ...layerChoice.value.peek(), [name]: isOn })
@@ -38,7 +39,11 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
   }, [])
   const layers = shownLayers()
   const limits = shownLimits(place.value.query.get('hours'))
-  const names = LAYERS.filter((name) => !TOPOLOGY.has(name) || can('info', 'read'))
+  const mayHear = can('info', 'read') && !isAnonymous.value
+  const names = LAYERS.filter((name) => {
+    if (name === 'heard') return mayHear
+    return name === 'broker' ? layers.heard : !TOPOLOGY.has(name) || can('info', 'read')
+  })
   return (
     <fieldset class="map-layers">
       <legend class="sr-only">{t.map.layers}</legend>
@@ -77,6 +82,14 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
             options={LINE_SIGNALS.map((signal) => [signal, signalName(signal)] as const)}
             onChange={(signal) => lineLimits.keep({ ...limits, signal })}
           />
+          {layers.heard && (
+            <Select
+              label={t.map.least}
+              value={limits.least}
+              options={LINE_COUNTS.map((count) => [count, t.map.packets(Number(count))] as const)}
+              onChange={(least) => lineLimits.keep({ ...limits, least })}
+            />
+          )}
         </>
       )}
     </fieldset>

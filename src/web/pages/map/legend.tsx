@@ -3,6 +3,7 @@ import { duration } from '../../format.ts'
 import { activeMs } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
+import { shownLayers } from './switches.ts'
 import { BY_AGE, chooseColouring, COLOURINGS, colouringName, shownScale } from './colouring/colouring.ts'
 
 /**
@@ -91,6 +92,7 @@ function Strengths() {
     ['weak', t.map.weaker],
     ['unknown', t.map.unknownHop],
   ] as const
+  const { heard, broker } = shownLayers()
   return (
     <>
       {strengths.map(([name, text]) => (
@@ -99,6 +101,12 @@ function Strengths() {
           {text}
         </li>
       ))}
+      {heard && broker && (
+        <li class="strength snr-unknown">
+          <i class="stroke broker" aria-hidden="true" />
+          {t.map.layerNames.broker}
+        </li>
+      )}
     </>
   )
 }

@@ -1,14 +1,28 @@
 import { isRecord } from '../../api.ts'
 import { preference } from '../../state/preferences.ts'
 import { place } from '../../router.ts'
-import { can } from '../../state/session.ts'
+import { can, isAnonymous } from '../../state/session.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import type { Link } from './layers/lines.ts'
 import { ANSWERED, type Traceroute, type Way } from '../../parts/mesh/traceroute.ts'
 
-/** What the map can show; `links` and `routes` are those of all nodes. */
-export const LAYERS = ['nodes', 'labels', 'clusters', 'precision', 'waypoints', 'tracks', 'links', 'routes'] as const
+/**
+ * What the map can show; `links`, `routes` and `heard` are those of all nodes. `broker`: those lines of `heard` that a
+ * broker made.
+ */
+export const LAYERS = [
+  'nodes',
+  'labels',
+  'clusters',
+  'precision',
+  'waypoints',
+  'tracks',
+  'links',
+  'routes',
+  'heard',
+  'broker',
+] as const
 export type LayerName = (typeof LAYERS)[number]
 export type Layers = Readonly<Record<LayerName, boolean>>
 
@@ -21,6 +35,8 @@ const FIRST: Layers = {
   tracks: true,
   links: false,
   routes: false,
+  heard: false,
+  broker: true,
 }
 
 /** The layers that this user switched on. */
@@ -39,6 +55,8 @@ export const layerChoice = preference<Layers>('map-layers', FIRST, (found) => {
     tracks: read('tracks'),
     links: read('links'),
     routes: read('routes'),
+    heard: read('heard'),
+    broker: read('broker'),
   }
 })
 
@@ -47,7 +65,9 @@ export function shownLayers(): Layers {
   const { query } = place.value
   const { value } = layerChoice.value
   const asked = (name: 'links' | 'routes') => can('info', 'read') && (value[name] || query.get(name) !== null)
-  return { ...value, links: asked('links'), routes: asked('routes') }
+  // The log of packets is not for people without an account.
+  const heard = can('info', 'read') && !isAnonymous.value && value.heard
+  return { ...value, links: asked('links'), routes: asked('routes'), heard }
 }
 
 export const BACKGROUNDS = ['auto', 'light', 'dark', 'none'] as const
@@ -62,18 +82,24 @@ export const backgroundChoice = preference<Background>(
 
 export const LINE_AGES = ['', '1', '6', '24', '168'] as const
 export const LINE_SIGNALS = ['', 'fair', 'good'] as const
+export const LINE_COUNTS = ['1', '2', '5', '20', '100'] as const
 
-/** Limits for lines: heard within these hours, with this signal or a better one; empty: no limit. */
+/**
+ * Limits for lines: heard within these hours, with this signal or a better one; empty: no limit. `least`: of packets
+ * that were heard directly, at least so many.
+ */
 export type LineLimits = {
   readonly hours: (typeof LINE_AGES)[number]
   readonly signal: (typeof LINE_SIGNALS)[number]
+  readonly least: (typeof LINE_COUNTS)[number]
 }
 
-export const lineLimits = preference<LineLimits>('map-lines', { hours: '24', signal: '' }, (found) => {
+export const lineLimits = preference<LineLimits>('map-lines', { hours: '24', signal: '', least: '1' }, (found) => {
   if (!isRecord(found)) return null
   const hours = LINE_AGES.find((known) => known === found['hours'])
   const signal = LINE_SIGNALS.find((known) => known === found['signal'])
-  return hours === undefined || signal === undefined ? null : { hours, signal }
+  const least = LINE_COUNTS.find((known) => known === found['least']) ?? '1'
+  return hours === undefined || signal === undefined ? null : { hours, signal, least }
 })
 
 /** The limits, with the age that the page's address asks for. */

@@ -17,6 +17,8 @@ export const map = catalog('map', {
     tracks: 'Tracks',
     links: 'Neighbours',
     routes: 'Traceroutes',
+    heard: 'Packets heard directly',
+    broker: 'Lines through a broker (MQTT)',
   },
   background: 'Background',
   backgrounds: { auto: 'same as the pages', light: 'light', dark: 'dark', none: 'none' },
@@ -24,6 +26,8 @@ export const map = catalog('map', {
   lineAges: { '': 'any time', '1': 'hour', '6': '6 hours', '24': '24 hours', '168': '7 days' },
   lineSignal: 'Lines with',
   anySignal: 'any signal',
+  least: 'Lines of at least',
+  packets: (n: number) => quantity(n, 'packet', 'packets'),
   several: (n: number) => `${numberFormat.format(n)} nodes here`,
   ages: ['active', '24 h', 'older'],
   legend: {

@@ -1,5 +1,6 @@
 import { divIcon, type LatLng, type LayerGroup, layerGroup, type Map as LeafletMap, marker, point } from 'leaflet'
 import { distance } from '../../../measure.ts'
+import { t } from '../../../strings.ts'
 import type { Palette, Token } from '../../../parts/map/colour.ts'
 import { type Occupied, remPx, textWidth } from '../../../parts/map/occupied.ts'
 import type { Frame, Place } from '../../../parts/map/sheet.ts'
@@ -10,8 +11,12 @@ import type { Way } from '../../../parts/mesh/traceroute.ts'
 export type Link = {
   readonly nodeNum: number
   readonly neighborNum: number
-  readonly snr: number
+  /** Null: unknown, because a broker lies in between. */
+  readonly snr: number | null
   readonly timestamp: number
+  readonly viaMqtt?: boolean
+  /** Of packets; undefined: the node only reported that it hears the other. */
+  readonly count?: number
 }
 export type Spot = { readonly latitude: number; readonly longitude: number; readonly time: number }
 
@@ -20,6 +25,7 @@ export type ShownLines = {
   readonly links: readonly Link[]
   /** With the signal written on each link, and both directions side by side. */
   readonly areLinksNumbered: boolean
+  /** The newest first. */
   readonly ways: readonly Way[]
   /** Everything except the routes is dimmed. */
   readonly isRoute: boolean
@@ -38,13 +44,16 @@ const BEND = 0.12
 const MAX_SIGNALS = 60
 const DIMMED = 0.25
 
+/** Whether all of it is known, whether there are unknown nodes in between, or a broker. */
+const DASHES = { whole: [], gap: [3, 8], broker: [10, 5] } as const satisfies Record<string, readonly number[]>
+
 /** One straight or bent line between two places. */
 type Stroke = {
   readonly from: Place
   readonly to: Place
   readonly token: Token
   readonly snr: number | null
-  readonly isDashed: boolean
+  readonly dash: keyof typeof DASHES
   /** Its length; null: not written on it. */
   readonly meters: number | null
 }
@@ -62,7 +71,8 @@ export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette)
     const [version, zoom] = [dots.version(), map.getZoom()]
     if (found?.version !== version || found.zoom !== zoom) {
       const links = strokesOfLinks(shown, dots, map)
-      found = { version, zoom, links, ways: shown.ways.flatMap((way) => strokesOfWay(way, dots)) }
+      const ways = shown.ways.flatMap((way) => strokesOfWay(way, dots))
+      found = { version, zoom, links, ways: newestOfEach(ways) }
     }
     return found
   }
@@ -107,20 +117,31 @@ function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots, map
     ids.set(place, known)
     return known
   }
-  for (const { nodeNum, neighborNum, snr } of links) {
+  for (const { nodeNum, neighborNum, snr, viaMqtt } of links) {
     const from = dots.drawnAt(neighborNum)
     const to = dots.drawnAt(nodeNum)
     if (from === undefined || to === undefined || from === to) continue
     const [a, b] = [idOf(from), idOf(to)]
     const key = areLinksNumbered || a < b ? `${a} ${b}` : `${b} ${a}`
-    if ((best.get(key)?.snr ?? Number.NEGATIVE_INFINITY) >= snr) continue
+    const known = best.get(key)
+    if (known !== undefined && (known.snr ?? Number.NEGATIVE_INFINITY) >= (snr ?? Number.NEGATIVE_INFINITY)) continue
     // Both directions are as long as each other.
     const isMeasured = areLinksNumbered && !best.has(`${b} ${a}`)
     const [start, end] = [dots.reportedAt(neighborNum), dots.reportedAt(nodeNum)]
     const meters = isMeasured && start !== undefined && end !== undefined ? map.distance(start, end) : null
-    best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], isDashed: false, meters })
+    best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], dash: viaMqtt ? 'broker' : 'whole', meters })
   }
   return [...best.values()]
+}
+
+/** The first line of each pair of places: those of older routes would lie under it. */
+function newestOfEach(strokes: readonly Stroke[]): Stroke[] {
+  const taken = new Map<Place, Set<Place>>()
+  return strokes.filter(({ from, to }) => {
+    const ends = taken.get(from) ?? new Set()
+    taken.set(from, ends)
+    return !ends.has(to) && ends.add(to)
+  })
 }
 
 /** Hop by hop. A hop is dashed if nodes in between are unknown or have no position. */
@@ -134,7 +155,7 @@ function strokesOfWay({ nodes, snr }: Way, dots: Dots): Stroke[] {
       const isWhole = index - last.index === 1
       const heard = isWhole ? (snr[index - 1] ?? null) : null
       const token = SIGNAL_COLOURS[signalOf(heard)]
-      strokes.push({ from: last.at, to: at, snr: heard, token, isDashed: !isWhole, meters: null })
+      strokes.push({ from: last.at, to: at, snr: heard, token, dash: isWhole ? 'whole' : 'gap', meters: null })
     }
     last = { at, index }
   }
@@ -164,7 +185,7 @@ function* strokeAll(
   const groups = new Map<string, Stroke[]>()
   for (const stroke of strokes) {
     if (!isInSight(frame, stroke)) continue
-    const key = `${stroke.token} ${stroke.isDashed}`
+    const key = `${stroke.token} ${stroke.dash}`
     const group = groups.get(key)
     if (group === undefined) groups.set(key, [stroke])
     else group.push(stroke)
@@ -191,7 +212,7 @@ function* strokeAll(
     const [first] = group
     if (first === undefined) continue
     pen.strokeStyle = colours(first.token)
-    pen.setLineDash(first.isDashed ? [3, 8] : [])
+    pen.setLineDash(DASHES[first.dash])
     yield* follow(group)
   }
   pen.setLineDash([])
@@ -231,8 +252,9 @@ const LABEL_HEIGHT_REM = 1.25
 const LABEL_EXTRA_REM = 1.625
 
 /** The signal on a line, its length if asked for, and an arrow in its direction. */
-function createSignal(map: LeafletMap, { from, to, snr, meters }: Stroke, onto: LayerGroup): Signal {
-  const text = meters === null ? decibels(snr) : `${decibels(snr)} · ${distance(meters)}`
+function createSignal(map: LeafletMap, { from, to, snr, dash, meters }: Stroke, onto: LayerGroup): Signal {
+  const heard = dash === 'broker' ? t.map.byMqtt : decibels(snr)
+  const text = meters === null ? heard : `${heard} · ${distance(meters)}`
   const box = document.createElement('span')
   box.className = `hop-label snr-${signalOf(snr)}`
   const arrow = document.createElement('i')

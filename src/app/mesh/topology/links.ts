@@ -1,0 +1,78 @@
+import { and, gte, lt, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { packets } from '../../../db/schema.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
+import type { Reader } from '../../base/context.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { rangeOf, walkBack } from '../../search/walk.ts'
+
+/** The latest packets that are looked at. */
+const MAX_PACKETS = 20_000
+/** The links in an answer, the latest ones. */
+export const MAX_LINKS = 5000
+
+export const linkSchema = z
+  .object({
+    nodeNum: nodeNumField.describe('The node that received: a radio of this service, or a gateway of a broker'),
+    nodeId: nodeIdField,
+    neighborNum: nodeNumField.describe('The node that sent'),
+    neighborId: nodeIdField,
+    viaMqtt: z.boolean().describe('A broker brought the packets to the receiver; false: it heard them off the air'),
+    count: z.int().describe('Packets'),
+    snr: z.number().nullable().describe('dB, of the latest packet'),
+    timestamp: timeField.describe('Of the latest packet'),
+  })
+  .meta({ id: 'Link', description: 'Which packets of one node another one received with no node in between' })
+export type MeshLink = z.infer<typeof linkSchema>
+
+/** The radio's own number stands for a receiver without a gateway. */
+const receiver = sql<number | null>`coalesce(${packets.gateway},
+  (select local_node_num from sources where sources.id = ${packets.sourceId}))`
+
+/** One for each pair of nodes and way, by the latest packets in the log at or after `since` (ms); the latest first. */
+export async function listLinks({ store, viewer: { view } }: Reader, since: number): Promise<MeshLink[]> {
+  const range = await rangeOf(store, 'packets')
+  const { found } = await walkBack({
+    store,
+    ...range,
+    limit: Number.POSITIVE_INFINITY,
+    most: MAX_PACKETS,
+    read: async ({ from, before }) =>
+      store.db
+        .select({
+          // The other columns of a row are those of the packet with the highest id.
+          id: sql<number>`max(${packets.id})`,
+          nodeNum: receiver.as('receiver'),
+          neighborNum: packets.fromNodeNum,
+          viaMqtt: packets.viaMqtt,
+          count: sql<number>`count(*)`,
+          snr: packets.rxSnr,
+          timestamp: packets.t,
+        })
+        .from(packets)
+        .where(
+          and(
+            gte(packets.id, from),
+            lt(packets.id, before),
+            gte(packets.t, since),
+            sql`(${packets.viaMqtt} or ${packets.hopsAway} = 0)`,
+            sql`not ${packets.replayed} and ${packets.trustLevel} is not 'spoofed'`,
+            view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, packets.fromNodeNum, receiver),
+          ),
+        )
+        .groupBy(sql`receiver`, packets.fromNodeNum, packets.viaMqtt)
+        .all(),
+  })
+  const links = new Map<string, MeshLink>()
+  // The latest part of the log comes first.
+  for (const { nodeNum, neighborNum, viaMqtt, count, snr, timestamp } of found) {
+    if (nodeNum === null || nodeNum === neighborNum) continue
+    const key = `${nodeNum} ${neighborNum} ${viaMqtt}`
+    const known = links.get(key)
+    const ids = { nodeId: formatNodeId(nodeNum), neighborId: formatNodeId(neighborNum) }
+    const link = { nodeNum, neighborNum, ...ids, viaMqtt, count, snr: viaMqtt ? null : snr, timestamp }
+    links.set(key, known === undefined ? link : { ...known, count: known.count + count })
+  }
+  return [...links.values()].toSorted((a, b) => b.timestamp - a.timestamp).slice(0, MAX_LINKS)
+}

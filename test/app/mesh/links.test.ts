@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { packets, sources } from '../../../src/db/schema.ts'
+import { type Client, START } from '../../support/app.ts'
+import { createTestMesh, FAR, LOCAL, type TestMesh } from '../../support/mesh/mesh.ts'
+
+const GATEWAY = 0xa0cb0009
+let mesh: TestMesh
+let admin: Client
+
+beforeEach(async () => {
+  mesh = await createTestMesh()
+  admin = await mesh.app.admin()
+  const { db } = mesh.app.store
+  await db.insert(sources).values([
+    { id: 90, kind: 'tcp', name: 'links radio', localNodeNum: LOCAL, createdAt: START },
+    { id: 91, kind: 'mqtt', name: 'links broker', createdAt: START },
+  ])
+})
+afterEach(() => mesh.app.close())
+
+let last = 0
+/** A packet that the radio itself heard directly, unless it says otherwise. */
+const logged = (more: Partial<typeof packets.$inferInsert> = {}) => ({
+  sourceId: 90,
+  t: START,
+  packetId: ++last,
+  fromNodeNum: FAR,
+  toNodeNum: 0xffffffff,
+  gateway: null,
+  channel: 0,
+  port: 1,
+  rxSnr: 3.5,
+  hopsAway: 0,
+  hopLimit: 3,
+  viaMqtt: false,
+  pkiEncrypted: false,
+  replayed: false,
+  payload: '{"kind":"text"}',
+  ...more,
+})
+const log = (...rows: readonly ReturnType<typeof logged>[]) => mesh.app.store.db.insert(packets).values([...rows])
+
+async function links(client: Client, query = ''): Promise<unknown> {
+  const answer = await client.send('GET', `/api/links${query}`)
+  expect(answer.status).toBe(200)
+  return Object(await answer.json()).links
+}
+
+const pair = {
+  nodeNum: LOCAL,
+  nodeId: '!a0cb0001',
+  neighborNum: FAR,
+  neighborId: '!a0cb0002',
+  viaMqtt: false,
+  count: 2,
+  snr: -6.25,
+  timestamp: START + 60_000,
+}
+
+test('one link for each pair of nodes, with the number of its packets and the latest signal', async () => {
+  await log(
+    logged(),
+    logged({ t: START + 60_000, rxSnr: -6.25 }),
+    // None of these was received from its sender.
+    logged({ hopsAway: 1 }),
+    logged({ hopsAway: null }),
+    logged({ replayed: true }),
+    logged({ trustLevel: 'spoofed' }),
+    logged({ fromNodeNum: LOCAL }),
+  )
+  expect(await links(admin)).toStrictEqual([pair])
+  expect(await links(admin, `?since=${START + 1}`)).toStrictEqual([{ ...pair, count: 1 }])
+})
+
+test('a gateway is the receiver, and what came through a broker is another link, without a signal', async () => {
+  const heard = { sourceId: 91, gateway: GATEWAY }
+  await log(logged({ ...heard, rxSnr: 8 }), logged({ ...heard, t: START + 1, viaMqtt: true, hopsAway: 2, rxSnr: 1 }))
+  const gateway = { ...pair, nodeNum: GATEWAY, nodeId: '!a0cb0009', count: 1 }
+  expect(await links(admin)).toStrictEqual([
+    { ...gateway, viaMqtt: true, snr: null, timestamp: START + 1 },
+    { ...gateway, snr: 8, timestamp: START },
+  ])
+})
+
+test('who may not see a node sees none of its links, as its sender or as its receiver', async () => {
+  await log(logged(), logged({ sourceId: 91, gateway: GATEWAY }), logged({ fromNodeNum: GATEWAY }))
+  const viewer = await mesh.app.user('viewer', { info: { read: true, write: false } })
+  expect(await links(viewer)).toHaveLength(3)
+  const { sqlite } = mesh.app.store
+  sqlite.exec(`insert into nodes (node_num, first_heard, is_hidden) values (${GATEWAY}, ${START}, 1)`)
+  expect(await links(viewer)).toStrictEqual([expect.objectContaining({ nodeNum: LOCAL, neighborNum: FAR, count: 1 })])
+  expect(await links(admin)).toHaveLength(3)
+})
