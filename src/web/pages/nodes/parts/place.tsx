@@ -17,6 +17,8 @@ const LAYERS: Layers = {
   tracks: false,
   links: true,
   routes: false,
+  heard: false,
+  broker: false,
 }
 const NONE: readonly never[] = []
 
