@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { neighbors } from '../../../src/db/schema.ts'
+import { neighbors, traceroutes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { demoNode } from '../../support/mesh/topology.ts'
 import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
@@ -23,6 +24,29 @@ beforeAll(async () => {
     { nodeNum: lake ?? 0, neighborNum: farm ?? 0, snr: -12, t: Date.now() - 60_000 },
     // Older than the limit, although it is weaker.
     { nodeNum: farm ?? 0, neighborNum: lake ?? 0, snr: -15, t: Date.now() - 3 * DAY },
+  ])
+  const [hall, hut, castle, tower, ridge] = [0, 17, 1, 2, 10].map(demoNode)
+  const trace = (requestId: number, from: number | undefined, to: number | undefined, route: object | null) => ({
+    fromNodeNum: from ?? 0,
+    toNodeNum: to ?? 0,
+    requestId,
+    timestamp: Date.now() - (9000 - requestId) * 60_000,
+    answeredAt: route === null ? null : Date.now() - (9000 - requestId) * 60_000,
+    state: route === null ? ('unknown' as const) : ('delivered' as const),
+    route: route === null ? null : JSON.stringify(route),
+    requestedBy: from === hall ? 'admin' : null,
+  })
+  const back = { routeBack: [], snrBack: [-3] }
+  await store.db.insert(traceroutes).values([
+    // Before: by Castle Hill Relay and South Ridge Solar, and back by South Ridge Solar and Water Tower North.
+    trace(8994, hall, hut, {
+      route: [castle, tower],
+      snrTowards: [1, 2, 3],
+      routeBack: [ridge, tower],
+      snrBack: [-1, -2, -3],
+    }),
+    trace(8995, hall, hut, null),
+    ...[1, 2, 3].map((n) => trace(8995 + n, castle, hut, { route: [], snrTowards: [-5], ...back })),
   ])
   store.close()
 })
@@ -124,6 +148,68 @@ describe('neighbours', () => {
           ).length,
       )
     expect(cut).toBe(0)
+    expect(await overflowOf(page)).toBe(0)
+    expect(await violations()).toEqual([])
+  })
+})
+
+describe('traceroutes', () => {
+  const rowsOf = (page: Page) => page.getByRole('list', { name: 'Traceroutes, newest first' }).locator('.trace')
+  const inSight = async (page: Page) =>
+    Number(
+      await page.evaluate(
+        "[...document.querySelectorAll('.trace')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight - 56).length",
+      ),
+    )
+
+  test('own and overheard ones, with and without a reply, are told apart', async () => {
+    const { page, violations } = await openSignedIn(site, '/traceroutes')
+    const rows = rowsOf(page)
+    await expect.poll(() => rows.count()).toBe(11)
+    expect(await page.locator('.origin.own').count()).toBe(7)
+    expect(await inSight(page)).toBeGreaterThanOrEqual(6)
+    await page.getByLabel('Requested by').selectOption('others (overheard)')
+    await expect.poll(() => rows.count()).toBe(4)
+    await expect
+      .poll(() => page.locator('.origin').allTextContents())
+      .toEqual(Array.from({ length: 4 }, () => 'overheard'))
+    await page.getByLabel('Requested by').selectOption('this service')
+    await page.getByLabel('Reply').selectOption('without a reply')
+    await expect.poll(() => rows.count()).toBe(4)
+    await page.getByText('The mesh found no route to the node. (No response)').waitFor()
+    await page.reload()
+    await expect.poll(() => rows.count()).toBe(4)
+    expect(await violations()).toEqual([])
+  })
+
+  test('a route that is another one than before says what has changed, and its pair has a history', async () => {
+    const { page, complaints, violations } = await openSignedIn(site, '/traceroutes')
+    const changed = rowsOf(page).filter({ hasText: 'Changed since' })
+    await expect.poll(() => changed.count()).toBe(1)
+    await expect
+      .poll(() => changed.innerText())
+      .toMatch(/Changed since .+: now by Water Tower North instead of South Ridge Solar$/)
+    await changed.locator('.expander').click()
+    await expect
+      .poll(() => changed.locator('.way').allTextContents())
+      .toEqual([
+        expect.stringMatching(/^TowardsHALL1 dB →CSTL2 dB →.+3 dB →/),
+        expect.stringMatching(/^Back.+−1 dB →.+−2 dB →.+−3 dB →HALL$/),
+      ])
+    await changed.getByRole('button', { name: 'History of this pair' }).click()
+    await page.getByText('Only between Town Hall Gateway and Forest Hut').waitFor()
+    await expect.poll(() => rowsOf(page).count()).toBe(3)
+    expect(await rowsOf(page).locator('.trace-state').allTextContents()).toEqual(['no reply', 'replied', 'replied'])
+    await page.getByText('Only between Town Hall Gateway and Forest Hut').click()
+    await expect.poll(() => rowsOf(page).count()).toBe(11)
+    expect(await violations()).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('on a phone at least four are in sight', async () => {
+    const { page, violations } = await openSignedIn(site, '/traceroutes', PHONE)
+    await expect.poll(() => rowsOf(page).count()).toBe(11)
+    expect(await inSight(page)).toBeGreaterThanOrEqual(4)
     expect(await overflowOf(page)).toBe(0)
     expect(await violations()).toEqual([])
   })

@@ -238,6 +238,7 @@ test('traceroutes: states, both directions, and a form for a new one that says h
     .poll(() => list.locator('.trace-state').allTextContents())
     .toEqual(['on its way', 'replied', 'no reply', 'no route found', 'replied', 'replied'])
   await list.getByText('The mesh found no route to the node. (No response)').waitFor()
+  await page.getByRole('button', { name: 'New traceroute' }).click()
   await page.getByText('at most one traceroute every 30 seconds').waitFor()
   await page.getByLabel('Node', { exact: true }).fill('station')
   await page.getByRole('option', { name: 'Station Roof' }).waitFor()
@@ -248,6 +249,7 @@ test('traceroutes: states, both directions, and a form for a new one that says h
   await first.getByText('Station Roof').waitFor()
   // The demo's radio answers after seconds.
   await first.getByText('replied').waitFor()
+  await first.locator('.expander').click()
   await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^TowardsHALL.+ dB →STAT$/)
   await first.getByRole('link', { name: 'Show traceroute on the map' }).click()
   await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()

@@ -261,7 +261,10 @@ test('a name is shown as text, whatever it contains, and widens no page', async 
   await said(visitor.page, '<script>alert(1)</script>').waitFor()
   for (const path of ['/messages?channel=0', '/nodes', '/nodes/!a0cb0066', '/packets', '/traceroutes']) {
     await visitor.goto(path)
-    if (path === '/traceroutes') await visitor.page.getByRole('combobox').first().fill('a0cb0066')
+    if (path === '/traceroutes') {
+      await visitor.page.getByRole('button', { name: 'New traceroute' }).click()
+      await visitor.page.getByLabel('Node', { exact: true }).fill('a0cb0066')
+    }
     await visitor.page
       .getByText(name)
       .or(visitor.page.getByRole('option', { name }))

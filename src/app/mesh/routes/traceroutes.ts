@@ -6,11 +6,11 @@ import { answerBody, hashedBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
-import { idSchema, integerQuery, validate } from '../../http/validate.ts'
+import { flagQuery, idSchema, integerQuery, validate } from '../../http/validate.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
-import { listTraceroutes, traceroutePageSchema, tracerouteSchema } from '../topology/traceroutes.ts'
+import { listTraceroutes, ORIGINS, traceroutePageSchema, tracerouteSchema } from '../topology/traceroutes.ts'
 import { newTracerouteSchema, requestTraceroute } from '../sending/traceroute.ts'
 
 export const tracerouteRoutes = new Hono<AppEnv>()
@@ -26,6 +26,9 @@ export const tracerouteRoutes = new Hono<AppEnv>()
         limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
         before: idSchema.optional().describe('ID of a traceroute: returns earlier ones'),
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
+        with: nodeNumSchema.optional().describe('Node number or !hex of the other end'),
+        origin: z.enum(ORIGINS).optional().describe('own: requested by this service; overheard: by others'),
+        answered: flagQuery.optional().describe('true: with a reply; false: without one'),
       }),
     ),
     async (c) => {

@@ -30,7 +30,7 @@ export async function listTraceroutesShown(
   { node }: Pick<z.output<typeof traceroutesAsked>, 'node'>,
 ): Promise<Traceroute[]> {
   const reader = await readerFor(ctx, view)
-  const { traceroutes } = await listTraceroutes(reader, { node, limit: MAX_ROUTES, isAnswered: true })
+  const { traceroutes } = await listTraceroutes(reader, { node, limit: MAX_ROUTES, answered: true })
   return traceroutes.map(tracerouteForAnonymous).toSorted((a, b) => b.id - a.id)
 }
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, isNotNull, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -29,6 +29,12 @@ export const tracerouteSchema = z
     snrTowards: signal.nullable(),
     routeBack: hops.nullable().describe('Empty: the reply had no route back'),
     snrBack: signal.nullable(),
+    previous: z
+      .object({ route: hops, routeBack: hops, answeredAt: timeField })
+      .nullish()
+      .describe(
+        'The answered traceroute before it from the same node to the same node; null: there is none. Absent without a reply',
+      ),
     requestedBy: z.string().nullable().describe('Username of the requester; null: overheard'),
     radio: z.string().nullable().describe('Name of the radio that sent the request; null: overheard'),
   })
@@ -48,33 +54,42 @@ export const tracerouteColumns = {
     (select name from sources where sources.id = ${traceroutes.sourceId}))`,
 }
 
+/** Whether this service requested it. */
+export const ORIGINS = ['own', 'overheard'] as const
+
 export type TracerouteFilters = {
   readonly limit: number
   /** Id of a traceroute: only earlier ones. */
   readonly before?: number | undefined
   /** One of its ends. */
   readonly node?: number | undefined
-  /** Only those whose route is known. */
-  readonly isAnswered?: true
+  /** The other end. */
+  readonly with?: number | undefined
+  readonly origin?: (typeof ORIGINS)[number] | undefined
+  /** Only those whose route is known, or only the others. */
+  readonly answered?: boolean | undefined
 }
 
 /** Newest first, as far as the viewer may see them. Hidden nodes on the route have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
-  { limit, before, node, isAnswered }: TracerouteFilters,
+  { limit, before, node, with: other, origin, answered }: TracerouteFilters,
 ): Promise<z.infer<typeof traceroutePageSchema>> {
   const { fromNodeNum, toNodeNum, id, channel } = traceroutes
   const isSeen = seesEverything(view)
     ? undefined
     : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
+  const isEnd = (nodeNum: number) => or(eq(fromNodeNum, nodeNum), eq(toNodeNum, nodeNum))
   const rows = await store.db
-    .select(tracerouteColumns)
+    .select({ ...tracerouteColumns, previous: previousOf(view) })
     .from(traceroutes)
     .where(
       and(
         before === undefined ? undefined : lt(id, before),
-        node === undefined ? undefined : or(eq(fromNodeNum, node), eq(toNodeNum, node)),
-        isAnswered === undefined ? undefined : isNotNull(traceroutes.route),
+        node === undefined ? undefined : isEnd(node),
+        other === undefined ? undefined : isEnd(other),
+        origin === undefined ? undefined : (origin === 'own' ? isNotNull : isNull)(traceroutes.requestedBy),
+        answered === undefined ? undefined : (answered ? isNotNull : isNull)(traceroutes.route),
         isSeen,
       ),
     )
@@ -84,9 +99,33 @@ export async function listTraceroutes(
     .all()
   const shown = rows.slice(0, limit)
   return {
-    traceroutes: shown.map((row) => publicTraceroute(row, view)),
+    traceroutes: shown.map(({ previous, ...row }) => ({
+      ...publicTraceroute(row, view),
+      ...(row.route !== null && { previous: shownPrevious(previous, view) }),
+    })),
     nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
   }
+}
+
+const previousSchema = z.object({ route: z.string(), answeredAt: z.int() })
+
+/** The answered traceroute before a row with the same ends, as JSON, if the view sees its channel. */
+function previousOf(view: View) {
+  const isSeen = seesEverything(view) ? sql`true` : onChannelSeenBy(sql`p.channel`, view)
+  // Entries of the index are in the order of the ids, so the first one that fits is the latest.
+  return sql<string | null>`iif(traceroutes.route is null, null, (
+    select json_object('route', p.route, 'answeredAt', coalesce(p.answered_at, p.timestamp))
+    from traceroutes p indexed by traceroutes_answered
+    where p.to_node_num = traceroutes.to_node_num and p.from_node_num = traceroutes.from_node_num
+      and p.id < traceroutes.id and p.route is not null and ${isSeen}
+    order by p.id desc limit 1))`
+}
+
+function shownPrevious(json: string | null, view: View): Traceroute['previous'] {
+  if (json === null) return null
+  const { route: way, answeredAt } = previousSchema.parse(JSON.parse(json))
+  const { route, routeBack } = shownRoute(way, view)
+  return { route, routeBack, answeredAt }
 }
 
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const

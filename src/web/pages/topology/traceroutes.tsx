@@ -1,43 +1,64 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, askAs, send } from '../../api.ts'
-import { humanize, plain } from '../../format.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction } from '../../state/load.ts'
-import { nameOf, nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh/nodes.ts'
-import { useTraceroutes } from '../../state/mesh/traceroutes.ts'
-import { Age } from '../../parts/age.tsx'
+import { nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh/nodes.ts'
+import { type TracerouteQuery, useTraceroutes } from '../../state/mesh/traceroutes.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
+import { Select } from '../../parts/form/field.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Card, Page } from '../../parts/page.tsx'
-import { href, place, queryNode, setQuery } from '../../router.ts'
+import { place, queryNode, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
-import { Ways } from '../../parts/mesh/way.tsx'
+import type { Traceroute, TraceroutePage } from '../../parts/mesh/traceroute.ts'
+import '../../parts/mesh/ways.css'
+import { TraceRow } from './trace-row.tsx'
 
 const PAGE = 50
+
+const ORIGINS = ['', 'own', 'overheard'] as const
+const ANSWERS = ['', 'true', 'false'] as const
+
+/** The limits of the list, as in the address. People without an account see no requests, so they choose among ends. */
+function readWanted(query: URLSearchParams) {
+  const node = queryNode(query, 'node') ?? ''
+  const other = node === '' || isAnonymous.value ? '' : (queryNode(query, 'with') ?? '')
+  const choose = <K extends string>(names: readonly K[], name: string, none: K): K =>
+    isAnonymous.value ? none : (names.find((known) => known === query.get(name)) ?? none)
+  return { node, other, origin: choose(ORIGINS, 'origin', ''), answered: choose(ANSWERS, 'answered', '') }
+}
 
 /** Requested and overheard traceroutes, and a form for a new one. */
 export function TraceroutesPage() {
   useNames()
-  const node = queryNode(place.value.query, 'node') ?? ''
-  const by = { limit: String(PAGE), ...(node !== '' && { node }) }
+  const { node, other, origin, answered } = readWanted(place.value.query)
+  const by: TracerouteQuery = {
+    limit: String(PAGE),
+    ...(node !== '' && { node }),
+    ...(other !== '' && { with: other }),
+    ...(origin !== '' && { origin }),
+    ...(answered !== '' && { answered }),
+  }
   const loaded = useTraceroutes(by)
   const { data, error, reload } = loaded
-  useOfflineCache(`traceroutes ${node}`, loaded)
+  const key = JSON.stringify(by)
+  useOfflineCache(`traceroutes ${key}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
   const hasMore = useSignal<boolean | null>(null)
+  const isAsking = useSignal(node !== '' && other === '')
   const more = useAction()
   useEffect(() => {
     older.value = []
     hasMore.value = null
-  }, [node])
-  const newest = data.value?.traceroutes ?? []
+  }, [key])
+  const isOfKey = data.value?.key === key
+  const newest = isOfKey ? (data.value?.traceroutes ?? []) : []
   const all = [...new Map([...older.value, ...newest].map((trace) => [trace.id, trace])).values()].toSorted(
     (a, b) => b.id - a.id,
   )
@@ -51,27 +72,64 @@ export function TraceroutesPage() {
       older.value = [...older.value, ...newest, ...page.traceroutes]
       hasMore.value = page.traceroutes.length === PAGE
     })
+  const mayAsk = can('info', 'write') && has('radio')
+  const isLimited = node !== '' || origin !== '' || answered !== ''
   return (
-    <Page title={t.routes.title}>
+    <Page
+      title={t.routes.title}
+      actions={
+        mayAsk && (
+          <button
+            type="button"
+            class="button"
+            aria-expanded={isAsking.value}
+            onClick={() => (isAsking.value = !isAsking.value)}
+          >
+            {t.routes.ask}
+          </button>
+        )
+      }
+    >
       {!has('radio') && !isAnonymous.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
-      {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
-      {node !== '' && (
-        <button type="button" class="button" onClick={() => setQuery({ node: '' })}>
-          {t.routes.onlyOf(nameOfId(node))} <Icon name="close" />
-        </button>
+      {mayAsk && isAsking.value && <Ask preset={node} onAsked={reload} />}
+      {(node !== '' || !isAnonymous.value) && (
+        <div class="toolbar">
+          {!isAnonymous.value && (
+            <>
+              <Select
+                label={t.routes.origin}
+                value={origin}
+                options={ORIGINS.map((name) => [name, t.routes.origins[name]] as const)}
+                onChange={(name) => setQuery({ origin: name })}
+              />
+              <Select
+                label={t.routes.answer}
+                value={answered}
+                options={ANSWERS.map((name) => [name, t.routes.answers[name]] as const)}
+                onChange={(name) => setQuery({ answered: name })}
+              />
+            </>
+          )}
+          {node !== '' && (
+            <button type="button" class="button" onClick={() => setQuery({ node: '', with: '' })}>
+              {other === '' ? t.routes.onlyOf(nameOfId(node)) : t.routes.onlyBetween(nameOfId(node), nameOfId(other))}{' '}
+              <Icon name="close" />
+            </button>
+          )}
+        </div>
       )}
       <Failure error={more.error.value ?? error.value} retry={reload} />
-      {data.value !== null && all.length === 0 && (
-        <Empty icon="routes" title={t.routes.none}>
-          {!isAnonymous.value && <p>{t.routes.noneHelp}</p>}
-          <ConnectHelp />
+      {isOfKey && all.length === 0 && (
+        <Empty icon="routes" title={isLimited ? t.routes.noMatch : t.routes.none}>
+          {!isAnonymous.value && !isLimited && <p>{t.routes.noneHelp}</p>}
+          {!isLimited && <ConnectHelp />}
         </Empty>
       )}
       {steady.rows.length > 0 && (
         <SteadyList steady={steady}>
-          <ul class="traces" aria-label={t.routes.list}>
+          <ul class="card traces" aria-label={t.routes.list}>
             {steady.rows.map((trace) => (
-              <Trace trace={trace} key={trace.id} />
+              <TraceRow trace={trace} key={trace.id} />
             ))}
           </ul>
         </SteadyList>
@@ -123,46 +181,5 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
         </button>
       </form>
     </Card>
-  )
-}
-
-function Trace({ trace }: { trace: Traceroute }) {
-  const isAnswered = trace.state === ANSWERED
-  return (
-    <li class="card trace">
-      <div class="trace-head">
-        <div>
-          <strong>
-            {nameOf(trace.fromNodeNum, trace.fromNodeId)}{' '}
-            <span class="arrow" aria-hidden="true">
-              →
-            </span>{' '}
-            <span class="sr-only">{t.routes.to}</span>
-            {nameOf(trace.toNodeNum, trace.toNodeId)}
-          </strong>
-          <div class="faint">
-            <Age at={trace.timestamp} />
-            {!isAnonymous.value && ' · '}
-            {!isAnonymous.value &&
-              (trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(plain(trace.requestedBy)))}
-          </div>
-        </div>
-        <span class={`badge trace-state ${trace.state}`}>{t.routes.state[trace.state]}</span>
-      </div>
-      {isAnswered ? (
-        <Ways trace={trace} />
-      ) : (
-        <p class="faint">
-          {t.routes.stateHelp[trace.state]}
-          {trace.routingError !== null && ` (${humanize(trace.routingError)})`}
-        </p>
-      )}
-      {trace.notice !== undefined && <p class={isAnswered ? 'faint' : 'bad'}>{t.common.radioSays(trace.notice)}</p>}
-      {isAnswered && can('nodes', 'read') && (
-        <a class="trace-map" href={href(`/map?trace=${trace.id}`)}>
-          {t.routes.showOnMap}
-        </a>
-      )}
-    </li>
   )
 }

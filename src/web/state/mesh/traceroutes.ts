@@ -10,7 +10,13 @@ const POLL_MS = 5000
 const MAX_SINGLE = 4
 
 /** The limits of a list, as in the query of `GET /api/traceroutes`. */
-export type TracerouteQuery = { readonly limit: string; readonly node?: string }
+export type TracerouteQuery = {
+  readonly limit: string
+  readonly node?: string
+  readonly with?: string
+  readonly origin?: 'own' | 'overheard'
+  readonly answered?: 'true' | 'false'
+}
 type Page = TraceroutePage & { readonly key: string }
 
 /** The newest traceroutes, kept up to date: only those are loaded that were added or have changed. */
