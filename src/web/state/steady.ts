@@ -36,10 +36,17 @@ export function watchPointer(): void {
 /** A mouse that rests for longer belongs to somebody who reads and is not about to press. */
 const REST_MS = 10_000
 
-/** Whether a mouse is about to press something in the box. New content at its end must not scroll it meanwhile. */
+/** A finger gives no warning before it touches, so lists for fingers never change their order by themselves. */
+const fingers = matchMedia('(pointer: coarse)')
+
+/**
+ * Whether a mouse is about to press something in the box, or a finger may be. New content at its end must not scroll it
+ * meanwhile.
+ */
 export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
-  const isAiming = useSignal(false)
+  const isAiming = useSignal(fingers.matches)
   useEffect(() => {
+    if (fingers.matches) return aimWhileVisible(isAiming)
     let timer: ReturnType<typeof setTimeout> | undefined
     const look = (isOver: boolean) => {
       clearTimeout(timer)
@@ -55,6 +62,21 @@ export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
     }
   }, [])
   return isAiming
+}
+
+/** In a tab that was hidden, what has happened meanwhile may still move everything. */
+function aimWhileVisible(isAiming: Signal<boolean>): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const look = () => {
+    clearTimeout(timer)
+    if (document.visibilityState !== 'visible') isAiming.value = false
+    else timer = setTimeout(() => (isAiming.value = true), CATCH_UP_MS)
+  }
+  document.addEventListener('visibilitychange', look)
+  return () => {
+    clearTimeout(timer)
+    document.removeEventListener('visibilitychange', look)
+  }
 }
 
 /** Whether the user points at, focuses, selects or has scrolled the content of the box. */
@@ -148,9 +170,6 @@ const AWAY_MS = 10_000
 /** The time in which the events that a hidden tab has missed arrive. */
 const CATCH_UP_MS = 1000
 const MOVE_MS = 300
-
-/** A finger gives no warning before it touches, so lists for fingers never change their order by themselves. */
-const fingers = matchMedia('(pointer: coarse)')
 
 /** Whether the first answers are here. Until then, and when the tab was hidden for long, rows may still move. */
 function useSettled(hasRows: boolean): boolean {

@@ -25,13 +25,15 @@ type Props = {
   onReply: ((message: Message) => void) | null
   /** Takes a message that was sent again; null: the user may not send here. */
   onSent: ((message: Message) => void) | null
+  /** The message that was last written here; 0: none. */
+  sentId: number
 }
 
 /** The texts of a conversation, the latest last. */
 export function MessageLog(props: Props) {
   const { wanted, conversation } = props
   const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
-  const scroll = useScroll(texts, conversation)
+  const scroll = useScroll(texts, conversation, props.sentId)
   const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
   useLinked(conversation, scroll)
   return (

@@ -106,6 +106,7 @@ function OpenConversation({ wanted, channels, rest }: { wanted: Wanted; channels
     rest.loadNext.current = conversation.loadNext
   })
   const replyTo = useSignal<Message | null>(null)
+  const sentId = useSignal(0)
   const obstacle = obstacleOf(wanted, channels)
   return (
     <>
@@ -116,6 +117,7 @@ function OpenConversation({ wanted, channels, rest }: { wanted: Wanted; channels
         channels={channels}
         onReply={mayWrite() ? (message) => (replyTo.value = message) : null}
         onSent={mayWrite() && !isSearch(wanted) ? conversation.add : null}
+        sentId={sentId.value}
       />
       <Composer
         channel={wanted.channel === null ? 0 : Number(wanted.channel)}
@@ -123,7 +125,10 @@ function OpenConversation({ wanted, channels, rest }: { wanted: Wanted; channels
         replyTo={replyTo}
         obstacle={obstacle}
         channels={channels}
-        onSent={conversation.add}
+        onSent={(message) => {
+          conversation.add(message)
+          sentId.value = message.id
+        }}
       />
     </>
   )

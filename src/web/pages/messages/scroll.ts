@@ -32,17 +32,20 @@ export type Scroll = {
 type Target = 'start' | 'end' | number
 
 /**
- * Keeps the reading position: at the end, new messages scroll into view; further up, the line being read stays in place
+ * Keeps the reading position: at the end, new messages scroll into view, unless something there may be pressed at this
+ * moment; further up, the line being read stays in place
  * when messages are added before or after it. Only texts near the view are drawn: where they run out, others are added,
- * and those far from it are removed. Near the top, older messages are loaded.
+ * and those far from it are removed. Near the top, older messages are loaded. `sentId`: the message that was last sent
+ * here, or 0.
  */
-export function useScroll(texts: readonly Message[], conversation: Conversation): Scroll {
+export function useScroll(texts: readonly Message[], conversation: Conversation, sentId: number): Scroll {
   const lastId = texts.at(-1)?.id ?? 0
   const box = useRef<HTMLDivElement>(null)
   const isAtEnd = useSignal(true)
   const seenId = useSignal(0)
   const anchor = useRef<Anchor | null>(null)
   const drawnLast = useRef(0)
+  const wasKept = useRef(false)
   const lastTop = useRef(0)
   const isAiming = useAim(box)
   const waits = useRef(false)
@@ -82,6 +85,8 @@ export function useScroll(texts: readonly Message[], conversation: Conversation)
     const before = drawnLast.current
     drawnLast.current = lastId
     const isNew = before !== lastId
+    const isFirst = before === 0 || wasKept.current
+    wasKept.current = conversation.isKept
     if (target.current !== null) {
       if (target.current === 'end') toBottom(at)
       else {
@@ -89,11 +94,11 @@ export function useScroll(texts: readonly Message[], conversation: Conversation)
         look(at)
       }
       target.current = null
-    } else if (isAtEnd.peek() && (isNew ? before === 0 || !isAiming.peek() : anchor.current === null)) toBottom(at)
+    } else if (isAtEnd.peek() && (isNew ? isFirst || !isAiming.peek() : anchor.current === null)) toBottom(at)
     else {
       keepAnchor(at, anchor.current)
       lastTop.current = at.scrollTop
-      // The user is about to press something here, so the end is shown once the mouse has left.
+      // The user may be about to press something here, so the end is shown once the mouse has left, or on request.
       waits.current ||= isAtEnd.peek() && isNew
       if (waits.current) look(at)
     }
@@ -104,6 +109,9 @@ export function useScroll(texts: readonly Message[], conversation: Conversation)
     waits.current = false
     toEnd()
   }, [isAiming.value])
+  useEffect(() => {
+    if (sentId > 0) toEnd()
+  }, [sentId])
   useEffect(() => {
     if (!isAtEnd.value) return
     seenId.value = lastId
