@@ -1041,6 +1041,11 @@ export const words: Translations = {
     newDirectTitle: 'An einen Knoten schreiben',
     recipient: 'Empfänger',
     you: 'Sie',
+    mute: 'Stummschalten',
+    unmute: 'Stummschalten beenden',
+    muted: 'Stumm',
+    muteHelp:
+      'Neue Nachrichten in einem stummen Kanal werden nicht gezählt. Dieser Browser merkt es sich, bis Sie sich abmelden.',
     newHere: 'Neu',
     missed: pluralIn('de', { one: 'neue Nachricht', other: 'neue Nachrichten' }),
     toEnd: 'Zur neuesten',

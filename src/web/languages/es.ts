@@ -671,6 +671,11 @@ export const words: Translations = {
     newDirectTitle: 'Escribir a un nodo',
     recipient: 'Destinatario',
     you: 'Usted',
+    mute: 'Silenciar',
+    unmute: 'Dejar de silenciar',
+    muted: 'Silenciado',
+    muteHelp:
+      'Los mensajes nuevos de un canal silenciado no se cuentan. Este navegador lo recuerda hasta que cierre la sesión.',
     newHere: 'Nuevo',
     missed: (n) => newMessages(n),
     toEnd: 'Ir a lo último',

@@ -1150,6 +1150,11 @@ export const words: Translations = {
     newDirectTitle: 'Écrire à un nœud',
     recipient: 'Destinataire',
     you: 'Vous',
+    mute: 'Mettre en sourdine',
+    unmute: 'Rétablir',
+    muted: 'En sourdine',
+    muteHelp:
+      'Les nouveaux messages d’un canal en sourdine ne sont pas comptés. Ce navigateur s’en souvient jusqu’à votre déconnexion.',
     newHere: 'Nouveau',
     missed: (n) => newMessages(n),
     toEnd: 'Aller au dernier',

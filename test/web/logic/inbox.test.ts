@@ -6,7 +6,9 @@ import {
   InboxKeeper,
   keepReadMarks,
   markRead,
+  muted,
   readUpTo,
+  setMuted,
   unread,
   unreadTotal,
 } from '../../../src/web/state/messages/inbox.ts'
@@ -93,6 +95,22 @@ test('a conversation is read up to a message and never less; the view of all rea
   expect(readUpTo(null)).toBe(4)
 })
 
+test('a muted conversation is not counted, in any tab of this browser, until that is ended', async () => {
+  await openAs(1, [message(1)])
+  setMuted('channel=2', true)
+  await arrive(message(2), message(3, { channel: 2 }))
+  expect([[...unread.value], unreadTotal.value]).toStrictEqual([[['channel=0', 1]], 1])
+  markRead('channel=0', 2)
+  unmount()
+  await openAs(2, stored)
+  expect(muted.value.size).toBe(0)
+  unmount()
+  await openAs(1, stored)
+  expect([...muted.value]).toStrictEqual(['channel=2'])
+  setMuted('channel=2', false)
+  expect([...unread.value]).toStrictEqual([['channel=2', 1]])
+})
+
 test('marks persist for the same user in this browser, are not shared with others, and follow other tabs', async () => {
   await openAs(1, [message(1)])
   await arrive(message(2), message(3))
@@ -110,13 +128,18 @@ test('marks persist for the same user in this browser, are not shared with other
   expect(unreadTotal.value).toBe(0)
 })
 
-test.each(['no JSON', 'null', '7', '{}', '{"from":"1","read":{}}', '{"from":1,"read":{"channel=0":"x"}}'])(
-  'invalid stored marks are ignored: %s',
-  async (text) => {
-    localStorage.setItem(ownName('read:1'), text)
-    await openAs(1, [message(1), message(2)])
-    expect(unreadTotal.value).toBe(0)
-    await arrive(message(3))
-    expect(unreadTotal.value).toBe(1)
-  },
-)
+test.each([
+  'no JSON',
+  'null',
+  '7',
+  '{}',
+  '{"from":"1","read":{}}',
+  '{"from":1,"read":{"channel=0":"x"}}',
+  '{"from":1,"read":{},"muted":7}',
+])('invalid stored marks are ignored: %s', async (text) => {
+  localStorage.setItem(ownName('read:1'), text)
+  await openAs(1, [message(1), message(2)])
+  expect(unreadTotal.value).toBe(0)
+  await arrive(message(3))
+  expect(unreadTotal.value).toBe(1)
+})

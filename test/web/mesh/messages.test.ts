@@ -4,7 +4,14 @@ import { numberChannel } from '../../../src/meshtastic/channel-identity.ts'
 import { Routing_Error } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { item } from '../../support/mesh/delivery.ts'
 import { FAR, LOCAL, packet, text, user } from '../../support/mesh/mesh.ts'
-import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../../support/radio/site.ts'
+import {
+  FIRST_OF_MANY,
+  isLive,
+  openRadioSite,
+  type RadioSite,
+  readData,
+  SITE_PASSWORD,
+} from '../../support/radio/site.ts'
 import { overflowOf, type Visitor } from '../../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
@@ -143,6 +150,43 @@ test('new messages are counted until they are seen, and answered with a quote or
   expect([new TextDecoder().decode(reply.payload), reply.replyId]).toEqual(['Thank you\nwe are in', 0x5000])
   await page.locator('.message.out').getByRole('button', { name: 'Far Hill Storm from the west tonight' }).click()
   await expect.poll(() => page.evaluate('document.activeElement.textContent')).toContain('Storm from the west tonight')
+})
+
+test('a muted channel shows no number, in the list and in the navigation', async () => {
+  const { page } = admin
+  mesh.hear(text('weather again'), { channel: 3 })
+  await admin.goto('/messages?channel=3')
+  await said(page, 'weather again').waitFor()
+  await page.getByRole('button', { name: 'Mute' }).click()
+  expect(await admin.violations()).toEqual([])
+  await admin.goto('/messages?with=!a0cb0002')
+  await isLive(admin)
+  mesh.hear(text('and more weather'), { channel: 3 })
+  await page.getByRole('link', { name: /^Channel 3 Muted Far Hill: and more weather/ }).waitFor()
+  await page.getByRole('link', { name: 'Messages', exact: true }).first().waitFor()
+  await page.getByRole('link', { name: /^Channel 3/ }).click()
+  await page.getByRole('button', { name: 'Unmute' }).click()
+  await admin.goto('/messages?with=!a0cb0002')
+  await isLive(admin)
+  mesh.hear(text('snow at last'), { channel: 3 })
+  await page.getByRole('link', { name: /^Channel 3 1 unread/ }).waitFor()
+})
+
+test('the button to write to a node is in view, however many conversations there are', async () => {
+  const { page } = admin
+  for (let index = 0; index < 40; index++) {
+    mesh.hear(text(`only for you ${index}`), { from: FIRST_OF_MANY + index, to: LOCAL })
+  }
+  await admin.goto('/messages')
+  await page.getByRole('link', { name: /only for you 39/ }).waitFor()
+  const button = page.getByRole('button', { name: 'Write to a node…' })
+  const isInView = async () => {
+    const place = await button.boundingBox()
+    return page.evaluate(`document.elementFromPoint(${place?.x} + 9, ${place?.y} + 9)?.className`)
+  }
+  expect(await isInView()).toContain('new-direct')
+  await page.locator('.conversations').evaluate((box) => box.scrollTo(0, box.scrollHeight))
+  expect(await isInView()).toContain('new-direct')
 })
 
 test('a user who reads further up is not moved by new messages, and returns with one press', async () => {

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Wanted } from '../../state/messages/conversation.ts'
-import { conversationOf, inbox, unread, unreadTotal } from '../../state/messages/inbox.ts'
+import { conversationOf, inbox, muted, unread, unreadTotal } from '../../state/messages/inbox.ts'
 import type { Channels } from '../../state/messages/channels.ts'
 import { type Message, nameOf, nameOfId } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
+import { Mark } from '../../parts/list/mark.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { Unread } from '../../parts/unread.tsx'
@@ -34,6 +35,7 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   }, [channel, partner])
   return (
     <nav class="conversations" aria-label={t.messages.conversations}>
+      {can('nodes', 'read') && can('messages', 'write') && has('radio') && <NewDirect />}
       <SteadyList steady={steady}>
         <ul>
           <Entry path="/messages" name={t.messages.all} isOpen={isAll} count={isAll ? 0 : unreadTotal.value} />
@@ -57,7 +59,6 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
           ))}
         </ul>
       </SteadyList>
-      {can('nodes', 'read') && can('messages', 'write') && has('radio') && <NewDirect />}
     </nav>
   )
 }
@@ -98,12 +99,22 @@ function ConversationEntry(props: { id: string; name: string; isOpen: boolean; l
       name={name}
       isOpen={isOpen}
       count={isOpen ? 0 : (unread.value.get(id) ?? 0)}
+      isMuted={muted.value.has(id)}
       latest={latest.get(id)}
     />
   )
 }
 
-function Entry(props: { path: string; name: string; isOpen: boolean; count: number; latest?: Message | undefined }) {
+type EntryProps = {
+  path: string
+  name: string
+  isOpen: boolean
+  count: number
+  isMuted?: boolean
+  latest?: Message | undefined
+}
+
+function Entry(props: EntryProps) {
   const { latest } = props
   return (
     <li>
@@ -111,7 +122,7 @@ function Entry(props: { path: string; name: string; isOpen: boolean; count: numb
         <span class="clip conversation-name" dir="auto" title={props.name}>
           {props.name}
         </span>
-        <Unread count={props.count} />
+        {props.isMuted ? <Mark icon="muted" words={t.messages.muted} /> : <Unread count={props.count} />}
         {latest !== undefined && (
           <span class="conversation-about">
             <span class="clip grow" title={latest.text}>

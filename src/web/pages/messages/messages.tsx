@@ -3,6 +3,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { type Channels, useChannels } from '../../state/messages/channels.ts'
 import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh/nodes.ts'
+import { muted, setMuted } from '../../state/messages/inbox.ts'
+import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { PrintAll } from '../../parts/list/whole-list.tsx'
@@ -44,6 +46,7 @@ export function MessagesPage() {
             </h2>
             {!isAnonymous.value && (
               <>
+                {wanted.channel !== null && <Mute conversation={`channel=${wanted.channel}`} />}
                 <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
                 <SearchFilters wanted={wanted} />
               </>
@@ -53,6 +56,23 @@ export function MessagesPage() {
         </section>
       </div>
     </Page>
+  )
+}
+
+/** Whether new messages here are counted. */
+function Mute({ conversation }: { conversation: string }) {
+  const isMuted = muted.value.has(conversation)
+  return (
+    <button
+      type="button"
+      class="button small mute"
+      aria-label={isMuted ? t.messages.unmute : t.messages.mute}
+      title={t.messages.muteHelp}
+      onClick={() => setMuted(conversation, !isMuted)}
+    >
+      <Icon name={isMuted ? 'muted' : 'bell'} />
+      <span class="mute-name">{isMuted ? t.messages.unmute : t.messages.mute}</span>
+    </button>
   )
 }
 

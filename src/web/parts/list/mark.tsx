@@ -11,7 +11,7 @@ export function Mark({ icon, words, tone = 'faint' }: Props) {
 }
 
 type Props = {
-  readonly icon: 'lock' | 'shield' | 'warning'
+  readonly icon: 'lock' | 'muted' | 'shield' | 'warning'
   readonly words: string
   readonly tone?: 'faint' | 'good' | 'bad'
 }

@@ -57,11 +57,12 @@ export function InboxKeeper(): null {
   return null
 }
 
-/** How far somebody has read: ids of messages. */
+/** How far somebody has read: ids of messages. And what is never counted: conversations. */
 type Marks = {
   /** The highest id read everywhere; null: unknown yet. */
   readonly from: number | null
   readonly read: Readonly<Record<string, number>>
+  readonly muted?: readonly string[]
 }
 const NO_MARKS: Marks = { from: null, read: {} }
 const marks = signal<Marks>(NO_MARKS)
@@ -93,6 +94,8 @@ function loadMarks(key: string): Marks {
 function isMarks(value: unknown): value is Marks {
   if (typeof value !== 'object' || value === null || !('from' in value) || !('read' in value)) return false
   const { from, read } = value
+  const muted = 'muted' in value ? value.muted : []
+  if (!Array.isArray(muted) || !muted.every((each) => typeof each === 'string')) return false
   if (typeof from !== 'number' || typeof read !== 'object' || read === null) return false
   return Object.values(read).every((id) => typeof id === 'number')
 }
@@ -121,7 +124,17 @@ export function readNow(): (conversation: string) => number {
 export function markRead(conversation: string | null, id: number): void {
   const { from, read } = marks.peek()
   if (from === null || id <= readUpTo(conversation)) return
-  keepMarks(conversation === null ? { from: id, read } : { from, read: { ...read, [conversation]: id } })
+  const changes = conversation === null ? { from: id } : { read: { ...read, [conversation]: id } }
+  keepMarks({ ...marks.peek(), ...changes })
+}
+
+/** Conversations whose messages are not counted as unread. */
+export const muted = computed((): ReadonlySet<string> => new Set(marks.value.muted))
+
+/** Mutes a conversation, or ends that. Kept with the read marks. */
+export function setMuted(conversation: string, is: boolean): void {
+  const others = [...muted.peek()].filter((each) => each !== conversation)
+  keepMarks({ ...marks.peek(), muted: is ? [...others, conversation] : others })
 }
 
 /** Unread texts by conversation. */
@@ -129,7 +142,8 @@ export const unread = computed((): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const message of inbox.value ?? []) {
     const conversation = conversationOf(message)
-    if (message.direction === 'out' || message.emoji || message.id <= readUpTo(conversation)) continue
+    if (message.direction === 'out' || message.emoji || muted.value.has(conversation)) continue
+    if (message.id <= readUpTo(conversation)) continue
     counts.set(conversation, (counts.get(conversation) ?? 0) + 1)
   }
   return counts
