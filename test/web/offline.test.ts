@@ -97,6 +97,39 @@ test('offline, loaded data stays readable even after a reload, and one bar says 
   await isLive(reader)
 })
 
+test('offline, a page that is not here says so, and what was loaded has no sentence that it was not', async () => {
+  const { page } = reader
+  const chunk = '**/assets/traceroutes-*.js'
+  const other = await page.context().newPage()
+  await other.addInitScript('delete Navigator.prototype.serviceWorker')
+  await other.route(chunk, (route) => route.abort())
+  await other.goto(`${proxy.base}/nodes`)
+  await other.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await expect.poll(() => cachedNames(other)).toContain('nodes')
+  proxy.setBroken(true)
+  await other.getByText('The service does not respond. Trying again…').waitFor()
+  const nav = other.getByRole('navigation', { name: 'Main' }).first()
+  await nav.getByRole('link', { name: 'Traceroutes' }).click()
+  await other.getByText('this page is not stored here').waitFor()
+  expect(await other.getByText('upgraded').count()).toBe(0)
+  await other.close()
+  // The answer fails before the stored list is there.
+  const again = await page.context().newPage()
+  await again.addInitScript(`const open = indexedDB.open.bind(indexedDB)
+    indexedDB.open = (...all) => {
+      const request = open(...all)
+      const listen = request.addEventListener.bind(request)
+      request.addEventListener = (kind, then) => listen(kind, () => setTimeout(then, 2000))
+      return request
+    }`)
+  await again.goto(`${proxy.base}/nodes`)
+  await again.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await again.getByText('The service does not respond. Trying again…').waitFor()
+  expect(await again.getByText('not loaded before').count()).toBe(0)
+  await again.close()
+  proxy.setBroken(false)
+})
+
 test('a read without an answer ends with a sentence and a button that tries again', async () => {
   const waiting = await mesh.join('waiting', { settings: READ })
   const { page } = waiting

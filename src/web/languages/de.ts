@@ -2038,6 +2038,8 @@ export const words: Translations = {
     missing: 'Diese Seite konnte nicht geladen werden',
     missingHelp:
       'Der Dienst hat nicht geantwortet oder wurde inzwischen aktualisiert. Versuchen Sie es erneut, oder laden Sie die Seite neu.',
+    missingOffline:
+      'Der Dienst antwortet nicht, und diese Seite ist hier nicht gespeichert. Sie öffnet sich, sobald der Dienst antwortet.',
     reload: 'Neu laden',
     nothing: 'Sie haben noch keinen Zugang',
     nothingHelp: 'Ihr Konto funktioniert, hat aber noch keine Rechte. Fragen Sie einen Administrator.',

@@ -146,6 +146,8 @@ export const words: Translations = {
     needAdmin: 'una cuenta de administrador',
     missing: 'No se pudo cargar esta página',
     missingHelp: 'El servicio no respondió o se actualizó entretanto. Inténtelo de nuevo o recargue la página.',
+    missingOffline:
+      'El servicio no responde y esta página no está guardada aquí. Se abrirá en cuanto el servicio responda.',
     reload: 'Recargar',
     nothing: 'Aún no tiene acceso',
     nothingHelp: 'Su cuenta funciona, pero aún no tiene permisos. Pídalos a un administrador.',

@@ -757,6 +757,8 @@ export const words: Translations = {
     needAdmin: 'un compte d’administrateur',
     missing: 'Cette page n’a pas pu être chargée',
     missingHelp: 'Le service n’a pas répondu, ou a été mis à jour entre-temps. Réessayez, ou rechargez la page.',
+    missingOffline:
+      'Le service ne répond pas et cette page n’est pas enregistrée ici. Elle s’ouvrira dès que le service répondra.',
     reload: 'Recharger',
     nothing: 'Vous n’avez encore aucun accès',
     nothingHelp: 'Votre compte fonctionne, mais n’a pas encore de permissions. Demandez à un administrateur.',

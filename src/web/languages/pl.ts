@@ -2061,6 +2061,7 @@ export const words: Translations = {
     missing: 'Nie udało się wczytać tej strony',
     missingHelp:
       'Usługa nie odpowiedziała lub została w międzyczasie zaktualizowana. Spróbuj ponownie lub odśwież stronę.',
+    missingOffline: 'Usługa nie odpowiada, a ta strona nie jest tu zapisana. Otworzy się, gdy tylko usługa odpowie.',
     reload: 'Odśwież',
     nothing: 'Nie masz jeszcze dostępu',
     nothingHelp: 'Twoje konto działa, ale nie ma jeszcze uprawnień. Zapytaj administratora.',

@@ -148,6 +148,8 @@ export const words: Translations = {
     needAdmin: 'uma conta de administrador',
     missing: 'Não foi possível carregar esta página',
     missingHelp: 'O serviço não respondeu ou foi atualizado nesse meio-tempo. Tente de novo ou recarregue a página.',
+    missingOffline:
+      'O serviço não responde, e esta página não está guardada aqui. Ela abre assim que o serviço responder.',
     reload: 'Recarregar',
     nothing: 'Você ainda não tem acesso',
     nothingHelp: 'Sua conta funciona, mas ainda não tem permissões. Peça-as a um administrador.',

@@ -1,7 +1,7 @@
-import { computed, effect, signal } from '@preact/signals'
+import { computed, effect, type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { DAY_MS } from '../../shared/time.ts'
-import { ownName, seeingAs } from '../api.ts'
+import { type ApiError, ownName, seeingAs } from '../api.ts'
 import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
@@ -194,8 +194,18 @@ function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (f
 }
 
 /** The same for a list that several pages share. Pages that do not use it do not wait for it. */
-export function useCachedList<T>(name: string, slot: Slot<T>, isUsed: () => boolean = () => true): void {
-  useEffect(() => fill(name, slot, isUsed, () => {}), [name])
+export function useCachedList<T>(
+  name: string,
+  slot: Slot<T>,
+  error: Signal<ApiError | null> | null = null,
+  isUsed: () => boolean = () => true,
+): void {
+  useEffect(() => fill(name, slot, isUsed, () => dropOffline(error)), [name])
+}
+
+/** Stored data is shown, so the page does not say that nothing was loaded. */
+function dropOffline(error: Signal<ApiError | null> | null): void {
+  if (error?.peek()?.code === 'offline') error.value = null
 }
 
 /**
@@ -215,7 +225,7 @@ export function useOfflineCache<T>(
         () => true,
         (found) => {
           kept.current = found
-          if (error.peek()?.code === 'offline') error.value = null
+          dropOffline(error)
         },
       ),
     [name],

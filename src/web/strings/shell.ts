@@ -39,6 +39,8 @@ export const shell = catalog('shell', {
   needAdmin: 'an administrator account',
   missing: 'This page could not be loaded',
   missingHelp: 'The service did not respond, or was upgraded in the meantime. Try again, or reload the page.',
+  missingOffline:
+    'The service does not respond, and this page is not stored here. It opens as soon as the service responds.',
   reload: 'Reload',
   nothing: 'You have no access yet',
   nothingHelp: 'Your account works, but has no permissions yet. Ask an administrator.',

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { online } from '../../api.ts'
 import { useAim } from '../../state/steady.ts'
 import type { Conversation } from '../../state/messages/conversation.ts'
 import type { Message } from '../../state/mesh/nodes.ts'
@@ -212,7 +213,7 @@ function keepAnchor(box: HTMLElement, anchor: Anchor | null): void {
 }
 
 function askOlder(box: HTMLElement, { hasOlder, isBusy, error, older }: Conversation): void {
-  if (box.scrollTop < OLDER_PX && hasOlder && !isBusy && error === null) older()
+  if (box.scrollTop < OLDER_PX && hasOlder && !isBusy && error === null && online.peek()) older()
 }
 
 /** The element of a text. */

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { online } from '../../api.ts'
 import { t } from '../../strings.ts'
 import { AGAIN_MS } from '../lazy-drawing.ts'
 import { Empty, Loading } from '../notice.tsx'
@@ -52,7 +53,7 @@ function Missing({ retry, again }: { retry: () => void; again: () => void }) {
   return (
     <Page title={t.shell.missing}>
       <Empty icon="warning">
-        <p>{t.shell.missingHelp}</p>
+        <p>{online.value ? t.shell.missingHelp : t.shell.missingOffline}</p>
         <button type="button" class="button" onClick={retry}>
           {t.common.retry}
         </button>{' '}

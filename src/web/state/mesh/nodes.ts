@@ -258,7 +258,7 @@ function enterList(isWhole: boolean): () => void {
 
 /** Keeps the list up to date: once per page. */
 export function NodeKeeper(): null {
-  useCachedList('nodes', nodes, () => listUsers.value > 0)
+  useCachedList('nodes', nodes, nodesError, () => listUsers.value > 0)
   useFresh(
     async () => {
       if (listUsers.peek() > 0) await refreshChanged()

@@ -153,7 +153,8 @@ export function useConversation(wanted: Wanted): Conversation {
   return {
     messages: messages.value,
     isKept: isKept.value,
-    error: newest.error.value ?? action.error.value,
+    // The page says itself that the service is unreachable, and what it shows was loaded.
+    error: newest.error.value ?? (action.error.value?.code === 'offline' ? null : action.error.value),
     hasOlder: next.value !== null,
     hasNewer: hasNewer.value,
     isBusy: action.busy.value,
