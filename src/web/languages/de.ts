@@ -847,6 +847,16 @@ export const words: Translations = {
       unknown: 'unbekannt: der Knoten hat es nicht gesendet',
     },
   },
+  mapRuler: {
+    title: 'Messen',
+    first: 'Drücken Sie auf zwei Orte der Karte, oder verschieben Sie die Karte und fügen Sie ihre Mitte hinzu.',
+    next: 'Drücken Sie auf den nächsten Ort, oder fügen Sie die Mitte der Karte hinzu.',
+    leg: (distance, degrees) => `${distance}, Peilung ${degrees}°`,
+    total: (distance, last) => `${distance} insgesamt; letzter Teil: ${last}`,
+    add: 'Mitte hinzufügen',
+    undo: 'Rückgängig',
+    done: 'Fertig',
+  },
   map: {
     title: 'Karte',
     label: 'Karte der Knoten',
@@ -854,6 +864,8 @@ export const words: Translations = {
     none: 'Noch kein Knoten hat seinen Standort gesendet.',
     fit: 'Alle zeigen',
     layers: 'Ebenen',
+    measure: 'Messen',
+    follow: 'Folgen',
     layerNames: {
       nodes: 'Knoten',
       labels: 'Kurznamen',

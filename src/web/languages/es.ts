@@ -476,6 +476,16 @@ export const words: Translations = {
       unknown: 'desconocido: el nodo no lo ha enviado',
     },
   },
+  mapRuler: {
+    title: 'Medir',
+    first: 'Pulse dos lugares en el mapa, o mueva el mapa y añada su centro.',
+    next: 'Pulse el lugar siguiente, o añada el centro del mapa.',
+    leg: (distance, degrees) => `${distance}, rumbo ${degrees}°`,
+    total: (distance, last) => `${distance} en total; última parte: ${last}`,
+    add: 'Añadir el centro',
+    undo: 'Deshacer',
+    done: 'Listo',
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa de los nodos',
@@ -483,6 +493,8 @@ export const words: Translations = {
     none: 'Ningún nodo ha enviado aún su posición.',
     fit: 'Mostrar todo',
     layers: 'Capas',
+    measure: 'Medir',
+    follow: 'Seguir',
     layerNames: {
       nodes: 'Nodos',
       labels: 'Nombres cortos',

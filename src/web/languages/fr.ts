@@ -963,6 +963,16 @@ export const words: Translations = {
       unknown: 'inconnu : le nœud ne l’a pas envoyé',
     },
   },
+  mapRuler: {
+    title: 'Mesurer',
+    first: 'Appuyez sur deux endroits de la carte, ou déplacez la carte et ajoutez son centre.',
+    next: 'Appuyez sur l’endroit suivant, ou ajoutez le centre de la carte.',
+    leg: (distance, degrees) => `${distance}, cap ${degrees}°`,
+    total: (distance, last) => `${distance} en tout ; dernière partie : ${last}`,
+    add: 'Ajouter le centre',
+    undo: 'Annuler',
+    done: 'Terminé',
+  },
   map: {
     title: 'Carte',
     label: 'Carte des nœuds',
@@ -970,6 +980,8 @@ export const words: Translations = {
     none: 'Aucun nœud n’a encore envoyé sa position.',
     fit: 'Tout afficher',
     layers: 'Couches',
+    measure: 'Mesurer',
+    follow: 'Suivre',
     layerNames: {
       nodes: 'Nœuds',
       labels: 'Noms courts',

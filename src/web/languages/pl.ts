@@ -918,6 +918,16 @@ export const words: Translations = {
       unknown: 'nieznane: węzeł tego nie wysłał',
     },
   },
+  mapRuler: {
+    title: 'Zmierz',
+    first: 'Naciśnij dwa miejsca na mapie albo przesuń mapę i dodaj jej środek.',
+    next: 'Naciśnij następne miejsce albo dodaj środek mapy.',
+    leg: (distance, degrees) => `${distance}, azymut ${degrees}°`,
+    total: (distance, last) => `${distance} łącznie; ostatni odcinek: ${last}`,
+    add: 'Dodaj środek',
+    undo: 'Cofnij',
+    done: 'Gotowe',
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa węzłów',
@@ -925,6 +935,8 @@ export const words: Translations = {
     none: 'Żaden węzeł nie wysłał jeszcze swojej pozycji.',
     fit: 'Pokaż wszystko',
     layers: 'Warstwy',
+    measure: 'Zmierz',
+    follow: 'Śledź',
     layerNames: {
       nodes: 'Węzły',
       labels: 'Krótkie nazwy',

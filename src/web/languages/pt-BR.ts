@@ -478,6 +478,16 @@ export const words: Translations = {
       unknown: 'desconhecido: o nó não enviou',
     },
   },
+  mapRuler: {
+    title: 'Medir',
+    first: 'Pressione dois lugares no mapa, ou mova o mapa e adicione o centro dele.',
+    next: 'Pressione o próximo lugar, ou adicione o centro do mapa.',
+    leg: (distance, degrees) => `${distance}, rumo ${degrees}°`,
+    total: (distance, last) => `${distance} no total; última parte: ${last}`,
+    add: 'Adicionar o centro',
+    undo: 'Desfazer',
+    done: 'Pronto',
+  },
   map: {
     title: 'Mapa',
     label: 'Mapa dos nós',
@@ -485,6 +495,8 @@ export const words: Translations = {
     none: 'Nenhum nó enviou sua posição ainda.',
     fit: 'Mostrar tudo',
     layers: 'Camadas',
+    measure: 'Medir',
+    follow: 'Seguir',
     layerNames: {
       nodes: 'Nós',
       labels: 'Nomes curtos',

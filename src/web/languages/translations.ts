@@ -23,6 +23,7 @@ import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { map } from '../strings/mesh/map.ts'
+import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
 import type { messages } from '../strings/mesh/messages.ts'
@@ -81,6 +82,7 @@ export interface Translations {
   readonly identityTexts: typeof identityTexts
   readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
+  readonly mapRuler: typeof rulerTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts
   readonly measurementGroups: typeof measurementGroups

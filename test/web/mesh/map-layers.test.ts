@@ -214,7 +214,7 @@ describe('the demo mesh', () => {
       await db.insert(packets).values([
         packet(20, 1, { rxSnr: -11.25 }),
         packet(20, 2),
-        packet(18, 3, { rxSnr: 6.75 }),
+        packet(18, 3, { rxSnr: 6.13 }),
         packet(23, 4, { viaMqtt: true, hopsAway: 2 }),
         // Older than a day.
         packet(14, 5, { t: Date.now() - 25 * 3_600_000, rxSnr: 9.25 }),
@@ -226,7 +226,7 @@ describe('the demo mesh', () => {
     expect(await broker.count()).toBe(0)
     await page.getByLabel('Packets heard directly').check()
     // One line for each pair, with the latest signal.
-    await expect.poll(labels).toEqual(expect.arrayContaining(['−12.75 dB', '6.75 dB', 'MQTT']))
+    await expect.poll(labels).toEqual(expect.arrayContaining(['−12.75 dB', '6.13 dB', 'MQTT']))
     expect(await labels()).not.toContain('−11.25 dB')
     expect(await labels()).not.toContain('9.25 dB')
     await page.getByText('Legend').click()
@@ -235,15 +235,15 @@ describe('the demo mesh', () => {
       'dashed',
     )
     await page.getByLabel('Lines of at least').selectOption('2 packets')
-    await expect.poll(labels).not.toContain('6.75 dB')
+    await expect.poll(labels).not.toContain('6.13 dB')
     expect(await labels()).toContain('−12.75 dB')
     await page.getByLabel('Lines of at least').selectOption('1 packet')
     await expect.poll(labels).toContain('MQTT')
     await broker.uncheck()
     await expect.poll(labels).not.toContain('MQTT')
-    expect(await labels()).toContain('6.75 dB')
+    expect(await labels()).toContain('6.13 dB')
     await page.reload()
-    await expect.poll(labels).toContain('6.75 dB')
+    await expect.poll(labels).toContain('6.13 dB')
     expect(await labels()).not.toContain('MQTT')
     expect(complaints).toEqual([])
   })

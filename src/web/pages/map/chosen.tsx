@@ -8,6 +8,7 @@ import { Facts } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { followed } from './following.ts'
 import { TRACK_DAYS } from './data.ts'
 import type { Link } from './layers/lines.ts'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
@@ -41,6 +42,7 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
         ]}
       />
       <div class="actions">
+        {chosen.position !== null && <Follow nodeNum={chosen.nodeNum} />}
         <a class="button small" href={href(`/nodes/${chosen.nodeId}`)}>
           {t.map.open}
         </a>
@@ -61,6 +63,20 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
         </div>
       )}
     </>
+  )
+}
+
+function Follow({ nodeNum }: { nodeNum: number }) {
+  const isOn = followed.value === nodeNum
+  return (
+    <button
+      type="button"
+      class="button small"
+      aria-pressed={isOn}
+      onClick={() => (followed.value = isOn ? null : nodeNum)}
+    >
+      {t.map.follow}
+    </button>
   )
 }
 

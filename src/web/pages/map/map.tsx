@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -14,6 +14,7 @@ import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter, useLinksOf } from './filter.ts'
+import { followed } from './following.ts'
 import { Legend } from './legend.tsx'
 import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel.tsx'
@@ -21,6 +22,7 @@ import { askedView, recallView } from './last-view.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
+const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
@@ -30,10 +32,12 @@ export function MapPage() {
   const tiles = useTiles()
   const pile = useSignal<readonly Node[] | null>(null)
   const isChoosing = useSignal(false)
+  const isMeasuring = useSignal(false)
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
   const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
     choose,
     ask: (found) => (pile.value = found),
+    letGo: () => (followed.value = null),
   })
   const { query } = place.value
   const filter = readFilter(query)
@@ -54,6 +58,11 @@ export function MapPage() {
     node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
+  const chosenNum = chosen?.nodeNum ?? null
+  useEffect(() => {
+    if (followed.value !== chosenNum) followed.value = null
+  }, [chosenNum])
+  useEffect(() => map.value?.follow(followed.value), [map.value, followed.value])
   const drawn = useStill(placed, query.get('node')).filter(isShown)
   useDrawing(map, {
     shown: drawn,
@@ -66,7 +75,11 @@ export function MapPage() {
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
   })
   return (
-    <Page title={t.map.title} fill actions={<Actions isChoosing={isChoosing} fit={() => map.value?.fit()} />}>
+    <Page
+      title={t.map.title}
+      fill
+      actions={<Actions isChoosing={isChoosing} isMeasuring={isMeasuring} fit={() => map.value?.fit()} />}
+    >
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && <Problem>{t.map.failed}</Problem>}
       <div class="map-page">
@@ -79,6 +92,9 @@ export function MapPage() {
           )}
           <Legend hasLines={topology.links.length + topology.traces.length > 0} />
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
+          {isMeasuring.value && map.value !== null && (
+            <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
+          )}
         </MapBox>
         <MapPanel
           {...topology}
@@ -111,11 +127,13 @@ function useStill(placed: readonly Node[], chosen: string | null): readonly Node
   const isHeld = isPointing.value
   const last = useRef(placed)
   const isKnown = chosen === null || last.current.some(({ nodeId }) => nodeId === chosen)
-  if (!isHeld || last.current.length === 0 || !isKnown) last.current = placed
+  if (!isHeld || followed.value !== null || last.current.length === 0 || !isKnown) last.current = placed
   return last.current
 }
 
-function Actions({ isChoosing, fit }: { isChoosing: Signal<boolean>; fit: () => void }) {
+type ActionProps = { isChoosing: Signal<boolean>; isMeasuring: Signal<boolean>; fit: () => void }
+
+function Actions({ isChoosing, isMeasuring, fit }: ActionProps) {
   return (
     <>
       <button
@@ -125,6 +143,14 @@ function Actions({ isChoosing, fit }: { isChoosing: Signal<boolean>; fit: () => 
         onClick={() => (isChoosing.value = !isChoosing.value)}
       >
         {t.map.layers}
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-pressed={isMeasuring.value}
+        onClick={() => (isMeasuring.value = !isMeasuring.value)}
+      >
+        {t.map.measure}
       </button>
       <button type="button" class="button" onClick={fit}>
         {t.map.fit}

@@ -8,6 +8,7 @@ import { createDots, type ShownNodes } from './layers/nodes.ts'
 import { type Choice, createPointing } from './layers/pointing.ts'
 import { createSheet } from '../../parts/map/sheet.ts'
 import { createTip } from './layers/tip.ts'
+import type { Ruler } from './layers/ruler.ts'
 import type { Trail } from './layers/trail.ts'
 import { createWaypoints } from './layers/waypoints.ts'
 import { type MapView, MAX_ZOOM, rememberView } from './last-view.ts'
@@ -39,6 +40,10 @@ export type MeshMap = {
   goTo(place: { readonly latitude: number; readonly longitude: number }): void
   /** Zooms to show all nodes. */
   fit(): void
+  /** Keeps this node in the middle while it moves; null: none. */
+  follow(nodeNum: number | null): void
+  /** For measuring; its code is loaded on first use. */
+  ruler(): Promise<Ruler>
   destroy(): void
 }
 
@@ -98,13 +103,19 @@ export function createMap(
     wasPressed = nodeId !== null
     choice.choose(nodeId)
   }
-  createPointing(map, { dots, tip, spotAt: (at) => trail?.spotAt(at) ?? null }, { ...choice, choose })
+  createPointing(
+    map,
+    { dots, tip, spotAt: (at) => trail?.spotAt(at) ?? null, take: (at) => ruler?.add(at) === true },
+    { ...choice, choose },
+  )
   let isPlaced = start !== null
   let lastChosen: number | null = null
   let lastFocus: string | null = null
   let wasPressed = false
   let fitted: { readonly wanted: readonly LatLng[]; readonly center: LatLng; readonly zoom: number } | null = null
   let trail: Trail | null = null
+  let ruler: Ruler | null = null
+  let lead: number | null = null
   let track: readonly Spot[] = []
   let isGone = false
   let named = true
@@ -169,6 +180,7 @@ export function createMap(
     grid.draw()
     drawTiles()
     trail?.redraw()
+    ruler?.redraw()
     redraw()
   }
   scheme.addEventListener('change', recolour)
@@ -203,6 +215,18 @@ export function createMap(
       map.setView(only, zoom, { animate: false })
     } else fitTo(wanted)
   }
+  const keepInMiddle = () => {
+    const at = lead === null ? undefined : dots.locate(lead)
+    if (at !== undefined) map.panTo(at, { animate: !isStill })
+  }
+  // The user wants to see something else.
+  const letGo = () => {
+    if (lead !== null) choice.letGo()
+  }
+  map.on('dragstart', letGo)
+  box.addEventListener('keydown', ({ key }) => {
+    if (key.startsWith('Arrow')) letGo()
+  })
   const showTrail = async () => {
     if (trail === null && track.length > 1) {
       const { createTrail } = await import('./layers/trail.ts')
@@ -228,6 +252,7 @@ export function createMap(
       } else if (!isPlaced) fitTo(places)
       if (focus !== null) bringIntoSight(focus)
       else lastFocus = null
+      keepInMiddle()
       if (chosen === null) wasPressed = false
       if (isGroundOld(shown)) redraw()
       else redrawTop()
@@ -254,6 +279,14 @@ export function createMap(
     goTo: ({ latitude, longitude }) =>
       map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM), { animate: !isStill }),
     fit: () => fitTo(places),
+    follow(nodeNum) {
+      lead = nodeNum
+      keepInMiddle()
+    },
+    async ruler() {
+      const { createRuler } = await import('./layers/ruler.ts')
+      return (ruler ??= createRuler(map, palette))
+    },
     destroy() {
       isGone = true
       scheme.removeEventListener('change', recolour)

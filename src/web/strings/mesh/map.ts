@@ -8,6 +8,8 @@ export const map = catalog('map', {
   none: 'No node has sent its position yet.',
   fit: 'Show all',
   layers: 'Layers',
+  measure: 'Measure',
+  follow: 'Follow',
   layerNames: {
     nodes: 'Nodes',
     labels: 'Short names',

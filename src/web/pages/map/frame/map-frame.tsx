@@ -26,7 +26,7 @@ export function MapFrame({ settings }: { settings?: FrameSettings }) {
   const pile = useSignal<readonly Node[] | null>(null)
   const { view, layers } = useMemo(() => settings ?? askedSettings(), [settings])
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '' })
-  const { map, hasFailed } = useMap(box, tiles, view, { choose, ask: (found) => (pile.value = found) })
+  const { map, hasFailed } = useMap(box, tiles, view, { choose, ask: (found) => (pile.value = found), letGo: () => {} })
   const shown = (nodes.value ?? []).filter(({ position, isIgnored }) => position !== null && !isIgnored)
   const chosen = shown.find(({ nodeId }) => nodeId === place.value.query.get('node')) ?? null
   const track = useTrack(layers.tracks ? chosen : null)

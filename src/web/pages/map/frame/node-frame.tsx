@@ -52,7 +52,7 @@ function Place({ node }: { node: Node }) {
   const tiles = useTiles()
   const { view, layers } = useMemo(() => askedSettings(), [])
   // There is nothing to choose.
-  const { map, hasFailed } = useMap(box, tiles, view, { choose: () => {}, ask: () => {} })
+  const { map, hasFailed } = useMap(box, tiles, view, { choose: () => {}, ask: () => {}, letGo: () => {} })
   const track = useTrack(layers.tracks ? node : null)
   useDrawing(map, {
     shown: [node],

@@ -1,4 +1,4 @@
-import { latLngBounds, type LeafletMouseEvent, type Map as LeafletMap } from 'leaflet'
+import { type LatLng, latLngBounds, type LeafletMouseEvent, type Map as LeafletMap } from 'leaflet'
 import { age, dateTime } from '../../../format.ts'
 import { type Node, nodeName } from '../../../state/mesh/nodes.ts'
 import { t } from '../../../strings.ts'
@@ -14,6 +14,8 @@ export type Choice = {
   choose(nodeId: string | null): void
   /** Several nodes lie on top of each other: the user chooses one. */
   ask(nodes: readonly Node[]): void
+  /** The user has moved the map, which followed a node. */
+  letGo(): void
 }
 
 type Parts = {
@@ -21,10 +23,12 @@ type Parts = {
   readonly tip: Tip
   /** The time at which the track was at a point of the map's box; null: no track is there. */
   readonly spotAt: Trail['spotAt']
+  /** Whether a press is for something else: it is the next place that is measured. */
+  take(at: LatLng): boolean
 }
 
 /** Decides what pointing with a mouse shows, and what a press does. */
-export function createPointing(map: LeafletMap, { dots, tip, spotAt }: Parts, choice: Choice): void {
+export function createPointing(map: LeafletMap, { dots, tip, spotAt, take }: Parts, choice: Choice): void {
   const box = map.getContainer()
   let isFinger = false
   box.addEventListener('pointerdown', ({ pointerType }) => (isFinger = pointerType !== 'mouse'), { capture: true })
@@ -42,11 +46,12 @@ export function createPointing(map: LeafletMap, { dots, tip, spotAt }: Parts, ch
     else tip.show(at, spot === null ? describe(hits) : dateTime(spot.time))
   })
   map.on('mouseout movestart zoomstart', silence)
-  map.on('click', ({ containerPoint, originalEvent: { target } }: LeafletMouseEvent) => {
+  map.on('click', ({ containerPoint, latlng, originalEvent: { target } }: LeafletMouseEvent) => {
     const hits = dots.hits(containerPoint, isFinger ? REACH_PX.finger : REACH_PX.mouse)
     const nodes = hits.flatMap((unit) => unit.nodes)
     const [first] = nodes
     silence()
+    if (take(hits[0]?.at ?? latlng)) return
     const isPin = target instanceof Element && target.closest('.waypoint') !== null
     const spot = first === undefined ? spotAt(containerPoint) : null
     if (spot !== null) tip.show(spot.at, dateTime(spot.time))

@@ -29,7 +29,7 @@ export function NodePlace({ node, links }: { node: Node; links: readonly Neighbo
   const open = (nodeId: string | null) => {
     if (nodeId !== null && nodeId !== node.nodeId) navigate(`/nodes/${nodeId}`)
   }
-  const { map, hasFailed } = useMap(box, tiles, null, { choose: open, ask: () => {} }, true)
+  const { map, hasFailed } = useMap(box, tiles, null, { choose: open, ask: () => {}, letGo: () => {} }, true)
   const around = new Set((links ?? []).flatMap(({ nodeNum, neighborNum }) => [nodeNum, neighborNum]))
   around.delete(node.nodeNum)
   const others = [...around].flatMap((nodeNum) => nodeByNum(nodeNum) ?? []).filter(({ position }) => position !== null)

@@ -1,0 +1,116 @@
+import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { demoNode } from '../../support/mesh/topology.ts'
+import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { openDemoMap } from '../../support/web/demo-map.ts'
+import { overflowOf, type Site } from '../../support/web/site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+afterEach(closeVisits)
+
+let site: Site
+beforeAll(async () => {
+  site = await openDemoMap()
+})
+afterAll(() => site.close())
+
+/** The middle of the map's box, in pixels of the page. */
+async function middleOf(page: Page): Promise<{ x: number; y: number }> {
+  const box = await page.locator('.map').boundingBox()
+  if (box === null) throw new Error('the map has no box')
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+}
+
+test('two presses give distance and bearing, a third the sum; each can be undone, and Escape ends it', async () => {
+  const { page, complaints, violations } = await openSignedIn(site, '/map?center=49.8917,10.8871&zoom=10')
+  await page.getByText('25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Measure' }).click()
+  const panel = page.getByRole('region', { name: 'Measure' })
+  const result = panel.getByRole('status')
+  await expect.poll(() => result.textContent()).toContain('Press two places')
+  expect(await violations()).toEqual([])
+  const { x, y } = await middleOf(page)
+  await page.mouse.click(x - 200, y - 200)
+  await expect.poll(() => result.textContent()).toContain('Press the next place')
+  await page.mouse.click(x - 200, y - 100)
+  // To the south: 100 pixels at this zoom level.
+  await expect.poll(() => result.textContent()).toMatch(/^9\.[89] km, bearing 180°$/)
+  await page.mouse.click(x - 100, y - 100)
+  await expect.poll(() => result.textContent()).toMatch(/^19\.[67] km in all; last part: 9\.[89] km, bearing 90°$/)
+  // Nothing was chosen meanwhile.
+  expect(new URL(page.url()).searchParams.get('node')).toBe(null)
+  await panel.getByRole('button', { name: 'Undo' }).click()
+  await expect.poll(() => result.textContent()).toMatch(/^9\.[89] km, bearing 180°$/)
+  await page.keyboard.press('Backspace')
+  await expect.poll(() => result.textContent()).toContain('Press the next place')
+  await page.keyboard.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+})
+
+test('the keyboard alone measures: it moves the map, and adds its middle', async () => {
+  const { page } = await openSignedIn(site, '/map?center=49.8917,10.8871&zoom=10')
+  await page.getByText('25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Measure' }).press('Enter')
+  const add = page.getByRole('button', { name: 'Add the middle' })
+  await expect.poll(() => add.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true)
+  await page.keyboard.press('Enter')
+  await page.locator('.map').press('ArrowUp')
+  await add.press('Enter')
+  await expect.poll(() => page.locator('.map-ruler [role=status]').textContent()).toMatch(/ km, bearing 0°$/)
+})
+
+test('on a phone the panel of measuring leaves the map free, with large targets', async () => {
+  const { page, violations } = await openSignedIn(site, '/map', { ...PHONE, colorScheme: 'dark' })
+  await page.getByRole('button', { name: 'Measure' }).tap()
+  const panel = page.getByRole('region', { name: 'Measure' })
+  await panel.waitFor()
+  expect(await overflowOf(page)).toBe(0)
+  expect(await violations()).toEqual([])
+  const { x, y } = await middleOf(page)
+  // A press near a node measures from the node itself, so the direction is not exactly south.
+  await page.touchscreen.tap(x, y - 50)
+  await page.touchscreen.tap(x, y + 20)
+  await expect.poll(() => panel.getByRole('status').textContent()).toMatch(/m, bearing 1[78]\d°$/)
+  const sizes = await panel.getByRole('button').evaluateAll((all) => all.map(({ clientHeight }) => clientHeight))
+  expect(Math.min(...sizes)).toBeGreaterThanOrEqual(42)
+})
+
+test('the map follows a node that moves, until the user moves the map', async () => {
+  const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0b0c&track=0')
+  const follow = page.getByRole('button', { name: 'Follow' })
+  await follow.click()
+  await expect.poll(() => follow.getAttribute('aria-pressed')).toBe('true')
+  const away = async () => {
+    const [name, { x, y }] = [await page.locator('.map-name.chosen').boundingBox(), await middleOf(page)]
+    return name === null ? null : Math.round(Math.hypot(name.x - x, name.y - y))
+  }
+  await expect.poll(away).toBe(0)
+  const move = async (latitude: number) => {
+    const store = openDatabase(join(site.data, 'mesh.db'))
+    await store.db
+      .update(nodes)
+      .set({ latitude })
+      .where(eq(nodes.nodeNum, demoNode(11)))
+    store.close()
+  }
+  await move(49.95)
+  // The stream of events begins anew, and what has changed is loaded.
+  await page.context().setOffline(true)
+  await page.context().setOffline(false)
+  await page.getByText('49.95000').waitFor()
+  await expect.poll(away).toBe(0)
+  const { x, y } = await middleOf(page)
+  await page.mouse.move(x + 80, y + 80)
+  await page.mouse.down()
+  await page.mouse.move(x - 40, y - 40, { steps: 5 })
+  await page.mouse.up()
+  await expect.poll(() => follow.getAttribute('aria-pressed')).toBe('false')
+  expect(await away()).toBeGreaterThan(50)
+  expect(complaints).toEqual([])
+})
