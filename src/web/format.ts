@@ -120,6 +120,11 @@ export function anyOf(names: readonly string[]): string {
 
 export const count = (n: number): string => numberFormat.format(n)
 
+const shortFormat = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
+
+/** In a few characters, e.g. `1.2K`. */
+export const shortCount = (n: number): string => shortFormat.format(n)
+
 const decimalFormats = new Map<number, Intl.NumberFormat>()
 
 const oneDecimal = new Intl.NumberFormat(locale, {

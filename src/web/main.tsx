@@ -30,6 +30,7 @@ import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
 import { guardOfflineCache } from './state/offline-cache.ts'
 import { wantedProof } from './state/proof.ts'
 import { newRecoveryCodes } from './state/recovery-codes.ts'
+import { forgetFiring } from './state/firing.ts'
 import { forgetLinks } from './state/mesh/links.ts'
 import { keepLive } from './state/live.ts'
 import { isEmbedded } from './api.ts'
@@ -150,18 +151,24 @@ function FromSignIn() {
   return null
 }
 
+/** Whether some page was shown since this one was loaded. */
+let hasArrived = false
+
 function CurrentPage() {
   const { path } = place.value
+  useEffect(() => {
+    hasArrived = true
+  }, [])
   const route = ROUTES.find(({ pattern }) => pattern.test(path))
   if (route === undefined) return <NotFound />
-  if (isAnonymous.value && path === '/' && can('nodes', 'read')) return <ToMap />
+  if (isAnonymous.value && path === '/' && can('nodes', 'read') && !hasArrived) return <ToMap />
   if (!mayOpen(route.need)) {
     return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
   }
   return route.draw(route.pattern.exec(path)?.groups ?? {})
 }
 
-/** People without an account begin on the map. */
+/** People without an account begin on the map; the dashboard is one of their other pages. */
 function ToMap() {
   useEffect(() => navigate('/map', { replace: true }), [])
   return null
@@ -237,6 +244,7 @@ function forgetAtChange(): void {
     forgetNodes()
     forgetInbox()
     forgetLinks()
+    forgetFiring()
     forgetLists()
   })
 }

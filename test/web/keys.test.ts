@@ -61,10 +61,10 @@ test('a list is one tab stop, and arrow keys lead through it', async () => {
 
 /** On a wall: what is cut off at an edge, or could be pressed. */
 const FAULTS_ON_WALL = `
-  [...document.querySelectorAll('#content :is(.figure, .card, .rows > li, tbody tr:not(.gap), .log li, .map-box)')]
+  [...document.querySelectorAll('#content :is(.figure, .card, .rows > li, .needs > li, tbody tr:not(.gap), .log li, .map-box)')]
     .filter((each) => {
       const { left, top, bottom } = each.getBoundingClientRect()
-      const box = (each.parentElement.closest('.rows, .virtual, .log ol') ?? document.documentElement).getBoundingClientRect()
+      const box = (each.parentElement.closest('.rows, .needs, .virtual, .log ol') ?? document.documentElement).getBoundingClientRect()
       const isInSight = each.checkVisibility() && left < box.right && top < box.bottom - 1 && bottom > box.top + 1
       return isInSight && (top < box.top - 1 || bottom > Math.min(box.bottom, innerHeight) + 1)
     })
@@ -118,6 +118,7 @@ test('on a wall nothing is cut off, and the state of radio and data is in sight'
   for (const size of [
     { width: 1920, height: 1080 },
     { width: 1080, height: 1920 },
+    { width: 390, height: 844 },
   ]) {
     await page.setViewportSize(size)
     for (const [path, content] of [

@@ -175,11 +175,6 @@ export const words: Translations = {
       'Keine Ihrer Regeln überwacht etwas: Sie sind ausgeschaltet, oder Sie dürfen nicht sehen, was sie überwachen.',
     deaf: 'Es ist nichts zu hören',
     late: 'Die Regeln werden nicht geprüft',
-    watches: (count, watched) =>
-      watched === 0
-        ? `${rules(count)} eingeschaltet`
-        : `${rules(count)} ${count === 1 ? 'überwacht' : 'überwachen'} ${nodes(watched)}`,
-    lastCheck: (ago) => `letzte Prüfung ${ago}`,
     notChecked: 'noch nicht geprüft',
     history: 'Verlauf',
     noHistory: 'Noch kein Alarm wurde ausgelöst.',
@@ -709,10 +704,49 @@ export const words: Translations = {
     database_unavailable: 'Die Datenbank antwortet gerade nicht. Versuchen Sie es gleich noch einmal.',
     invalid_request: 'Das Formular enthält einen Fehler:',
   },
+  needTexts: {
+    title: 'Was zu tun ist',
+    titleOf: (n) => `Was zu tun ist (${number(n)})`,
+    looking: 'Wird nachgesehen …',
+    since: (when, age) => `seit ${when} (${age})`,
+    acknowledge: 'Quittieren',
+    acknowledgeOf: (what) => `Quittieren: ${what}`,
+    unsure: 'unbekannt, solange das Funkgerät weg ist',
+    openNode: 'Knoten öffnen',
+    openAlerts: 'Alarme öffnen',
+    openNodes: 'Knoten zeigen',
+    openSystem: 'System öffnen',
+    writeRule: 'Regel schreiben',
+    silent: (name) => `${name} ist verstummt.`,
+    alsoSilent: (n, names) =>
+      n === 1 ? `1 weiterer ist verstummt: ${names}.` : `${number(n)} weitere sind verstummt: ${names}.`,
+    moreAlerts: (n) => (n === 1 ? '1 weiterer Alarm ist aktiv.' : `${number(n)} weitere Alarme sind aktiv.`),
+    linkDown: (name) => `${name} ist nicht verbunden.`,
+    sourceQuiet: (name) => `Der Sammler ${name} liefert nichts.`,
+    notDelivered: (target) => `An ${target} kann nichts geliefert werden.`,
+    notLooked: 'Nicht alles konnte nachgesehen werden.',
+    nothing: 'Nichts ist zu tun.',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} eingeschaltet`
+        : `${rules(count)} ${count === 1 ? 'überwacht' : 'überwachen'} ${nodes(watched)}`,
+    lastCheck: (ago) => `letzte Prüfung ${ago}`,
+    unwatched: 'Noch wird nichts überwacht.',
+    unwatchedHelp: 'Keine Ihrer Regeln ist eingeschaltet, also kann kein Alarm auslösen.',
+    notChecked: 'Die Alarmregeln sind noch nicht geprüft worden.',
+    late: 'Die Alarmregeln werden nicht geprüft.',
+    deaf: 'Nichts wird gehört: Kein Funkgerät ist verbunden.',
+    relaysHeard: (n) =>
+      n === 1 ? '1 Router oder Repeater ist zu hören' : `${number(n)} Router und Repeater sind zu hören`,
+    linksUp: (n) =>
+      n === 1 ? '1 Funkgerät oder Broker ist verbunden' : `${number(n)} Funkgeräte und Broker sind verbunden`,
+    serviceWell: 'Speicher, Sicherungen und Aufgaben sind in Ordnung',
+  },
   dashboard: {
     title: 'Übersicht',
     nodesActive: 'Aktive Knoten',
     ofKnown: (n) => `von ${n} bekannten`,
+    ofActive: (n) => `von ${n} aktiven`,
     heardDirectly: 'Direkt gehört',
     heardHelp: 'mit 0 Sprüngen',
     messages24: 'Nachrichten',
@@ -724,6 +758,15 @@ export const words: Translations = {
     lowBattery: 'Schwacher Akku',
     lowBatteryHelp: 'unter 20 %',
     andMore: (names, more) => (more === 0 ? names : `${names} und ${number(more)} weitere`),
+    newNodes: (n) =>
+      n === 1 ? '1 neuer Knoten in den letzten 7 Tagen' : `${number(n)} neue Knoten in den letzten 7 Tagen`,
+    silentToday: (n) => `${number(n)} davon am letzten Tag`,
+    nobodySilent: 'Niemand in den letzten 7 Tagen.',
+    more: (percent) => `${percent} % mehr als am Tag davor`,
+    fewer: (percent) => `${percent} % weniger als am Tag davor`,
+    asBefore: 'wie am Tag davor',
+    ownAir: (name, percent, before) =>
+      before === null ? `${name}: ${percent} % am letzten Tag` : `${name}: ${percent} %, am Tag davor ${before} %`,
     recent: 'Zuletzt gehört',
     recentMessages: 'Neueste Nachrichten',
     allNodes: 'Alle Knoten',
@@ -740,6 +783,9 @@ export const words: Translations = {
     activityHelp: (heard, sent) => `${packets(heard)} und ${messages(sent)}`,
     hour: (time, heard, sent) => `${time}: ${packets(heard)}, ${messages(sent)}`,
     now: 'jetzt',
+    packets: 'Pakete',
+    onChannel: (name) => `auf ${name}`,
+    directTo: (name) => `direkt an ${name}`,
     lastBackup: 'Letzte Sicherung',
     storage: (size) => `Datenbank ${size}`,
     checklist: 'Nächste Schritte',
@@ -2014,6 +2060,7 @@ export const words: Translations = {
     navigation: 'Hauptmenü',
     menu: 'Mehr',
     firing: 'aktive Alarme',
+    alertsFiring: (n) => (n === 1 ? '1 Alarm ist aktiv' : `${number(n)} Alarme sind aktiv`),
     signOut: 'Abmelden',
     signIn: 'Anmelden',
     destinationsToReview: (n) =>

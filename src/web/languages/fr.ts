@@ -191,11 +191,6 @@ export const words: Translations = {
       'Aucune de vos règles ne surveille quoi que ce soit : elles sont désactivées, ou vous n’avez pas le droit de voir ce qu’elles surveillent.',
     deaf: 'On n’entend rien',
     late: 'Les règles ne sont pas vérifiées',
-    watches: (count, watched) =>
-      watched === 0
-        ? `${rules(count)} en service`
-        : `${rules(count)} ${count < 2 ? 'surveille' : 'surveillent'} ${meshNodes(watched)}`,
-    lastCheck: (ago) => `dernière vérification ${ago}`,
     notChecked: 'pas encore vérifié',
     history: 'Historique',
     noHistory: 'Aucune alerte ne s’est encore déclenchée.',
@@ -725,6 +720,7 @@ export const words: Translations = {
     navigation: 'Principale',
     menu: 'Plus',
     firing: 'alertes en cours',
+    alertsFiring: (n) => (n < 2 ? `${number(n)} alerte active` : `${number(n)} alertes actives`),
     signOut: 'Se déconnecter',
     signIn: 'Se connecter',
     destinationsToReview: (n) => `À vérifier : ${toReview(n)}.`,
@@ -831,10 +827,51 @@ export const words: Translations = {
     dark: 'Apparence sombre',
     leaveWall: 'Quitter l’écran mural',
   },
+  needTexts: {
+    title: 'Ce qui demande votre attention',
+    titleOf: (n) => `Ce qui demande votre attention (${number(n)})`,
+    looking: 'Vérification…',
+    since: (when, age) => `depuis ${when} (${age})`,
+    acknowledge: 'Acquitter',
+    acknowledgeOf: (what) => `Acquitter : ${what}`,
+    unsure: 'inconnu tant que sa radio ne répond pas',
+    openNode: 'Ouvrir le nœud',
+    openAlerts: 'Ouvrir les alertes',
+    openNodes: 'Les montrer',
+    openSystem: 'Ouvrir Système',
+    writeRule: 'Écrire une règle',
+    silent: (name) => `${name} ne se fait plus entendre.`,
+    alsoSilent: (n, names) =>
+      n === 1
+        ? `1 autre ne se fait plus entendre : ${names}.`
+        : `${number(n)} autres ne se font plus entendre : ${names}.`,
+    moreAlerts: (n) => (n === 1 ? '1 autre alerte est active.' : `${number(n)} autres alertes sont actives.`),
+    linkDown: (name) => `${name} : hors connexion.`,
+    sourceQuiet: (name) => `Le collecteur ${name} ne livre rien.`,
+    notDelivered: (target) => `Rien ne peut être livré à ${target}.`,
+    notLooked: 'Tout n’a pas pu être vérifié.',
+    nothing: 'Rien ne demande votre attention.',
+    watches: (count, watched) =>
+      watched === 0
+        ? `${rules(count)} en service`
+        : `${rules(count)} ${count < 2 ? 'surveille' : 'surveillent'} ${meshNodes(watched)}`,
+    lastCheck: (ago) => `dernière vérification ${ago}`,
+    unwatched: 'Rien n’est encore surveillé.',
+    unwatchedHelp: 'Aucune de vos règles n’est en service : aucune alerte ne peut se déclencher.',
+    notChecked: 'Les règles des alertes n’ont pas encore été vérifiées.',
+    late: 'Les règles des alertes ne sont pas vérifiées.',
+    deaf: 'On n’entend rien : aucune radio n’est connectée.',
+    relaysHeard: (n) =>
+      n < 2 ? `${number(n)} routeur ou répéteur est entendu` : `${number(n)} routeurs et répéteurs sont entendus`,
+    linksUp: (n) =>
+      n < 2 ? `${number(n)} radio ou broker est connecté` : `${number(n)} radios et brokers sont connectés`,
+    serviceWell: 'le stockage, les sauvegardes et les tâches sont en ordre',
+  },
   dashboard: {
     title: 'Tableau de bord',
     nodesActive: 'Nœuds actifs',
     ofKnown: (n) => `sur ${n} connus`,
+    ofActive: (n) => `sur ${n} actifs`,
     heardDirectly: 'Entendus directement',
     heardHelp: 'avec 0 saut',
     messages24: 'Messages',
@@ -846,6 +883,15 @@ export const words: Translations = {
     lowBattery: 'Batterie faible',
     lowBatteryHelp: 'moins de 20 %',
     andMore: (names, more) => (more === 0 ? names : `${names} et ${others(more)}`),
+    newNodes: (n) =>
+      n < 2 ? `${number(n)} nouveau nœud ces 7 derniers jours` : `${number(n)} nouveaux nœuds ces 7 derniers jours`,
+    silentToday: (n) => `dont ${number(n)} au cours du dernier jour`,
+    nobodySilent: 'Personne ces 7 derniers jours.',
+    more: (percent) => `${percent} % de plus que la veille`,
+    fewer: (percent) => `${percent} % de moins que la veille`,
+    asBefore: 'comme la veille',
+    ownAir: (name, percent, before) =>
+      before === null ? `${name} : ${percent} % sur le dernier jour` : `${name} : ${percent} %, la veille ${before} %`,
     recent: 'Entendus récemment',
     recentMessages: 'Derniers messages',
     allNodes: 'Tous les nœuds',
@@ -862,6 +908,9 @@ export const words: Translations = {
     activityHelp: (heard, sent) => `${packets(heard)} et ${meshMessages(sent)}`,
     hour: (time, heard, sent) => `${time} : ${packets(heard)}, ${meshMessages(sent)}`,
     now: NOW,
+    packets: 'Paquets',
+    onChannel: (name) => `sur ${name}`,
+    directTo: (name) => `direct à ${name}`,
     lastBackup: 'Dernière sauvegarde',
     storage: (size) => `Base de données : ${size}`,
     checklist: 'Prochaines étapes',

@@ -74,6 +74,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <main id="content" tabIndex={-1}>
             {isWall.value && (
               <div class="wall-states">
+                {firing.value > 0 && <strong class="wall-firing">{t.shell.alertsFiring(firing.value)}</strong>}
                 <States />
                 <strong>{clock(now.value)}</strong>
               </div>

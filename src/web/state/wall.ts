@@ -16,6 +16,11 @@ function pages(): readonly string[] {
   ]
 }
 
+/** The address of a page on a wall: nobody can switch on the lines of the map there. */
+function onWall(path: string): string {
+  return path === '/map' ? '/map?wall=1&links=1' : `${path}?wall=1`
+}
+
 /** Shows the pages on a wall until somebody presses Escape or the button; the address `?wall=1` does so at once. */
 export function startWall(): void {
   isWall.value = true
@@ -26,8 +31,9 @@ export function keepWall(): () => void {
   const all = pages()
   const turn = () => {
     const next = all[(all.indexOf(place.peek().path) + 1) % all.length]
-    if (next !== undefined) navigate(`${next}?wall=1`, { replace: true })
+    if (next !== undefined) navigate(onWall(next), { replace: true })
   }
+  if (place.peek().path === '/map') setQuery({ links: '1' })
   const timer = setInterval(turn, TURN_MS)
   const leave = ({ key }: KeyboardEvent) => {
     if (key === 'Escape') isWall.value = false
@@ -57,7 +63,7 @@ export function keepWall(): () => void {
     removeEventListener('keydown', leave)
     document.removeEventListener('visibilitychange', look)
     document.documentElement.classList.remove('wall')
-    setQuery({ wall: '' })
+    setQuery({ wall: '', links: '' })
     void lock?.release()
   }
 }

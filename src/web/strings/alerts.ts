@@ -18,11 +18,6 @@ export const alertTexts = catalog('alertTexts', {
   allOff: 'None of your rules watches anything: they are off, or you may not see what they watch.',
   deaf: 'Nothing is heard',
   late: 'The rules are not being checked',
-  watches: (rules: number, nodes: number) =>
-    nodes === 0
-      ? `${quantity(rules, 'rule is', 'rules are')} on`
-      : `${quantity(rules, 'rule watches', 'rules watch')} ${quantity(nodes, 'node', 'nodes')}`,
-  lastCheck: (ago: string) => `last check ${ago}`,
   notChecked: 'not checked yet',
   history: 'History',
   noHistory: 'No alert has fired yet.',

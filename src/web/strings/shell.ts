@@ -4,6 +4,7 @@ export const shell = catalog('shell', {
   navigation: 'Main',
   menu: 'More',
   firing: 'alerts firing',
+  alertsFiring: (n: number) => (n === 1 ? '1 alert is firing' : `${n} alerts are firing`),
   signOut: 'Sign out',
   signIn: 'Sign in',
   destinationsToReview: (n: number) =>

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { messages } from '../../../src/db/schema.ts'
+import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -12,10 +14,10 @@ const MAX_VOID = 0.2
  * The empty share of each group of cards: what no card covers, counting the gaps around a card as its own, and what a
  * card covers below its content.
  */
-const VOIDS = `[...document.querySelectorAll('.cards, .node-top, .node-columns, .node-details')].map((group) => {
+const VOIDS = `[...document.querySelectorAll('.cards, .pairs, .overview, .figures, .node-top, .node-columns, .node-details')].map((group) => {
   const box = group.getBoundingClientRect()
   const half = parseFloat(getComputedStyle(group).rowGap) / 2
-  const filled = [...group.querySelectorAll('.card')].map((card) => {
+  const filled = [...group.querySelectorAll('.card, .figure')].map((card) => {
     const own = card.getBoundingClientRect()
     const padding = parseFloat(getComputedStyle(card).paddingBottom)
     const end = Math.max(...[...card.querySelectorAll('*')].filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().bottom))
@@ -32,11 +34,23 @@ const VOIDS = `[...document.querySelectorAll('.cards, .node-top, .node-columns, 
 let site: Site
 let visitor: Visitor
 beforeAll(async () => {
-  site = await openSite({ ADMIN_PASSWORD })
+  site = await openSite({ ADMIN_PASSWORD }, ({ db }) =>
+    db.insert(messages).values(
+      Array.from({ length: 6 }, (_, index) => ({
+        packetId: 1 + index,
+        fromNodeNum: 0xa0cb0102,
+        toNodeNum: BROADCAST,
+        channel: 0,
+        text: `Text ${index}`,
+        timestamp: Date.now() - (10 - index) * 60_000,
+        direction: 'in' as const,
+      })),
+    ),
+  )
   visitor = await site.visit()
   await visitor.goto('/')
   await visitor.signIn('admin', ADMIN_PASSWORD)
-  await visitor.page.locator('.rows.tight li').nth(9).waitFor()
+  await visitor.page.locator('.fitting li').nth(2).waitFor()
 })
 afterAll(() => site.close())
 
@@ -52,3 +66,24 @@ test.each(WIDTHS)('cards fill a window of %i px without voids', async (width) =>
   }
   expect(found.filter(([, voids]) => voids.some((each) => each > MAX_VOID))).toEqual([])
 })
+
+test.each([390, 1360])(
+  'on the dashboard of %i px what was heard recently comes last and is not the largest',
+  async (width) => {
+    const { page, goto } = visitor
+    await page.setViewportSize({ width, height: 1000 })
+    await goto('/')
+    await page.locator('.fitting li').nth(2).waitFor()
+    const cards = `[...document.querySelectorAll('.page .card')].map((card) => {
+    const { width, height, top, left } = card.getBoundingClientRect()
+    return { title: card.querySelector('h2').textContent, size: width * height, at: [Math.round(top), Math.round(left)] }
+  })`
+    const card = z.object({ title: z.string(), size: z.number(), at: z.array(z.number()) })
+    const found = z.array(card).parse(await page.evaluate(cards))
+    const [last] = found.slice(-1)
+    expect(last?.title).toBe('Recently heard')
+    expect(found.filter(({ size }) => size > (last?.size ?? 0)).length).toBeGreaterThan(0)
+    expect(found.filter(({ at }) => (at[0] ?? 0) > (last?.at[0] ?? 0))).toEqual([])
+    expect(found[0]?.title).toMatch(/^What needs you/)
+  },
+)

@@ -17,6 +17,7 @@ import { isAdmin } from '../../state/session.ts'
 import { isDeaf } from '../../state/mesh/links.ts'
 import { useNames } from '../../state/mesh/nodes.ts'
 import { alertTexts } from '../../strings/alerts.ts'
+import { needTexts } from '../../strings/mesh/needs.ts'
 import { t } from '../../strings.ts'
 import { changeRule, quietNodes } from './change-rule.ts'
 import { Destinations } from './destinations.tsx'
@@ -57,7 +58,7 @@ export function AlertsPage() {
   useOfflineCache('failed deliveries', failed)
   const page = alerts.data.value
   useEffect(() => {
-    if (page !== null) noteFiring(page.firing)
+    if (page !== null) noteFiring(page)
   }, [page])
   const own = destinations.data.value?.destinations ?? []
   // The cards appear together, because a later one would push the others down.
@@ -174,7 +175,7 @@ function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['w
   }
   const { rules, nodes, evaluatedAt, isLate } = watching
   const check =
-    evaluatedAt === null ? alertTexts.notChecked : alertTexts.lastCheck(t.common.ago(age(evaluatedAt, now.value)))
+    evaluatedAt === null ? alertTexts.notChecked : needTexts.lastCheck(t.common.ago(age(evaluatedAt, now.value)))
   const isWell = !isDeaf.value && !isLate && evaluatedAt !== null
   const title = isDeaf.value ? alertTexts.deaf : isLate ? alertTexts.late : isWell ? alertTexts.nothing : null
   return (
@@ -182,7 +183,7 @@ function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['w
       <Icon name={isWell ? 'check' : 'bell'} />
       <div>
         {title !== null && <h2 class={isWell ? 'good' : 'warn'}>{title}</h2>}
-        <p>{`${alertTexts.watches(rules, nodes)}, ${check}.`}</p>
+        <p>{`${needTexts.watches(rules, nodes)}, ${check}.`}</p>
         <ConnectHelp />
       </div>
     </section>

@@ -1,38 +1,29 @@
 import { api, ask } from '../../api.ts'
-import { inbox } from '../../state/messages/inbox.ts'
-import { useOfflineCache } from '../../state/offline-cache.ts'
-import { useLoad } from '../../state/load.ts'
-import {
-  isActive,
-  type Message,
-  nameOf,
-  type Node,
-  nodeName,
-  nodes,
-  nodesError,
-  refreshNodes,
-  shortNameOf,
-  useNodes,
-} from '../../state/mesh/nodes.ts'
-import { Age, now } from '../../parts/age.tsx'
-import { ConnectHelp } from '../../parts/connect-help.tsx'
-import { Empty, Failure } from '../../parts/notice.tsx'
-import { Card, Page } from '../../parts/page.tsx'
+import { Failure } from '../../parts/notice.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
-import { SteadyList } from '../../parts/list/steady-list.tsx'
-import { href } from '../../router.ts'
+import { Page } from '../../parts/page.tsx'
+import { useLoad } from '../../state/load.ts'
+import { inbox } from '../../state/messages/inbox.ts'
+import { nodesError, refreshNodes } from '../../state/mesh/nodes.ts'
+import { useOfflineCache } from '../../state/offline-cache.ts'
 import { can, isAdmin, isAnonymous } from '../../state/session.ts'
-import { useSteady } from '../../state/steady.ts'
+import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
+import { FellSilent } from './fell-silent.tsx'
 import { NodeFigures } from './figures.tsx'
+import { JustHeard } from './just-heard.tsx'
+import { LatestMessages } from './latest-messages.tsx'
+import { NeedsYou } from './needs/needs-you.tsx'
 import { Radios } from './radios.tsx'
+import './dashboard.css'
 
 const Checklist = lazyPage(async () => (await import('./checklist.tsx')).Checklist)
 
 const POLL_MS = 60_000
+const FEW = 3
 
-/** The most important figures, readable from a distance. */
+/** What needs somebody first, then the most important figures, readable from a distance. */
 export function DashboardPage() {
   const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
   useOfflineCache('dashboard', loaded)
@@ -41,105 +32,35 @@ export function DashboardPage() {
     void loaded.reload()
     void refreshNodes()
   }
+  const mayReadNodes = can('nodes', 'read')
+  const mayReadMessages = can('messages', 'read')
+  const mayReadLinks = can('info', 'read') && !isAnonymous.value
+  // Few messages leave room below them.
+  const isQuiet = mayReadMessages && inbox.value !== null && inbox.value.length < FEW
   return (
     <Page title={t.dashboard.title}>
       <Failure error={loaded.error.value ?? nodesError.value} retry={retry} />
-      {can('nodes', 'read') && <NodeFigures messages={found?.counts.messages ?? null} />}
-      <div class="cards">
-        {can('nodes', 'read') && <JustHeard />}
-        <div class="stack">
-          <Activity found={found} />
-          {can('info', 'read') && !isAnonymous.value && <Radios />}
-          {can('messages', 'read') && <LatestMessages />}
-        </div>
+      {!isWall.value && <NeedsYou found={found} />}
+      {mayReadNodes && <NodeFigures found={found} />}
+      {!isWall.value && <Activity found={found} />}
+      {isAdmin.value && !isWall.value && <Checklist />}
+      <div class="overview">
+        {isWall.value && <NeedsYou found={found} />}
+        {isWall.value && mayReadNodes && <FellSilent />}
+        {isWall.value && mayReadMessages && <LatestMessages />}
+        {!isWall.value && mayReadMessages && (
+          <div class="stack">
+            <LatestMessages />
+            {isQuiet && mayReadLinks && <Radios />}
+          </div>
+        )}
+        {!isWall.value && (
+          <div class="stack">
+            {!isQuiet && mayReadLinks && <Radios />}
+            {mayReadNodes && <JustHeard />}
+          </div>
+        )}
       </div>
-      {isAdmin.value && <Checklist />}
     </Page>
-  )
-}
-
-const SHOWN = 10
-
-function JustHeard() {
-  useNodes()
-  const all = nodes.value
-  const steady = useSteady('heard', all ?? [], numberOf)
-  return (
-    <Card
-      title={t.dashboard.recent}
-      actions={
-        <a class="button small" href={href('/nodes')}>
-          {t.dashboard.allNodes}
-        </a>
-      }
-    >
-      {all?.length === 0 ? (
-        <Empty icon="nodes" title={t.nodes.empty}>
-          <p>{t.nodes.emptyHelp}</p>
-          <ConnectHelp />
-        </Empty>
-      ) : (
-        <SteadyList steady={steady}>
-          <ul class={all === null ? 'rows-awaited' : 'rows tight'}>
-            {steady.rows.slice(0, SHOWN).map((node) => (
-              <HeardRow node={node} key={node.nodeNum} />
-            ))}
-          </ul>
-        </SteadyList>
-      )}
-    </Card>
-  )
-}
-
-const numberOf = ({ nodeNum }: Node) => nodeNum
-const idOf = ({ id }: Message) => id
-
-function HeardRow({ node }: { node: Node }) {
-  return (
-    <li>
-      <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
-        {shortNameOf(node)}
-      </span>
-      <a class="grow clip" dir="auto" href={href(`/nodes/${node.nodeId}`)} title={nodeName(node)}>
-        {nodeName(node)}
-      </a>
-      <span class="faint nowrap">
-        {node.hopsAway !== null && <span class="phone-hidden">{t.nodes.hopsAway(node.hopsAway)} · </span>}
-        <Age at={node.lastHeard} />
-      </span>
-    </li>
-  )
-}
-
-function LatestMessages() {
-  const texts = inbox.value?.filter(({ emoji }) => !emoji)
-  const steady = useSteady('texts', texts ?? [], idOf)
-  return (
-    <Card
-      title={t.dashboard.recentMessages}
-      actions={
-        <a class="button small" href={href('/messages')}>
-          {t.dashboard.allMessages}
-        </a>
-      }
-    >
-      {texts?.length === 0 && <p class="faint">{t.messages.none}</p>}
-      <SteadyList steady={steady}>
-        <ul class="rows tight">
-          {steady.rows.slice(0, 5).map((message) => (
-            <li key={message.id}>
-              <div class="grow">
-                <div class="faint">
-                  {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
-                </div>
-                <div class="pre short">
-                  <bdi>{message.text}</bdi>
-                </div>
-              </div>
-            </li>
-          ))}
-        </ul>
-      </SteadyList>
-    </Card>
   )
 }

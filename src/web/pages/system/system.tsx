@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import type { InferResponseType } from 'hono/client'
 import { MAX_COUNTED } from '../../../shared/limits.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
-import type { SystemProblem } from '../../../shared/system-problems.ts'
 import { api, ask } from '../../api.ts'
 import { age, bytes, count, duration } from '../../format.ts'
 import { Age, At, ExactAge, now } from '../../parts/age.tsx'
@@ -14,6 +13,7 @@ import { useLoad } from '../../state/load.ts'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { clockStates, jobNames, problemTexts, systemTexts, tableNames } from '../../strings/system/system.ts'
+import { REMEDIES } from './remedies.ts'
 import { RoomChart } from './room-chart.tsx'
 import '../../styles/system.css'
 
@@ -49,19 +49,6 @@ export function SystemPage() {
       )}
     </Page>
   )
-}
-
-/** Where something can be done about a problem. */
-const REMEDIES: Readonly<Partial<Record<SystemProblem, readonly [path: string, name: string]>>> = {
-  disk_full: ['/backups', systemTexts.openBackups],
-  disk_filling: ['/settings', systemTexts.openSettings],
-  retention_late: ['/settings', systemTexts.openSettings],
-  retention_short: ['/settings', systemTexts.openSettings],
-  backup_failed: ['/backups', systemTexts.openBackups],
-  restore_failed: ['/backups', systemTexts.openBackups],
-  backup_overdue: ['/backups', systemTexts.openBackups],
-  backup_off: ['/backups', systemTexts.openBackups],
-  alerts_waiting: ['/alerts', systemTexts.openAlerts],
 }
 
 function Problems({ problems }: Pick<System, 'problems'>) {

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Message } from '../../../app/mesh/messages/messages.ts'
 import type { Node } from '../../../app/mesh/nodes/nodes.ts'
-import { api, type ApiError, ask, askAs, isRecord, send } from '../../api.ts'
+import { api, type ApiError, ask, askAs, isRecord, online, send } from '../../api.ts'
 import { isHearing, isLive, type LiveEvent, needHeard } from '../live.ts'
 import { useCachedList } from '../offline-cache.ts'
 import { few, listUsers, senderNames } from './known-nodes.ts'
@@ -23,6 +23,8 @@ const POLL_MS = 5000
 /** All nodes, the latest heard first; null until they were loaded once. */
 export const nodes = signal<readonly Node[] | null>(null)
 export const nodesError = signal<ApiError | null>(null)
+/** Whether the service has sent the whole list. */
+const isWhole = signal(false)
 type Loader = typeof import('./few.ts')
 /** The code that loads single nodes; null: none was needed yet, or loading the code failed. */
 let loader: Promise<Loader | null> | null = null
@@ -110,6 +112,7 @@ async function readNodes(): Promise<void> {
     if (response.status !== 304) {
       const first = await askAs<Node[]>(Promise.resolve(response))
       nodes.value = await readPages(first, response.headers.get('x-next-cursor'))
+      isWhole.value = true
       void withFew(({ dropFew }) => dropFew())
       etag = response.headers.get('etag')
     }
@@ -131,6 +134,7 @@ async function refreshActive(): Promise<void> {
 /** Drops data that was loaded for another user. */
 export function forgetNodes(): void {
   nodes.value = null
+  isWhole.value = false
   few.value = new Map()
   senderNames.value = new Map()
   void withFew(({ dropFew }) => dropFew())
@@ -211,10 +215,10 @@ async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node
 /** Null if the event does not contain the whole node: only its changes were reported, and the rest is unknown. */
 function changedNode(before: Node | undefined, changes: Partial<Node>): Node | null {
   const node = { ...before, ...changes }
-  return isWhole(node) ? node : null
+  return hasAll(node) ? node : null
 }
 
-function isWhole(node: Partial<Node>): node is Node {
+function hasAll(node: Partial<Node>): node is Node {
   return node.nodeNum !== undefined && node.firstHeard !== undefined
 }
 
@@ -286,6 +290,13 @@ export function nameOf(nodeNum: number, nodeId: string): string {
   const told = senderNames.value.get(nodeNum)
   if (told === undefined) lookFor(nodeNum)
   return told ?? names.value.get(nodeNum) ?? nodeId
+}
+
+/** As `nameOf`; null while the list of nodes that may have the name is still loading. */
+export function awaitedName(nodeNum: number, nodeId: string): string | null {
+  const name = nameOf(nodeNum, nodeId)
+  if (name !== nodeId || isWhole.value || !can('nodes', 'read')) return name
+  return nodesError.value === null && online.value ? null : name
 }
 
 /** As `nameOf`, from a node id alone. */
