@@ -166,7 +166,8 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await goto(`/nodes/!${node.num.toString(16).padStart(8, '0')}`)
   await page.getByRole('button', { name: 'Watch this node' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('After (minutes)').fill('15')
+  await dialog.getByLabel('After: unit').selectOption('minutes')
+  await dialog.getByLabel('After', { exact: true }).fill('15')
   await dialog.getByRole('button', { name: 'When would it have fired?' }).click()
   await dialog.getByText(/^In the last 7 days it would have fired \d+ times, in \d+ messages\.$/).waitFor()
   await dialog.getByText(`${node.name} was not heard for`).first().waitFor()
@@ -175,7 +176,9 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await page.getByText('Watched').waitFor()
   await goto('/alerts')
   await page.getByRole('button', { name: 'Change', exact: true }).click()
-  await page.getByLabel('Repeat while it lasts, every (hours)').fill('1')
+  await page.getByLabel('Repeat while it lasts').check()
+  await page.getByLabel('Every: unit').selectOption('hours')
+  await page.getByLabel('Every', { exact: true }).fill('1')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByText(/^Tell me when .+ was not heard for 15 min\.$/).waitFor()
@@ -238,11 +241,18 @@ test('an administrator sees and deletes the rules of others, and an area has cor
   await page.getByLabel('Name').fill('The lake')
   await page.getByLabel('When it', { exact: true }).selectOption('enters')
   await page.getByLabel('Area', { exact: true }).selectOption('polygon')
-  await page.getByLabel('Corners').fill('47.3, 8.5\n47.4, 8.5\n47.4')
-  await page.getByLabel('Name').focus()
   await page.getByText('At least three corners').waitFor()
-  await page.getByLabel('Corners').fill('47.3, 8.5\n47.4, 8.5\n47.4, 8.6')
-  await page.getByLabel('Name').focus()
+  for (const [index, [latitude, longitude]] of [
+    ['47.3', '8.5'],
+    ['47.4', '8.5'],
+    ['47.4', '8.6'],
+  ].entries()) {
+    await page.getByRole('button', { name: 'Add a corner' }).click()
+    const corner = page.getByRole('group', { name: `Corner ${index + 1}` })
+    await corner.getByLabel('Latitude').fill(latitude ?? '')
+    await corner.getByLabel('Longitude').fill(longitude ?? '')
+  }
+  await page.getByText('At least three corners').waitFor({ state: 'detached' })
   expect(await visitor.violations()).toStrictEqual([])
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
   await page.getByRole('strong').filter({ hasText: 'The lake' }).waitFor()

@@ -132,7 +132,8 @@ test('an area is drawn on the map, corner by corner', async () => {
   }
   await map.getByTitle('Corner 4').click()
   await map.getByTitle('Corner 4').waitFor({ state: 'detached' })
-  expect((await page.getByLabel('Corners').inputValue()).split('\n')).toHaveLength(3)
+  const corners = page.getByRole('dialog').getByRole('group', { name: /^Corner \d$/ })
+  expect(await corners.count()).toBe(3)
   expect(await visitor.violations()).toStrictEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -140,6 +141,86 @@ test('an area is drawn on the map, corner by corner', async () => {
   const points = rules.find(({ rule }: { rule: { name: string } }) => rule.name === 'Valley').rule.shape.points
   const [[north, west], [, east], [south]] = points
   expect([points.length, north > south, west < east]).toStrictEqual([3, true, true])
+})
+
+test.each([
+  ['a desk', { width: 1360, height: 860 }],
+  ['a phone', { width: 390, height: 844 }],
+])('on %s the preview is in view whatever is filled in, and names the nodes that it looked at', async (_, viewport) => {
+  const { page } = visitor
+  const dialog = page.getByRole('dialog')
+  await page.setViewportSize(viewport)
+  await visitor.goto('/alerts')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  const button = dialog.getByRole('button', { name: 'When would it have fired?' })
+  const isInView = async () => {
+    const box = await button.boundingBox()
+    expect((box?.y ?? -1) >= 0 && (box?.y ?? 0) + (box?.height ?? 0) <= viewport.height).toBe(true)
+  }
+  for (const kind of ['node_silent', 'metric', 'message', 'area', 'link', 'backup']) {
+    await dialog.getByLabel('Tell me about').selectOption(kind)
+    await isInView()
+  }
+  await dialog.getByLabel('Tell me about').selectOption('node_silent')
+  await dialog.getByLabel('Which nodes').selectOption('Nodes with a role')
+  await dialog.getByLabel('Repeater', { exact: true }).uncheck()
+  await dialog.getByLabel('Client', { exact: true }).check()
+  await dialog.getByLabel('After', { exact: true }).fill('3')
+  await dialog.getByLabel('After: unit').selectOption('days')
+  await dialog.getByLabel('Also tell me when it is over').scrollIntoViewIfNeeded()
+  await isInView()
+  await dialog.getByText('Tell me when a node with the role ROUTER or CLIENT was not heard for 3 d.').waitFor()
+  await button.click()
+  await dialog.getByText(/^Looked at \d+ nodes: .*Harbour Crane.*\.$/).waitFor()
+  expect(await overflowOf(page)).toBeLessThanOrEqual(0)
+  expect(await visitor.violations()).toStrictEqual([])
+  // The answer was about another rule.
+  await dialog.getByLabel('After', { exact: true }).fill('4')
+  await dialog.getByText(/^Looked at/).waitFor({ state: 'detached' })
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.setViewportSize({ width: 1360, height: 860 })
+})
+
+test('words and senders of a message are chosen one by one, and a time has a number and a unit', async () => {
+  const { page } = visitor
+  const dialog = page.getByRole('dialog')
+  await visitor.goto('/alerts')
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await dialog.getByLabel('Tell me about').selectOption('message')
+  await dialog.getByLabel('Name').fill('From the crane')
+  const words = dialog.getByLabel('Words')
+  await words.fill('help')
+  await words.press('Enter')
+  await words.fill('fire')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Remove help' }).click()
+  // What is typed and not added counts as well.
+  await words.fill('smoke')
+  await dialog.getByLabel('From').selectOption('These nodes')
+  const box = dialog.getByRole('combobox', { name: 'Add a node' })
+  await box.fill('Harbour')
+  await dialog.getByRole('listbox').getByRole('option').first().waitFor()
+  await box.press('Enter')
+  await dialog.getByText(/^Tell me when Harbour Crane says fire or smoke/).waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await dialog.getByLabel('Tell me about').selectOption('link')
+  await dialog.getByLabel('Name').fill('Links')
+  await dialog.getByLabel('After', { exact: true }).fill('1.5')
+  await dialog.getByLabel('After: unit').selectOption('hours')
+  await dialog.getByLabel('Repeat while it lasts').check()
+  await dialog.getByLabel('Every', { exact: true }).fill('2')
+  await dialog.getByLabel('Urgent: also in my quiet hours').check()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { rules } = Object(await (await page.request.get(`${site.base}/api/alerts/rules`)).json())
+  const named = (name: string) => rules.find(({ rule }: { rule: { name: string } }) => rule.name === name).rule
+  expect(named('From the crane')).toMatchObject({
+    match: { mode: 'word', words: ['fire', 'smoke'] },
+    from: [expect.anything()],
+  })
+  expect(named('Links')).toMatchObject({ afterMinutes: 90, repeatHours: 48, urgent: true })
 })
 
 test('what is typed in feet and °F comes back as typed, and is stored in metres and °C', async () => {
@@ -213,7 +294,7 @@ test('the channels of a rule are chosen by name, and what has no end is not anno
   expect(await dialog.getByLabel('Name').inputValue()).toBe('Calls for help')
   await dialog.getByLabel('Rescue').check()
   expect(await dialog.getByLabel('Also tell me when it is over').count()).toBe(0)
-  expect(await dialog.getByLabel(/^Repeat while it lasts/).count()).toBe(0)
+  expect(await dialog.getByLabel('Repeat while it lasts').count()).toBe(0)
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.waitFor({ state: 'detached' })
   const { channels } = Object(await (await page.request.get(`${site.base}/api/channels`)).json())

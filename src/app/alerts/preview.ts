@@ -9,9 +9,14 @@ import { kindOf } from './kinds/kinds.ts'
 import { TOGETHER_MS } from './findings/occur.ts'
 import type { AlertRule } from './rules/rule.ts'
 import { demandSight } from './rules/rules.ts'
+import { readNodes } from './past/past.ts'
+import { watchedOf } from './rules/watched-nodes.ts'
+import { watcher } from './world/watched.ts'
 
 const DAYS = 7
 const MAX_SHOWN = 200
+/** Nodes that are named. */
+const MAX_NAMED = 20
 
 const fireSchema = z.object({
   at: timeField,
@@ -29,6 +34,13 @@ export const previewSchema = z
     fires: z.array(fireSchema).max(MAX_SHOWN).describe('Newest first'),
     total: z.int().describe('How often it would have fired'),
     messages: z.int().describe('Number of messages, not counting those that report the end'),
+    looked: z
+      .object({
+        total: z.int(),
+        nodes: z.array(z.object({ nodeNum: nodeNumField, nodeId: nodeIdField, name: z.string() })).max(MAX_NAMED),
+      })
+      .nullable()
+      .describe('The nodes that the rule watches now, by name; null: it is not about certain nodes'),
     note: z.string().nullable().describe('Limits of the stored history'),
   })
   .meta({ id: 'AlertPreview', description: 'What a rule would have done' })
@@ -50,7 +62,21 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
     }),
     total: fires.length,
     messages: countTogether(sorted.map(({ at }) => at)),
+    looked: await lookedAt(ctx, rule, words.language),
     note: note === null ? null : words.tell(note),
+  }
+}
+
+/** The nodes that a rule watches; null: it is not about certain nodes. */
+async function lookedAt(ctx: SignedInCtx, rule: AlertRule, language: string) {
+  const watched = watchedOf(rule)
+  if (watched === null) return null
+  const { compare } = new Intl.Collator(language, { numeric: true })
+  const nodes = (await readNodes(ctx)).filter(watcher(watched)).toSorted((a, b) => compare(a.name, b.name))
+  const named = nodes.slice(0, MAX_NAMED)
+  return {
+    total: nodes.length,
+    nodes: named.map(({ nodeNum, name }) => ({ nodeNum, nodeId: formatNodeId(nodeNum), name })),
   }
 }
 

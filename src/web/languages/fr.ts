@@ -230,6 +230,7 @@ export const words: Translations = {
       backups: 'Les sauvegardes échouent',
     },
     name: 'Nom',
+    nameHint: (kind) => `Vide : ${kind}`,
     kind: 'Sujet de l’alerte',
     nodes: 'Quels nœuds',
     watched: {
@@ -239,16 +240,18 @@ export const words: Translations = {
       role: 'Nœuds d’un certain rôle',
       list: 'Ces nœuds',
     },
-    roles: 'Rôles, séparés par des virgules',
+    roles: 'Rôles',
+    noRole: 'Au moins un rôle',
     addNode: 'Ajouter un nœud',
-    afterMinutes: 'Après (minutes)',
+    after: 'Après',
+    units: { minutes: 'minutes', hours: 'heures', days: 'jours' },
+    unitOf: (label) => `${label} : unité`,
     heardBy: 'Ce qui compte',
     heardByWays: {
       any: 'Entendu par n’importe quelle voie',
       radios: 'Entendu par les radios de ce service, quoi qu’en dise un broker',
     },
-    afterHours: 'Après (heures)',
-    forMinutes: 'Pendant (minutes)',
+    forTime: 'Pendant au moins',
     metric: 'Mesure',
     otherMetric: 'Une autre…',
     metricId: 'Son nom dans l’API',
@@ -263,8 +266,8 @@ export const words: Translations = {
     shape: 'Zone',
     shapes: { circle: 'Un cercle', polygon: 'Un polygone' },
     corners: 'Sommets',
-    cornersHint: 'Latitude et longitude de chaque sommet, un par ligne, par exemple 46.95, 7.44',
-    cornersWrong: 'Au moins trois sommets, un par ligne : latitude, virgule, longitude',
+    cornersWrong: 'Au moins trois sommets',
+    addCorner: 'Ajouter un sommet',
     areaMap: 'Carte pour dessiner la zone',
     drawPolygon:
       'Touchez la carte pour ajouter un sommet. Faites-le glisser pour le déplacer, touchez-le pour le supprimer.',
@@ -276,8 +279,11 @@ export const words: Translations = {
     longitude: 'Longitude',
     distance: 'Plus de',
     radius: 'Rayon',
-    words: 'Mots, séparés par des virgules',
-    wordsHint: 'Vide : tous les messages',
+    words: 'Mots',
+    wordsHint: 'Un seul suffit. Aucun : tout message.',
+    add: 'Ajouter',
+    from: 'De',
+    anybody: 'N’importe qui',
     direct: 'Messages directs à mes radios',
     allChannels: 'Messages de tous les canaux',
     channels: 'Canaux',
@@ -286,8 +292,8 @@ export const words: Translations = {
     destinations: 'M’avertir par',
     noDestinations:
       'Sur cette page seulement. Pour être averti ailleurs, ajoutez d’abord une destination sur la page Alertes.',
-    repeat: 'Répéter tant qu’elle dure, toutes les (heures)',
-    repeatHint: 'Vide : jamais',
+    repeat: 'Répéter tant qu’elle dure',
+    every: 'Toutes les',
     urgent: 'Urgent : aussi pendant mes heures calmes',
     tellResolved: 'M’avertir aussi quand c’est terminé',
     others: 'Autres utilisateurs',
@@ -307,6 +313,10 @@ export const words: Translations = {
       total === 0
         ? 'Ces 7 derniers jours, elle ne se serait pas déclenchée.'
         : `Ces 7 derniers jours, elle se serait déclenchée ${times(total)}, en ${meshMessages(messages)}.`,
+    lookedAt: (total, names) =>
+      total === 0
+        ? 'Cette règle ne surveille aucun nœud pour l’instant.'
+        : `Nœuds examinés : ${number(total)} – ${names}.`,
     nobodyTold: 'Personne n’est prévenu :',
     addOne: 'ajouter une destination',
     sendTo: (names) => `envoyer à ${names}`,

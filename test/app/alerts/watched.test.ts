@@ -119,3 +119,21 @@ test('users see the nodes of their own rules, as far as they may see nodes, and 
   })
   expect(await watched(anna)).toMatchObject({ nodes: [], total: 0 })
 })
+
+test('a preview names the nodes that it looked at, without hidden ones', async () => {
+  const anna = await alerts.app.user('anna', { nodes: { read: true, write: false } })
+  await hear(FAR, FAR + 1, FAR + 2)
+  const looked = async (rule: object) =>
+    Object(await (await anna.send('POST', '/api/alerts/rules/preview', rule)).json()).looked
+  const rule = { kind: 'node_silent', name: 'x', nodes: { kind: 'all' }, afterMinutes: 60 }
+  const named = [FAR, FAR + 1, FAR + 2].map((nodeNum) => ({
+    nodeNum,
+    nodeId: `!${nodeNum.toString(16)}`,
+    name: `!${nodeNum.toString(16)}`,
+  }))
+  expect(await looked(rule)).toStrictEqual({ total: 3, nodes: named })
+  expect(await looked({ ...rule, nodes: list(FAR + 1) })).toStrictEqual({ total: 1, nodes: named.slice(1, 2) })
+  expect(await looked({ kind: 'node_new', name: 'x' })).toBeNull()
+  await alerts.admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })
+  expect(await looked(rule)).toStrictEqual({ total: 2, nodes: named.slice(1) })
+})

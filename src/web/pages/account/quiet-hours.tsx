@@ -89,7 +89,7 @@ function Hours({ kept, reload }: { kept: Kept; reload(): Promise<void> }) {
             hint={quietTexts.daysHint}
             error={days.length === 0 ? quietTexts.noDay : null}
           >
-            <div class="days">
+            <div class="choices">
               {DAYS.map((day) => (
                 <label class="check" key={day}>
                   <input

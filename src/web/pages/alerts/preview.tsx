@@ -1,31 +1,47 @@
+import './alerts.css'
 import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
-import { dateTime } from '../../format.ts'
+import { count, dateTime, plain } from '../../format.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import type { NewRule } from './rule.ts'
 
-/** Shows, on request, when a rule would have fired in the last days. */
-export function Preview({ rule }: { rule: NewRule }) {
+/** Nodes that are named. */
+const MAX_NAMED = 10
+
+type Found = Awaited<ReturnType<typeof lookBack>>
+
+/** A rule as a sentence, and on request when it would have fired in the last days. */
+export function Preview({ rule, sentence }: { rule: NewRule; sentence?: string }) {
   const looking = useAction()
-  const found = useSignal<Awaited<ReturnType<typeof lookBack>> | null>(null)
+  const found = useSignal<{ readonly of: string; readonly what: Found } | null>(null)
+  const result = useRef<HTMLDivElement>(null)
+  const watches = watchedBy(rule)
   const look = () =>
     void looking.run(async () => {
-      found.value = await lookBack(rule)
+      found.value = { of: watches, what: await lookBack(rule) }
     })
+  // What another rule would have done says nothing about this one.
+  const shown = found.value?.of === watches ? found.value.what : null
+  useEffect(() => result.current?.scrollIntoView({ block: 'nearest' }), [shown])
   return (
-    <div class="stack">
-      <button type="button" class="button" disabled={looking.busy.value} onClick={look}>
-        {looking.busy.value ? alertTexts.previewing : alertTexts.preview}
-      </button>
+    <>
+      <div class="preview-head">
+        {sentence !== undefined && <p>{sentence}.</p>}
+        <button type="button" class="button" disabled={looking.busy.value} onClick={look}>
+          {looking.busy.value ? alertTexts.previewing : alertTexts.preview}
+        </button>
+      </div>
       <Failure error={looking.error.value} />
-      {found.value !== null && (
-        <div role="status">
-          <strong>{alertTexts.previewTotal(found.value.total, found.value.messages)}</strong>
-          {found.value.note !== null && <p class="faint">{found.value.note}</p>}
+      {shown !== null && (
+        <div class="preview-found" role="status" ref={result}>
+          <strong>{alertTexts.previewTotal(shown.total, shown.messages)}</strong>
+          {shown.looked !== null && <p class="faint">{lookedAt(shown.looked)}</p>}
+          {shown.note !== null && <p class="faint">{shown.note}</p>}
           <ul class="rows tight">
-            {found.value.fires.slice(0, 10).map(({ at, what, nodeNum }) => (
+            {shown.fires.slice(0, 10).map(({ at, what, nodeNum }) => (
               <li key={`${at} ${nodeNum}`}>
                 <span class="grow break">{what}</span> <span class="faint">{dateTime(at)}</span>
               </li>
@@ -33,8 +49,19 @@ export function Preview({ rule }: { rule: NewRule }) {
           </ul>
         </div>
       )}
-    </div>
+    </>
   )
+}
+
+function lookedAt({ total, nodes }: NonNullable<Found['looked']>): string {
+  const named = nodes.slice(0, MAX_NAMED)
+  const names = named.map(({ name }) => plain(name)).join(', ')
+  return alertTexts.lookedAt(total, total > named.length ? `${names} +${count(total - named.length)}` : names)
+}
+
+/** What a rule watches, without what does not change when it fires. */
+function watchedBy(rule: NewRule): string {
+  return JSON.stringify({ ...rule, name: '', destinations: [], urgent: false, repeatHours: null, tellResolved: true })
 }
 
 const lookBack = (json: NewRule) => ask(api.alerts.rules.preview.$post({ json }))

@@ -10,9 +10,14 @@ import { useAction } from '../../state/load.ts'
 import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import type { Destination } from './destinations.tsx'
+import { DurationField } from './kinds/duration-field.tsx'
 import { ALERT_KINDS, viewOf } from './kinds/kinds.ts'
 import { Preview } from './preview.tsx'
 import type { NewRule, ShownRule } from './rule.ts'
+
+/** Initially. */
+const REPEAT_HOURS = 24
+const MAX_REPEAT_HOURS = 168
 
 type Props = {
   /** Null: a new one. */
@@ -58,14 +63,15 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
             }}
           />
         )}
-        <p class="faint">{view.sentence(rule)}.</p>
+        <Preview rule={named()} sentence={view.sentence(rule)} />
+        <view.Fields rule={rule} set={set} />
         <Field
           label={alertTexts.name}
+          hint={alertTexts.nameHint(view.name)}
           value={rule.name}
           maxLength={MAX_RULE_NAME}
           onInput={(event) => set({ name: event.currentTarget.value })}
         />
-        <view.Fields rule={rule} set={set} />
         <Group
           legend={alertTexts.destinations}
           hint={destinations.length === 0 ? alertTexts.noDestinations : undefined}
@@ -91,23 +97,27 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
         )}
         {view.isEvent !== true && (
           <>
-            <Field
-              label={alertTexts.repeat}
-              hint={alertTexts.repeatHint}
-              type="number"
-              min={1}
-              max={168}
-              value={rule.repeatHours === null || rule.repeatHours === undefined ? '' : String(rule.repeatHours)}
-              onInput={(event) =>
-                set({ repeatHours: event.currentTarget.value === '' ? null : Number(event.currentTarget.value) })
-              }
-            />
+            <Switch
+              checked={rule.repeatHours != null}
+              onChange={(repeats) => set({ repeatHours: repeats ? REPEAT_HOURS : null })}
+            >
+              {alertTexts.repeat}
+            </Switch>
+            {rule.repeatHours != null && (
+              <DurationField
+                label={alertTexts.every}
+                minutes={rule.repeatHours * 60}
+                min={60}
+                max={MAX_REPEAT_HOURS * 60}
+                shortest="hours"
+                set={(minutes) => set({ repeatHours: Math.round(minutes / 60) })}
+              />
+            )}
             <Switch checked={rule.tellResolved ?? true} onChange={(tellResolved) => set({ tellResolved })}>
               {alertTexts.tellResolved}
             </Switch>
           </>
         )}
-        <Preview rule={named()} />
         <Failure error={saving.error.value} />
         <SaveOrCancel busy={saving.busy.value} onCancel={onDone} />
       </form>

@@ -1,8 +1,9 @@
 import { catalog } from '../../../language.ts'
-import { useSignal } from '@preact/signals'
-import { useId } from 'preact/hooks'
 import { Select } from '../../../parts/form/field.tsx'
+import { Group } from '../../../parts/form/labelled.tsx'
+import { Icon } from '../../../parts/icon.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
+import { t } from '../../../strings.ts'
 import { distance } from '../../../measure.ts'
 import { lazyPage } from '../../../parts/list/lazy-page.tsx'
 import type { RuleOf, Shape } from '../rule.ts'
@@ -67,8 +68,6 @@ const CIRCLE = { kind: 'circle' as const, latitude: 0, longitude: 0, metres: 100
 
 /** A circle by its centre, or a polygon by its corners. */
 function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) {
-  const id = useId()
-  const problem = useSignal<string | null>(null)
   const begin = (kind: Shape['kind']): Shape => (kind === 'circle' ? CIRCLE : { kind, points: [] })
   return (
     <>
@@ -83,28 +82,7 @@ function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) 
       />
       <AreaMap shape={shape} set={set} />
       {shape.kind === 'polygon' ? (
-        <div class="field">
-          <label for={id}>{alertTexts.corners}</label>
-          <textarea
-            id={id}
-            key={showCorners(shape.points)}
-            ref={(field) => field?.setCustomValidity(shape.points.length < 3 ? alertTexts.cornersWrong : '')}
-            rows={5}
-            required
-            aria-describedby={`${id}-about`}
-            aria-invalid={problem.value !== null}
-            defaultValue={showCorners(shape.points)}
-            onChange={(event) => {
-              const points = readCorners(event.currentTarget.value)
-              problem.value = points === null ? alertTexts.cornersWrong : null
-              event.currentTarget.setCustomValidity(problem.value ?? '')
-              if (points !== null) set({ kind: 'polygon', points })
-            }}
-          />
-          <div id={`${id}-about`} class="about">
-            {problem.value === null ? alertTexts.cornersHint : <span class="bad">{problem.value}</span>}
-          </div>
-        </div>
+        <Corners points={shape.points} set={(points) => set({ kind: 'polygon', points })} />
       ) : (
         <>
           <NumberField
@@ -134,19 +112,47 @@ function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) 
   )
 }
 
-/** Corners as users write them: latitude and longitude, one corner per line. */
-function showCorners(points: readonly (readonly [number, number])[]): string {
-  return points.map(([latitude, longitude]) => `${latitude}, ${longitude}`).join('\n')
-}
+type Corner = readonly [latitude: number, longitude: number]
+type CornersProps = { points: readonly Corner[]; set(points: [number, number][]): void }
 
-/** Null: fewer than three corners, or invalid coordinates. */
-function readCorners(text: string): [number, number][] | null {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const points = lines.map((line): [number, number] | null => {
-    const found = /^\s*(-?\d{1,2}(?:\.\d+)?)\s*[,;\s]\s*(-?\d{1,3}(?:\.\d+)?)\s*$/.exec(line)
-    const [latitude, longitude] = [Number(found?.[1]), Number(found?.[2])]
-    return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 ? [latitude, longitude] : null
-  })
-  const good = points.filter((point) => point !== null)
-  return good.length === lines.length && good.length >= 3 ? good : null
+/** The corners of a polygon, each in its row. */
+function Corners({ points, set }: CornersProps) {
+  const all = points.map(([latitude, longitude]): [number, number] => [latitude, longitude])
+  return (
+    <Group legend={alertTexts.corners} error={points.length < 3 ? alertTexts.cornersWrong : null}>
+      {all.map(([latitude, longitude], index) => (
+        <fieldset class="corner" key={index}>
+          <legend>{alertTexts.corner(index + 1)}</legend>
+          <NumberField
+            label={alertTexts.latitude}
+            value={latitude}
+            min={-90}
+            max={90}
+            set={(next) => set(all.with(index, [next, longitude]))}
+          />
+          <NumberField
+            label={alertTexts.longitude}
+            value={longitude}
+            min={-180}
+            max={180}
+            set={(next) => set(all.with(index, [latitude, next]))}
+          />
+          <button
+            type="button"
+            class="icon-button"
+            aria-label={t.nodes.takeOut(alertTexts.corner(index + 1))}
+            onClick={() => set(all.toSpliced(index, 1))}
+          >
+            <Icon name="close" />
+          </button>
+        </fieldset>
+      ))}
+      <div class="actions">
+        <button type="button" class="button small" onClick={() => set([...all, all.at(-1) ?? [0, 0]])}>
+          <Icon name="plus" />
+          {alertTexts.addCorner}
+        </button>
+      </div>
+    </Group>
+  )
 }

@@ -2,7 +2,7 @@ import { catalog } from '../../../language.ts'
 import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
-import { NumberField } from './fields.tsx'
+import { DurationField } from './duration-field.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'backup'>
@@ -23,11 +23,12 @@ export const backup: KindView<Rule> = {
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
   return (
-    <NumberField
-      label={alertTexts.afterHours}
-      value={rule.afterHours ?? AFTER_HOURS}
-      min={1}
-      set={(afterHours) => set({ afterHours })}
+    <DurationField
+      label={alertTexts.after}
+      minutes={(rule.afterHours ?? AFTER_HOURS) * 60}
+      min={60}
+      shortest="hours"
+      set={(minutes) => set({ afterHours: Math.round(minutes / 60) })}
     />
   )
 }

@@ -1,10 +1,11 @@
-import { anyOf } from '../../../format.ts'
+import { anyOf, humanize } from '../../../format.ts'
 import { catalog } from '../../../language.ts'
 import { useSignal } from '@preact/signals'
 import { nameOf, nameOfId } from '../../../state/mesh/nodes.ts'
 import { NodePicker } from '../../../parts/form/node-picker.tsx'
 import { PickedNodes } from '../../../parts/form/picked-nodes.tsx'
 import { Field, Select } from '../../../parts/form/field.tsx'
+import { Group } from '../../../parts/form/labelled.tsx'
 import { shownUnit } from '../../../measure.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
@@ -12,13 +13,6 @@ import type { RuleOf } from '../rule.ts'
 export type Watched = RuleOf<'node_silent'>['nodes']
 
 export const ALL: Watched = { kind: 'all' }
-
-/** Parts of a text that are separated by commas. */
-export const split = (text: string) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
 
 export const watchedTexts = catalog('watchedTexts', {
   all: 'a node',
@@ -45,7 +39,9 @@ export function who(nodes: Watched): string {
   }
 }
 
-const idOf = (node: number | string) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node)
+/** The !hex id of a node of a rule. */
+export const idOf = (node: number | string) =>
+  typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node
 
 /** The name of a node of a rule. */
 export const shownName = (node: number | string) =>
@@ -71,13 +67,7 @@ export function WatchedFields({ rule: { nodes: watched }, set: change }: Props) 
         onChange={(kind) => set(begin(kind))}
       />
       {watched.kind === 'role' && (
-        <Field
-          label={alertTexts.roles}
-          defaultValue={watched.roles.join(', ')}
-          onChange={(event) =>
-            set({ kind: 'role', roles: split(event.currentTarget.value).map((role) => role.toUpperCase()) })
-          }
-        />
+        <Roles chosen={watched.roles} set={(roles) => set({ kind: 'role', roles: [...roles] })} />
       )}
       {watched.kind === 'list' && (
         <NodeList chosen={watched.nodes.map(idOf)} onChange={(chosen) => set({ kind: 'list', nodes: [...chosen] })} />
@@ -86,7 +76,53 @@ export function WatchedFields({ rule: { nodes: watched }, set: change }: Props) 
   )
 }
 
-function NodeList({ chosen, onChange }: { chosen: readonly string[]; onChange(chosen: readonly string[]): void }) {
+/** The roles of the protocol, those that relay first. */
+const ROLES = [
+  'ROUTER',
+  'ROUTER_LATE',
+  'REPEATER',
+  'ROUTER_CLIENT',
+  'CLIENT',
+  'CLIENT_BASE',
+  'CLIENT_MUTE',
+  'CLIENT_HIDDEN',
+  'TRACKER',
+  'SENSOR',
+  'TAK',
+  'TAK_TRACKER',
+  'LOST_AND_FOUND',
+]
+
+function Roles({ chosen, set }: { chosen: readonly string[]; set(roles: readonly string[]): void }) {
+  return (
+    <Group legend={alertTexts.roles} error={chosen.length === 0 ? alertTexts.noRole : null}>
+      <div class="choices">
+        {[...new Set([...ROLES, ...chosen])].map((role) => (
+          <label class="check" key={role}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(role)}
+              onChange={(event) => {
+                const others = chosen.filter((other) => other !== role)
+                set(event.currentTarget.checked ? [...others, role] : others)
+              }}
+            />{' '}
+            {humanize(role)}
+          </label>
+        ))}
+      </div>
+    </Group>
+  )
+}
+
+/** Nodes that are found by name. */
+export function NodeList({
+  chosen,
+  onChange,
+}: {
+  chosen: readonly string[]
+  onChange(chosen: readonly string[]): void
+}) {
   return (
     <>
       <PickedNodes nodes={chosen} onChange={onChange} />

@@ -2,7 +2,7 @@ import { catalog } from '../../../language.ts'
 import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
-import { NumberField } from './fields.tsx'
+import { DurationField } from './duration-field.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'link'>
@@ -21,9 +21,9 @@ export const link: KindView<Rule> = {
 
 function Fields({ rule, set }: FieldsProps<Rule>) {
   return (
-    <NumberField
-      label={alertTexts.afterMinutes}
-      value={rule.afterMinutes}
+    <DurationField
+      label={alertTexts.after}
+      minutes={rule.afterMinutes}
       min={1}
       set={(afterMinutes) => set({ afterMinutes })}
     />

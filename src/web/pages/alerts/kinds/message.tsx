@@ -1,7 +1,7 @@
 import { catalog } from '../../../language.ts'
 import { anyOf } from '../../../format.ts'
 import { api, ask } from '../../../api.ts'
-import { Field } from '../../../parts/form/field.tsx'
+import { Select } from '../../../parts/form/field.tsx'
 import { Group } from '../../../parts/form/labelled.tsx'
 import { Switch } from '../../../parts/form/switch.tsx'
 import { Failure } from '../../../parts/notice.tsx'
@@ -9,8 +9,9 @@ import { useLoad } from '../../../state/load.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import { t } from '../../../strings.ts'
 import type { RuleOf } from '../rule.ts'
-import { shownName, split } from './fields.tsx'
+import { idOf, NodeList, shownName } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
+import { WordList } from './word-list.tsx'
 
 type Rule = RuleOf<'message'>
 
@@ -34,7 +35,7 @@ export const message: KindView<Rule> = {
 }
 
 function sender({ from }: Rule): string {
-  return from === null || from === undefined ? messageKind.somebody : anyOf(from.map(shownName))
+  return from == null || from.length === 0 ? messageKind.somebody : anyOf(from.map(shownName))
 }
 
 /** Where messages match. */
@@ -53,15 +54,22 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
   const chosen = rule.channels === 'all' || rule.channels === undefined ? [] : rule.channels
   return (
     <>
-      <Field
+      <WordList
         label={alertTexts.words}
         hint={alertTexts.wordsHint}
-        defaultValue={rule.match?.words.join(', ') ?? ''}
-        onChange={(event) => {
-          const words = split(event.currentTarget.value)
-          set({ match: words.length === 0 ? null : { mode: 'word', words } })
-        }}
+        words={rule.match?.words ?? []}
+        set={(words) => set({ match: words.length === 0 ? null : { mode: rule.match?.mode ?? 'word', words } })}
       />
+      <Select
+        label={alertTexts.from}
+        value={rule.from == null ? 'anybody' : 'list'}
+        options={[
+          ['anybody', alertTexts.anybody],
+          ['list', alertTexts.watched.list],
+        ]}
+        onChange={(who) => set({ from: who === 'list' ? [] : null })}
+      />
+      {rule.from != null && <NodeList chosen={rule.from.map(idOf)} onChange={(chosen) => set({ from: [...chosen] })} />}
       <Switch checked={rule.direct ?? true} onChange={(direct) => set({ direct })}>
         {alertTexts.direct}
       </Switch>

@@ -8,7 +8,8 @@ import { measure } from '../../../measure.ts'
 import { Field, Select } from '../../../parts/form/field.tsx'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
-import { ALL, MeasureField, NumberField, WatchedFields, who } from './fields.tsx'
+import { DurationField } from './duration-field.tsx'
+import { ALL, MeasureField, WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'metric'>
@@ -88,16 +89,18 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
           onInput={(event) => set({ metric: event.currentTarget.value })}
         />
       )}
-      <Select
-        label={alertTexts.is}
-        value={rule.is}
-        options={[
-          ['below', alertTexts.below],
-          ['above', alertTexts.above],
-        ]}
-        onChange={(is) => set({ is })}
-      />
-      <MeasureField label={alertTexts.limit} unit={unit} value={rule.limit} set={(limit) => set({ limit })} />
+      <div class="two">
+        <Select
+          label={alertTexts.is}
+          value={rule.is}
+          options={[
+            ['below', alertTexts.below],
+            ['above', alertTexts.above],
+          ]}
+          onChange={(is) => set({ is })}
+        />
+        <MeasureField label={alertTexts.limit} unit={unit} value={rule.limit} set={(limit) => set({ limit })} />
+      </div>
       <MeasureField
         label={alertTexts.hysteresis}
         unit={unit}
@@ -106,9 +109,9 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
         min={0}
         set={(hysteresis) => set({ hysteresis })}
       />
-      <NumberField
-        label={alertTexts.forMinutes}
-        value={rule.forMinutes ?? 0}
+      <DurationField
+        label={alertTexts.forTime}
+        minutes={rule.forMinutes ?? 0}
         {...METRIC_MINUTES}
         set={(forMinutes) => set({ forMinutes })}
       />

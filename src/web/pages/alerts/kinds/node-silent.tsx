@@ -4,7 +4,8 @@ import { Select } from '../../../parts/form/field.tsx'
 import { duration } from '../../../format.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import type { RuleOf } from '../rule.ts'
-import { NumberField, WatchedFields, who } from './fields.tsx'
+import { DurationField } from './duration-field.tsx'
+import { WatchedFields, who } from './fields.tsx'
 import type { FieldsProps, KindView } from './kind.ts'
 
 type Rule = RuleOf<'node_silent'>
@@ -27,9 +28,9 @@ function Fields({ rule, set }: FieldsProps<Rule>) {
   return (
     <>
       <WatchedFields rule={rule} set={set} />
-      <NumberField
-        label={alertTexts.afterMinutes}
-        value={rule.afterMinutes}
+      <DurationField
+        label={alertTexts.after}
+        minutes={rule.afterMinutes}
         {...SILENT_MINUTES}
         set={(afterMinutes) => set({ afterMinutes })}
       />

@@ -2,27 +2,28 @@ import { useSignal } from '@preact/signals'
 import { SILENT_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
 import { api, ask } from '../../../api.ts'
 import { Dialog } from '../../../parts/dialog.tsx'
-import { Actions, Field, Submit } from '../../../parts/form/field.tsx'
+import { Actions, Submit } from '../../../parts/form/field.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { Failure, say } from '../../../parts/notice.tsx'
 import { useAction } from '../../../state/load.ts'
 import { type Node, nodeName } from '../../../state/mesh/nodes.ts'
 import { alertTexts } from '../../../strings/alerts.ts'
 import { t } from '../../../strings.ts'
+import { DurationField } from '../../alerts/kinds/duration-field.tsx'
 import { Preview } from '../../alerts/preview.tsx'
 import type { NewRule } from '../../alerts/rule.ts'
 
 /** One button that creates a rule: notify all own destinations when this node falls silent. */
 export function WatchNode({ node }: { node: Node }) {
   const isOpen = useSignal(false)
-  const minutes = useSignal('120')
+  const minutes = useSignal(120)
   const saving = useAction()
   const name = nodeName(node)
   const rule: NewRule = {
     kind: 'node_silent',
     name: Array.from(alertTexts.watchName(name)).slice(0, 32).join('').trim(),
     nodes: { kind: 'list', nodes: [node.nodeNum] },
-    afterMinutes: Number(minutes.value),
+    afterMinutes: minutes.value,
   }
   const save = (event: SubmitEvent) => {
     event.preventDefault()
@@ -47,13 +48,11 @@ export function WatchNode({ node }: { node: Node }) {
         <Dialog title={alertTexts.watch} onClose={() => (isOpen.value = false)}>
           <form class="stack" onSubmit={save}>
             <p>{alertTexts.watchHelp(name)}</p>
-            <Field
-              label={alertTexts.afterMinutes}
-              type="number"
+            <DurationField
+              label={alertTexts.after}
+              minutes={minutes.value}
               {...SILENT_MINUTES}
-              required
-              value={minutes.value}
-              onInput={(event) => (minutes.value = event.currentTarget.value)}
+              set={(wanted) => (minutes.value = wanted)}
             />
             <Preview rule={rule} />
             <Failure error={saving.error.value} />
