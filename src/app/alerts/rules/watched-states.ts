@@ -99,7 +99,7 @@ export async function listWatched(
   const rows =
     named.length === 0 ? [] : await store.db.select({ id, what, fact, held }).from(alerts).where(among(named))
   const texts = new Map(rows.map((row) => [row.id, tellAlert(words, row)]))
-  const totals = Object.fromEntries(WATCHED_STATES.map((state) => [state, 0])) as Record<WatchedState, number>
+  const totals: Record<WatchedState, number> = { firing: 0, unknown: 0, pending: 0, muted: 0, unheard: 0, well: 0 }
   for (const { state } of all) totals[state] += 1
   const now = ctx.now()
   return {

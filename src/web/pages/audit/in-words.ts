@@ -11,10 +11,10 @@ const and = new Intl.ListFormat(locale)
 export function inWords(value: unknown): string {
   if (value === null || value === undefined) return t.common.none
   if (typeof value === 'boolean') return value ? t.common.yes : t.common.no
-  if (typeof value === 'string') return value
+  if (typeof value === 'string' || typeof value === 'number') return String(value)
   if (isGrant(value)) return held(value)
   if (Array.isArray(value)) return value.map(inWords).join(', ') || t.common.none
-  if (!isRecord(value)) return String(value)
+  if (!isRecord(value)) return JSON.stringify(value)
   const entries = Object.entries(value)
   const isPermissions = entries.every(([name, grant]) => isGrant(grant) && nameOf(name) !== null)
   const told = isPermissions ? entries.filter(([, grant]) => isGrant(grant) && (grant.read || grant.write)) : entries
