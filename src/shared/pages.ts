@@ -3,6 +3,7 @@ export const PAGES = {
   dashboard: /^\/$/,
   map: /^\/map$/,
   nodes: /^\/nodes$/,
+  compare: /^\/nodes\/compare$/,
   node: /^\/nodes\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
   messages: /^\/messages$/,
   traceroutes: /^\/traceroutes$/,

@@ -125,6 +125,12 @@ export function queryNode(query: URLSearchParams, name: string): string | null {
   return NODE_ID.test(id) ? id : null
 }
 
+/** The nodes in the address's parameter `name`, each once, without invalid ones. */
+export function nodeIdsOf(query: URLSearchParams, name: string): readonly string[] {
+  const ids = (query.get(name) ?? '').toLowerCase().split(',')
+  return [...new Set(ids.filter((id) => NODE_ID.test(id)))]
+}
+
 /** Where to go after signing in: a path of this site, else the start page. */
 export function safeReturn(wanted: string | null): string {
   if (wanted === null || !/^\/(?![/\\])/.test(wanted) || /[\p{Cc}\\]/u.test(wanted)) return '/'

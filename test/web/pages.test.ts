@@ -197,11 +197,16 @@ test('two thousand nodes are sorted by keyboard and announced; the address keeps
   }
   await page.context().setOffline(false)
   await page.getByLabel('Search nodes').fill('hill')
-  await page.getByRole('button', { name: 'Filters' }).click()
-  await page.getByLabel('Role', { exact: true }).selectOption('Router')
-  await page.getByLabel('Position', { exact: true }).selectOption('known')
-  await page.getByLabel('Heard by').selectOption('radio')
-  await page.getByLabel('Heard in the last').selectOption('hour')
+  for (const [name, choice] of [
+    ['Role', 'Router'],
+    ['Position', 'known'],
+    ['Heard by', 'radio'],
+    ['Heard in the last', 'hour'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
+    await page.getByRole('group', { name: 'Filter by' }).getByRole('button', { name, exact: true }).click()
+    await page.getByLabel(name, { exact: true }).selectOption(choice)
+  }
   await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
   await expect
     .poll(() => Object.fromEntries(new URL(page.url()).searchParams))
@@ -217,7 +222,7 @@ test('two thousand nodes are sorted by keyboard and announced; the address keeps
   await goto(`/nodes${new URL(page.url()).search}`)
   await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
   await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('hill')
-  await page.getByRole('button', { name: 'Filters (4)' }).waitFor()
+  await expect.poll(() => page.locator('.filter-chip').count()).toBe(4)
   await page.getByRole('link', { name: 'Castle Hill Relay' }).waitFor()
   await page.getByRole('link', { name: 'Nodes', exact: true }).click()
   await page.getByText(/^2,\d{3} nodes/).waitFor()

@@ -1409,6 +1409,10 @@ export const words: Translations = {
       '3': '3 Sprünge oder mehr',
     },
     signals: { good: 'gut', fair: 'mittel', weak: 'schwach' },
+    addFilter: 'Filter',
+    filterBy: 'Filtern nach',
+    viewsAndColumns: 'Ansichten und Spalten',
+    noValues: 'keine Werte',
     view: 'Ansicht',
     views: {
       none: 'Keine',
@@ -2178,6 +2182,17 @@ export const words: Translations = {
     light: 'Helle Darstellung',
     dark: 'Dunkle Darstellung',
     leaveWall: 'Wandansicht verlassen',
+  },
+  compareTexts: {
+    compare: 'Vergleichen',
+    title: 'Knoten vergleichen',
+    help: (most) => `Wählen Sie bis zu ${most} Knoten.`,
+    add: 'Knoten hinzufügen',
+    pick: (name) => `${name} vergleichen`,
+    pickHelp: (most) => `Wählen Sie in der Liste zwei bis ${most} Knoten.`,
+    picked: (n, most) => `${n} von höchstens ${most} Knoten gewählt`,
+    comparePicked: (n) => `${n} Knoten vergleichen`,
+    snrHelp: 'Von direkt gehörten Paketen, aus dem Paketprotokoll.',
   },
   auditDamageTexts: {
     title: 'Das Audit-Protokoll ist beschädigt',

@@ -1031,6 +1031,10 @@ export const words: Translations = {
     batteryLevels: { '10': '10 %', '20': '20 %', '50': '50 %' },
     hopCounts: { '0': 'oído directamente', '1': 'a 1 salto', '2': 'a 2 saltos', '3': 'a 3 saltos o más' },
     signals: { good: 'buena', fair: 'regular', weak: 'débil' },
+    addFilter: 'Filtro',
+    filterBy: 'Filtrar por',
+    viewsAndColumns: 'Vistas y columnas',
+    noValues: 'sin valores',
     view: 'Vista',
     views: {
       none: 'Ninguna',
@@ -2184,6 +2188,17 @@ export const words: Translations = {
     seeAs: 'Ver como este usuario',
   },
 
+  compareTexts: {
+    compare: 'Comparar',
+    title: 'Comparar nodos',
+    help: (most) => `Elija hasta ${most} nodos.`,
+    add: 'Añadir un nodo',
+    pick: (name) => `Comparar ${name}`,
+    pickHelp: (most) => `Elija de dos a ${most} nodos de la lista.`,
+    picked: (n, most) => `${n} de ${most} nodos como máximo`,
+    comparePicked: (n) => `Comparar ${n} nodos`,
+    snrHelp: 'De los paquetes oídos directamente, según el registro de paquetes.',
+  },
   auditDamageTexts: {
     title: 'El registro de auditoría está dañado',
     found: 'Encontrado:',

@@ -1509,6 +1509,10 @@ export const words: Translations = {
     batteryLevels: { '10': '10 %', '20': '20 %', '50': '50 %' },
     hopCounts: { '0': 'entendu directement', '1': 'à 1 saut', '2': 'à 2 sauts', '3': '3 sauts ou plus' },
     signals: { good: 'bon', fair: 'moyen', weak: 'faible' },
+    addFilter: 'Filtre',
+    filterBy: 'Filtrer par',
+    viewsAndColumns: 'Vues et colonnes',
+    noValues: 'aucune valeur',
     view: 'Vue',
     views: {
       none: 'Aucune',
@@ -2161,6 +2165,17 @@ export const words: Translations = {
       'La connexion par mot de passe est désactivée. Les utilisateurs apparaissent à leur première connexion par votre organisation.',
     log: 'Activité de cet utilisateur',
     seeAs: 'Voir comme cet utilisateur',
+  },
+  compareTexts: {
+    compare: 'Comparer',
+    title: 'Comparer des nœuds',
+    help: (most) => `Choisissez jusqu’à ${most} nœuds.`,
+    add: 'Ajouter un nœud',
+    pick: (name) => `Comparer ${name}`,
+    pickHelp: (most) => `Choisissez de deux à ${most} nœuds dans la liste.`,
+    picked: (n, most) => `${n} nœuds choisis sur ${most} au plus`,
+    comparePicked: (n) => `Comparer ${n} nœuds`,
+    snrHelp: 'Des paquets entendus directement, d’après le journal des paquets.',
   },
   auditDamageTexts: {
     title: 'Le journal d’audit est endommagé',

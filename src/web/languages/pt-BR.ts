@@ -1031,6 +1031,10 @@ export const words: Translations = {
       '3': 'a 3 saltos ou mais',
     },
     signals: { good: 'bom', fair: 'médio', weak: 'fraco' },
+    addFilter: 'Filtro',
+    filterBy: 'Filtrar por',
+    viewsAndColumns: 'Visualizações e colunas',
+    noValues: 'sem valores',
     view: 'Visão',
     views: {
       none: 'Nenhuma',
@@ -2178,6 +2182,17 @@ export const words: Translations = {
     seeAs: 'Ver como este usuário',
   },
 
+  compareTexts: {
+    compare: 'Comparar',
+    title: 'Comparar nós',
+    help: (most) => `Escolha até ${most} nós.`,
+    add: 'Adicionar um nó',
+    pick: (name) => `Comparar ${name}`,
+    pickHelp: (most) => `Escolha de dois a ${most} nós na lista.`,
+    picked: (n, most) => `${n} de no máximo ${most} nós escolhidos`,
+    comparePicked: (n) => `Comparar ${n} nós`,
+    snrHelp: 'Dos pacotes ouvidos diretamente, do registro de pacotes.',
+  },
   auditDamageTexts: {
     title: 'O registro de auditoria está danificado',
     found: 'Encontrado:',

@@ -31,6 +31,7 @@ const loadDashboard = async () => (await import('./dashboard/dashboard.tsx')).Da
 const DashboardPage = lazyPage(loadDashboard, t.nav.dashboard)
 const loadNodes = async () => (await import('./nodes/nodes.tsx')).NodesPage
 const NodesPage = lazyPage(loadNodes, t.nav.nodes)
+const ComparePage = lazyPage(async () => (await import('./nodes/compare.tsx')).ComparePage, t.nav.nodes)
 const MessagesPage = lazyPage(loadMessages, t.nav.messages)
 export const NodePage = lazyPage(loadNode, t.nav.nodes)
 export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
@@ -112,6 +113,7 @@ export const ROUTES: readonly Route[] = [
     nav: { path: '/nodes', name: t.nav.nodes, icon: 'nodes', group: 'mesh' },
     draw: () => <NodesPage />,
   },
+  { pattern: PAGES.compare, need: read('nodes'), draw: () => <ComparePage /> },
   {
     pattern: PAGES.node,
     need: read('nodes'),

@@ -16,7 +16,12 @@ export const DIALOGS: readonly State[] = [
       await typedInto('What to find')(page)
     },
   },
-  { name: 'columns', of: 'pages/nodes/columns.tsx', path: '/nodes?hops=0', open: pressed('Columns') },
+  {
+    name: 'columns',
+    of: 'pages/nodes/columns.tsx',
+    path: '/nodes?hops=0',
+    open: pressed('Views and columns', /^Columns$/),
+  },
   { name: 'saving a view', of: 'pages/nodes/views.tsx', path: '/nodes?role=ROUTER', open: pressed('Save view') },
   {
     name: 'watching a node',

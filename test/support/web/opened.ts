@@ -11,12 +11,30 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     open: (page) => press(page, 'More'),
   },
   {
-    name: 'filters',
+    name: 'filters to add',
+    of: 'pages/nodes/filters.tsx',
+    path: '/nodes?hops=0&battery=50',
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Filter', exact: true }).click()
+      await page.getByRole('group', { name: 'Filter by' }).getByRole('button', { name: 'Role' }).waitFor()
+    },
+  },
+  {
+    name: 'views and columns',
+    of: 'pages/nodes/nodes.tsx',
+    path: '/nodes?hops=0',
+    open: async (page) => {
+      await press(page, 'Views and columns')
+      await page.getByLabel('Sort by').waitFor()
+    },
+  },
+  {
+    name: 'filters of messages',
     of: 'parts/list/filters-button.tsx',
-    path: '/nodes',
+    path: '/messages',
     open: async (page) => {
       await press(page, 'Filters')
-      await page.getByLabel('Role', { exact: true }).waitFor()
+      await page.getByRole('combobox', { name: 'Sender' }).waitFor()
     },
   },
   {

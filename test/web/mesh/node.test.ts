@@ -4,7 +4,19 @@ import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { NeighborInfoSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import type { SqliteStore } from '../../../src/node/database.ts'
-import { heard, LOCAL, myInfo, packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
+import { item } from '../../support/mesh/delivery.ts'
+import {
+  heard,
+  LOCAL,
+  myInfo,
+  nodeStatus,
+  packet,
+  position,
+  seconds,
+  telemetry,
+  text,
+  user,
+} from '../../support/mesh/mesh.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -198,4 +210,29 @@ test('a chart says that a battery is external power, and that one value is all t
   await page.getByRole('group', { name: /^Press the arrow keys/ }).focus()
   await page.keyboard.press('End')
   await expect.poll(() => page.locator('.chart-keys [role=status]').textContent()).toMatch(/: External power$/)
+})
+
+test('a column of the list in which nobody has a value is not shown, and appears with the first value', async () => {
+  const { page, goto } = admin
+  await goto('/nodes')
+  await page.getByRole('link', { name: 'Hill Relay' }).waitFor()
+  await page.getByRole('button', { name: 'Views and columns' }).click()
+  await page.getByRole('button', { name: 'Columns', exact: true }).click()
+  for (const name of ['Status', 'Voltage']) await page.getByRole('checkbox', { name }).check()
+  await page.locator('label', { hasText: 'Status (no values)' }).waitFor()
+  await page.keyboard.press('Escape')
+  const headings = () => page.getByRole('columnheader').allTextContents()
+  expect(await headings()).toContain('Battery')
+  expect((await headings()).filter((name) => ['Status', 'Voltage', 'Hardware'].includes(name))).toEqual([])
+  const headers = { origin: site.base }
+  const data = { name: 'collector', scopes: ['ingest'] }
+  const { token } = Object(await (await page.request.post(`${site.base}/api/tokens`, { headers, data })).json())
+  const told = await fetch(`${site.base}/api/ingest`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ source: 'hill', packets: [item(packet(nodeStatus('back at six'), { from: LAKE }))] }),
+  })
+  expect(await told.json()).toMatchObject({ accepted: 1 })
+  await expect.poll(headings).toContain('Status')
+  expect(await headings()).not.toContain('Voltage')
 })

@@ -132,8 +132,8 @@ function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlo
   const [faint, line] = [colour('--faint'), colour('--line')]
   const font = `12px ${getComputedStyle(document.body).fontFamily}`
   const axis = { stroke: faint, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
-  const shown = (value: number | null) => {
-    if (value === null) return t.common.none
+  const shown = (value: number | null | undefined) => {
+    if (!isKnown(value)) return t.common.none
     if (isPower(metric, value)) return t.nodes.power
     return `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
   }
@@ -164,7 +164,7 @@ function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlo
         ...(powered && { splits: () => POWER_SPLITS }),
       },
     ],
-    cursor: { drag: { x: false, y: false } },
+    cursor: { drag: { x: false, y: false }, ...(lines.length > 1 && { dataIdx: nearestKnown }) },
     legend: { live: true },
     hooks: { setCursor: [tellLatest], draw: [tellLatest, (plot) => wordsAtSinglePoints(plot, lines.length)] },
     bands: isBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${colour('--accent')} 22%, transparent)` }] : [],
@@ -213,11 +213,23 @@ function wordsAtSinglePoints(plot: uPlot, count: number): void {
   }
 }
 
-const isKnown = (value: number | null | undefined) => value !== null && value !== undefined
+const isKnown = (value: number | null | undefined): value is number => value !== null && value !== undefined
 
-/** Without a cursor the legend shows the latest point. */
+/** Without a cursor the legend shows the latest point of each line. */
 function tellLatest(plot: uPlot): void {
-  if (typeof plot.cursor.idx !== 'number') plot.setLegend({ idx: plot.data[0].length - 1 }, false)
+  const last = plot.data[0].length - 1
+  if (typeof plot.cursor.idx !== 'number')
+    plot.setLegend({ idxs: plot.data.map((_, line) => nearestKnown(plot, line, last)) }, false)
+}
+
+/** The index of a line's value that is nearest to a point: each node reports at times of its own. */
+function nearestKnown(plot: uPlot, line: number, index: number): number {
+  const values = plot.data[line] ?? []
+  for (let away = 0; away < values.length; away++) {
+    if (isKnown(values[index - away])) return index - away
+    if (isKnown(values[index + away])) return index + away
+  }
+  return index
 }
 
 /**

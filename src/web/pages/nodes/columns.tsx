@@ -12,7 +12,9 @@ import { Icon } from '../../parts/icon.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import type { Column } from '../../parts/list/virtual-table.tsx'
 import { href } from '../../router.ts'
+import { compareTexts } from '../../strings/mesh/compare.ts'
 import { t } from '../../strings.ts'
+import { MAX_COMPARED, picked, togglePick } from './picked.ts'
 
 export type Key = keyof typeof t.nodes.columns
 
@@ -23,6 +25,8 @@ type NodeColumn = Column<Node, Key> & {
   readonly downFirst?: boolean
   /** Only shown if it was chosen. */
   readonly isExtra?: boolean
+  /** Whether there is something to show; by default a value. */
+  readonly isFilled?: (node: Node) => boolean
 }
 
 const column = (key: Key, rest: Omit<NodeColumn, 'key' | 'name'>): NodeColumn => ({
@@ -59,7 +63,12 @@ const COLUMNS: readonly NodeColumn[] = [
     isNumber: true,
     wideOnly: true,
   }),
-  column('hops', { cell: hopsCell, value: (node) => node.hopsAway, isNumber: true }),
+  column('hops', {
+    cell: hopsCell,
+    value: (node) => node.hopsAway,
+    isNumber: true,
+    isFilled: (node) => node.viaMqtt || node.hopsAway !== null,
+  }),
   column('snr', {
     cell: (node) => <Signal snr={node.snr} />,
     value: (node) => node.snr,
@@ -135,13 +144,18 @@ const chosen = preference<readonly Key[]>(
   (found) => readList(found, isKey),
 )
 
-/** The columns that the user chose, in the order of the table. The name is always included. */
-export function shownColumns(): readonly NodeColumn[] {
-  return COLUMNS.filter(({ key }) => key === 'name' || chosen.value.value.includes(key))
+/** The columns in which at least one of these nodes has something to show. */
+export function filledColumns(nodes: readonly Node[]): readonly NodeColumn[] {
+  return COLUMNS.filter(({ value, isFilled = (node) => value(node) !== null }) => nodes.some(isFilled))
+}
+
+/** Those of the columns that the user chose, in the order of the table. The name is always included. */
+export function chosenAmong(filled: readonly NodeColumn[]): readonly NodeColumn[] {
+  return filled.filter(({ key }) => key === 'name' || chosen.value.value.includes(key))
 }
 
 /** Chooses the columns of the list. */
-export function ColumnChoice() {
+export function ColumnChoice({ filled }: { filled: readonly NodeColumn[] }) {
   const isOpen = useSignal(false)
   const wanted = chosen.value.value
   return (
@@ -163,7 +177,10 @@ export function ColumnChoice() {
                       chosen.keep(checked ? [...wanted, key] : wanted.filter((one) => one !== key))
                     }
                   />
-                  <span>{name}</span>
+                  <span>
+                    {name}
+                    {!filled.some((one) => one.key === key) && <span class="faint"> ({t.nodes.noValues})</span>}
+                  </span>
                 </label>
               </li>
             ))}
@@ -264,6 +281,34 @@ function hopsCell(node: Node) {
 }
 
 function NameCell({ node }: { node: Node }) {
+  if (picked.value === null) return <NameOf node={node} />
+  return (
+    <span class="pickable">
+      <Pick node={node} picks={picked.value} />
+      <NameOf node={node} />
+    </span>
+  )
+}
+
+/** A box as a button, which the arrow keys of the table reach. */
+function Pick({ node, picks }: { node: Node; picks: readonly string[] }) {
+  const isPicked = picks.includes(node.nodeId)
+  return (
+    <button
+      type="button"
+      class="pick"
+      role="checkbox"
+      aria-checked={isPicked}
+      aria-label={compareTexts.pick(nodeName(node))}
+      disabled={!isPicked && picks.length >= MAX_COMPARED}
+      onClick={() => togglePick(node.nodeId)}
+    >
+      <span>{isPicked && <Icon name="check" />}</span>
+    </button>
+  )
+}
+
+function NameOf({ node }: { node: Node }) {
   return (
     <span class="node-name">
       <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">

@@ -1,6 +1,8 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { firmwareName, humanize, modelName } from '../../format.ts'
 import { activeMs, isActive, isCalled, type Node } from '../../state/mesh/nodes.ts'
-import { Select } from '../../parts/form/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
 import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 import { signalOf } from '../../parts/mesh/snr.ts'
@@ -10,9 +12,11 @@ type Shown = (typeof SHOWN)[number]
 
 type Option = readonly [value: string, name: string]
 
-/** One of the filters behind the button. */
+/** One of the filters that can be added. */
 type Facet = {
   readonly label: string
+  /** The choice with which it is added; without one, the first. */
+  readonly first?: string
   /** The choices besides `any`. For a facet of existing values, they depend on the nodes. */
   options(nodes: readonly Node[]): readonly Option[]
   has(node: Node, value: string, now: number): boolean
@@ -42,6 +46,7 @@ function versionOf(firmware: string | null): string | null {
 /** By their names in the address. */
 const FACETS = {
   heard: {
+    first: '86400',
     label: t.nodes.heard,
     options: () => listed(t.nodes.heardWithin),
     has: ({ lastHeard }, value, now) => lastHeard !== null && now - lastHeard <= Number(value) * 1000,
@@ -52,6 +57,7 @@ const FACETS = {
     has: (node, value, now) => heardBefore(node, value === 'inactive' ? activeMs.value : Number(value) * 1000, now),
   },
   battery: {
+    first: '20',
     label: t.nodes.batteryBelow,
     options: () => listed(t.nodes.batteryLevels),
     // The last reported level counts: a node may have fallen silent because of it.
@@ -63,6 +69,7 @@ const FACETS = {
     has: ({ hopsAway }, value) => hopsAway !== null && (value === '3' ? hopsAway >= 3 : hopsAway === Number(value)),
   },
   signal: {
+    first: 'weak',
     label: t.nodes.signal,
     options: () => listed(t.nodes.signals),
     has: ({ snr }, value) => signalOf(snr) === value,
@@ -94,9 +101,11 @@ const facets: readonly (readonly [name: string, facet: Facet])[] = Object.entrie
 export type NodeFilters = {
   readonly q: string
   readonly show: Shown
-  /** The active facets, each with its value. */
-  readonly used: readonly (readonly [facet: Facet, value: string])[]
+  readonly used: readonly UsedFacet[]
 }
+
+/** An active facet, by its name in the address, with its value. */
+type UsedFacet = { readonly name: string; readonly facet: Facet; readonly value: string }
 
 /** Unknown values count as no filter, except in a facet of names, because possibly no node has that name now. */
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
@@ -107,7 +116,7 @@ export function readNodeFilters(query: URLSearchParams): NodeFilters {
       const value = query.get(name) ?? ''
       const known = facet.options([])
       const isUsed = value !== '' && (known.length === 0 || known.some(([option]) => option === value))
-      return isUsed ? [[facet, value] as const] : []
+      return isUsed ? [{ name, facet, value }] : []
     }),
   }
 }
@@ -120,7 +129,7 @@ export function isWanted(node: Node, { q, show, used }: NodeFilters, now: number
   const wanted = q.trim().toLowerCase()
   return (
     (show === 'all' || (show === 'active' ? isActive(node, now) : node.isFavorite)) &&
-    used.every(([facet, value]) => facet.has(node, value, now)) &&
+    used.every(({ facet, value }) => facet.has(node, value, now)) &&
     (wanted === '' || isCalled(node, wanted))
   )
 }
@@ -130,22 +139,109 @@ export function nodesWith(filters: Partial<Record<keyof typeof FACETS | 'show' |
   return `/nodes?${new URLSearchParams(filters).toString()}`
 }
 
-/** The less common filters. */
-export function Facets({ nodes }: { nodes: readonly Node[] }) {
+/** Opens the list of filters that are not active. */
+export function AddFilter({ isOpen, controls }: { isOpen: Signal<boolean>; controls: string }) {
+  return (
+    <button
+      type="button"
+      class="button add-filter"
+      aria-expanded={isOpen.value}
+      aria-controls={controls}
+      onClick={() => (isOpen.value = !isOpen.value)}
+    >
+      <Icon name="plus" />
+      {t.nodes.addFilter}
+    </button>
+  )
+}
+
+type Props = {
+  nodes: readonly Node[]
+  /** Whether a filter is being added. */
+  isOpen: Signal<boolean>
+  id: string
+}
+
+/** The filters that can be added, and a chip for each active one, which changes or removes it. */
+export function FilterChips({ nodes, isOpen, id }: Props) {
   const { used } = readNodeFilters(place.value.query)
-  return facets.map(([name, facet]) => {
-    const value = used.find(([one]) => one === facet)?.[1] ?? ''
-    const options = facet.options(nodes)
-    // A name that no node has any more still filtered the list.
-    const chosen = value === '' || options.some(([option]) => option === value) ? [] : [[value, value] as const]
-    return (
-      <Select
-        key={name}
-        label={facet.label}
+  const added = useSignal<string | null>(null)
+  const rest = facets.filter(
+    ([name, facet]) => used.every((one) => one.name !== name) && facet.options(nodes).length > 0,
+  )
+  const add = (name: string, facet: Facet) => {
+    isOpen.value = false
+    added.value = name
+    setQuery({ [name]: facet.first ?? facet.options(nodes)[0]?.[0] ?? '' })
+  }
+  return (
+    <>
+      <div
+        id={id}
+        class="filter-menu"
+        role="group"
+        aria-label={t.nodes.filterBy}
+        hidden={!isOpen.value}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return
+          isOpen.value = false
+          focusAdd()
+        }}
+      >
+        {rest.map(([name, facet]) => (
+          <button type="button" class="button small" key={name} onClick={() => add(name, facet)}>
+            {facet.label}
+          </button>
+        ))}
+      </div>
+      {used.map((one) => (
+        <Chip {...one} nodes={nodes} isNew={added.value === one.name} key={one.name} />
+      ))}
+    </>
+  )
+}
+
+/** Where keyboard users continue when what they used has gone. */
+function focusAdd(): void {
+  document.querySelector<HTMLElement>('.add-filter')?.focus()
+}
+
+/** One active filter: its choices, and its end. */
+function Chip({ name, facet, value, nodes, isNew }: UsedFacet & { nodes: readonly Node[]; isNew: boolean }) {
+  const id = useId()
+  const select = useRef<HTMLSelectElement>(null)
+  useEffect(() => {
+    if (isNew) select.current?.focus()
+  }, [])
+  const options = facet.options(nodes)
+  // A name that no node has any more still filtered the list.
+  const gone = options.some(([option]) => option === value) ? [] : [[value, value] as const]
+  return (
+    <div class="filter-chip">
+      <label for={id}>{facet.label}</label>
+      <select
+        id={id}
+        ref={select}
         value={value}
-        options={[['', t.common.all] as const, ...options, ...chosen]}
-        onChange={(next) => setQuery({ [name]: next })}
-      />
-    )
-  })
+        onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}
+      >
+        {[...options, ...gone].map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label={t.nodes.takeOut(facet.label)}
+        onClick={() => {
+          setQuery({ [name]: '' })
+          focusAdd()
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </div>
+  )
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useId, useMemo } from 'preact/hooks'
+import { useEffect, useId, useMemo } from 'preact/hooks'
 import { saveCsv } from '../../csv.ts'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
@@ -8,19 +8,31 @@ import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Segments, Select } from '../../parts/form/field.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
-import { FiltersButton } from '../../parts/list/filters-button.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { VirtualTable } from '../../parts/list/virtual-table.tsx'
-import { place, setQuery } from '../../router.ts'
+import { href, place, setQuery } from '../../router.ts'
 import { useSteady } from '../../state/steady.ts'
+import { compareTexts } from '../../strings/mesh/compare.ts'
 import { t } from '../../strings.ts'
-import { ColumnChoice, type Key, KEYS, nodeRows, shownColumns, sortNodes, sortsDownFirst } from './columns.tsx'
-import { clearFacets, Facets, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
-import { Views } from './views.tsx'
+import './filters.css'
+import {
+  chosenAmong,
+  ColumnChoice,
+  filledColumns,
+  type Key,
+  KEYS,
+  nodeRows,
+  sortNodes,
+  sortsDownFirst,
+} from './columns.tsx'
+import { AddFilter, clearFacets, FilterChips, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
+import { comparisonOf, MAX_COMPARED, picked } from './picked.ts'
+import { SaveView, Views } from './views.tsx'
 
 export function NodesPage() {
   useNodes()
+  useEffect(() => () => void (picked.value = null), [])
   const { query } = place.value
   const filters = readNodeFilters(query)
   const by: Key = KEYS.find((key) => key === query.get('sort')) ?? 'lastHeard'
@@ -31,11 +43,12 @@ export function NodesPage() {
     const found = (all ?? []).filter((node) => isWanted(node, filters, at))
     return sortNodes(found, by, isDown)
   }, [all, query, at])
+  const filled = useMemo(() => filledColumns(all ?? []), [all])
   const steady = useSteady('nodes', rows, numberOf, query.toString())
   const sorted = t.nodes.sorted(t.nodes.columns[by], isDown)
   return (
     <Page title={t.nodes.title} fill>
-      <Toolbar by={by} isDown={isDown} rows={rows}>
+      <Toolbar by={by} isDown={isDown} rows={rows} filled={filled}>
         <span class="faint" role="status">
           {all !== null && t.nodes.count(rows.length, all.length)}
         </span>
@@ -56,7 +69,7 @@ export function NodesPage() {
           <VirtualTable
             label={t.nodes.table}
             rows={steady.rows}
-            columns={shownColumns()}
+            columns={chosenAmong(filled)}
             rowKey={numberOf}
             rowClass={(node) => (node.isIgnored ? 'off' : '')}
             sort={{ by, isDown }}
@@ -74,13 +87,21 @@ function sortBy(key: Key, isDown: boolean): void {
   setQuery({ sort: key, order: isDown ? 'down' : 'up' })
 }
 
-type ToolbarProps = { by: Key; isDown: boolean; rows: readonly Node[]; children: ComponentChildren }
+type ToolbarProps = {
+  by: Key
+  isDown: boolean
+  rows: readonly Node[]
+  filled: ReturnType<typeof filledColumns>
+  children: ComponentChildren
+}
 
-function Toolbar({ by, isDown, rows, children }: ToolbarProps) {
+function Toolbar({ by, isDown, rows, filled, children }: ToolbarProps) {
   const filters = readNodeFilters(place.value.query)
-  const used = filters.used.length
-  const isOpen = useSignal(used > 0)
-  const id = useId()
+  const isFiltered = filters.used.length > 0
+  const isAdding = useSignal(false)
+  const isOpen = useSignal(false)
+  const [addId, id] = [useId(), useId()]
+  const isPicking = picked.value !== null
   return (
     <>
       <div class="toolbar">
@@ -91,12 +112,40 @@ function Toolbar({ by, isDown, rows, children }: ToolbarProps) {
           options={SHOWN.map((name) => [name, t.nodes[name]] as const)}
           onChange={(show) => setQuery({ show: show === 'all' ? '' : show })}
         />
-        <FiltersButton isOpen={isOpen} controls={id} used={used} />
+        <AddFilter isOpen={isAdding} controls={addId} />
+        <button
+          type="button"
+          class="button"
+          aria-expanded={isOpen.value}
+          aria-controls={id}
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          {t.nodes.viewsAndColumns}
+        </button>
+        <button
+          type="button"
+          class="button"
+          aria-pressed={isPicking}
+          onClick={() => (picked.value = isPicking ? null : [])}
+        >
+          {compareTexts.compare}
+        </button>
         {children}
+      </div>
+      <div class={isFiltered || isAdding.value ? 'filter-chips' : ''}>
+        <FilterChips nodes={nodes.value ?? []} isOpen={isAdding} id={addId} />
+        {isFiltered && (
+          <>
+            <button type="button" class="button quiet" onClick={clearFacets}>
+              {t.common.clear}
+            </button>
+            <SaveView />
+          </>
+        )}
       </div>
       <div id={id} class="toolbar" hidden={!isOpen.value}>
         <Views />
-        <Facets nodes={nodes.value ?? []} />
+        {!isFiltered && <SaveView />}
         <Select
           label={t.nodes.sortColumn}
           value={by}
@@ -112,16 +161,31 @@ function Toolbar({ by, isDown, rows, children }: ToolbarProps) {
           ]}
           onChange={(order) => sortBy(by, order === 'down')}
         />
-        {used > 0 && (
-          <button type="button" class="button" onClick={clearFacets}>
-            {t.common.clear}
-          </button>
-        )}
-        <ColumnChoice />
+        <ColumnChoice filled={filled} />
         <button type="button" class="button" onClick={() => saveCsv('nodes', nodeRows(rows))}>
           {t.common.exportAs} {t.common.csv}
         </button>
       </div>
+      {picked.value !== null && <PickBar picks={picked.value} />}
     </>
+  )
+}
+
+/** How many nodes are picked for a comparison, and the way to it. */
+function PickBar({ picks }: { picks: readonly string[] }) {
+  return (
+    <div class="notice pick-bar">
+      <span class="grow" role="status">
+        {picks.length < 2 ? compareTexts.pickHelp(MAX_COMPARED) : compareTexts.picked(picks.length, MAX_COMPARED)}
+      </span>
+      {picks.length >= 2 && (
+        <a class="button primary" href={href(comparisonOf(picks))}>
+          {compareTexts.comparePicked(picks.length)}
+        </a>
+      )}
+      <button type="button" class="button" onClick={() => (picked.value = null)}>
+        {t.common.cancel}
+      </button>
+    </div>
   )
 }

@@ -25,12 +25,31 @@ const COMMON: readonly View[] = [
   [t.nodes.views.weak, { show: 'active', signal: 'weak' }] as const,
 ].map(([name, filters]) => ({ name, query: nodesWith(filters).slice('/nodes?'.length) }))
 
-/** Chooses, saves and deletes views of the list. */
-export function Views() {
-  const isNaming = useSignal(false)
+/** All views, and the one that is open. */
+function readViews() {
   const query = place.value.query.toString()
   const all = [...COMMON, ...saved.value.value]
-  const open = all.find((view) => isSame(view.query, query))
+  return { query, all, open: all.find((view) => isSame(view.query, query)) }
+}
+
+/** Saves the filters and the order of the list as a view, unless they are one. */
+export function SaveView() {
+  const isNaming = useSignal(false)
+  const { query, open } = readViews()
+  if (open !== undefined || query === '' || saved.value.value.length >= MAX_VIEWS) return null
+  return (
+    <>
+      <button type="button" class="button" onClick={() => (isNaming.value = true)}>
+        {t.nodes.saveView}
+      </button>
+      {isNaming.value && <Naming query={query} onClose={() => (isNaming.value = false)} />}
+    </>
+  )
+}
+
+/** Chooses and deletes views of the list. */
+export function Views() {
+  const { query, all, open } = readViews()
   return (
     <>
       <Select
@@ -40,11 +59,6 @@ export function Views() {
         onChange={(next) => navigate(next === '' ? '/nodes' : `/nodes?${next}`, { replace: true })}
       />
       {query === '' && <span class="faint">{t.nodes.viewsHelp}</span>}
-      {open === undefined && query !== '' && saved.value.value.length < MAX_VIEWS && (
-        <button type="button" class="button" onClick={() => (isNaming.value = true)}>
-          {t.nodes.saveView}
-        </button>
-      )}
       {open !== undefined && !COMMON.includes(open) && (
         <button
           type="button"
@@ -54,7 +68,6 @@ export function Views() {
           {t.nodes.deleteView}
         </button>
       )}
-      {isNaming.value && <Naming query={query} onClose={() => (isNaming.value = false)} />}
     </>
   )
 }

@@ -16,6 +16,7 @@ import { Card } from '../../../parts/page.tsx'
 import { place, setQuery } from '../../../router.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { t } from '../../../strings.ts'
+import '../lines.css'
 import type { Series } from '../chart.ts'
 
 /** The route has two kinds of answers: with a metric, and without. */
