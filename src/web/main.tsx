@@ -32,6 +32,7 @@ import { wantedProof } from './state/proof.ts'
 import { newRecoveryCodes } from './state/recovery-codes.ts'
 import { forgetFiring } from './state/firing.ts'
 import { forgetLinks } from './state/mesh/links.ts'
+import { watchInstall } from './state/install-offer.ts'
 import { keepLive } from './state/live.ts'
 import { isEmbedded } from './api.ts'
 import { PAGES } from '../shared/pages.ts'
@@ -262,6 +263,7 @@ applyTheme()
 applyDisplay()
 if (isEmbedded) openElsewhere()
 else followLinks()
+watchInstall()
 keepStatus()
 guardOfflineCache()
 keepTime()

@@ -119,6 +119,9 @@ function workersHeaders(): Plugin {
 /** Makes the site installable: manifest, icons, and service worker. */
 function installable(): Plugin {
   const icon = (size: number) => ({ src: `icon-${size}.png`, sizes: `${size}x${size}`, type: 'image/png' })
+  // A phone cuts this one to the shape of its other icons.
+  const maskable = { src: 'icon-maskable.png', sizes: '512x512', type: 'image/png', purpose: 'maskable' }
+  const shortcut = (name: string, url: string) => ({ name, url: `./${url}`, icons: [icon(192)] })
   const description = {
     name: 'Mesh Monitoring',
     short_name: 'Mesh',
@@ -127,7 +130,13 @@ function installable(): Plugin {
     display: 'standalone',
     background_color: '#0f1518',
     theme_color: '#0b6b6b',
-    icons: [icon(192), icon(512)],
+    icons: [icon(192), icon(512), maskable],
+    shortcuts: [
+      shortcut('Nodes', 'nodes'),
+      shortcut('Map', 'map'),
+      shortcut('Messages', 'messages'),
+      shortcut('Alerts', 'alerts'),
+    ],
   }
   const link = (rel: string, href: string) => ({ tag: 'link', attrs: { rel, href }, injectTo: 'head' as const })
   return {
@@ -141,7 +150,7 @@ function installable(): Plugin {
       const worker = readFileSync(join(import.meta.dirname, 'sw/sw.js'), 'utf8')
       const source = worker.replace("['%FIRST%']", () => JSON.stringify(needed))
       this.emitFile({ type: 'asset', fileName: 'sw.js', source })
-      for (const fileName of ['offline.html', 'icon-192.png', 'icon-512.png']) {
+      for (const fileName of ['offline.html', 'icon-192.png', 'icon-512.png', 'icon-maskable.png']) {
         this.emitFile({ type: 'asset', fileName, source: readFileSync(join(import.meta.dirname, 'sw', fileName)) })
       }
       this.emitFile({ type: 'asset', fileName: 'manifest.webmanifest', source: JSON.stringify(description) })

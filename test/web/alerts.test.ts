@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { alertDestinations, alerts } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
+import { isPagePath } from '../../src/shared/pages.ts'
 import { portOf } from '../support/servers/port-of.ts'
 import { FULL_CHROMIUM_PATH } from '../support/web/chromium.ts'
 import {
@@ -369,7 +370,17 @@ test('the app is installable, and its service worker shows a push and opens the 
   const { page } = visitor
   await visitor.goto('/alerts')
   const manifest = await (await fetch(`${site.base}/manifest.webmanifest`)).json()
-  for (const { src, sizes } of Object(manifest).icons) {
+  const { icons, shortcuts } = Object(manifest)
+  expect(Object(icons).filter(({ purpose }: Record<string, unknown>) => purpose === 'maskable')).toHaveLength(1)
+  expect(Object(shortcuts).map(({ name }: Record<string, unknown>) => name)).toEqual([
+    'Nodes',
+    'Map',
+    'Messages',
+    'Alerts',
+  ])
+  for (const { url } of Object(shortcuts))
+    expect([url, isPagePath(new URL(url, 'https://mesh/').pathname)]).toEqual([url, true])
+  for (const { src, sizes } of icons) {
     const icon = await fetch(`${site.base}/${src}`)
     expect([icon.status, icon.headers.get('content-type')]).toStrictEqual([200, 'image/png'])
     const bytes = Buffer.from(await icon.arrayBuffer())

@@ -2183,6 +2183,14 @@ export const words: Translations = {
     dark: 'Dunkle Darstellung',
     leaveWall: 'Wandansicht verlassen',
   },
+  installTexts: {
+    title: 'Als App installieren',
+    help: 'Dann hat sie ein eigenes Symbol, öffnet sich ohne die Leisten des Browsers und kann Alarme zeigen.',
+    ios: 'Drücken Sie im Browser auf „Teilen“, dann auf „Zum Home-Bildschirm“.',
+    install: 'Installieren',
+    later: 'Nein, danke',
+    gotIt: 'Verstanden',
+  },
   compareTexts: {
     compare: 'Vergleichen',
     title: 'Knoten vergleichen',

@@ -2188,6 +2188,14 @@ export const words: Translations = {
     seeAs: 'Ver como este usuario',
   },
 
+  installTexts: {
+    title: 'Instalar como aplicación',
+    help: 'Tendrá su propio icono, se abrirá sin las barras del navegador y podrá mostrar alertas.',
+    ios: 'Pulse «Compartir» en su navegador y luego «Añadir a pantalla de inicio».',
+    install: 'Instalar',
+    later: 'No, gracias',
+    gotIt: 'Entendido',
+  },
   compareTexts: {
     compare: 'Comparar',
     title: 'Comparar nodos',

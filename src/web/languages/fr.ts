@@ -2166,6 +2166,14 @@ export const words: Translations = {
     log: 'Activité de cet utilisateur',
     seeAs: 'Voir comme cet utilisateur',
   },
+  installTexts: {
+    title: 'Installer comme application',
+    help: 'Elle aura sa propre icône, s’ouvrira sans les barres du navigateur et pourra afficher des alertes.',
+    ios: 'Appuyez sur « Partager » dans votre navigateur, puis sur « Sur l’écran d’accueil ».',
+    install: 'Installer',
+    later: 'Non merci',
+    gotIt: 'Compris',
+  },
   compareTexts: {
     compare: 'Comparer',
     title: 'Comparer des nœuds',

@@ -2200,6 +2200,14 @@ export const words: Translations = {
     dark: 'Ciemny wygląd',
     leaveWall: 'Opuść widok na ścianę',
   },
+  installTexts: {
+    title: 'Zainstaluj jako aplikację',
+    help: 'Będzie mieć własną ikonę, otworzy się bez pasków przeglądarki i może pokazywać alarmy.',
+    ios: 'Naciśnij w przeglądarce „Udostępnij”, a potem „Do ekranu początkowego”.',
+    install: 'Zainstaluj',
+    later: 'Nie, dziękuję',
+    gotIt: 'Rozumiem',
+  },
   compareTexts: {
     compare: 'Porównaj',
     title: 'Porównanie węzłów',

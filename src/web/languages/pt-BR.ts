@@ -2182,6 +2182,14 @@ export const words: Translations = {
     seeAs: 'Ver como este usuário',
   },
 
+  installTexts: {
+    title: 'Instalar como aplicativo',
+    help: 'Ele terá ícone próprio, abrirá sem as barras do navegador e poderá mostrar alertas.',
+    ios: 'Toque em “Compartilhar” no navegador e depois em “Adicionar à Tela de Início”.',
+    install: 'Instalar',
+    later: 'Não, obrigado',
+    gotIt: 'Entendi',
+  },
   compareTexts: {
     compare: 'Comparar',
     title: 'Comparar nós',

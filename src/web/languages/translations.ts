@@ -19,6 +19,7 @@ import type { alertTexts, DESTINATION_TEXTS, FIELD_TEXTS } from '../strings/aler
 import type { a } from '../strings/automation.ts'
 import type { common } from '../strings/common.ts'
 import type { errors } from '../strings/errors.ts'
+import type { installTexts } from '../strings/install.ts'
 import type { compareTexts } from '../strings/mesh/compare.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
@@ -111,6 +112,7 @@ export interface Translations {
   readonly lost: typeof lost
   readonly nav: typeof nav
   readonly finder: typeof finder
+  readonly installTexts: typeof installTexts
   readonly compareTexts: typeof compareTexts
   readonly auditDamageTexts: typeof auditDamageTexts
   readonly auditTexts: typeof auditTexts

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { firing, FiringKeeper } from '../state/firing.ts'
 import { InboxKeeper, unreadTotal } from '../state/messages/inbox.ts'
@@ -82,6 +82,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             {children}
           </main>
         </div>
+        <Install />
         <Troubles />
       </div>
       {isFinding.value && <Finder onClose={() => (isFinding.value = false)} />}
@@ -92,6 +93,18 @@ export function Shell({ children }: { children: ComponentChildren }) {
       )}
     </div>
   )
+}
+
+/** The hint that these pages can be installed, on those that people open first; without its code, there is none. */
+function Install() {
+  const hint = useSignal<{ readonly Hint: FunctionComponent } | null>(null)
+  const { path } = place.value
+  const isFirst = !isAnonymous.value && (path === '/' || path === '/alerts')
+  useEffect(() => {
+    const load = async () => (hint.value = { Hint: (await import('./install-hint.tsx')).InstallHint })
+    if (isFirst) load().catch(() => {})
+  }, [isFirst])
+  return hint.value === null || !isFirst || isWall.value ? null : <hint.value.Hint />
 }
 
 function Sidebar({ onFind }: { onFind(): void }) {
