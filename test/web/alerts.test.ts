@@ -233,7 +233,9 @@ test('what is typed in feet and °F comes back as typed, and is stored in metres
   }
   const inUnits = async (name: string) => {
     await visitor.goto('/account')
+    const isKept = page.waitForResponse((answer) => answer.url().endsWith('/api/auth/preferences'))
     await page.getByRole('radio', { name }).check({ force: true })
+    await isKept
     await visitor.goto('/alerts')
   }
   /** Types as a person does: each key may redraw the field. */
