@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { BASE, isRecord } from './api.ts'
+import { focusAgain, type Followed, followedBy } from './focus-again.ts'
 
 /** The current location: a path relative to the site's own, and its query. */
 export type Place = { readonly path: string; readonly query: URLSearchParams }
@@ -31,11 +32,11 @@ export function href(path: string): string {
   return BASE.slice(0, -1) + path
 }
 
-/** Goes to a path of this site. `replace` leaves no entry in the history. */
-export function navigate(path: string, options: { replace?: boolean } = {}): void {
+/** Goes to a path of this site, by a link. `replace` leaves no entry in the history. */
+export function navigate(path: string, options: { replace?: boolean; link?: Element } = {}): void {
   if (options.replace) history.replaceState(history.state, '', href(path))
   else {
-    leaveEntry()
+    leaveEntry(options.link === undefined ? null : followedBy(options.link))
     entry = newEntry()
     history.pushState({ entry }, '', href(path))
     isReturning.value = false
@@ -55,8 +56,8 @@ export function entryOf(): string {
   return isRecord(state) && typeof state['entry'] === 'string' ? state['entry'] : ''
 }
 
-/** The state in which a page was left: its scroll position, and its list. */
-type Left = { readonly page: number; readonly list: number }
+/** The state in which a page was left: its scroll position, its list, and by which link; null: by none. */
+type Left = { readonly page: number; readonly list: number; readonly followed: Followed | null }
 const left = new Map<string, Left>()
 const MAX_LEFT = 50
 /** Set while a page is restored; its lists then show what they showed. */
@@ -71,11 +72,16 @@ function scrollPage(top: number): void {
   document.querySelector('.scroller')?.scrollTo(0, top)
 }
 
-function leaveEntry(): void {
+function leaveEntry(followed: Followed | null): void {
   left.delete(entry)
-  left.set(entry, { page: pageTop(), list: document.querySelector('.virtual')?.scrollTop ?? 0 })
+  left.set(entry, { page: pageTop(), list: document.querySelector('.virtual')?.scrollTop ?? 0, followed })
   const [oldest] = left.keys()
   if (left.size > MAX_LEFT && oldest !== undefined) left.delete(oldest)
+}
+
+/** The row by which the page was left to which the user is returning; null: unknown. */
+export function rowOnReturn(): string | null {
+  return isReturning.peek() ? (left.get(entry)?.followed?.row ?? null) : null
 }
 
 /** A list that takes longer to load stays at its beginning. */
@@ -144,13 +150,14 @@ export function followLinks(): void {
   if (entryOf() === '') history.replaceState({ entry: newEntry() }, '')
   entry = entryOf()
   addEventListener('popstate', () => {
-    leaveEntry()
+    leaveEntry(null)
     entry = entryOf()
     const known = left.get(entry)
     isReturning.value = known !== undefined
     place.value = readPlace()
     if (known === undefined) scrollPage(0)
     else returnTo(known)
+    if (known?.followed) focusAgain(known.followed)
   })
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
@@ -158,6 +165,6 @@ export function followLinks(): void {
     if (link === null || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin) return
     if (!link.pathname.startsWith(BASE) || link.pathname.startsWith(`${BASE}api/`) || link.hash !== '') return
     event.preventDefault()
-    navigate(link.pathname.slice(BASE.length - 1) + link.search)
+    navigate(link.pathname.slice(BASE.length - 1) + link.search, { link })
   })
 }

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
-import { telemetry } from '../../support/mesh/mesh.ts'
+import { telemetry, text } from '../../support/mesh/mesh.ts'
 import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
 
 const FIRST = 0x10000000
@@ -77,6 +77,33 @@ test('back leads to the same place in the packet log, with everything that was l
   await page.goBack()
   await expect.poll(y).toBe(DEPTH)
   await expect.poll(() => textAt(page, 600, 400)).toBe(row)
+})
+
+test('back gives the focus to the link that was followed, in lists and in messages', async () => {
+  const { page, goto } = mesh.admin
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  await goto('/nodes')
+  await isLive(mesh.admin)
+  await page.locator('tbody .row-link').nth(4).waitFor()
+  const link = page.locator('tbody .row-link').nth(4)
+  const name = await link.textContent()
+  await link.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: String(name), level: 1 }).waitFor()
+  await page.goBack()
+  await expect.poll(focused).toBe(name)
+
+  // Three names of the same sender, of which one was followed.
+  for (let n = 0; n < 90; n++) mesh.hear(text(`line ${n}`), { from: n % 30 === 0 ? FIRST : FIRST + 1 })
+  await goto('/messages?channel=0')
+  await isLive(mesh.admin)
+  const message = page.locator('.log li', { hasText: 'line 60' })
+  await message.getByRole('link').focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Crowd 0000', level: 1 }).waitFor()
+  await page.goBack()
+  const isBack = 'document.activeElement.closest("li")?.textContent.includes("line 60") === true'
+  await expect.poll(() => page.evaluate(isBack)).toBe(true)
 })
 
 test('paper shows all rows', async () => {

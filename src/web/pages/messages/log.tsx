@@ -10,12 +10,12 @@ import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Kept } from '../../parts/list/kept.tsx'
 import { say } from '../../parts/notice.tsx'
-import { place } from '../../router.ts'
+import { place, rowOnReturn } from '../../router.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from '../../state/messages/channels.ts'
 import { MessageItem } from './item.tsx'
-import { rowId, type Scroll, useScroll } from './scroll.ts'
+import { idOfRow, rowId, type Scroll, useScroll } from './scroll.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 
 type Props = {
@@ -57,9 +57,11 @@ export function MessageLog(props: Props) {
   )
 }
 
-/** Brings the message into sight that the page's address names. */
+/** Brings the message into sight that the page's address names, or in which a link was followed before returning. */
 function useLinked(conversation: Conversation, scroll: Scroll): void {
-  const linked = place.value.query.get('message')
+  const before = useRef<string | null | undefined>(undefined)
+  if (before.current === undefined) before.current = idOfRow(rowOnReturn())
+  const linked = before.current ?? place.value.query.get('message')
   // Stored messages are replaced by the latest ones, if these arrive.
   const isKnown = conversation.messages !== null && (!conversation.isKept || !online.value)
   useEffect(() => {

@@ -217,8 +217,13 @@ function askOlder(box: HTMLElement, { hasOlder, isBusy, error, older }: Conversa
 }
 
 /** The element of a text. */
-export function rowId(id: number): string {
+export function rowId(id: number | string): string {
   return `message-${id}`
+}
+
+/** The id of the text in an element; null: it is none. */
+export function idOfRow(row: string | null): string | null {
+  return row?.startsWith(rowId('')) ? row.slice(rowId('').length) : null
 }
 
 function show(box: HTMLElement, target: 'start' | number): void {
