@@ -33,7 +33,7 @@ import type { needTexts } from '../strings/mesh/needs.ts'
 import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
 import type { nodes } from '../strings/mesh/nodes.ts'
-import type { packetTexts } from '../strings/mesh/packets.ts'
+import type { packetFields, packetTexts } from '../strings/mesh/packets.ts'
 import type { routes } from '../strings/mesh/routes.ts'
 import type { accountTexts } from '../strings/people/account.ts'
 import type { factorTexts } from '../strings/people/factors.ts'
@@ -94,6 +94,7 @@ export interface Translations {
   readonly neighbors: typeof neighbors
   readonly nodeTexts: typeof nodeTexts
   readonly nodes: typeof nodes
+  readonly packetFields: typeof packetFields
   readonly packetTexts: typeof packetTexts
   readonly routes: typeof routes
   readonly accountTexts: typeof accountTexts

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { neighbors, traceroutes } from '../../../src/db/schema.ts'
+import { neighbors, nodes, packets, traceroutes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { demoNode } from '../../support/mesh/topology.ts'
 import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
@@ -11,6 +11,8 @@ import { overflowOf, type Site } from '../../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 const DAY = 86_400_000
+/** A node of which the demo knows nothing, so that it sends nothing in its name. */
+const PACKETS_OF = 0xa0cb9999
 
 afterEach(closeVisits)
 
@@ -47,6 +49,42 @@ beforeAll(async () => {
     }),
     trace(8995, hall, hut, null),
     ...[1, 2, 3].map((n) => trace(8995 + n, castle, hut, { route: [], snrTowards: [-5], ...back })),
+  ])
+  const logged = (packetId: number, port: number, payload: object) => ({
+    sourceId: 1,
+    t: Date.now(),
+    packetId,
+    fromNodeNum: PACKETS_OF,
+    toNodeNum: 0xffffffff,
+    channel: 0,
+    port,
+    hopsAway: 3,
+    hopLimit: 0,
+    viaMqtt: true,
+    pkiEncrypted: false,
+    replayed: false,
+    payload: JSON.stringify(payload),
+  })
+  const time = 1_768_478_400_000
+  const fix = { latitude: 49.5, longitude: 10.25, altitude: 210, precisionBits: 32, time, satsInView: null }
+  const named = { longName: 'Quiet Corner', shortName: 'QUIE', publicKey: null, isUnmessagable: null }
+  const way = { route: [castle, null], snrTowards: [4, null], routeBack: [], snrBack: [] }
+  const at = { firstHeard: Date.now() - DAY, lastHeard: Date.now() }
+  await store.db.insert(nodes).values({ nodeNum: PACKETS_OF, longName: 'Quiet Corner', ...at })
+  await store.db.insert(packets).values([
+    logged(9001, 3, { kind: 'position', fix }),
+    logged(9002, 4, {
+      kind: 'nodeinfo',
+      user: { ...named, hwModel: 'HELTEC_V3', role: 'CLIENT_MUTE', isLicensed: false },
+    }),
+    logged(9003, 67, {
+      kind: 'telemetry',
+      variant: 'deviceMetrics',
+      time,
+      metrics: { 'deviceMetrics.batteryLevel': 90, 'deviceMetrics.voltage': 3.9000000953674316 },
+    }),
+    logged(9004, 5, { kind: 'routing', error: 'NONE', errorCode: 0 }),
+    logged(9005, 70, { kind: 'traceroute', isReply: true, route: way }),
   ])
   store.close()
 })
@@ -210,6 +248,64 @@ describe('traceroutes', () => {
     const { page, violations } = await openSignedIn(site, '/traceroutes', PHONE)
     await expect.poll(() => rowsOf(page).count()).toBe(11)
     expect(await inSight(page)).toBeGreaterThanOrEqual(4)
+    expect(await overflowOf(page)).toBe(0)
+    expect(await violations()).toEqual([])
+  })
+})
+
+describe('packets', () => {
+  test('one line in words for each packet, and on opening everything by its name', async () => {
+    const { page, complaints, violations } = await openSignedIn(site, '/packets?from=!a0cb9999')
+    const rows = page.locator('tbody tr')
+    const rowOf = (words: RegExp) => rows.filter({ hasText: words }).first()
+    await expect.poll(() => rows.count()).toBe(5)
+    await expect
+      .poll(() =>
+        rowOf(/Position/)
+          .locator('td')
+          .allInnerTexts(),
+      )
+      .toEqual([expect.any(String), 'Quiet Corner: Position', 'everyone', '3 hops away · MQTT'])
+    await expect
+      .poll(() =>
+        rowOf(/Telemetry/)
+          .locator('td')
+          .nth(1)
+          .innerText(),
+      )
+      .toBe('Quiet Corner: Telemetry, device')
+    await expect
+      .poll(() =>
+        rowOf(/Routing/)
+          .locator('td')
+          .nth(1)
+          .innerText(),
+      )
+      .toBe('Quiet Corner: Routing, acknowledged')
+    for (const expander of await page.locator('tbody .expander').all()) await expander.click()
+    const facts = async () => (await page.locator('.packet-detail').allInnerTexts()).join('\n')
+    await expect.poll(facts).toContain('Battery level')
+    const words = await facts()
+    expect(words.replaceAll(/ dBm?/g, '')).not.toMatch(
+      /4294967295|ffffffff|\d{13}|[a-z][A-Z]|_APP|CLIENT_MUTE|[{}[\]"]/,
+    )
+    expect(words).toContain('49.5°')
+    expect(words).toContain('Castle Hill Relay, an unknown node')
+    expect(words).toMatch(/Measured\s+15 Jan 2026/)
+    expect(words).toMatch(/Battery level\s+90 %\s+Voltage\s+3.9 V\s/)
+    expect(words).toMatch(/Hardware\s+HELTEC V3/)
+    expect(words).toMatch(/Role\s+Client mute/)
+    expect(words).toMatch(/To\s+everyone/)
+    expect(await violations()).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('on a phone a packet is in one cell, with how it arrived', async () => {
+    const { page, violations } = await openSignedIn(site, '/packets?from=!a0cb9999', PHONE)
+    const position = page.locator('tbody tr', { hasText: 'Position' }).first()
+    await expect
+      .poll(() => position.locator('.packet-line').innerText())
+      .toMatch(/^Quiet Corner: Position\s+everyone · 3 hops away · MQTT$/)
     expect(await overflowOf(page)).toBe(0)
     expect(await violations()).toEqual([])
   })

@@ -1,25 +1,26 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
-import { api, askAs, isRecord, reconnects } from '../../api.ts'
-import { decimal } from '../../format.ts'
+import { api, askAs, reconnects } from '../../api.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { BROADCAST, nameOf, useNames } from '../../state/mesh/nodes.ts'
+import { nameOf, useNames } from '../../state/mesh/nodes.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { LogRow, LogTable, More, RawFacts } from '../../parts/list/log-table.tsx'
+import { LogRow, LogTable, More } from '../../parts/list/log-table.tsx'
 import { MAX_AT_ONCE } from '../../parts/list/whole-list.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
-import { Page } from '../../parts/page.tsx'
+import { Facts, Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { packetTexts } from '../../strings/mesh/packets.ts'
+import './packets.css'
+import { arrivalOf, contentFacts, contentOf, factsOf, receiverOf } from './packet-words.ts'
 import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 type Packet = PacketPage['packets'][number]
@@ -77,8 +78,7 @@ function Packets(filter: Filter) {
           <LogTable
             headings={[
               { name: t.common.when },
-              { name: packetTexts.from },
-              { name: packetTexts.kind },
+              { name: packetTexts.packet },
               { name: packetTexts.to, wideOnly: true },
               { name: packetTexts.signal, wideOnly: true },
             ]}
@@ -167,26 +167,26 @@ function merge(known: readonly Packet[], fresh: readonly Packet[]): Packet[] {
 }
 
 function PacketRow({ packet }: { packet: Packet }) {
-  const { rxSnr, hopsAway } = packet
-  const arrival = [
-    hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
-    rxSnr === null ? null : `${decimal(rxSnr, 2)} dB`,
-    packet.viaMqtt ? t.nodes.mqtt : null,
-  ]
+  const content = contentOf(packet)
   return (
-    <LogRow at={packet.timestamp} span={4} wideSpan={2} details={() => <Details packet={packet} />}>
-      <td>
+    <LogRow at={packet.timestamp} span={3} wideSpan={2} details={() => <Details packet={packet} />}>
+      <td class="packet-line">
         <button type="button" class="text-button" onClick={() => setQuery({ from: packet.fromNodeId })}>
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}
         </button>
+        {': '}
+        {packetKind(packet.portName)}
+        {content !== null && (
+          <span class="faint">
+            {', '}
+            <bdi>{content}</bdi>
+          </span>
+        )}{' '}
+        <TrustMark packet={packet} />
+        <span class="faint narrow-only">{[receiverOf(packet), ...arrivalOf(packet)].join(' · ')}</span>
       </td>
-      <td>
-        {packetKind(packet.portName)} <TrustMark packet={packet} />
-      </td>
-      <td class="wide-only">
-        {packet.toNodeNum === BROADCAST ? packetTexts.broadcast : nameOf(packet.toNodeNum, packet.toNodeId)}
-      </td>
-      <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
+      <td class="wide-only">{receiverOf(packet)}</td>
+      <td class="wide-only faint nowrap">{arrivalOf(packet).join(' · ')}</td>
     </LogRow>
   )
 }
@@ -197,18 +197,20 @@ function TrustMark({ packet: { signed, spoofSuspected } }: { packet: Packet }) {
 }
 
 function Details({ packet }: { packet: Packet }) {
-  const { payload, ...rest } = packet
-  const facts = [...Object.entries(rest), ...Object.entries(isRecord(payload) ? payload : {})]
-    .filter(([, value]) => value !== null && value !== false)
-    .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const)
+  const content = contentFacts(packet)
   return (
-    <>
-      {can('nodes', 'read') && (
-        <p>
-          <a href={href(`/nodes/${packet.fromNodeId}`)}>{t.map.open}</a>
-        </p>
+    <div class="packet-detail">
+      {content.length > 0 && (
+        <section>
+          <h2>{packetKind(packet.portName)}</h2>
+          <Facts entries={content} />
+        </section>
       )}
-      <RawFacts facts={facts} />
-    </>
+      <section>
+        <h2>{packetTexts.packet}</h2>
+        <Facts entries={factsOf(packet)} />
+        {can('nodes', 'read') && <a href={href(`/nodes/${packet.fromNodeId}`)}>{t.map.open}</a>}
+      </section>
+    </div>
   )
 }
