@@ -229,6 +229,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/messages/:id/receptions': () => [1, 2, 3, 4, 5].map((id) => `/api/messages/${id}/receptions`),
   'GET /api/traceroutes': () => ['/api/traceroutes?limit=500', `/api/traceroutes?node=${NODES[0]}`],
   'GET /api/neighbors': () => ['/api/neighbors', `/api/neighbors?ids=${NODES.join(',')}`],
+  'GET /api/links': () => ['/api/links'],
   'GET /api/waypoints': () => ['/api/waypoints'],
   'GET /api/packets': () => ['/api/packets?limit=500', '/api/packets?port=1', `/api/packets?from=${NODES[0]}`],
   'GET /api/channels': () => ['/api/channels'],
