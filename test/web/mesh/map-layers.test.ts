@@ -383,6 +383,22 @@ describe('many nodes in one place', () => {
     expect(Math.min(...apart)).toBeGreaterThan(24)
   })
 
+  test('of two nodes nearer than a target is wide the user chooses by name', async () => {
+    // 10 pixels from each other at this zoom level.
+    const twins = [0, 0.000858].map((east, index) =>
+      crowded(800 + index, { longName: `Twin ${index}`, latitude: 44, longitude: 5 + east }),
+    )
+    await write(mesh.site, ({ db }) => db.insert(nodes).values(twins))
+    const { page } = await openSignedIn(mesh.site, '/map?q=twin&center=44,5&zoom=14')
+    await page.getByText(/^2 of \d+ nodes on the map$/).waitFor()
+    const box = await page.locator('.map').boundingBox()
+    if (box === null) throw new Error('the map has no box')
+    await page.mouse.click(box.x + box.width / 2 + 10, box.y + box.height / 2)
+    const pile = page.getByRole('dialog', { name: '2 nodes here' })
+    await pile.getByRole('button', { name: 'Twin 0' }).click()
+    await page.getByRole('heading', { name: 'Twin 0', level: 2 }).waitFor()
+  })
+
   test('a node that moves stays under the mouse, and no waypoint hides it', async () => {
     const { page, goto } = mesh.admin
     const own = { latitude: 46, longitude: 7 }

