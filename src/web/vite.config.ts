@@ -32,12 +32,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: nameFirst, debugName: 'first', includeDependenciesRecursively: false },
-            // What the map and the page of a node share: in one file it compresses better.
-            {
-              name: 'map-parts',
-              test: /\/pages\/map\/[^/]+\.ts$(?<!view\.ts|last-view\.ts)/,
-              includeDependenciesRecursively: false,
-            },
+            { name: nameMap, debugName: 'map-parts', includeDependenciesRecursively: false },
           ],
         },
       },
@@ -82,6 +77,15 @@ function nameFirst(id: string, graph: Graph): string | null {
     add(join(import.meta.dirname, 'main.tsx'))
   }
   return first.has(id) && !OF_PAGES.test(id) ? 'first' : null
+}
+
+/** What the page of the map and frames of other sites need at once, and what draws: two files are smaller than many. */
+const OF_MAP =
+  /\/pages\/map\/(?:(?:data|drawing|filter|last-view|legend|map-box|switches|waypoint)\.tsx?|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
+const DRAWS =
+  /\/pages\/map\/(?:view|layers\/(?!ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/(?:tiles|graticule))\.ts$/
+function nameMap(id: string): string | null {
+  return OF_MAP.test(id) ? 'map-parts' : DRAWS.test(id) ? 'view' : null
 }
 
 /** Leaves out of Leaflet's styles those of parts that `leaflet-parts.ts` leaves out. */

@@ -4,7 +4,8 @@ import { activeMs } from '../../state/mesh/nodes.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import { shownLayers } from './switches.ts'
-import { BY_AGE, chooseColouring, COLOURINGS, colouringName, shownScale } from './colouring/colouring.ts'
+import { chooseColouring, colouringName, shownScale } from './colouring/chosen-scale.ts'
+import { BY_AGE, COLOURINGS } from './colouring/colouring.ts'
 
 /**
  * What the nodes are coloured by, to choose, and the meaning of the colours: in short, and in full when opened.

@@ -1,10 +1,7 @@
 import './scales.css'
 import { colourTexts } from '../../../strings/mesh/map-colours.ts'
 import type { Node } from '../../../state/mesh/nodes.ts'
-import type { Colouring, ColouringName } from './colouring.ts'
-
-/** A colouring with its legend: the names and full texts of its classes, in their order. */
-export type Scale = Colouring & { readonly names: readonly string[]; readonly help: readonly string[] }
+import type { ColouringName, Scale } from './colouring.ts'
 
 type Texts = { readonly names: readonly string[]; readonly help: readonly string[]; readonly unknown: string }
 
