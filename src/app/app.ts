@@ -37,7 +37,7 @@ import { restoreRoutes, stagingRoutes } from './system/restore/routes.ts'
 import { systemRoutes } from './system/status/routes.ts'
 import { healthRoutes, liveRoutes, readyRoutes } from './system/routes.ts'
 import { publicAccessRoutes } from './accounts/routes/public-access.ts'
-import { mayEmbed } from './accounts/access/public-access.ts'
+import { findFrame, redirectTo } from './accounts/access/embed-profiles.ts'
 import { isEmbedPath } from '../shared/pages.ts'
 import { userRoutes } from './accounts/routes/users.ts'
 import { limitBody } from './http/validate.ts'
@@ -134,13 +134,14 @@ function leaveOutDescriptions({ router }: Hono<AppEnv>): void {
   }
 }
 
-/** Pages in frames exist only while public access shows nodes. */
+/** Pages in frames exist only while public access shows nodes, and with a profile only as long as that. */
 async function embed(c: Context<AppEnv>, pages: Pages): Promise<Response> {
   const ctx = c.get('ctx')
-  const isOn = await mayEmbed(ctx)
-  if (isOn) c.set('ctx', { ...ctx, isEmbedded: true })
+  const frame = await findFrame(ctx, new URL(c.req.url).searchParams)
+  if (frame !== null) c.set('ctx', { ...ctx, embedIn: frame.origins })
   const page = await pages(c.req.raw)
-  return isOn || page.status !== 200 ? page : new Response(page.body, { status: 404, headers: page.headers })
+  if (frame !== null && frame.redirect !== null && page.status === 200) return redirectTo(frame.redirect)
+  return frame !== null || page.status !== 200 ? page : new Response(page.body, { status: 404, headers: page.headers })
 }
 
 /** The pattern of the route; `none` for an unknown path, so that made-up paths add no labels. */

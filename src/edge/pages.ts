@@ -1,4 +1,5 @@
 import type { Config } from '../app/config/config.ts'
+import { type Frame, redirectTo } from '../app/accounts/access/embed-profiles.ts'
 import { AppError, problem } from '../app/http/errors.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { isEmbedPath, isPagePath } from '../shared/pages.ts'
@@ -14,8 +15,8 @@ import type { Env } from './environment.ts'
 
 type PageService = {
   readonly config: Config
-  /** Whether pages may be shown in frames of other sites. */
-  mayEmbed(): Promise<boolean>
+  /** The page in a frame of other sites, by its query; null: there is none. */
+  findFrame(query: URLSearchParams): Promise<Frame | null>
   /** The hosts of the map's tiles. */
   tileOrigins(): Promise<readonly string[]>
 }
@@ -38,17 +39,19 @@ export async function servePages(request: Request, env: Env, service: PageServic
 async function readPage(request: Request, env: Env, service: PageService | null): Promise<Response> {
   const found = await env.ASSETS.fetch(request)
   const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
-  const { pathname } = new URL(request.url)
+  const { pathname, searchParams } = new URL(request.url)
   const isPage = isHtml && mayBePage(pathname)
-  const isEmbedded = isPage && isEmbedPath(pathname) && (await service?.mayEmbed()) === true
-  const isThere = isPagePath(pathname) && (isEmbedded || !isEmbedPath(pathname))
+  const frame = isPage && isEmbedPath(pathname) ? ((await service?.findFrame(searchParams)) ?? null) : null
+  const isThere = isPagePath(pathname) && (frame !== null || !isEmbedPath(pathname))
   const status = isPage && found.ok && !isThere ? 404 : found.status
-  const answer = isHtml && !isPage ? notFound() : new Response(found.body, { status, headers: found.headers })
+  const isLedOn = isThere && found.ok && typeof frame?.redirect === 'string'
+  const page = () => new Response(found.body, { status, headers: found.headers })
+  const answer = isHtml && !isPage ? notFound() : isLedOn ? redirectTo(frame.redirect) : page()
   if (!isPage || service === null) return answer
   const { config } = service
   const origins = await service.tileOrigins()
   answer.headers.set('Content-Security-Policy', pagePolicy(origins))
-  const more = { ...robotsHeaders(config), ...(isEmbedded && embedHeaders(config, origins)) }
+  const more = { ...robotsHeaders(config), ...(frame !== null && embedHeaders(frame.origins, origins)) }
   for (const [name, value] of Object.entries(more)) answer.headers.set(name, value)
   return answer
 }

@@ -10,7 +10,7 @@ import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { nextTurn } from '../app/base/pacing/next-turn.ts'
 import { createLog, type Log } from '../app/base/log.ts'
-import { mayEmbed } from '../app/accounts/access/public-access.ts'
+import { findFrame } from '../app/accounts/access/embed-profiles.ts'
 import { tileOrigins } from '../app/mesh/map/tiles.ts'
 import { isApi } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
@@ -194,7 +194,7 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
     return servePages(request, env, {
       config: ports.config,
       // If the database does not answer, pages may not be shown in frames.
-      mayEmbed: () => mayEmbed(ports).catch(() => false),
+      findFrame: (query) => findFrame(ports, query).catch(() => null),
       tileOrigins: () => tileOrigins(ports),
     })
   }

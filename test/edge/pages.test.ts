@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DEFAULT_PUBLIC_ACCESS } from '../../src/shared/access/public-access.ts'
 import { HSTS, pagePolicy, SECURITY_HEADERS } from '../../src/app/http/security.ts'
 import { ADMIN_PASSWORD, SCENARIO_ENV } from '../contract/service.ts'
 import { openBrowser, type SiteBrowser } from '../support/web/site.ts'
@@ -11,6 +12,13 @@ const TITLE = /<title>(.*)<\/title>/.exec(PAGE)?.[1] ?? ''
 
 const MAP_TILE_URL = 'https://tiles.example.org/{z}/{x}/{y}.png'
 const PAGE_POLICY = pagePolicy(['https://tiles.example.org'])
+
+const READ = { read: true, write: false }
+const OPEN = {
+  ...DEFAULT_PUBLIC_ACCESS,
+  enabled: true,
+  permissions: { ...DEFAULT_PUBLIC_ACCESS.permissions, nodes: READ },
+}
 
 let workerd: Workerd
 beforeAll(async () => {
@@ -53,6 +61,32 @@ test('tiles chosen by a setting change the policy of the next page', async () =>
   expect((await get('/map')).headers.get('content-security-policy')).toBe(pagePolicy(['https://own.example.org']))
   await workerd.sql(`delete from settings`)
   expect((await get('/map')).headers.get('content-security-policy')).toBe(PAGE_POLICY)
+})
+
+test('a frame is for the sites of its profile at once, and begins as the profile says', async () => {
+  const profile = { name: 'Town', origins: ['https://town.example.org'], center: null, zoom: 9, layers: ['labels'] }
+  const value = JSON.stringify({ ...profile, width: 800, height: 500 })
+  const shown = async (query: string) => {
+    const answer = await fetch(new URL(`/embed/map${query}`, workerd.url), { redirect: 'manual' })
+    await answer.arrayBuffer()
+    const [, ancestors] = /frame-ancestors ([^;]+)/.exec(answer.headers.get('content-security-policy') ?? '') ?? []
+    return [answer.status, ancestors, answer.headers.get('location')]
+  }
+  const known = '?profile=0123456789ab'
+  expect(await shown(known)).toEqual([404, "'none'", null])
+  await workerd.sql(`insert into settings values ('publicAccess', '${JSON.stringify(OPEN)}', 0)`)
+  // Public access is read again after five seconds.
+  await expect.poll(() => shown(''), { timeout: 30_000 }).toEqual([200, "'none'", null])
+  expect(await shown(known)).toEqual([404, "'none'", null])
+  await workerd.sql(`insert into settings values ('embedProfile.0123456789ab', '${value}', 0)`)
+  const [query, origins] = [`${known}&zoom=9&layers=labels`, "'self' https://town.example.org"]
+  expect([await shown(known), await shown(query)]).toEqual([
+    [302, origins, query],
+    [200, origins, null],
+  ])
+  await workerd.sql("delete from settings where key = 'embedProfile.0123456789ab'")
+  expect(await shown(query)).toEqual([404, "'none'", null])
+  await workerd.sql('delete from settings')
 })
 
 test('an unknown path is 404, answered by the application', async () => {

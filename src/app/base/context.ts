@@ -112,8 +112,8 @@ export interface Ctx extends Ports {
   readonly nodesRevision?: number
   /** The result of `countToReview`, if it was read together with the viewer. */
   readonly toReview?: number
-  /** The answer is a page that other sites may show in a frame. */
-  readonly isEmbedded?: true
+  /** The answer is a page that these sites may show in a frame. */
+  readonly embedIn?: readonly string[]
   /** Security headers of this answer, instead of the usual ones of the same names. */
   readonly ownHeaders?: Readonly<Record<string, string>>
   /** An administrator previews public access with settings that are not in force; `viewer` is null then. */

@@ -510,7 +510,7 @@ export const VARIABLES = {
   EMBED_ORIGINS: variable(
     list.pipe(z.array(z.string().max(255).refine(isOrigin)).max(20)),
     'origins such as https://town.example.org, comma-separated',
-    'Sites that may show /embed/map and /embed/node/<id> in a frame while public access is on',
+    'Sites that may show /embed/map and /embed/node/<id> in a frame while public access is on; the frames of the page Public access may name only these',
   ),
   PUBLIC_INDEXING: variable(
     boolean(false),

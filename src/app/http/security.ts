@@ -74,11 +74,8 @@ function imagesOf(tileOrigins: readonly string[]): string {
   return [OWN_IMAGES, ...tileOrigins].join(' ')
 }
 
-/** Headers of a page that the sites of EMBED_ORIGINS may show in a frame, instead of those of the other pages. */
-export function embedHeaders(
-  { EMBED_ORIGINS: origins }: Pick<Config, 'EMBED_ORIGINS'>,
-  tileOrigins: readonly string[],
-): Record<string, string> {
+/** Headers of a page that the sites `origins` may show in a frame, instead of those of the other pages. */
+export function embedHeaders(origins: readonly string[], tileOrigins: readonly string[]): Record<string, string> {
   return {
     'Content-Security-Policy': policy(imagesOf(tileOrigins), origins.length === 0 ? "'none'" : origins.join(' ')),
     'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -106,11 +103,11 @@ export const securityHeaders =
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
     if (!isApi(c.req.path)) {
       const ctx = c.get('ctx')
-      const { config, isEmbedded } = ctx
+      const { config, embedIn } = ctx
       // Scripts and styles show no images.
       const origins = c.req.path.startsWith('/assets/') ? [] : await tileOrigins(ctx)
       headers.set('Content-Security-Policy', pagePolicy(origins))
-      const more = { ...robotsHeaders(config), ...(isEmbedded === true && embedHeaders(config, origins)) }
+      const more = { ...robotsHeaders(config), ...(embedIn !== undefined && embedHeaders(embedIn, origins)) }
       for (const [name, value] of Object.entries(more)) headers.set(name, value)
     }
     for (const [name, value] of Object.entries(c.get('ctx').ownHeaders ?? {})) headers.set(name, value)

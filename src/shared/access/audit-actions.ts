@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = {
   settings_updated: 'settings',
   standby_changed: 'settings',
   public_access_updated: 'permissions',
+  embed_profile_updated: 'permissions',
   view_started: 'permissions',
   system_restored: 'system_backup',
   restore_reapplied: 'system_backup',

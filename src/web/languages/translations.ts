@@ -40,6 +40,7 @@ import type { factorTexts } from '../strings/people/factors.ts'
 import type { mailTexts } from '../strings/people/mail.ts'
 import type { quietTexts } from '../strings/people/quiet-hours.ts'
 import type { resources, actions, scopes } from '../strings/people/permissions.ts'
+import type { embedTexts } from '../strings/people/embed.ts'
 import type { publicTexts } from '../strings/people/public-access.ts'
 import type { scopeTexts } from '../strings/people/scope.ts'
 import type { signIn, password } from '../strings/people/sign-in.ts'
@@ -104,6 +105,7 @@ export interface Translations {
   readonly resources: typeof resources
   readonly actions: typeof actions
   readonly scopes: typeof scopes
+  readonly embedTexts: typeof embedTexts
   readonly publicTexts: typeof publicTexts
   readonly scopeTexts: typeof scopeTexts
   readonly signIn: typeof signIn

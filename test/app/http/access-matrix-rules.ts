@@ -186,6 +186,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/public-access': admin,
   'PUT /api/public-access': admin,
   'POST /api/public-access/preview': admin,
+  'GET /api/public-access/frames': admin,
+  'POST /api/public-access/frames': admin,
+  'PUT /api/public-access/frames/:id': admin,
+  'DELETE /api/public-access/frames/:id': admin,
 
   'GET /api/settings': may('settings', 'read'),
   'GET /api/settings/retention': may('settings', 'read'),

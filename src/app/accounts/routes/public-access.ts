@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import * as z from 'zod'
 import { requireFreshProof } from '../fresh-proof.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { requireAdmin } from '../access/require.ts'
@@ -10,7 +11,18 @@ import {
   readPublicAccess,
   updatePublicAccess,
 } from '../access/public-access.ts'
+import {
+  createEmbedProfile,
+  deleteEmbedProfile,
+  embedListSchema,
+  embedProfileBody,
+  embedProfileSchema,
+  listEmbedProfiles,
+  updateEmbedProfile,
+} from '../access/embed-profiles.ts'
 import { beginPreview, ticketAnswer } from '../access/see-as.ts'
+
+const idParam = z.object({ id: z.string().max(100) })
 
 export const publicAccessRoutes = new Hono<AppEnv>()
   .get('/', requireAdmin, answers('What anonymous callers see', { 200: publicAccessSchema }), async (c) =>
@@ -37,4 +49,35 @@ export const publicAccessRoutes = new Hono<AppEnv>()
     ),
     validate('json', publicAccessSchema),
     async (c) => c.json(await beginPreview(c.var.ctx, c.req.valid('json'))),
+  )
+  .get('/frames', requireAdmin, answers('The frames that other sites may show', { 200: embedListSchema }), async (c) =>
+    c.json(await listEmbedProfiles(c.var.ctx)),
+  )
+  .post(
+    '/frames',
+    requireAdmin,
+    requireFreshProof,
+    answers('Let sites show a frame: /embed/map?profile=<id>', { 201: embedProfileSchema }),
+    validate('json', embedProfileBody),
+    async (c) => c.json(await createEmbedProfile(c.var.ctx, c.req.valid('json')), 201),
+  )
+  .put(
+    '/frames/:id',
+    requireAdmin,
+    requireFreshProof,
+    answers('Replace a frame. Applies at once', { 200: embedProfileSchema }, ['not_found']),
+    validate('param', idParam),
+    validate('json', embedProfileBody),
+    async (c) => c.json(await updateEmbedProfile(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
+  )
+  .delete(
+    '/frames/:id',
+    requireAdmin,
+    requireFreshProof,
+    answers('Delete a frame: sites show it no longer', { 204: null }, ['not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await deleteEmbedProfile(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
   )

@@ -241,6 +241,11 @@ export const texts: Translation = {
     'Jeder Start folgt RESTORE_FROM_BACKUP: Entfernen Sie zuerst diese Variable',
   'The next start would refuse this backup: {why}': 'Der nächste Start würde diese Sicherung ablehnen: {why}',
   'No restore is staged': 'Es ist keine Wiederherstellung vorbereitet',
+  'EMBED_ORIGINS does not allow {origin}': 'EMBED_ORIGINS erlaubt {origin} nicht',
+  'There are {n} frames already: delete one first': 'Es gibt schon {n} Rahmen: Löschen Sie zuerst einen',
+  'an origin such as https://town.example.org': 'eine Origin wie https://town.example.org',
+  'each origin once': 'jede Origin einmal',
+  'each layer once': 'jede Ebene einmal',
   'This runtime has no live events': 'Diese Laufzeitumgebung hat keine Live-Ereignisse',
   'This service has a source of its own with this name': 'Dieser Dienst hat selbst eine Quelle mit diesem Namen',
   'This token, or the whole service, already has the maximum number of sources':

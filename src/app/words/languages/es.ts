@@ -236,6 +236,11 @@ export const texts: Translation = {
     'Cada inicio sigue RESTORE_FROM_BACKUP: quite primero esa variable',
   'The next start would refuse this backup: {why}': 'El próximo inicio rechazaría esta copia: {why}',
   'No restore is staged': 'No hay ninguna restauración preparada',
+  'EMBED_ORIGINS does not allow {origin}': 'EMBED_ORIGINS no permite {origin}',
+  'There are {n} frames already: delete one first': 'Ya hay {n} marcos: elimine antes uno',
+  'an origin such as https://town.example.org': 'un origen como https://town.example.org',
+  'each origin once': 'cada origen una vez',
+  'each layer once': 'cada capa una vez',
   'This runtime has no live events': 'Este entorno no tiene eventos en directo',
   'This service has a source of its own with this name': 'Este servicio tiene una fuente propia con este nombre',
   'This token, or the whole service, already has the maximum number of sources':

@@ -241,6 +241,11 @@ export const texts: Translation = {
     'Chaque démarrage suit RESTORE_FROM_BACKUP : retirez d’abord cette variable',
   'The next start would refuse this backup: {why}': 'Le prochain démarrage refuserait cette sauvegarde : {why}',
   'No restore is staged': 'Aucune restauration n’est préparée',
+  'EMBED_ORIGINS does not allow {origin}': 'EMBED_ORIGINS n’autorise pas {origin}',
+  'There are {n} frames already: delete one first': 'Il y a déjà {n} cadres : supprimez-en d’abord un',
+  'an origin such as https://town.example.org': 'une origine comme https://town.example.org',
+  'each origin once': 'chaque origine une fois',
+  'each layer once': 'chaque couche une fois',
   'This runtime has no live events': 'Cet environnement n’a pas d’événements en direct',
   'This service has a source of its own with this name': 'Ce service a déjà une source à lui portant ce nom',
   'This token, or the whole service, already has the maximum number of sources':

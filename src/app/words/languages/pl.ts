@@ -235,6 +235,11 @@ export const texts: Translation = {
     'Każde uruchomienie kieruje się zmienną RESTORE_FROM_BACKUP: najpierw ją usuń',
   'The next start would refuse this backup: {why}': 'Następne uruchomienie odrzuciłoby tę kopię: {why}',
   'No restore is staged': 'Nie przygotowano żadnego przywrócenia',
+  'EMBED_ORIGINS does not allow {origin}': 'EMBED_ORIGINS nie dopuszcza {origin}',
+  'There are {n} frames already: delete one first': 'Jest już {n} ramek: najpierw usuń jedną',
+  'an origin such as https://town.example.org': 'origin taki jak https://town.example.org',
+  'each origin once': 'każdy origin raz',
+  'each layer once': 'każda warstwa raz',
   'This runtime has no live events': 'To środowisko nie ma zdarzeń na żywo',
   'This service has a source of its own with this name': 'Ta usługa ma własne źródło o tej nazwie',
   'This token, or the whole service, already has the maximum number of sources':

@@ -238,6 +238,11 @@ export const texts: Translation = {
     'Cada início segue RESTORE_FROM_BACKUP: remova antes essa variável',
   'The next start would refuse this backup: {why}': 'O próximo início recusaria este backup: {why}',
   'No restore is staged': 'Nenhuma restauração está preparada',
+  'EMBED_ORIGINS does not allow {origin}': 'EMBED_ORIGINS não permite {origin}',
+  'There are {n} frames already: delete one first': 'Já há {n} quadros: exclua um antes',
+  'an origin such as https://town.example.org': 'uma origem como https://town.example.org',
+  'each origin once': 'cada origem uma vez',
+  'each layer once': 'cada camada uma vez',
   'This runtime has no live events': 'Este ambiente não tem eventos ao vivo',
   'This service has a source of its own with this name': 'Este serviço tem uma fonte própria com este nome',
   'This token, or the whole service, already has the maximum number of sources':

@@ -12,6 +12,7 @@ import { useAction, useLoad } from '../../state/load.ts'
 import { precisionMeters } from '../../state/mesh/nodes.ts'
 import { publicTexts } from '../../strings/people/public-access.ts'
 import { t } from '../../strings.ts'
+import { EmbedProfiles } from './embed-profiles.tsx'
 
 const AS_SENT = 'as-sent'
 const BITS = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
@@ -24,7 +25,12 @@ export function PublicAccessPage() {
   return (
     <Page title={publicTexts.title}>
       <Failure error={error.value} retry={reload} />
-      {data.value !== null && <AccessForm {...data.value} key={JSON.stringify(data.value.access)} onSaved={reload} />}
+      {data.value !== null && (
+        <>
+          <AccessForm {...data.value} key={JSON.stringify(data.value.access)} onSaved={reload} />
+          <EmbedProfiles isOn={data.value.access.enabled && data.value.access.permissions.nodes.read} />
+        </>
+      )}
     </Page>
   )
 }
@@ -129,9 +135,6 @@ function AccessForm(props: { access: PublicAccess; channels: readonly Known[]; o
           <Card title={publicTexts.link}>
             <CopyText text={siteAddress('map')} label={publicTexts.link} />
           </Card>
-          <Card title={publicTexts.embed} help={publicTexts.embedHelp}>
-            <CopyText text={EMBED} label={publicTexts.embed} />
-          </Card>
         </div>
       </div>
       <Failure error={error.value} />
@@ -145,8 +148,6 @@ function AccessForm(props: { access: PublicAccess; channels: readonly Known[]; o
 function siteAddress(path: string): string {
   return new URL(BASE + path, location.origin).href
 }
-
-const EMBED = `<iframe src="${siteAddress('embed/map')}" width="800" height="500" title="${publicTexts.embedTitle}"></iframe>`
 
 function readOnly(permissions: PublicAccess['permissions']) {
   const grant = (resource: PublicResource) => ({ read: permissions[resource].read, write: false as const })

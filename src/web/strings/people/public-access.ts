@@ -32,8 +32,6 @@ export const publicTexts = catalog('publicTexts', {
   preview: 'Preview',
   previewHelp: 'Shows the pages as people without an account would see them with the choices above, saved or not.',
   link: 'Link for the public',
-  embed: 'Embed the map',
   embedTitle: 'Map of the mesh',
-  embedHelp: 'Works on the sites that the variable EMBED_ORIGINS names.',
   saved: 'Public access saved',
 })

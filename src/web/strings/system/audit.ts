@@ -73,6 +73,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   tokens_released: 'Released held API tokens',
   settings_updated: 'Changed settings',
   standby_changed: 'Made this service a standby, or ended that',
+  embed_profile_updated: 'Changed a frame for other sites',
   public_access_updated: 'Changed public access',
   view_started: 'Viewed the pages as somebody else',
   system_restored: 'Restored a backup',
