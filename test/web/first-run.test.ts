@@ -77,7 +77,7 @@ test('the list can be hidden', async () => {
 
 /** Each page that shows the mesh, and the source that draws it while there is nothing. */
 const EMPTY_PAGES = [
-  ['/', 'dashboard/dashboard.tsx'],
+  ['/', 'dashboard/just-heard.tsx'],
   ['/map', 'map/map.tsx'],
   ['/nodes', 'nodes/nodes.tsx'],
   ['/messages', 'messages/log.tsx'],
