@@ -34,15 +34,9 @@ export async function listTraceroutesShown(
   return traceroutes.map(tracerouteForAnonymous).toSorted((a, b) => b.id - a.id)
 }
 
-export const neighborsAsked = z.strictObject({ node: nodeNumSchema.optional() })
-
 /** Who hears whom. */
-export async function listNeighborsShown(
-  ctx: Ctx,
-  view: PublicView,
-  asked: z.output<typeof neighborsAsked>,
-): Promise<{ neighbors: Neighbor[] }> {
-  return { neighbors: await listNeighbors(await readerFor(ctx, view), asked) }
+export async function listNeighborsShown(ctx: Ctx, view: PublicView): Promise<{ neighbors: Neighbor[] }> {
+  return { neighbors: await listNeighbors(await readerFor(ctx, view)) }
 }
 
 /** Waypoints of the shown channels, at rounded places. */

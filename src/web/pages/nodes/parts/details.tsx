@@ -90,7 +90,6 @@ function IdentityCard({ node }: { node: NodeDetail }) {
           [nodeTexts.shortName, node.shortName],
           [nodeTexts.name, node.nameAltered ? <Altered /> : null],
           [nodeTexts.licensed, node.isLicensed ? t.common.yes : null],
-          [nodeTexts.local, node.isLocal ? t.common.yes : null],
           [identityTexts.keyConfirmed, node.keyConfirmed ? t.common.yes : null],
           [nodeTexts.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={nodeTexts.key} />],
           [t.nodes.proof, signedAt === null ? nodeTexts.signedNever : <Verified at={signedAt} />],

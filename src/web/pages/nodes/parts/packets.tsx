@@ -11,7 +11,7 @@ import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { packetKind } from '../../../parts/mesh/packet-kind.ts'
 
 const POLL_MS = 10_000
-const SHOWN = '8'
+const SHOWN = '10'
 
 /** The latest packets from a node, and a link to all of them. */
 export function NodePackets({ node }: { node: Node }) {
