@@ -87,6 +87,7 @@ test('a frame is for the sites of its profile at once, and begins as the profile
   await workerd.sql("delete from settings where key = 'embedProfile.0123456789ab'")
   expect(await shown(query)).toEqual([404, "'none'", null])
   await workerd.sql('delete from settings')
+  await expect.poll(() => shown(''), { timeout: 30_000 }).toEqual([404, "'none'", null])
 })
 
 test('an unknown path is 404, answered by the application', async () => {
