@@ -20,7 +20,7 @@ import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { packetTexts } from '../../strings/mesh/packets.ts'
 import './packets.css'
-import { arrivalOf, contentFacts, contentOf, factsOf, receiverOf } from './packet-words.ts'
+import { arrivalOf, contentFacts, contentOf, factsOf, receiverOf } from '../../parts/mesh/packet-words.ts'
 import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 type Packet = PacketPage['packets'][number]

@@ -1,14 +1,14 @@
 import type { PacketPage } from '../../../../app/mesh/topology/packets.ts'
 import { api, askAs } from '../../../api.ts'
-import { decimal } from '../../../format.ts'
 import { useLoad } from '../../../state/load.ts'
-import { BROADCAST, nameOf, type Node } from '../../../state/mesh/nodes.ts'
+import { BROADCAST, type Node } from '../../../state/mesh/nodes.ts'
 import { Age } from '../../../parts/age.tsx'
 import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { href } from '../../../router.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { packetKind } from '../../../parts/mesh/packet-kind.ts'
+import { arrivalOf, contentOf, receiverOf } from '../../../parts/mesh/packet-words.ts'
 
 const POLL_MS = 10_000
 const SHOWN = '10'
@@ -37,23 +37,32 @@ export function NodePackets({ node }: { node: Node }) {
       <Failure error={error.value} />
       {data.value !== null && packets.length === 0 && <p class="faint">{nodeTexts.noPackets}</p>}
       <ul class="rows tight">
-        {packets.map(({ id, portName, toNodeNum, toNodeId, rxSnr, timestamp }) => (
-          <li key={id}>
-            <span class="grow clip" title={packetKind(portName)}>
-              {packetKind(portName)}{' '}
-              {toNodeNum !== BROADCAST && (
-                <span class="faint">
-                  <span class="arrow">→</span> {nameOf(toNodeNum, toNodeId)}
-                </span>
-              )}
-            </span>
-            <span class="faint nowrap">
-              {rxSnr !== null && `${decimal(rxSnr, 2)} dB · `}
-              <Age at={timestamp} />
-            </span>
-          </li>
+        {packets.map((packet) => (
+          <PacketLine packet={packet} key={packet.id} />
         ))}
       </ul>
     </Card>
+  )
+}
+
+function PacketLine({ packet }: { packet: PacketPage['packets'][number] }) {
+  const { portName, timestamp, toNodeNum } = packet
+  const content = contentOf(packet)
+  return (
+    <li>
+      <span class="grow">
+        {packetKind(portName)}
+        {content !== null && (
+          <span class="faint">
+            , <bdi>{content}</bdi>
+          </span>
+        )}
+        {toNodeNum !== BROADCAST && <span class="faint"> · {receiverOf(packet)}</span>}
+      </span>
+      <span class="faint nowrap">
+        {[...arrivalOf(packet).slice(0, 1), ''].join(' · ')}
+        <Age at={timestamp} />
+      </span>
+    </li>
   )
 }
