@@ -112,9 +112,14 @@ test.each(['/', '/map', '/users', '/settings'])('a failure of the service is tol
   await page.route(isData, refuse)
   places.delete(phone)
   await goto(path)
-  await page.getByText('Something went wrong in the service').first().waitFor()
+  const told = page.getByRole('alert').filter({ hasText: 'Something went wrong in the service' })
+  await told.first().waitFor()
+  await expect.poll(() => told.count()).toBe(1)
   expect([await violations(), await overflowOf(page)]).toEqual([[], 0])
   await page.unroute(isData, refuse)
+  // One press loads every part of the page.
+  await told.getByRole('button').click()
+  await expect.poll(() => told.count()).toBe(0)
 })
 
 describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {

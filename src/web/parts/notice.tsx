@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApiError } from '../api.ts'
 import { duration } from '../format.ts'
 import { t } from '../strings.ts'
@@ -18,11 +18,41 @@ function issueText({ path, message }: { path: string; message: string }): string
   return path === '' || path === 'password' ? message : `${path}: ${message}`
 }
 
-/** An error beside its cause, announced by screen readers. */
+/** An error beside its cause, announced by screen readers. `retry`: something was not loaded. */
 export function Failure({ error, retry }: { error: ApiError | null; retry?: () => void }) {
   if (error === null) return null
+  if (retry === undefined) return <Told error={error} />
   // Each page says only once that the service is unreachable.
-  if (retry && error.code === 'offline') return <p class="faint">{t.common.notLoaded}</p>
+  return error.code === 'offline' ? (
+    <p class="faint">{t.common.notLoaded}</p>
+  ) : (
+    <NotLoaded error={error} retry={retry} />
+  )
+}
+
+type Loading = { readonly words: string; readonly retry: { current: () => void } }
+
+/** What is not loaded, in the order in which it failed. */
+const failed = signal<readonly Loading[]>([])
+
+/** Several parts of a page often fail for one reason: it is said once, and one press tries all of them again. */
+function NotLoaded({ error, retry }: { error: ApiError; retry: () => void }) {
+  const words = explain(error)
+  const own = useRef<Loading | null>(null)
+  const latest = useRef(retry)
+  latest.current = retry
+  useLayoutEffect(() => {
+    const entry = { words, retry: latest }
+    own.current = entry
+    failed.value = [...failed.peek(), entry]
+    return () => (failed.value = failed.peek().filter((each) => each !== entry))
+  }, [words])
+  const same = failed.value.filter((each) => each.words === words)
+  if ((same[0] ?? null) !== own.current) return null
+  return <Told error={error} retry={() => same.forEach((each) => each.retry.current())} />
+}
+
+function Told({ error, retry }: { error: ApiError; retry?: () => void }) {
   return (
     <div class="notice notice-bad" role="alert">
       <Icon name="warning" />
