@@ -22,7 +22,7 @@ import {
 } from '../access/embed-profiles.ts'
 import { beginPreview, ticketAnswer } from '../access/see-as.ts'
 
-const idParam = z.object({ id: z.string().max(100) })
+const frameParam = z.object({ id: z.string().max(100).describe('ID from the list of frames') })
 
 export const publicAccessRoutes = new Hono<AppEnv>()
   .get('/', requireAdmin, answers('What anonymous callers see', { 200: publicAccessSchema }), async (c) =>
@@ -66,7 +66,7 @@ export const publicAccessRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers('Replace a frame. Applies at once', { 200: embedProfileSchema }, ['not_found']),
-    validate('param', idParam),
+    validate('param', frameParam),
     validate('json', embedProfileBody),
     async (c) => c.json(await updateEmbedProfile(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
   )
@@ -75,7 +75,7 @@ export const publicAccessRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers('Delete a frame: sites show it no longer', { 204: null }, ['not_found']),
-    validate('param', idParam),
+    validate('param', frameParam),
     async (c) => {
       await deleteEmbedProfile(c.var.ctx, c.req.valid('param').id)
       return c.body(null, 204)
