@@ -57,7 +57,7 @@ export const publicAccessRoutes = new Hono<AppEnv>()
     '/frames',
     requireAdmin,
     requireFreshProof,
-    answers('Let sites show a frame: /embed/map?profile=<id>', { 201: embedProfileSchema }),
+    answers('Let sites show a frame: /embed/map, with its ID as profile', { 201: embedProfileSchema }),
     validate('json', embedProfileBody),
     async (c) => c.json(await createEmbedProfile(c.var.ctx, c.req.valid('json')), 201),
   )

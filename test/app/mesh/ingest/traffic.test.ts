@@ -70,6 +70,7 @@ describe('traceroutes', () => {
           snrBack: [5, -10],
           requestedBy: 'admin',
           radio: null,
+          previous: null,
         },
       ],
     })
