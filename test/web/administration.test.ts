@@ -238,7 +238,12 @@ test('every setting of the API can be changed, and the audit log has the previou
   expect(await page.title()).toBe('Settings · Hill and Valley')
   await expect.poll(() => ground.getByLabel('Address of the tiles').inputValue()).toBe(`${site.base}/{z}/{x}/{y}.png`)
   const after = await readSettings()
-  const shown = (value: unknown) => (value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value))
+  const shown = (value: unknown): string =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value)
+          .map(([name, one]) => `${name}: ${shown(one)}`)
+          .join('; ')
+      : String(value ?? '–')
   await page.goto(`${site.base}/audit?action=settings_updated`)
   const entries = page.locator('.expander')
   await expect.poll(() => entries.count()).toBe(1)
