@@ -19,4 +19,5 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'settings.value',
   'traceroutes.route',
   'users.channels',
+  'users.quiet_hours',
 ])

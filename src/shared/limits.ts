@@ -24,6 +24,7 @@ export const MAX_SIGN_IN_NAME = 1024
 /** A password in a form; the limit in bytes for new passwords is a separate rule. */
 export const MAX_TYPED_PASSWORD = 4096
 export const MAX_TOKEN_NAME = 100
+export const MAX_FRAME_NAME = 100
 /** Notes about a node. */
 export const MAX_NOTES = 2000
 /** For automation and alerts: the name of a rule, a text with its tokens, a reaction, and a message to try. */

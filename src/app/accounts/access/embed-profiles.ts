@@ -11,6 +11,7 @@ import {
   MAX_FRAME,
   MIN_FRAME,
 } from '../../../shared/access/embed-profile.ts'
+import { MAX_FRAME_NAME } from '../../../shared/limits.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Config } from '../../config/config.ts'
 import { isOrigin } from '../../config/secure-url.ts'
@@ -37,7 +38,7 @@ const VIEW = {
 
 export const embedProfileBody = z.strictObject({
   ...VIEW,
-  name: z.string().trim().min(1).max(100),
+  name: z.string().trim().min(1).max(MAX_FRAME_NAME),
   origins: z
     .array(z.string().max(255).refine(isOrigin, 'an origin such as https://town.example.org'))
     .min(1)

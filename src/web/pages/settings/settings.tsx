@@ -14,10 +14,12 @@ import { areOtherHosts, MapTilesCard, readTiles, type TilesKind } from './map-ti
 import { ProvidersCard } from './providers.tsx'
 import { ServiceCard } from './service.tsx'
 import { MAX_ACTIVE_SECONDS, MAX_MESH_NAME, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
+import { namesOf } from '../../../shared/names.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
 type Retention = InferResponseType<typeof api.settings.retention.$get>
 type Entry = readonly [name: string, value: number]
+type NoNumber = { [Name in keyof Settings]: Settings[Name] extends number ? never : Name }[keyof Settings]
 
 const MINUTE_SECONDS = 60
 
@@ -141,6 +143,12 @@ function SettingsForm({ settings, retention, onSaved }: FormProps) {
   )
 }
 
+/** How the settings that are no number are read from the form. */
+const READ: { readonly [Name in NoNumber]: (text: (name: string) => string, kind: TilesKind) => Settings[Name] } = {
+  meshName: (text) => (text('meshName').trim() === '' ? null : text('meshName').trim()),
+  mapTiles: (text, kind) => readTiles(kind, text),
+}
+
 /** Only the changed settings, because somebody else may be changing the others. */
 function changesOf(settings: Settings, text: (name: string) => string, tilesKind: TilesKind): Partial<Settings> {
   const numbers = Object.entries(settings).flatMap(([name, value]) => {
@@ -148,13 +156,11 @@ function changesOf(settings: Settings, text: (name: string) => string, tilesKind
     const read = Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
     return read === value ? [] : [[name, read] as const]
   })
-  const meshName = text('meshName').trim() === '' ? null : text('meshName').trim()
-  const mapTiles = readTiles(tilesKind, text)
-  return {
-    ...Object.fromEntries(numbers),
-    ...(meshName !== settings.meshName && { meshName }),
-    ...(JSON.stringify(mapTiles) !== JSON.stringify(settings.mapTiles) && { mapTiles }),
-  }
+  const others = namesOf(READ).flatMap((name) => {
+    const read = READ[name](text, tilesKind)
+    return JSON.stringify(read) === JSON.stringify(settings[name]) ? [] : [[name, read] as const]
+  })
+  return Object.fromEntries([...numbers, ...others])
 }
 
 type NumberFieldProps = { name: string; value: number; isFixed: boolean; about: readonly string[] }

@@ -8,6 +8,7 @@ import {
   MAX_FRAME,
   MIN_FRAME,
 } from '../../../shared/access/embed-profile.ts'
+import { MAX_FRAME_NAME } from '../../../shared/limits.ts'
 import { api, ask, BASE, send } from '../../api.ts'
 import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
@@ -183,7 +184,14 @@ function Editor({ draft, onClose, onSaved }: { draft: Draft; onClose(): void; on
   return (
     <Dialog title={draft.id === null ? embedTexts.newTitle : embedTexts.editTitle(draft.name)} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <Field label={embedTexts.name} name="name" maxLength={100} defaultValue={draft.name} required autofocus />
+        <Field
+          label={embedTexts.name}
+          name="name"
+          maxLength={MAX_FRAME_NAME}
+          defaultValue={draft.name}
+          required
+          autofocus
+        />
         <Labelled label={embedTexts.origins} hint={embedTexts.originsHelp}>
           {(aria) => (
             <textarea
