@@ -10,11 +10,7 @@ import './parts/mesh/badge.css'
 import './parts/gauges.css'
 import './parts/form/grid.css'
 import './pages/audit/audit.css'
-import './pages/backups/backups.css'
-import './pages/dashboard/dashboard.css'
 import './pages/nodes/nodes.css'
-import './pages/settings/settings.css'
-import './pages/users/users.css'
 import './styles/touch.css'
 import './styles/forced-colors.css'
 import './styles/print.css'
@@ -25,7 +21,6 @@ import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { lazyPage } from './parts/list/lazy-page.tsx'
-import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
 import { guardOfflineCache } from './state/offline-cache.ts'
 import { wantedProof } from './state/proof.ts'
@@ -58,6 +53,7 @@ import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
 
+const SignInPage = lazyPage(async () => (await import('./pages/account/sign-in.tsx')).SignInPage)
 const NewPasswordPage = lazyPage(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
 const MailLinkPage = lazyPage(async () => (await import('./pages/account/mail-link.tsx')).MailLinkPage)
 const ForgotPage = lazyPage(async () => (await import('./pages/account/forgot.tsx')).ForgotPage)

@@ -61,7 +61,7 @@ export default defineConfig({
 })
 
 /** `strings.ts` names all texts, but nothing that is needed at first uses these. */
-const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages)\.ts$/
+const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages|neighbors|routes)\.ts$/
 
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()

@@ -1,3 +1,4 @@
+import './backups.css'
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'

@@ -1,3 +1,4 @@
+import './dashboard.css'
 import { api, ask } from '../../api.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'

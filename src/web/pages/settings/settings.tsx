@@ -1,3 +1,4 @@
+import './settings.css'
 import type { InferResponseType } from 'hono/client'
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'

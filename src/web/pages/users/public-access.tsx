@@ -1,3 +1,4 @@
+import './users.css'
 import { useSignal } from '@preact/signals'
 import { PUBLIC_RESOURCES, type PublicAccess, type PublicResource } from '../../../shared/access/public-access.ts'
 import { MAX_RETENTION_DAYS } from '../../../shared/limits.ts'

@@ -1,3 +1,4 @@
+import './users.css'
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
