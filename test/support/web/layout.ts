@@ -53,7 +53,9 @@ const SCRIPT = `(() => {
     return width > 2 && height > 2 ? ['overlap: ' + whereIs(each) + ': ' + textOf(each) + ' / ' + nameOf(other.each) + ': ' + textOf(other.each)] : []
   }))
   const beyond = document.documentElement.scrollWidth - document.documentElement.clientWidth
-  const faults = [...clipped, ...overlaps, ...(beyond > 0 ? ['page too wide by ' + beyond] : [])]
+  // Its parts scroll, never the document.
+  const below = document.documentElement.scrollHeight - document.documentElement.clientHeight
+  const faults = [...clipped, ...overlaps, ...(beyond > 0 ? ['page too wide by ' + beyond] : []), ...(below > 0 ? ['page too high by ' + below] : [])]
   return { faults: [...new Set(faults)], texts: [...new Set(texts)] }
 })()`
 
@@ -61,7 +63,7 @@ const looked = z.object({ faults: z.array(z.string()), texts: z.array(z.string()
 
 /**
  * Looks at the open page, or at the dialog over it. Faults: what is cut off without a tooltip or reaches out of its box,
- * controls that overlap, a page wider than the screen. Texts: what is shown or read out.
+ * controls that overlap, a page wider or higher than the screen. Texts: what is shown or read out.
  */
 export async function lookAt(page: Page): Promise<z.infer<typeof looked>> {
   const script = SCRIPT.replace('REACHING', REACHING).replace('NOT_WORDS', NOT_WORDS)

@@ -144,6 +144,8 @@ test('a firing alert comes first, once for its node, until its owner has acknowl
     await page.getByRole('heading', { name: 'What needs you (4)', level: 2 }).waitFor()
     expect(await visitor.violations()).toEqual([])
     expect(await overflowOf(page)).toBe(0)
+    // Its parts scroll, never the document.
+    expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight')).toBe(0)
     await page.getByRole('button', { name: /^Acknowledge: Hidden Repeater/ }).click()
     await page.getByRole('button', { name: /^Acknowledge: Ridge Repeater/ }).click()
     // The alert about the silent node stands for it, also when it is acknowledged.
