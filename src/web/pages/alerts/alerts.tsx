@@ -179,7 +179,7 @@ function Calm({ hasRules, watching }: { hasRules: boolean; watching: RuleList['w
   const isWell = !isDeaf.value && !isLate && evaluatedAt !== null
   const title = isDeaf.value ? alertTexts.deaf : isLate ? alertTexts.late : isWell ? alertTexts.nothing : null
   return (
-    <section class="card calm">
+    <section class="card watch-state">
       <Icon name={isWell ? 'check' : 'bell'} />
       <div>
         {title !== null && <h2 class={isWell ? 'good' : 'warn'}>{title}</h2>}

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { Fragment } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
 import { api, askAs, reconnects } from '../../api.ts'
@@ -183,7 +184,15 @@ function PacketRow({ packet }: { packet: Packet }) {
           </span>
         )}{' '}
         <TrustMark packet={packet} />
-        <span class="faint narrow-only">{[receiverOf(packet), ...arrivalOf(packet)].join(' · ')}</span>
+        <span class="faint narrow-only">
+          {receiverOf(packet)}
+          {arrivalOf(packet).map((part) => (
+            <Fragment key={part}>
+              {' · '}
+              <span class="nowrap">{part}</span>
+            </Fragment>
+          ))}
+        </span>
       </td>
       <td class="wide-only">{receiverOf(packet)}</td>
       <td class="wide-only faint nowrap">{arrivalOf(packet).join(' · ')}</td>
