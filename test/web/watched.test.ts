@@ -57,9 +57,9 @@ test('the page begins with the state of each watched node, those that fire first
   const texts = await rows.allTextContents()
   expect(texts).toHaveLength(4)
   expect(texts[0]).toMatch(/silent since .*heard .* · Rules: Ridges, Keys$/)
-  expect(texts[1]).toMatch(/muted until .*Rules: Ridges$/)
+  expect(texts[1]).toMatch(/muted until .*Rule: Ridges$/)
   expect(texts[2]).toMatch(/^!a0cb9999 not yet heard/)
-  expect(texts[3]).toMatch(/ well.*heard .* · Rules: Ridges$/)
+  expect(texts[3]).toMatch(/ well.*heard .* · Rule: Ridges$/)
   expect(await card('Watched nodes').locator('.card-head .tag').allTextContents()).toStrictEqual([
     'firing: 1',
     'muted: 1',

@@ -196,7 +196,7 @@ export const words: Translations = {
     },
     silentSince: (at) => `verstummt seit ${at}`,
     mutedUntil: (at) => `stumm bis ${at}`,
-    watchedBy: (names) => `Regeln: ${names}`,
+    watchedBy: (names, n) => `${n === 1 ? 'Regel' : 'Regeln'}: ${names}`,
     heard: (ago) => `gehört ${ago}`,
     range: (from, to, all) => `${number(from)}–${number(to)} von ${number(all)}`,
     earlier: 'Zurück',

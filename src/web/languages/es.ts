@@ -1363,7 +1363,7 @@ export const words: Translations = {
     },
     silentSince: (at) => `en silencio desde ${at}`,
     mutedUntil: (at) => `silenciado hasta ${at}`,
-    watchedBy: (names) => `Reglas: ${names}`,
+    watchedBy: (names, n) => `${n === 1 ? 'Regla' : 'Reglas'}: ${names}`,
     heard: (ago) => `oído ${ago}`,
     range: (from, to, all) => `${number(from)}–${number(to)} de ${number(all)}`,
     earlier: 'Anterior',

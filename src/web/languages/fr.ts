@@ -212,7 +212,7 @@ export const words: Translations = {
     },
     silentSince: (at) => `silencieux depuis : ${at}`,
     mutedUntil: (at) => `en sourdine, fin : ${at}`,
-    watchedBy: (names) => `Règles : ${names}`,
+    watchedBy: (names, n) => `${n === 1 ? 'Règle' : 'Règles'} : ${names}`,
     heard: (ago) => `entendu ${ago}`,
     range: (from, to, all) => `${number(from)}–${number(to)} sur ${number(all)}`,
     earlier: 'Précédent',

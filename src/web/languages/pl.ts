@@ -285,7 +285,7 @@ export const words: Translations = {
     },
     silentSince: (at) => `milczy od ${at}`,
     mutedUntil: (at) => `wyciszony do ${at}`,
-    watchedBy: (names) => `Reguły: ${names}`,
+    watchedBy: (names, n) => `${n === 1 ? 'Reguła' : 'Reguły'}: ${names}`,
     heard: (ago) => `usłyszany ${ago}`,
     range: (from, to, all) => `${number(from)}–${number(to)} z ${number(all)}`,
     earlier: 'Poprzednie',

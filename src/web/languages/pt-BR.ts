@@ -1364,7 +1364,7 @@ export const words: Translations = {
     },
     silentSince: (at) => `sem sinal desde ${at}`,
     mutedUntil: (at) => `silenciado até ${at}`,
-    watchedBy: (names) => `Regras: ${names}`,
+    watchedBy: (names, n) => `${n === 1 ? 'Regra' : 'Regras'}: ${names}`,
     heard: (ago) => `ouvido ${ago}`,
     range: (from, to, all) => `${number(from)}–${number(to)} de ${number(all)}`,
     earlier: 'Anterior',

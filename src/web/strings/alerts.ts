@@ -39,7 +39,7 @@ export const alertTexts = catalog('alertTexts', {
   } satisfies Record<WatchedState, string>,
   silentSince: (at: string) => `silent since ${at}`,
   mutedUntil: (at: string) => `muted until ${at}`,
-  watchedBy: (rules: string) => `Rules: ${rules}`,
+  watchedBy: (rules: string, n: number) => `${n === 1 ? 'Rule' : 'Rules'}: ${rules}`,
   heard: (ago: string) => `heard ${ago}`,
   range: (from: number, to: number, all: number) =>
     `${numberFormat.format(from)}–${numberFormat.format(to)} of ${numberFormat.format(all)}`,

@@ -80,7 +80,7 @@ function Row({ node }: { node: WatchedNode }) {
             {' · '}
           </>
         )}
-        {alertTexts.watchedBy(rules.map((rule) => plain(rule.name)).join(', ') + more)}
+        {alertTexts.watchedBy(rules.map((rule) => plain(rule.name)).join(', ') + more, totalRules)}
       </div>
     </li>
   )
