@@ -119,3 +119,25 @@ test('of many watched nodes at most forty are shown at once', async () => {
   expect(await overflowOf(page)).toBeLessThanOrEqual(0)
   expect(await visitor.violations()).toStrictEqual([])
 })
+
+test('who may not see what a kind of rule watches is not offered it', async () => {
+  const { request } = visitor.page
+  const headers = { origin: site.base }
+  const credentials = { username: 'mia', password: 'a bench under the oak' }
+  const { user } = Object(await (await request.post(`${site.base}/api/users`, { headers, data: credentials })).json())
+  const none = { read: false, write: false }
+  const permissions = { dashboard: none, nodes: none, info: none, messages: { read: true, write: false } }
+  await request.put(`${site.base}/api/users/${user.id}/permissions`, { headers, data: { permissions } })
+  const mia = await site.visit()
+  const { page } = mia
+  await mia.goto('/alerts')
+  await mia.signIn(credentials.username, credentials.password)
+  const presets = page.locator('.card', { hasText: 'Start with one of these' }).locator('.stack .button')
+  await presets.first().waitFor()
+  expect(await presets.allTextContents()).toStrictEqual(['Direct messages'])
+  await page.getByRole('button', { name: 'New rule' }).click()
+  const kinds = page.getByRole('dialog').locator('select').first().locator('option')
+  await expect.poll(() => kinds.count()).toBe(2)
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.context().close()
+})

@@ -14,6 +14,7 @@ import type { Anchor, Place, World, WorldNode } from '../world/world.ts'
 import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const degrees = (most: number) => z.number().min(-most).max(most)
 const placeFields = { latitude: degrees(90), longitude: degrees(180) }
@@ -49,7 +50,7 @@ const areaSchema = z
 
 type AreaRule = z.infer<typeof areaSchema>
 
-const REQUIRES: Requirement = ['nodes']
+const REQUIRES: Requirement = ALERT_NEEDS.area
 
 export const area = defineKind(areaSchema, {
   requires: REQUIRES,

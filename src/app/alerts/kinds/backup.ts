@@ -7,6 +7,7 @@ import type { World } from '../world/world.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const backupSchema = z
   .strictObject({ kind: z.literal('backup'), ...common, afterHours: z.int().min(1).max(8760).default(48) })
@@ -17,7 +18,7 @@ type BackupRule = z.infer<typeof backupSchema>
 const NEEDS = { backups: true } as const
 
 export const backup = defineKind(backupSchema, {
-  requires: 'admin',
+  requires: ALERT_NEEDS.backup,
   state: { needs: () => NEEDS, find: findBackups },
   async preview(ctx, rule, range) {
     const anchorAt = await readPast(ctx.store, range.from)

@@ -8,6 +8,7 @@ import type { KeyProblem } from '../facts.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const keySchema = z.strictObject({ kind: z.literal('key'), ...common, nodes: watchedSchema }).meta({
   id: 'KeyRule',
@@ -20,7 +21,7 @@ type KeyRule = z.infer<typeof keySchema>
 const NEEDS = { nodes: true, weakKeys: true } as const
 
 export const key = defineKind(keySchema, {
-  requires: ['nodes'],
+  requires: ALERT_NEEDS.key,
   state: {
     needs: () => NEEDS,
     find: findKeys,

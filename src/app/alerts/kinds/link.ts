@@ -7,6 +7,7 @@ import type { Fact } from '../facts.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const linkSchema = z
   .strictObject({
@@ -18,7 +19,7 @@ const linkSchema = z
   .meta({ id: 'LinkRule', description: 'A radio, a broker or a collector has been down for a while' })
 
 export const link = defineKind(linkSchema, {
-  requires: ['info'],
+  requires: ALERT_NEEDS.link,
   state: { needs: () => ({}), find: findDown },
   preview: async () => ({ fires: [], note: said('Interruptions of radios and brokers are not stored.') }),
 })

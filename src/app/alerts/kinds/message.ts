@@ -21,6 +21,7 @@ import type { Fact } from '../facts.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const messageSchema = z
   .strictObject({
@@ -41,7 +42,7 @@ const messageSchema = z
 
 type MessageRule = z.infer<typeof messageSchema>
 
-const REQUIRES: Requirement = ['messages']
+const REQUIRES: Requirement = ALERT_NEEDS.message
 
 export const message = defineKind(messageSchema, {
   requires: REQUIRES,

@@ -14,6 +14,7 @@ import type { Measured, World, WorldNode } from '../world/world.ts'
 import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const metricSchema = z
   .strictObject({
@@ -38,7 +39,7 @@ const metricSchema = z
 
 type MetricRule = z.infer<typeof metricSchema>
 
-const REQUIRES: Requirement = ['nodes', 'info']
+const REQUIRES: Requirement = ALERT_NEEDS.metric
 
 export const metric = defineKind(metricSchema, {
   requires: REQUIRES,

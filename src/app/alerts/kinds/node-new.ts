@@ -7,13 +7,14 @@ import { readNodes } from '../past/past.ts'
 import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const nodeNewSchema = z
   .strictObject({ kind: z.literal('node_new'), ...common })
   .meta({ id: 'NodeNewRule', description: 'A node is heard for the first time' })
 
 export const nodeNew = defineKind(nodeNewSchema, {
-  requires: ['nodes'],
+  requires: ALERT_NEEDS.node_new,
   heard: findNew,
   async preview(ctx, _rule, { from }) {
     const recent = (await readNodes(ctx)).filter(({ firstHeard }) => firstHeard >= from)

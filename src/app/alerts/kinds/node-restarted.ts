@@ -14,6 +14,7 @@ import type { WorldNode } from '../world/world.ts'
 import type { Fact } from '../facts.ts'
 import { common } from './fields.ts'
 import { type Batch, defineKind, type Event, nodeSubject, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const nodeRestartedSchema = z
   .strictObject({ kind: z.literal('node_restarted'), ...common, nodes: watchedSchema })
@@ -21,7 +22,7 @@ const nodeRestartedSchema = z
 
 type NodeRestartedRule = z.infer<typeof nodeRestartedSchema>
 
-const REQUIRES: Requirement = ['nodes', 'info']
+const REQUIRES: Requirement = ALERT_NEEDS.node_restarted
 
 export const nodeRestarted = defineKind(nodeRestartedSchema, {
   requires: REQUIRES,

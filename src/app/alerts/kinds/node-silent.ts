@@ -12,6 +12,7 @@ import type { Fact } from '../facts.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const nodeSilentSchema = z
   .strictObject({
@@ -31,7 +32,7 @@ const nodeSilentSchema = z
 type NodeSilentRule = z.infer<typeof nodeSilentSchema>
 
 export const nodeSilent = defineKind(nodeSilentSchema, {
-  requires: ['nodes'],
+  requires: ALERT_NEEDS.node_silent,
   state: {
     needs: ({ afterMinutes }) => ({ nodes: true, waysAfterMs: afterMinutes * MINUTE_MS }),
     find: findSilent,

@@ -5,6 +5,7 @@ import type { World } from '../world/world.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const retentionSchema = z.strictObject({ kind: z.literal('retention'), ...common }).meta({
   id: 'RetentionRule',
@@ -17,7 +18,7 @@ type RetentionRule = z.infer<typeof retentionSchema>
 const NEEDS = { retention: true } as const
 
 export const retention = defineKind(retentionSchema, {
-  requires: 'admin',
+  requires: ALERT_NEEDS.retention,
   state: { needs: () => NEEDS, find: findProblems },
   async preview(ctx, rule, range) {
     const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt: range.from, rule, owner: ownerOf(ctx.viewer) }

@@ -7,6 +7,7 @@ import { ACCOUNT_EVENTS, type Fact } from '../facts.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type LogEntry } from './kind.ts'
+import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const signInSchema = z.strictObject({ kind: z.literal('sign_in'), ...common }).meta({
   id: 'SignInRule',
@@ -14,7 +15,7 @@ const signInSchema = z.strictObject({ kind: z.literal('sign_in'), ...common }).m
 })
 
 export const signIn = defineKind(signInSchema, {
-  requires: [],
+  requires: ALERT_NEEDS.sign_in,
   logged: { actions: namesOf(ACCOUNT_EVENTS), tell },
   preview: async () => ({ fires: [], note: said('The audit log shows what happened to your account.') }),
 })

@@ -11,7 +11,7 @@ import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import type { Destination } from './destinations.tsx'
 import { DurationField } from './kinds/duration-field.tsx'
-import { ALERT_KINDS, viewOf } from './kinds/kinds.ts'
+import { offeredKinds, viewOf } from './kinds/kinds.ts'
 import { Preview } from './preview.tsx'
 import type { NewRule, ShownRule } from './rule.ts'
 
@@ -55,7 +55,7 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
           <Select
             label={alertTexts.kind}
             value={rule.kind}
-            options={ALERT_KINDS.map((kind) => [kind, viewOf(kind).name] as const)}
+            options={offeredKinds().map((kind) => [kind, viewOf(kind).name] as const)}
             onChange={(kind) => {
               // The name of a preset says what it was about.
               const name = rule.name === initial.name ? '' : rule.name

@@ -14,7 +14,7 @@ import { t } from '../../strings.ts'
 import { changeRule, quietNodes, type RuleChanges } from './change-rule.ts'
 import { AddDestination, type Destination } from './destinations.tsx'
 import { shownName } from './kinds/fields.tsx'
-import { sentence, viewOf } from './kinds/kinds.ts'
+import { mayWatch, offeredKinds, sentence, viewOf } from './kinds/kinds.ts'
 import { PRESETS } from './presets.ts'
 import type { NewRule, ShownRule } from './rule.ts'
 import { RuleForm } from './rule-form.tsx'
@@ -31,6 +31,7 @@ type RulesProps = {
 export function Rules({ rules, destinations, hasMail, reload }: RulesProps) {
   const editing = useSignal<Editing | null>(null)
   const all = destinations.filter(({ confirmed }) => confirmed).map(({ id }) => id)
+  const presets = namesOf(PRESETS).filter((preset) => mayWatch(PRESETS[preset](all).kind))
   return (
     <Card
       title={alertTexts.rules}
@@ -40,7 +41,10 @@ export function Rules({ rules, destinations, hasMail, reload }: RulesProps) {
           type="button"
           class="button primary"
           onClick={() =>
-            (editing.value = { saved: null, initial: viewOf('node_silent').fresh({ name: '', destinations: all }) })
+            (editing.value = {
+              saved: null,
+              initial: viewOf(offeredKinds()[0] ?? 'sign_in').fresh({ name: '', destinations: all }),
+            })
           }
         >
           <Icon name="plus" />
@@ -48,11 +52,11 @@ export function Rules({ rules, destinations, hasMail, reload }: RulesProps) {
         </button>
       }
     >
-      {rules.length === 0 && (
+      {rules.length === 0 && presets.length > 0 && (
         <div class="stack">
           <p>{alertTexts.noRules}</p>
           <div class="actions">
-            {namesOf(PRESETS).map((preset) => (
+            {presets.map((preset) => (
               <button
                 type="button"
                 class="button"

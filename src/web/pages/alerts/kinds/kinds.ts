@@ -1,4 +1,6 @@
+import { ALERT_NEEDS } from '../../../../shared/alerts/alert-needs.ts'
 import { namesOf } from '../../../../shared/names.ts'
+import { can, isAdmin } from '../../../state/session.ts'
 import type { AlertKind, NewRule, RuleOf } from '../rule.ts'
 import { area } from './area.tsx'
 import { backup } from './backup.tsx'
@@ -28,8 +30,16 @@ const KINDS = {
   sign_in: signIn,
 } satisfies { [Kind in AlertKind]: KindView<RuleOf<Kind>> }
 
-/** In the order in which they are offered. */
-export const ALERT_KINDS: readonly AlertKind[] = namesOf(KINDS)
+/** Whether the reader may have rules of a kind: they must see what it watches. */
+export function mayWatch(kind: AlertKind): boolean {
+  const needs = ALERT_NEEDS[kind]
+  return needs === 'admin' ? isAdmin.value : needs.every((resource) => can(resource, 'read'))
+}
+
+/** The kinds that the reader may have, in the order in which they are offered. One needs no permission. */
+export function offeredKinds(): readonly AlertKind[] {
+  return namesOf(KINDS).filter(mayWatch)
+}
 
 // A kind's methods may take narrower parameters: they only get rules of their own kind.
 export function viewOf(kind: AlertKind): KindView<NewRule> {
