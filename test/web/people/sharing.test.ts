@@ -74,7 +74,12 @@ test('an anonymous visitor begins on the map, sees what is chosen, and signs in 
   await visitor.goto('/')
   await visitor.page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
   expect(await linksOf(visitor)).toEqual(['Map', 'Nodes', 'Messages', 'Sign in'])
+  await visitor.page.getByLabel('Heard', { exact: true }).waitFor()
+  // They are told of no favourites.
+  expect(await visitor.page.getByLabel('Favourites only').count()).toBe(0)
   await visitor.page.getByRole('link', { name: 'Nodes' }).first().click()
+  await visitor.page.getByRole('radio', { name: 'Active' }).waitFor()
+  expect(await visitor.page.getByRole('radio', { name: 'Favourites' }).count()).toBe(0)
   await visitor.page.getByText('Town Hall Gateway').first().click()
   await visitor.page.getByRole('heading', { name: 'Town Hall Gateway', level: 1 }).waitFor()
   expect(await visitor.page.getByRole('button').allTextContents()).not.toContain('Watch')

@@ -8,6 +8,7 @@ import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
 import { place, setQuery } from '../../router.ts'
+import { isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import type { MapFilter } from './filter.ts'
@@ -137,14 +138,16 @@ function Filters({ filter }: { filter: MapFilter }) {
           ]}
           onChange={(mqtt) => setQuery({ mqtt })}
         />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={filter.favorites}
-            onChange={(event) => setQuery({ fav: event.currentTarget.checked ? '1' : '' })}
-          />
-          {t.map.favorites}
-        </label>
+        {!isAnonymous.value && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={filter.favorites}
+              onChange={(event) => setQuery({ fav: event.currentTarget.checked ? '1' : '' })}
+            />
+            {t.map.favorites}
+          </label>
+        )}
       </div>
     </>
   )

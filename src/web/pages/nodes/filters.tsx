@@ -4,11 +4,17 @@ import { firmwareName, humanize, modelName } from '../../format.ts'
 import { activeMs, isActive, isCalled, type Node } from '../../state/mesh/nodes.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { place, setQuery } from '../../router.ts'
+import { isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { signalOf } from '../../parts/mesh/snr.ts'
 
-export const SHOWN = ['all', 'active', 'favorites'] as const
+const SHOWN = ['all', 'active', 'favorites'] as const
 type Shown = (typeof SHOWN)[number]
+
+/** Anonymous visitors are told of no favourites. */
+export function offeredShown(): readonly Shown[] {
+  return SHOWN.filter((name) => name !== 'favorites' || !isAnonymous.value)
+}
 
 type Option = readonly [value: string, name: string]
 
@@ -111,7 +117,7 @@ type UsedFacet = { readonly name: string; readonly facet: Facet; readonly value:
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
   return {
     q: query.get('q') ?? '',
-    show: SHOWN.find((name) => name === query.get('show')) ?? 'all',
+    show: offeredShown().find((name) => name === query.get('show')) ?? 'all',
     used: facets.flatMap(([name, facet]) => {
       const value = query.get(name) ?? ''
       const known = facet.options([])

@@ -26,7 +26,7 @@ import {
   sortNodes,
   sortsDownFirst,
 } from './columns.tsx'
-import { AddFilter, clearFacets, FilterChips, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
+import { AddFilter, clearFacets, FilterChips, isWanted, offeredShown, readNodeFilters } from './filters.tsx'
 import { comparisonOf, MAX_COMPARED, picked } from './picked.ts'
 import { SaveView, Views } from './views.tsx'
 
@@ -109,7 +109,7 @@ function Toolbar({ by, isDown, rows, filled, children }: ToolbarProps) {
         <Segments
           label={t.nodes.filter}
           value={filters.show}
-          options={SHOWN.map((name) => [name, t.nodes[name]] as const)}
+          options={offeredShown().map((name) => [name, t.nodes[name]] as const)}
           onChange={(show) => setQuery({ show: show === 'all' ? '' : show })}
         />
         <AddFilter isOpen={isAdding} controls={addId} />
