@@ -243,3 +243,59 @@ test('a change is in the audit log, the same again is not, and what makes no sen
   }
   expect(await (await anna.send('GET', PATH)).json()).toStrictEqual({ quietHours: null, until: null })
 })
+
+/** Stores so many alerts of a rule, each in a message of its own that is due; from the 2401st on on channel 1. */
+function storeDue(rule: number, count: number): void {
+  const { now } = alerts.app.clock
+  const { sqlite } = alerts.app.store
+  const { owner_id: owner } = Object(sqlite.prepare('select owner_id from alert_rules where id = ?').get(rule))
+  const [hook] = Object(sqlite.prepare('select id from alert_destinations where owner_id = ?').all(owner))
+  sqlite.exec(`
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+    insert into alerts (rule_id, rule_name, owner_id, kind, subject, key, state, what, channel, direct, step, started_at, fired_at)
+      select ${rule}, 'All', ${owner}, 'message', 'm', 'm' || i, 'resolved', 'text', i > 2400, 0, 's', ${now}, ${now} from n;
+    insert into alert_deliveries (uid, destination_id, owner_id, rule_id, notification, state, created_at, due_at)
+      select 'msg_' || id, ${hook.id}, ${owner}, ${rule}, 'fired', 'waiting', ${now}, ${now} from alerts;
+    insert into alert_delivery_items (delivery_id, alert_id)
+      select d.id, a.id from alert_deliveries d join alerts a on d.uid = 'msg_' || a.id;`)
+}
+
+test('thousands of messages that wait when quiet hours begin are all held, and counted', async () => {
+  await keep(UTC_NIGHT)
+  const rule = await watch()
+  await until('22:00')
+  storeDue(rule, 2500)
+  await alerts.pass(2 * MINUTE)
+  expect(alerts.sent).toHaveLength(0)
+  await until('07:00')
+  expect(alerts.bodies().map(({ type, data }) => [type, data.total])).toStrictEqual([['alert.quiet', 2500]])
+})
+
+test('of thousands of held alerts those are told that their owner may still see', async () => {
+  await keep(UTC_NIGHT, anna)
+  const rule = await watch({ channels: 'all' }, anna)
+  await until('22:00')
+  storeDue(rule, 2500)
+  await alerts.pass(2 * MINUTE)
+  const permissions = { nodes: { read: true, write: false }, messages: { read: true, write: false } }
+  const scope = { channels: { read: [1], write: [] }, direct: { read: false, write: false } }
+  const admin = await alerts.app.admin()
+  expect((await admin.send('PUT', `/api/users/${anna.id}/permissions`, { permissions, scope })).status).toBe(200)
+  await until('07:00')
+  expect(alerts.bodies().map(({ data }) => data.total)).toStrictEqual([100])
+})
+
+test('a receiver that is down for good gets no messages from days ago when it is back', async () => {
+  await watch()
+  await keep(UTC_NIGHT)
+  alerts.answer = () => ({ status: 503, retryAfterMs: null })
+  await until('20:00')
+  await say('old')
+  await until('23:00')
+  await say('old night')
+  await alerts.pass(100 * HOUR)
+  alerts.answer = () => ({ status: 200, retryAfterMs: null })
+  alerts.sent.length = 0
+  await alerts.pass(12 * HOUR)
+  expect(textsOf()).toStrictEqual([])
+})

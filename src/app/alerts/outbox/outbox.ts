@@ -44,6 +44,13 @@ const value = sql.placeholder
 /** Rows per statement: a few milliseconds. */
 const AT_A_TIME = sql.raw('1000')
 const isOfAlerts = sql.raw(`notification in ('fired', 'resolved', 'repeated')`)
+/**
+ * From when on the time counts after which a message is given up: the end of the quiet hours that held it, but not those
+ * of each night for a receiver that is down.
+ */
+const waitsSince = sql.raw(
+  `coalesce(min(coalesce(held_until, created_at), tried_at + ${DAY_MS}), held_until, created_at)`,
+)
 
 const queries = prepareOnce((db) => ({
   // The destination that has waited longest comes first.
@@ -135,13 +142,17 @@ const queries = prepareOnce((db) => ({
     .set({ state: 'failed', endedAt: sql`${value('now')}`, result: sql`coalesce(result, ${LATE.text})` })
     .where(
       sql`id in (select id from alert_deliveries where state = 'waiting'
-        and coalesce(held_until, created_at) < ${value('before')} limit ${AT_A_TIME})`,
+        and ${waitsSince} < ${value('before')} limit ${AT_A_TIME})`,
     )
     .prepare(),
   // Releases messages recorded by a clock that was ahead, which would wait until then.
   distrust: db
     .update(alertDeliveries)
-    .set({ dueAt: sql`${value('now')}`, createdAt: sql`min(created_at, ${value('now')})` })
+    .set({
+      dueAt: sql`${value('now')}`,
+      createdAt: sql`min(created_at, ${value('now')})`,
+      heldUntil: sql`min(held_until, ${value('now')})`,
+    })
     .where(
       sql`id in (select id from alert_deliveries where state = 'waiting' and due_at > ${value('far')}
         and (held_until is null or due_at > ${value('tomorrow')}) limit ${AT_A_TIME})`,
@@ -280,7 +291,8 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const hours = await readQuietHours(store, destination.ownerId)
   const until = hours === null ? null : quietUntil(hours, at)
   if (until !== null) {
-    await store.atomic(holdMessages(store, { id: destinationId, now: at, until }))
+    // The next step holds the rest. Until then nothing is sent, because the next message may be one of them.
+    if (!(await holdMessages(store, { id: destinationId, now: at, until }))) return
     delivery = await next()
     if (delivery === undefined) return
   }
@@ -319,7 +331,7 @@ async function note(
   made: Attempt,
 ): Promise<void> {
   const { id, kind, failures } = destination
-  const { id: deliveryId, createdAt, heldUntil } = delivery
+  const { id: deliveryId, createdAt, heldUntil, triedAt } = delivery
   const at = now()
   const prepared = queries(store)
   const { result } = made
@@ -340,7 +352,7 @@ async function note(
     const end = bind(prepared.endAll, { id, state: 'failed', now: at, result })
     return store.atomic(kind === 'web_push' ? [bind(prepared.remove, { id })] : [noted, end])
   }
-  if (until - (heldUntil ?? createdAt) > GIVEN_UP_MS) {
+  if (until - Math.min(heldUntil ?? createdAt, (triedAt ?? at) + DAY_MS) > GIVEN_UP_MS) {
     return store.atomic([noted, bind(prepared.end, { deliveryId, state: 'failed', now: at, result })])
   }
   return store.atomic([noted, bind(prepared.fail, { deliveryId, until, result })])

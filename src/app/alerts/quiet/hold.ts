@@ -58,6 +58,10 @@ const queries = prepareOnce((db) => ({
     .delete(alertDeliveries)
     .where(sql`id in (${held})`)
     .prepare(),
+  more: db
+    .select({ isThere: sql<number>`exists (${held})` })
+    .from(sql`(select 1)`)
+    .prepare(),
 }))
 
 /** The quiet hours of a user; null: none. */
@@ -66,15 +70,16 @@ export async function readQuietHours(store: Store, ownerId: number): Promise<Qui
 }
 
 /**
- * Statements that hold the due messages to a destination until its owner's quiet hours end: what they tell becomes one
- * message, which is due then.
+ * Holds the due messages to a destination until its owner's quiet hours end: what they tell becomes one message, which
+ * is due then. Returns false if there are more of them than one step holds.
  */
-export function holdMessages(
+export async function holdMessages(
   store: Store,
   values: { readonly id: number; readonly now: number; readonly until: number },
-): [Statement, ...Statement[]] {
-  const { postpone, begin, list, remove } = queries(store)
-  return [bind(postpone, values), bind(begin, values), bind(list, values), bind(remove, values)]
+): Promise<boolean> {
+  const { postpone, begin, list, remove, more } = queries(store)
+  await store.atomic([bind(postpone, values), bind(begin, values), bind(list, values), bind(remove, values)])
+  return (await more.get({ id: values.id, now: values.now }))?.isThere !== 1
 }
 
 /** The statement that makes what quiet hours hold due now. Hours that still apply hold it again. */

@@ -7,13 +7,11 @@ import { type AlertNotification, listed, MAX_LISTED, tellPlain } from '../notifi
 import { type AlertOwner, maySee } from '../rights.ts'
 
 const queries = prepareOnce((db) => ({
+  // All of them, because the owner may see only the last ones. An owner has a few thousand alerts at most.
   items: db
     .select({
       id: alerts.id,
       kind: alerts.kind,
-      what: alerts.what,
-      fact: alerts.fact,
-      held: alerts.held,
       nodeNum: alerts.nodeNum,
       channel: alerts.channel,
       direct: alerts.direct,
@@ -26,7 +24,11 @@ const queries = prepareOnce((db) => ({
     .innerJoin(alertRules, eq(alertRules.id, alerts.ruleId))
     .where(sql`${alertDeliveryItems.deliveryId} = ${sql.placeholder('deliveryId')} and ${alertRules.enabled}`)
     .orderBy(sql`coalesce(${alerts.firedAt}, ${alerts.startedAt})`, alerts.id)
-    .limit(1000)
+    .prepare(),
+  facts: db
+    .select({ id: alerts.id, what: alerts.what, fact: alerts.fact, held: alerts.held })
+    .from(alerts)
+    .where(sql`${alerts.id} in (select value from json_each(${sql.placeholder('ids')}))`)
     .prepare(),
 }))
 
@@ -43,26 +45,34 @@ export async function tellHeld(
 ): Promise<AlertNotification | null> {
   const { words } = about
   const clock = (t: number) => (timeZone === null ? words.time(t) : words.timeOfDay(t, timeZone))
-  const told = (await queries(store).items.all({ deliveryId })).flatMap((item) => {
-    const { kind, fact, firedAt, startedAt, resolvedAt } = item
-    if (!isAlertKind(kind) || !maySee(owner, kindOf(kind).requires, item)) return []
+  const seen = (await queries(store).items.all({ deliveryId })).filter(
+    (item) => isAlertKind(item.kind) && maySee(owner, kindOf(item.kind).requires, item),
+  )
+  const listing = seen.slice(0, MAX_LISTED)
+  const facts = await queries(store).facts.all({ ids: JSON.stringify(listing.map(({ id }) => id)) })
+  const factOf = new Map(facts.map((each) => [each.id, each]))
+  const told = listing.flatMap((item) => {
+    const { kind, firedAt, startedAt, resolvedAt } = item
+    const known = factOf.get(item.id)
+    if (!isAlertKind(kind) || known === undefined) return []
     const time = clock(firedAt ?? startedAt)
-    const what = tellAlert(words, item)
+    const what = tellAlert(words, known)
     const isOver = kindOf(kind).state !== undefined && resolvedAt !== null
     const line = isOver
       ? words.say('{time} {what} (over at {end})', { time, what, end: clock(resolvedAt) })
       : `${time} ${what}`
-    return [{ line, alert: { ...item, what, fact: readFact(fact) } }]
+    return [{ line, alert: { ...item, what, fact: readFact(known.fact) } }]
   })
   if (told.length === 0) return null
-  const heading = words.count(told.length, '{n} alert:', '{n} alerts:')
+  const heading = words.count(seen.length, '{n} alert:', '{n} alerts:')
   const text = [
     heading,
     ...listed(
       words,
       told.map(({ line }) => line),
+      seen.length,
     ),
   ].join('\n')
   const message = tellPlain(about, words.say('In your quiet hours'), text)
-  return { ...message, alerts: told.slice(0, MAX_LISTED).map(({ alert }) => alert), total: told.length }
+  return { ...message, alerts: told.map(({ alert }) => alert), total: seen.length }
 }
