@@ -9,6 +9,7 @@ import { diskFiles, type Files } from '../../../src/node/backup/folder/files.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { signingKey } from '../../../src/node/backup/folder/manifest.ts'
+import { recoverRestore } from '../../../src/node/backup/restore/restore.ts'
 import { openRestores, type RestoresOptions } from '../../../src/node/backup/restore/restores.ts'
 import { writeStage } from '../../../src/node/backup/restore/stage.ts'
 import { performStaged } from '../../../src/node/backup/restore/staged.ts'
@@ -291,3 +292,36 @@ test('a restored database says that it was restored, who staged it, and lists it
     { action: 'system_restored', details: { name: MADE_NAME, stagedBy: 'admin' } },
   ])
 })
+
+test.each(['sync', 'rename', 'remove'] as const)(
+  'a disk that breaks after the new database took effect (%s) is no failed restore',
+  async (broken) => {
+    writeStage(diskFiles, here.dataDir, stageOf(here.dataDir))
+    app.close()
+    let isDone = false
+    const failing = (path: string) => {
+      if (isDone && (broken !== 'remove' || path.endsWith('.restore-begun'))) {
+        isDone = false
+        throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
+      }
+    }
+    const files: Files = {
+      ...diskFiles,
+      sync: (path) => (broken === 'sync' && failing(path), diskFiles.sync(path)),
+      rename: (from, to) => {
+        if (broken === 'rename') failing(from)
+        diskFiles.rename(from, to)
+        if (to === here.database) isDone = true
+      },
+      remove: (path) => (broken === 'remove' && failing(path), diskFiles.remove(path)),
+    }
+    expect(await performStaged(restoreOptions(here.dataDir, { files }), false)).toBeNull()
+    await open()
+    expect((await state()).outcome).toMatchObject({ name: MADE_NAME, error: null })
+    app.close()
+    recoverRestore(restoreOptions(here.dataDir))
+    expect(await performStaged(restoreOptions(here.dataDir), false)).toBeNull()
+    expect(existsSync(join(here.dataDir, '.restore-begun'))).toBe(false)
+    await open()
+  },
+)

@@ -68,6 +68,12 @@ const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
 const builtIn = (scratch: string) => join(scratch, 'mesh.db')
 const markerIn = (scratch: string) => join(scratch, 'marker')
 
+/** Whether the new database has taken effect, and only its marker is missing: `recoverRestore` completes it. */
+export function hasTakenEffect(dataDir: string): boolean {
+  const scratch = scratchOf(dataDir)
+  return existsSync(markerIn(scratch)) && !existsSync(builtIn(scratch))
+}
+
 /** Completes or undoes an interrupted restore. Does nothing while another process has the database open. */
 export function recoverRestore(options: Pick<RestoreOptions, 'dataDir' | 'database' | 'files'>): void {
   const { dataDir, database, files = diskFiles } = options
@@ -76,7 +82,7 @@ export function recoverRestore(options: Pick<RestoreOptions, 'dataDir' | 'databa
   const lock = lockExclusively(databaseLockFile(dataDir))
   if (lock === null) return
   try {
-    if (existsSync(markerIn(scratch)) && !existsSync(builtIn(scratch))) {
+    if (hasTakenEffect(dataDir)) {
       files.rename(markerIn(scratch), markerFile(dataDir))
       files.sync(dataDir)
       files.remove(scratch)

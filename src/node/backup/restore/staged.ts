@@ -5,7 +5,7 @@ import { RestoreRefused } from '../folder/damage.ts'
 import { diskFiles, type Files } from '../folder/files.ts'
 import { databaseLockFile, type Lock, lockExclusively } from '../folder/lock.ts'
 import { readMarker } from './marker.ts'
-import { type RestoreOptions, restoreHolding } from './restore.ts'
+import { hasTakenEffect, type RestoreOptions, restoreHolding } from './restore.ts'
 import { begunFile, draftIn, readStageFile, type Stage, stagedFile, writeDurably } from './stage.ts'
 
 const UNREADABLE = 'its file cannot be read'
@@ -44,6 +44,10 @@ export async function performStaged(options: RestoreOptions, hasVariable: boolea
       forgetBegun(dataDir, files)
       return null
     } catch (error) {
+      if (hasTakenEffect(dataDir) || restoredStage(dataDir) === stage.id) {
+        log.error('The backup is restored, but the disk failed after that; the next start completes it', { error })
+        return null
+      }
       // Anything else would end each start, and nobody could say so on a page.
       if (!(error instanceof RestoreRefused)) log.error('The staged restore failed', { error })
       return fail(options, stage, error instanceof Error ? error.message : String(error))
@@ -65,6 +69,8 @@ function settleEarlier(options: RestoreOptions): FailedRestore | null {
   const { dataDir, files = diskFiles } = options
   const stage = readStageFile(begunFile(dataDir))
   if (stage === null) return fail(options, null, UNREADABLE)
+  // `recoverRestore` of the next start completes it first.
+  if (hasTakenEffect(dataDir)) return null
   if (stage.error !== undefined) return failure(options, stage, stage.error)
   if (restoredStage(dataDir) !== stage.id) return fail(options, stage, INTERRUPTED)
   forgetBegun(dataDir, files)
