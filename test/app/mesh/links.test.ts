@@ -91,3 +91,12 @@ test('who may not see a node sees none of its links, as its sender or as its rec
   expect(await links(viewer)).toStrictEqual([expect.objectContaining({ nodeNum: LOCAL, neighborNum: FAR, count: 1 })])
   expect(await links(admin)).toHaveLength(3)
 })
+
+test('packets to a node that a viewer may not see are not counted, as they are not in the log', async () => {
+  await log(logged(), logged({ toNodeNum: GATEWAY }), logged({ toNodeNum: GATEWAY, fromNodeNum: 7 }))
+  const viewer = await mesh.app.user('viewer', { info: { read: true, write: false } })
+  const { sqlite } = mesh.app.store
+  sqlite.exec(`insert into nodes (node_num, first_heard, is_hidden) values (${GATEWAY}, ${START}, 1)`)
+  expect(await links(viewer)).toStrictEqual([expect.objectContaining({ nodeNum: LOCAL, neighborNum: FAR, count: 1 })])
+  expect(await links(admin)).toHaveLength(2)
+})

@@ -58,7 +58,8 @@ export async function listLinks({ store, viewer: { view } }: Reader, since: numb
             gte(packets.t, since),
             sql`(${packets.viaMqtt} or ${packets.hopsAway} = 0)`,
             sql`not ${packets.replayed} and ${packets.trustLevel} is not 'spoofed'`,
-            view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, packets.fromNodeNum, receiver),
+            // The same packets as in the log: not those to hidden nodes either.
+            view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, packets.fromNodeNum, packets.toNodeNum, receiver),
           ),
         )
         .groupBy(sql`receiver`, packets.fromNodeNum, packets.viaMqtt)
