@@ -33,7 +33,7 @@ export const tracerouteSchema = z
       .object({ route: hops, routeBack: hops, answeredAt: timeField })
       .nullish()
       .describe(
-        'The answered traceroute before it from the same node to the same node; null: there is none. Absent without a reply',
+        'The answered traceroute before it from the same node to the same node; null: there is none among the 200 to that node before it. Absent without a reply',
       ),
     requestedBy: z.string().nullable().describe('Username of the requester; null: overheard'),
     radio: z.string().nullable().describe('Name of the radio that sent the request; null: overheard'),
@@ -107,17 +107,26 @@ export async function listTraceroutes(
   }
 }
 
+/** Traceroutes to the same node that are searched for the one before. */
+const MAX_BEFORE = 200
+
 const previousSchema = z.object({ route: z.string(), answeredAt: z.int() })
 
-/** The answered traceroute before a row with the same ends, as JSON, if the view sees its channel. */
+/**
+ * The answered traceroute before a row with the same ends, as JSON, if the view sees its channel. Only the latest to the
+ * node are looked at, because anybody on the mesh can make up any number of them.
+ */
 function previousOf(view: View) {
   const isSeen = seesEverything(view) ? sql`true` : onChannelSeenBy(sql`p.channel`, view)
+  const first = sql`coalesce((select b.id from traceroutes b indexed by traceroutes_answered
+    where b.to_node_num = traceroutes.to_node_num and b.id < traceroutes.id
+    order by b.id desc limit 1 offset ${sql.raw(String(MAX_BEFORE))}), 0)`
   // Entries of the index are in the order of the ids, so the first one that fits is the latest.
   return sql<string | null>`iif(traceroutes.route is null, null, (
     select json_object('route', p.route, 'answeredAt', coalesce(p.answered_at, p.timestamp))
     from traceroutes p indexed by traceroutes_answered
     where p.to_node_num = traceroutes.to_node_num and p.from_node_num = traceroutes.from_node_num
-      and p.id < traceroutes.id and p.route is not null and ${isSeen}
+      and p.id < traceroutes.id and p.id > ${first} and p.route is not null and ${isSeen}
     order by p.id desc limit 1))`
 }
 

@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodes, traceroutes } from '../../../../src/db/schema.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
@@ -64,6 +65,28 @@ test('each answer has the route before it between the same ends, as far as the v
     [2, null],
     [1, null],
   ])
+})
+
+test('however many traceroutes to a node others make up, only some are searched for the one before', async () => {
+  const LAKE = 16
+  const to = (requestId: number, fromNodeNum: number) => ({
+    fromNodeNum,
+    toNodeNum: LAKE,
+    requestId,
+    channel: 0,
+    timestamp: START,
+    answeredAt: START,
+    state: 'delivered' as const,
+    route: JSON.stringify({ route: [fromNodeNum], snrTowards: [], routeBack: [], snrBack: [] }),
+  })
+  const others = (first: number, count: number) => Array.from({ length: count }, (_, i) => to(first + i, 1000 + i))
+  const add = (rows: ReturnType<typeof to>[]) => app.store.db.insert(traceroutes).values(rows)
+  const latest = async () => Object((await list(admin, `?node=${LAKE}&limit=1`))[0]?.['previous']).route
+  await add([to(100, HALL), ...others(200, 199), to(101, HALL)])
+  expect(await latest()).toStrictEqual([HALL])
+  await add([...others(400, 200), to(102, HALL)])
+  expect(await latest()).toBeUndefined()
+  await app.store.db.delete(traceroutes).where(eq(traceroutes.toNodeNum, LAKE))
 })
 
 test('own and overheard ones, with and without a reply, and those between two nodes', async () => {
