@@ -258,6 +258,16 @@ test('a failed restore is recorded, told, a problem of the system, and forgotten
   expect(await problems()).not.toContain('restore_failed')
 })
 
+test('a restore that was forgotten is not done weeks later by some start', async () => {
+  writeStage(diskFiles, here.dataDir, stageOf(here.dataDir))
+  app.close()
+  const { stagedAt } = stageOf(here.dataDir)
+  const late = restoreOptions(here.dataDir, { now: () => stagedAt + 25 * 60 * 60_000 })
+  expect((await performStaged(late, false))?.error).toMatch(/^it was staged more than a day ago/)
+  expect([staged(), existsSync(join(here.dataDir, '.restore-completed'))]).toStrictEqual([false, false])
+  await open()
+})
+
 test('it waits while another process has the database open', async () => {
   writeStage(diskFiles, here.dataDir, stageOf(here.dataDir))
   const lock = lockShared(databaseLockFile(here.dataDir), 0)

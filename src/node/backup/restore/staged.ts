@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { RestoreOutcome } from '../../../app/system/backup/settings.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 import { isDiskFull } from '../../disk/error-code.ts'
 import { RestoreRefused } from '../folder/damage.ts'
 import { diskFiles, type Files } from '../folder/files.ts'
@@ -9,6 +10,10 @@ import { hasTakenEffect, type RestoreOptions, restoreHolding } from './restore.t
 import { begunFile, draftIn, readStageFile, type Stage, stagedFile, writeDurably } from './stage.ts'
 
 const UNREADABLE = 'its file cannot be read'
+/** What was said to be lost when it was staged must still be about right. */
+const MAX_AGE_MS = DAY_MS
+const LATE =
+  'it was staged more than a day ago, and newer data would be lost that nobody was told about; stage it again'
 const INTERRUPTED = 'the service ended in the middle of it; the database is as it was'
 const BY_VARIABLE = 'RESTORE_FROM_BACKUP is set, and comes first; the staged restore was dropped'
 
@@ -39,6 +44,7 @@ export async function performStaged(options: RestoreOptions, hasVariable: boolea
     const stage = begin(files, dataDir)
     if (stage === null) return fail(options, null, UNREADABLE)
     if (hasVariable) return fail(options, stage, BY_VARIABLE)
+    if (options.now() - stage.stagedAt > MAX_AGE_MS) return fail(options, stage, LATE)
     try {
       await restoreHolding({ ...options, stage }, stage.name)
       forgetBegun(dataDir, files)
