@@ -25,7 +25,7 @@ import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
 import { tracerouteRoutes } from './mesh/routes/traceroutes.ts'
 import { docsRoutes } from './http/openapi/routes.ts'
-import { isApi, type Pages } from './http/pages.ts'
+import { isApi, type Pages, unconditional } from './http/pages.ts'
 import { newRequestId } from './http/request-id.ts'
 import { allowedMethods } from './http/route-methods.ts'
 import { refuseForeign, SAFE_METHODS, securityHeaders } from './http/security.ts'
@@ -139,7 +139,7 @@ async function embed(c: Context<AppEnv>, pages: Pages): Promise<Response> {
   const ctx = c.get('ctx')
   const frame = await findFrame(ctx, new URL(c.req.url).searchParams)
   if (frame !== null) c.set('ctx', { ...ctx, embedIn: frame.origins })
-  const page = await pages(c.req.raw)
+  const page = await pages(unconditional(c.req.raw))
   if (frame !== null && frame.redirect !== null && page.status === 200) return redirectTo(frame.redirect)
   return frame !== null || page.status !== 200 ? page : new Response(page.body, { status: 404, headers: page.headers })
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../app/config/config.ts'
 import { type Frame, redirectTo } from '../app/accounts/access/embed-profiles.ts'
 import { AppError, problem } from '../app/http/errors.ts'
+import { unconditional } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { isEmbedPath, isPagePath } from '../shared/pages.ts'
 import {
@@ -37,9 +38,9 @@ export async function servePages(request: Request, env: Env, service: PageServic
 }
 
 async function readPage(request: Request, env: Env, service: PageService | null): Promise<Response> {
-  const found = await env.ASSETS.fetch(request)
-  const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
   const { pathname, searchParams } = new URL(request.url)
+  const found = await env.ASSETS.fetch(isEmbedPath(pathname) ? unconditional(request) : request)
+  const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
   const isPage = isHtml && mayBePage(pathname)
   const frame = isPage && isEmbedPath(pathname) ? ((await service?.findFrame(searchParams)) ?? null) : null
   const isThere = isPagePath(pathname) && (frame !== null || !isEmbedPath(pathname))

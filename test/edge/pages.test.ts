@@ -84,7 +84,11 @@ test('a frame is for the sites of its profile at once, and begins as the profile
     [302, origins, query],
     [200, origins, null],
   ])
+  const stored = await get(`/embed/map${query}`)
+  const again = () => get(`/embed/map${query}`, { 'if-none-match': stored.headers.get('etag') ?? '' })
+  expect((await again()).headers.get('content-security-policy')).toContain(`frame-ancestors ${origins};`)
   await workerd.sql("delete from settings where key = 'embedProfile.0123456789ab'")
+  expect((await again()).status).toBe(404)
   expect(await shown(query)).toEqual([404, "'none'", null])
   await workerd.sql('delete from settings')
   await expect.poll(() => shown(''), { timeout: 30_000 }).toEqual([404, "'none'", null])

@@ -8,3 +8,13 @@ export type Pages = (request: Request) => Promise<Response>
 export function isApi(path: string): boolean {
   return path.startsWith('/api') && (path.length === 4 || path[4] === '/')
 }
+
+/**
+ * A request for a page in frames, never to be answered with 304: a browser that stored the page could go on with the
+ * sites that could show it then.
+ */
+export function unconditional(request: Request): Request {
+  const headers = new Headers(request.headers)
+  for (const name of ['if-none-match', 'if-modified-since']) headers.delete(name)
+  return new Request(request, { headers })
+}

@@ -71,6 +71,21 @@ test('a frame exists only while public access shows nodes, and no other page may
   expect(await shown(`/embed/map?profile=${id}`)).toStrictEqual([404, "'none'", null])
 })
 
+test('a browser that stored a frame asks for the sites that may show it now', async () => {
+  await open()
+  const { id } = await make()
+  const stored = '"stored"'
+  const pages = async (request: Request) =>
+    new Response(null, { status: request.headers.get('if-none-match') === stored ? 304 : 200 })
+  const again = () =>
+    createApp(() => app.ports, pages).request(`/embed/map?profile=${id}&layers=`, {
+      headers: { 'if-none-match': stored },
+    })
+  expect((await again()).status).toBe(200)
+  await admin.send('DELETE', `${frames}/${id}`)
+  expect((await again()).status).toBe(404)
+})
+
 test.each(['0123456789ab', '', '..', '%25', "x'; script-src *", '0123456789AB', '0123456789ab0'])(
   'no site may show a frame of an unknown profile: %j',
   async (id) => {
