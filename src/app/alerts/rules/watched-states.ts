@@ -6,6 +6,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { WATCHED_STATES, type WatchedState } from '../../../shared/alerts/alert-kinds.ts'
 import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { wordsFor } from '../../words/reader.ts'
 import { tellAlert } from '../facts.ts'
@@ -18,6 +19,9 @@ import { type OwnRule, readOwnRules, readWatchable, watchedOf } from './watched-
 
 /** The alerts and rules that are named for each node. */
 const MAX_NAMED = 5
+
+/** Nodes looked at before other requests have their turn: a few milliseconds with as many rules as there may be. */
+const AT_A_TIME = 200
 
 const watchedNodeSchema = z
   .object({
@@ -157,7 +161,8 @@ async function readWatched(ctx: SignedInCtx): Promise<Watched[]> {
   }
   const open = Map.groupBy((await queries(store).open.all({ ruleIds })).filter(isSeen), ({ nodeNum }) => nodeNum)
   const found: Watched[] = []
-  for (const node of [...known, ...unknown.map(unheard)]) {
+  for (const [i, node] of [...known, ...unknown.map(unheard)].entries()) {
+    if (i % AT_A_TIME === AT_A_TIME - 1) await nextTurn()
     const { nodeNum, lastHeard } = node
     const watching = rules.flatMap(({ own, isWatched }) => (isWatched(node) ? [own] : []))
     if (watching.length === 0) continue

@@ -4,6 +4,7 @@ import { packets } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -65,15 +66,22 @@ export async function listLinks({ store, viewer: { view } }: Reader, since: numb
         .groupBy(sql`receiver`, packets.fromNodeNum, packets.viaMqtt)
         .all(),
   })
-  const links = new Map<string, MeshLink>()
+  const links = new Map<string, Omit<MeshLink, 'nodeId' | 'neighborId'>>()
   // The latest part of the log comes first.
   for (const { nodeNum, neighborNum, viaMqtt, count, snr, timestamp } of found) {
     if (nodeNum === null || nodeNum === neighborNum) continue
     const key = `${nodeNum} ${neighborNum} ${viaMqtt}`
     const known = links.get(key)
-    const ids = { nodeId: formatNodeId(nodeNum), neighborId: formatNodeId(neighborNum) }
-    const link = { nodeNum, neighborNum, ...ids, viaMqtt, count, snr: viaMqtt ? null : snr, timestamp }
+    const link = { nodeNum, neighborNum, viaMqtt, count, snr: viaMqtt ? null : snr, timestamp }
     links.set(key, known === undefined ? link : { ...known, count: known.count + count })
   }
-  return [...links.values()].toSorted((a, b) => b.timestamp - a.timestamp).slice(0, MAX_LINKS)
+  const latest = [...links.values()].toSorted((a, b) => b.timestamp - a.timestamp).slice(0, MAX_LINKS)
+  await nextTurn()
+  return latest.map(({ nodeNum, neighborNum, ...rest }) => ({
+    nodeNum,
+    nodeId: formatNodeId(nodeNum),
+    neighborNum,
+    neighborId: formatNodeId(neighborNum),
+    ...rest,
+  }))
 }
