@@ -58,6 +58,8 @@ async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promi
   const controller = new AbortController()
   const begun = Date.now()
   const giveUp = () => controller.abort(missing(heardAt.peek() > begun ? 'timeout' : 'offline'))
+  // Whoever asked no longer wants the answer, and the reason is an `ApiError`.
+  init.signal?.addEventListener('abort', () => controller.abort(init.signal?.reason))
   setTimeout(giveUp, READ_MS)
   if (isOfSession) unanswered.add(controller)
   try {

@@ -92,7 +92,18 @@ export type Words<E> = E extends string
 export function catalog<const E extends object>(name: string, english: E): Words<E> {
   // Safe, because the compiler holds every translation to the keys and parameters of the English texts.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return isolateNames((translate?.(name, english) ?? english) as Words<E>, isRightToLeft)
+  const words = isolateNames((translate?.(name, english) ?? english) as Words<E>, isRightToLeft)
+  originals.set(words, english)
+  return words
+}
+
+const originals = new WeakMap<object, object>()
+
+/** The English texts of a catalog: many who read another language know the English terms, too. */
+export function englishOf<W extends object>(words: W): W {
+  // Safe for the same reason.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return (originals.get(words) ?? words) as W
 }
 
 /** Tells the browser, and with it screen readers, hyphenation and the layout, in which language the page is. */

@@ -17,9 +17,17 @@ function readPlace(): Place {
   return { path: path.replace(/(?<=.)\/+$/, ''), query: new URLSearchParams(location.search) }
 }
 
-/** The query of each page when it was left. */
+/** The query of each page when it was left, the latest page last. */
 const queries = new Map<string, string>()
-place.subscribe(({ path, query }) => void queries.set(path, query.toString()))
+place.subscribe(({ path, query }) => {
+  queries.delete(path)
+  queries.set(path, query.toString())
+})
+
+/** The pages seen since the site was loaded, the latest last. */
+export function visited(): readonly string[] {
+  return [...queries.keys()]
+}
 
 /** The address of a page with its last search and sorting, for links back to a list. */
 export function asLeft(path: string): string {

@@ -34,7 +34,7 @@ test('Ctrl K finds pages, nodes and actions', async () => {
   await expect.poll(() => page.evaluate('document.documentElement.style.colorScheme')).toBe('dark')
   await page.keyboard.press('Control+k')
   await box.fill('no such thing')
-  await page.getByText('Nothing has this name.').waitFor()
+  await page.getByText('Nothing was found.').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })

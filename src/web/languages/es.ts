@@ -209,12 +209,12 @@ export const words: Translations = {
 
   finder: {
     open: 'Buscar',
-    title: 'Buscar una página, un nodo o una acción',
     label: 'Qué buscar',
-    hint: 'Parte del nombre',
-    none: 'No hay nada con este nombre.',
+    hint: 'Nombre, ajuste o mensaje',
+    none: 'No se ha encontrado nada.',
     page: 'Página',
     node: 'Nodo',
+    text: (sender) => `Mensaje de ${sender}`,
     action: 'Acción',
     wall: 'Mostrar en una pantalla de pared',
     write: 'Escribir un mensaje',

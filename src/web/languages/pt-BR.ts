@@ -211,12 +211,12 @@ export const words: Translations = {
 
   finder: {
     open: 'Localizar',
-    title: 'Localizar uma página, um nó ou uma ação',
     label: 'O que localizar',
-    hint: 'Parte do nome',
-    none: 'Nada tem esse nome.',
+    hint: 'Nome, configuração ou mensagem',
+    none: 'Nada foi encontrado.',
     page: 'Página',
     node: 'Nó',
+    text: (sender) => `Mensagem de ${sender}`,
     action: 'Ação',
     wall: 'Mostrar em um telão',
     write: 'Escrever uma mensagem',

@@ -27,7 +27,7 @@ import { RestoredAccessNotice } from './restored-access.tsx'
 import { Logo } from '../parts/alone.tsx'
 import { Unread } from '../parts/unread.tsx'
 
-const Finder = lazyPage(async () => (await import('./finder.tsx')).Finder)
+const Finder = lazyPage(async () => (await import('./finder/finder.tsx')).Finder)
 
 type Entry = NonNullable<Route['nav']>
 
@@ -63,7 +63,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {!isAnonymous.value && <FiringKeeper />}
       {can('info', 'read') && !isAnonymous.value && <InfoKeeper />}
       <Sidebar onFind={() => (isFinding.value = true)} />
-      <TabBar />
+      <TabBar onFind={() => (isFinding.value = true)} />
       <div class="main">
         <Progress />
         {seeingAs !== null && <SeeingAsBar {...seeingAs} />}
@@ -226,7 +226,7 @@ function SignOut() {
 }
 
 /** The navigation of a phone: the first pages, and the rest behind a button. */
-function TabBar() {
+function TabBar({ onFind }: { onFind(): void }) {
   const all = entries()
   const isOpen = useSignal(false)
   const here = place.value
@@ -243,6 +243,17 @@ function TabBar() {
           }}
         >
           <States />
+          <button
+            type="button"
+            class="nav-link"
+            onClick={() => {
+              isOpen.value = false
+              onFind()
+            }}
+          >
+            <Icon name="search" />
+            <span>{t.finder.open}</span>
+          </button>
           {all.slice(4).map((entry) => (
             <NavLink entry={entry} key={entry.path} />
           ))}

@@ -104,12 +104,12 @@ export const nav = catalog('nav', {
 /** Ctrl K. */
 export const finder = catalog('finder', {
   open: 'Find',
-  title: 'Find a page, a node or an action',
   label: 'What to find',
-  hint: 'Part of its name',
-  none: 'Nothing has this name.',
+  hint: 'Name, setting or message',
+  none: 'Nothing was found.',
   page: 'Page',
   node: 'Node',
+  text: (sender: string) => `Message from ${sender}`,
   action: 'Action',
   wall: 'Show on a wall',
   write: 'Write a message',

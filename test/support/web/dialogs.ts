@@ -9,7 +9,7 @@ import { press, pressed, type State, typedInto } from './states.ts'
 export const DIALOGS: readonly State[] = [
   {
     name: 'finder',
-    of: 'shell/finder.tsx',
+    of: 'shell/finder/finder.tsx',
     path: '/settings',
     open: async (page) => {
       await page.keyboard.press('Control+k')
