@@ -63,6 +63,9 @@ export default defineConfig({
 /** `strings.ts` names all texts, but nothing that is needed at first uses these. */
 const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages|neighbors|routes)\.ts$/
 
+/** Nearly every page uses these: a file of their own would be larger than they are. */
+const OF_MOST_PAGES = /\/state\/(?:tagged|wide-screen)\.ts$|\/parts\/list\/(?:printing|steady-list)\.tsx?$/
+
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
 
@@ -76,7 +79,7 @@ function nameFirst(id: string, graph: Graph): string | null {
     }
     add(join(import.meta.dirname, 'main.tsx'))
   }
-  return first.has(id) && !OF_PAGES.test(id) ? 'first' : null
+  return (first.has(id) && !OF_PAGES.test(id)) || OF_MOST_PAGES.test(id) ? 'first' : null
 }
 
 /** What the page of the map and frames of other sites need at once, and what draws: two files are smaller than many. */

@@ -112,6 +112,8 @@ export interface Ctx extends Ports {
   readonly nodesRevision?: number
   /** The result of `countToReview`, if it was read together with the viewer. */
   readonly toReview?: number
+  /** The stored name of the mesh, if it was read together with the viewer. */
+  readonly meshName?: string | null
   /** The answer is a page that these sites may show in a frame. */
   readonly embedIn?: readonly string[]
   /** Security headers of this answer, instead of the usual ones of the same names. */

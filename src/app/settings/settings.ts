@@ -1,7 +1,7 @@
 import { and, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { prepareOnce, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
@@ -89,6 +89,22 @@ export const settingQueries = prepareOnce((db) => ({
 /** All current settings, from `settingsOf`. */
 export async function readSettings(store: Store): Promise<Settings> {
   return settingsOf(await settingQueries(store).all.all())
+}
+
+/** The stored name of the mesh in a select, for `readMeshName`. */
+export const storedMeshName = sql<string | null>`(select value from settings where key = 'meshName')`
+
+const rememberMeshName = rememberUnchanged(1, async (store: Store, _key: 'name') => {
+  return (await readSettings(store)).meshName
+})
+
+/** The name of the mesh; null: none. Costs no query while the database has not changed, or after one of the session. */
+export async function readMeshName({
+  store,
+  meshName: stored,
+}: Pick<Ctx, 'store' | 'meshName'>): Promise<string | null> {
+  if (stored === undefined) return rememberMeshName(store, 'name')
+  return settingsOf(stored === null ? [] : [{ key: 'meshName', value: stored }]).meshName
 }
 
 /** The stored values. Values that this version does not know or cannot read count as not set. */

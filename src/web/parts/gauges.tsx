@@ -1,3 +1,4 @@
+import './gauges.css'
 import { tenths } from '../format.ts'
 import { decimal } from '../format.ts'
 import { t } from '../strings.ts'

@@ -61,6 +61,7 @@ type Found = {
   readonly viewer: Viewer | null
   readonly nodesRevision?: number
   readonly toReview?: number
+  readonly meshName?: string | null
   readonly isTokenHeld?: true
   readonly preview?: PublicView
 }

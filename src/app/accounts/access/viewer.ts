@@ -19,6 +19,7 @@ import { findLive, findSession, findSessionWith, touchSession } from '../session
 import { cutoffsJson, isCutOff } from '../sessions/cutoffs.ts'
 import { subjectsJson } from '../users/identities.ts'
 import { isByProxy, isTrustedIssuer } from '../proxy-issuer.ts'
+import { storedMeshName } from '../../settings/settings.ts'
 import { destinationsToReview } from '../to-review.ts'
 import { heldScopes, withinScopes } from '../tokens/tokens.ts'
 import { ALL_PERMISSIONS, permissionsFrom } from '../../../shared/access/resources.ts'
@@ -57,6 +58,7 @@ const queries = prepareOnce((db) => ({
       account,
       nodesRevision: sql<number>`(select value from revisions where name = 'nodes')`,
       toReview: destinationsToReview,
+      meshName: storedMeshName,
     })
     .from(sessions)
     .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.isActive, true)))
@@ -102,6 +104,7 @@ export async function resolveViewer(
   readonly viewer: Viewer | null
   readonly nodesRevision?: number
   readonly toReview?: number
+  readonly meshName?: string | null
   readonly isTokenHeld?: true
 }> {
   const authorization = c.req.header('authorization')
@@ -119,7 +122,8 @@ async function distantViewer(c: Context, ctx: Ctx) {
     return { viewer: null }
   }
   await unlessUnwritable(touchSession(ctx, found.session))
-  return { viewer: bySessionOf(owner, found.session), nodesRevision: found.nodesRevision, toReview: found.toReview }
+  const { nodesRevision, toReview, meshName } = found
+  return { viewer: bySessionOf(owner, found.session), nodesRevision, toReview, meshName }
 }
 
 function bySessionOf(

@@ -38,7 +38,7 @@ import {
 } from '../sessions/sessions.ts'
 import { findKnownBrowser, rememberBrowser } from '../sessions/known-browser.ts'
 import { changePassword, signIn } from '../local/sign-in.ts'
-import { readSettings } from '../../settings/settings.ts'
+import { readMeshName } from '../../settings/settings.ts'
 import { proofSchema, reauthenticate } from '../reauthenticate.ts'
 import { listSignIns, signInSchema } from '../sign-ins.ts'
 import { signedInSchema } from '../access/viewer.ts'
@@ -133,7 +133,7 @@ export const authRoutes = new Hono<AppEnv>()
       mustChangePassword: viewer?.mustChangePassword ?? false,
       language: viewer?.language ?? null,
       units: viewer?.units ?? null,
-      meshName: (await readSettings(ctx.store)).meshName,
+      meshName: await readMeshName(ctx),
       oidcEnabled: providers.length > 0,
       providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),
       proxyUser: ctx.namedByProxy ?? null,

@@ -1,3 +1,4 @@
+import '../../parts/gauges.css'
 import type { ComponentChildren } from 'preact'
 import type { InferResponseType } from 'hono/client'
 import { MAX_COUNTED } from '../../../shared/limits.ts'

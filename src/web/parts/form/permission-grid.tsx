@@ -1,3 +1,4 @@
+import './grid.css'
 import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import {

@@ -1,3 +1,4 @@
+import './grid.css'
 import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
 import { ACTIONS, type Action, type Grant } from '../../../shared/access/resources.ts'

@@ -1,3 +1,4 @@
+import './log-table.css'
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { dateTime, stamp } from '../../format.ts'
