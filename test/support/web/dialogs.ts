@@ -59,7 +59,12 @@ export const DIALOGS: readonly State[] = [
       await page.reload()
       const isOpen = async () => {
         await page.locator('.map').click()
-        return page.getByRole('dialog').isVisible()
+        // Its code is loaded first. Another press would hit the dialog.
+        const opened = page.getByRole('dialog').waitFor({ timeout: 5000 })
+        return opened.then(
+          () => true,
+          () => false,
+        )
       }
       await expect.poll(isOpen).toBe(true)
     },
@@ -71,6 +76,29 @@ export const DIALOGS: readonly State[] = [
     open: async (page) => {
       if ((await page.locator('tbody tr').count()) === 0) await press(page, 'Back up now')
       await pressed(/^Delete \d/)(page)
+    },
+  },
+  {
+    name: 'restoring a backup',
+    of: 'pages/backups/restore-dialog.tsx',
+    path: '/backups',
+    open: async (page) => {
+      await pressed(/^Restore \d/)(page)
+      await page.getByRole('dialog').getByRole('button').nth(1).waitFor()
+    },
+  },
+  { name: 'a frame', of: 'pages/users/embed-profiles.tsx', path: '/public-access', open: pressed('New frame') },
+  {
+    name: 'deleting a frame',
+    of: 'pages/users/embed-profiles.tsx',
+    path: '/public-access',
+    open: async (page) => {
+      await pressed('New frame')(page)
+      await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('The town')
+      await page.getByRole('dialog').locator('textarea').fill('https://town.example.org')
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await pressed(/^Delete .*The town/)(page)
     },
   },
   { name: 'resetting a password', of: 'pages/users/access.tsx', path: '/users/2', open: pressed('Reset password') },
@@ -167,7 +195,7 @@ export const DIALOGS: readonly State[] = [
     path: '/alerts',
     open: pressed('New rule'),
   },
-  { name: 'deleting an alert rule', of: 'pages/alerts/alerts.tsx', path: '/alerts', open: pressed('Delete') },
+  { name: 'deleting an alert rule', of: 'pages/alerts/rules.tsx', path: '/alerts', open: pressed('Delete') },
   { name: 'a destination', of: 'pages/alerts/destinations.tsx', path: '/alerts', open: pressed('Add a destination') },
   {
     name: 'the secret of a destination',

@@ -84,6 +84,12 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     },
   },
   {
+    name: 'asking for a traceroute',
+    of: 'pages/topology/traceroutes.tsx',
+    path: '/traceroutes',
+    open: (page) => press(page, 'New traceroute'),
+  },
+  {
     name: 'legend',
     of: 'pages/map/legend.tsx',
     path: '/map',
