@@ -196,13 +196,13 @@ export const DIALOGS: readonly State[] = [
     open: pressed('New rule'),
   },
   { name: 'deleting an alert rule', of: 'pages/alerts/rules.tsx', path: '/alerts', open: pressed('Delete') },
-  { name: 'a destination', of: 'pages/alerts/destinations.tsx', path: '/alerts', open: pressed('Add a destination') },
+  { name: 'a destination', of: 'pages/alerts/destinations.tsx', path: '/alerts', open: pressed(/^Add a destination$/) },
   {
     name: 'the secret of a destination',
     of: 'pages/alerts/destinations.tsx',
     path: '/alerts',
     open: async (page) => {
-      await pressed('Add a destination')(page)
+      await pressed(/^Add a destination$/)(page)
       await page.getByLabel('Tell me by').selectOption('webhook')
       await page.getByLabel('Url').fill('https://alerts.example.org/hook')
       await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
