@@ -114,6 +114,7 @@ test('where nobody starts it again the page says how, and the restore can be can
   await ended
   await supervise()
   await visitor.goto('/backups')
+  await page.locator('tbody tr .mono').first().waitFor()
   const names = await page.locator('tbody tr .mono').allTextContents()
   const name = names.at(-1) ?? ''
   await page.getByRole('button', { name: `Restore ${name}` }).click()
