@@ -238,12 +238,13 @@ test('every setting of the API can be changed, and the audit log has the previou
   expect(await page.title()).toBe('Settings · Hill and Valley')
   await expect.poll(() => ground.getByLabel('Address of the tiles').inputValue()).toBe(`${site.base}/{z}/{x}/{y}.png`)
   const after = await readSettings()
-  const shown = (value: unknown): string =>
-    typeof value === 'object' && value !== null
-      ? Object.entries(value)
-          .map(([name, one]) => `${name}: ${shown(one)}`)
-          .join('; ')
-      : String(value ?? '–')
+  const shown = (value: unknown): string => {
+    if (typeof value !== 'object') return String(value)
+    if (value === null) return '–'
+    return Object.entries(value)
+      .map(([name, one]) => `${name}: ${shown(one)}`)
+      .join('; ')
+  }
   await page.goto(`${site.base}/audit?action=settings_updated`)
   const entries = page.locator('.expander')
   await expect.poll(() => entries.count()).toBe(1)
