@@ -239,8 +239,9 @@ test('every setting of the API can be changed, and the audit log has the previou
   await expect.poll(() => ground.getByLabel('Address of the tiles').inputValue()).toBe(`${site.base}/{z}/{x}/{y}.png`)
   const after = await readSettings()
   const shown = (value: unknown): string => {
-    if (typeof value !== 'object') return String(value)
     if (value === null) return '–'
+    if (typeof value === 'string') return value
+    if (typeof value !== 'object') return JSON.stringify(value)
     return Object.entries(value)
       .map(([name, one]) => `${name}: ${shown(one)}`)
       .join('; ')
