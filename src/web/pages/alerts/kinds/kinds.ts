@@ -1,3 +1,4 @@
+import type { Resource } from '../../../../shared/access/resources.ts'
 import { ALERT_NEEDS } from '../../../../shared/alerts/alert-needs.ts'
 import { namesOf } from '../../../../shared/names.ts'
 import { can, isAdmin } from '../../../state/session.ts'
@@ -33,7 +34,7 @@ const KINDS = {
 /** Whether the reader may have rules of a kind: they must see what it watches. */
 export function mayWatch(kind: AlertKind): boolean {
   const needs = ALERT_NEEDS[kind]
-  return needs === 'admin' ? isAdmin.value : needs.every((resource) => can(resource, 'read'))
+  return needs === 'admin' ? isAdmin.value : needs.every((resource: Resource) => can(resource, 'read'))
 }
 
 /** The kinds that the reader may have, in the order in which they are offered. One needs no permission. */
