@@ -112,7 +112,7 @@ test('on a wall the pages are large, alternate automatically and have no control
   await page.context().close()
 })
 
-test('on a wall nothing is cut off, and the state of radio and data is in sight', async () => {
+test('on a wall nothing is cut off, and the state of radio and data is in sight', { timeout: 300_000 }, async () => {
   const { page } = visitor
   const before = page.viewportSize() ?? { width: 1360, height: 860 }
   for (const size of [

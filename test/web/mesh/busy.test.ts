@@ -103,7 +103,6 @@ test(`on a phone, ${TAPS} of ${TAPS} first taps hit the intended node`, { timeou
 test.each([
   ['/nodes', 'tbody .row-link'],
   ['/packets', 'tbody .text-button'],
-  ['/', '.rows a'],
 ])('%s: at most one of ten untouched moments moves a row', { timeout: 120_000 }, async (path, selector) => {
   const desk = await mesh.site.visit()
   await desk.goto('/')

@@ -127,7 +127,9 @@ test('a backup is created, verified, and its restore explained', async () => {
   expect(name).toMatch(/^\d{4}-\d{2}-\d{2}_\d{6}$/)
   await page.getByRole('button', { name: `Verify ${name}` }).click()
   await row.getByText(/^Intact: \d+ rows read and checked\.$/).waitFor()
-  await expect.poll(() => page.getByLabel('Restore without this page').textContent()).toBe(`RESTORE_FROM_BACKUP=${name}`)
+  await expect
+    .poll(() => page.getByLabel('Restore without this page').textContent())
+    .toBe(`RESTORE_FROM_BACKUP=${name}`)
   await page.getByLabel('Make a backup every day').check()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Schedule saved').waitFor()
