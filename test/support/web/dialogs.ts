@@ -53,10 +53,8 @@ export const DIALOGS: readonly State[] = [
   {
     name: 'nodes in one place',
     of: 'pages/map/pile.tsx',
-    path: '/map?q=crowd',
+    path: '/map?q=crowd&center=46,8&zoom=18',
     open: async (page) => {
-      await page.evaluate(`localStorage.setItem('map-view', JSON.stringify({ lat: 46, lng: 8, zoom: 18 }))`)
-      await page.reload()
       const isOpen = async () => {
         await page.locator('.map').click()
         // Its code is loaded first. Another press would hit the dialog.
