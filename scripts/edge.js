@@ -32,7 +32,7 @@ async function minifyAgain(file) {
   const { code, map } = await minify(readFileSync(file, 'utf8'), {
     module: true,
     ecma: 2020,
-    compress: { passes: 2 },
+    compress: { passes: 3 },
     sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: 'worker.js.map' },
   })
   writeFileSync(file, code)
