@@ -71,11 +71,16 @@ function withoutProxySignIn(root) {
   return { name: 'without-proxy-sign-in', enforce: 'pre', load: (id) => (id === file ? code : null) }
 }
 
-/** Only the Node service restores backups: there is never a list of access that a restore brought back. */
+/** Only the Node service restores backups: nothing is ever staged, and no list of access that one brought back. */
 function withoutRestore(root) {
-  const file = join(root, 'src/app/system/restore/restored-access.ts')
-  const code = `export * from ${JSON.stringify(join(root, 'src/edge/no-restore.ts'))}`
-  return { name: 'without-restore', enforce: 'pre', load: (id) => (id === file ? code : null) }
+  const own = join(root, 'src/app/system/restore')
+  const edge = join(root, 'src/edge')
+  const files = new Map([
+    [join(own, 'restored-access.ts'), join(edge, 'no-restore.ts')],
+    [join(own, 'staging.ts'), join(edge, 'no-staging.ts')],
+  ])
+  const load = (id) => (files.has(id) ? `export * from ${JSON.stringify(files.get(id))}` : null)
+  return { name: 'without-restore', enforce: 'pre', load }
 }
 
 /** Only the service beside a radio decodes its settings; a collector never delivers them. */
