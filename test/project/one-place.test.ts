@@ -162,7 +162,7 @@ test('an addition to a table needs two more files at most, and the compiler name
   expect(found).toStrictEqual(ADDITIONS.map(({ name, others }) => ({ name, others })))
   for (const { others } of found) expect(others.length).toBeLessThanOrEqual(2)
   expect(complaints.filter((line) => !ADDITIONS.some(({ name }) => line.includes(name)))).toStrictEqual([])
-}, 300_000)
+}, 120_000)
 
 test('no table is written down a second time, not even in SQL', async () => {
   const tables: Record<string, readonly string[]> = {

@@ -94,7 +94,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
               key={props.rowKey(row)}
               aria-rowindex={first + index + 2}
               class={props.rowClass?.(row) ?? ''}
-              style={{ height: `${rowPx}px` }}
+              {...(rowPx !== ROW_PX && { style: { height: `${rowPx}px` } })}
             >
               {columns.map((column, at) => (
                 <Cell column={column} row={row} isName={at === 0} key={column.key} />
