@@ -139,7 +139,7 @@ test('none of this wrote anything to the console, but the refusal that asks for 
 /** Sources whose states need other data: the tests that open them check them too. */
 const ELSEWHERE = {
   'pages/device-config/section.tsx': 'configuration.test.ts',
-  'pages/map/waypoint-list.tsx': 'map-layers.test.ts',
+  'pages/map/panel/waypoint-list.tsx': 'map-layers.test.ts',
   'pages/nodes/parts/routes.tsx': 'pages.test.ts',
   'pages/topology/trace-row.tsx': 'links.test.ts',
 } as const

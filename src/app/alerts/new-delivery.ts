@@ -5,3 +5,6 @@ export const NEW_DELIVERY = {
   uid: sql`'msg_' || lower(hex(randomblob(16)))`,
   state: 'waiting',
 } as const
+
+/** The same for a message to the destination `d` of a query. */
+export const NEW_TO_DESTINATION = { ...NEW_DELIVERY, destinationId: sql`d.id`, ownerId: sql`d.owner_id` }

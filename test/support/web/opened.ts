@@ -103,7 +103,7 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
   },
   {
     name: 'list of the map on a phone',
-    of: 'pages/map/panel.tsx',
+    of: 'pages/map/panel/panel.tsx',
     path: '/map',
     onlyOnPhone: true,
     open: (page) => press(page, 'List and filters'),

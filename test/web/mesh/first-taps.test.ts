@@ -82,13 +82,16 @@ type Tap = { readonly path: string; readonly row: number; readonly wait: number 
 async function tap(page: Page, { path, row, wait }: Tap): Promise<string> {
   const selector = LISTS.find(([each]) => each === path)?.[1] ?? ''
   const answers = new Set<Promise<unknown>>()
-  page.on('request', (request) => request.url().endsWith('/api/events') || answers.add(request.response()))
+  page.on('request', (request) => {
+    // A request that another page's opening cuts short has no answer to wait for.
+    if (!request.url().endsWith('/api/events')) answers.add(request.response().catch(() => null))
+  })
   await page.goto(mesh.site.base + path)
   const rows = page.locator(selector)
   await rows.nth(row).waitFor({ state: 'attached' })
   await isLive({ page })
   // What the page shows until its answers are here is from the last visit.
-  await Promise.allSettled(answers)
+  await Promise.all(answers)
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
   page.removeAllListeners('request')
   await pass(wait)

@@ -11,7 +11,7 @@ import { requireFactorProof, requireFreshProof } from '../fresh-proof.ts'
 import { endByProvider } from '../oidc/ending.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from '../oidc/sign-in.ts'
 import { linkQuery, linkSchema, readLinks, refuseLink, unlink } from '../oidc/links.ts'
-import { readRegistrations, registrationsSchema, testProvider, testSchema } from '../oidc/registration.ts'
+import { readRegistrations, registrationsSchema, testProvider, testSchema } from '../oidc/provider-state.ts'
 import { sitePath } from '../oidc/return-to.ts'
 
 const loginQuery = z.object({

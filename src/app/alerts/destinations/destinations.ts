@@ -24,7 +24,7 @@ import { demandFreshProof } from '../../accounts/fresh-proof.ts'
 import { stillAdmin } from '../../accounts/users/still-admin.ts'
 import { getUser } from '../../accounts/users/users.ts'
 import { plainName } from '../names.ts'
-import { NEW_DELIVERY } from '../new-delivery.ts'
+import { NEW_DELIVERY, NEW_TO_DESTINATION } from '../new-delivery.ts'
 import { testMessage } from '../notification.ts'
 import { isConfirmToken } from './confirm-token.ts'
 import { attempt } from './send.ts'
@@ -99,9 +99,7 @@ const queries = prepareOnce((db) => {
       db,
       alertDeliveries,
       {
-        ...NEW_DELIVERY,
-        destinationId: sql`d.id`,
-        ownerId: sql`d.owner_id`,
+        ...NEW_TO_DESTINATION,
         notification: 'destination',
         createdAt: value('now'),
         dueAt: value('now'),

@@ -19,7 +19,7 @@ import { said } from '../../words/words.ts'
 import { readFact, tellAlert } from '../facts.ts'
 import { readerOf } from '../../accounts/users/reader.ts'
 import { wordsOf } from '../../words/reader.ts'
-import { NEW_DELIVERY } from '../new-delivery.ts'
+import { NEW_TO_DESTINATION } from '../new-delivery.ts'
 import { holdMessages, readQuietHours } from '../quiet/hold.ts'
 import { quietUntil } from '../quiet/hours.ts'
 import { tellHeld } from '../quiet/summary.ts'
@@ -95,9 +95,7 @@ const queries = prepareOnce((db) => ({
     db,
     alertDeliveries,
     {
-      ...NEW_DELIVERY,
-      destinationId: sql`d.id`,
-      ownerId: sql`d.owner_id`,
+      ...NEW_TO_DESTINATION,
       notification: 'summary',
       createdAt: value('now'),
       dueAt: value('due'),

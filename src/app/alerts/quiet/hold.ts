@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { insertSelect } from '../../../db/insert-select.ts'
 import { alertDeliveries, alertDeliveryItems, users } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { NEW_DELIVERY } from '../new-delivery.ts'
+import { NEW_TO_DESTINATION } from '../new-delivery.ts'
 import { parseQuietHours, type QuietHours } from './hours.ts'
 
 const value = sql.placeholder
@@ -38,9 +38,7 @@ const queries = prepareOnce((db) => ({
     db,
     alertDeliveries,
     {
-      ...NEW_DELIVERY,
-      destinationId: sql`d.id`,
-      ownerId: sql`d.owner_id`,
+      ...NEW_TO_DESTINATION,
       notification: 'quiet',
       createdAt: value('now'),
       dueAt: value('until'),

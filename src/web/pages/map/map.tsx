@@ -17,7 +17,7 @@ import { passes, readFilter } from './filter.ts'
 import { followed } from './following.ts'
 import { Legend } from './legend.tsx'
 import { MapBox } from './map-box.tsx'
-import { MapPanel } from './panel.tsx'
+import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'
 import { useLinksOf } from './searched-links.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
@@ -109,16 +109,7 @@ export function MapPage() {
           onPlace={(at) => map.value?.goTo(at)}
         />
       </div>
-      {pile.value !== null && (
-        <Pile
-          nodes={pile.value}
-          onChoose={(nodeId) => {
-            pile.value = null
-            choose(nodeId)
-          }}
-          onClose={() => (pile.value = null)}
-        />
-      )}
+      {pile.value !== null && <Pile pile={pile} onChoose={choose} />}
     </Page>
   )
 }

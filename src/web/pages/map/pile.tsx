@@ -1,14 +1,17 @@
+import type { Signal } from '@preact/signals'
 import { type Node, nodeName } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { t } from '../../strings.ts'
 
-type Props = { nodes: readonly Node[]; onChoose(nodeId: string): void; onClose(): void }
+type Props = { pile: Signal<readonly Node[] | null>; onChoose(nodeId: string): void }
 
-/** Nodes that lie on top of each other on the map, to choose one by its name. */
-export function Pile({ nodes, onChoose, onClose }: Props) {
+/** Nodes that lie on top of each other on the map, to choose one by its name; null: none, and after a choice. */
+export function Pile({ pile, onChoose }: Props) {
+  const nodes = pile.value ?? []
+  const close = () => (pile.value = null)
   return (
-    <Dialog title={t.map.several(nodes.length)} onClose={onClose}>
+    <Dialog title={t.map.several(nodes.length)} onClose={close}>
       <ul class="rows pile">
         {nodes.map((node) => (
           <li key={node.nodeNum}>
@@ -17,7 +20,10 @@ export function Pile({ nodes, onChoose, onClose }: Props) {
               class="link-button"
               dir="auto"
               title={nodeName(node)}
-              onClick={() => onChoose(node.nodeId)}
+              onClick={() => {
+                close()
+                onChoose(node.nodeId)
+              }}
             >
               {nodeName(node)}
             </button>

@@ -54,16 +54,7 @@ export function MapFrame({ settings }: { settings?: FrameSettings }) {
         <Legend hasLines={topology.links.length + topology.traces.length > 0} isBrief />
         {chosen !== null && <Chosen node={chosen} onClose={() => choose(null)} />}
       </MapBox>
-      {pile.value !== null && (
-        <Pile
-          nodes={pile.value}
-          onChoose={(nodeId) => {
-            pile.value = null
-            choose(nodeId)
-          }}
-          onClose={() => (pile.value = null)}
-        />
-      )}
+      {pile.value !== null && <Pile pile={pile} onChoose={choose} />}
     </Frame>
   )
 }

@@ -1,6 +1,6 @@
-import { At } from '../../parts/age.tsx'
-import { t } from '../../strings.ts'
-import { DEFAULT_ICON, type Waypoint } from './waypoint.ts'
+import { At } from '../../../parts/age.tsx'
+import { t } from '../../../strings.ts'
+import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
 
 type Props = {
   waypoints: readonly Waypoint[]

@@ -1,9 +1,9 @@
-import { Age } from '../../parts/age.tsx'
-import { Icon } from '../../parts/icon.tsx'
-import { Ways } from '../../parts/mesh/way.tsx'
-import type { Traceroute } from '../../parts/mesh/traceroute.ts'
-import { setQuery } from '../../router.ts'
-import { t } from '../../strings.ts'
+import { Age } from '../../../parts/age.tsx'
+import { Icon } from '../../../parts/icon.tsx'
+import { Ways } from '../../../parts/mesh/way.tsx'
+import type { Traceroute } from '../../../parts/mesh/traceroute.ts'
+import { setQuery } from '../../../router.ts'
+import { t } from '../../../strings.ts'
 
 /** The traceroute that the map shows, in words. */
 export function OneTrace({ trace }: { trace: Traceroute }) {
