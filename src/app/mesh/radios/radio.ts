@@ -29,7 +29,8 @@ export type LinkInfo = {
   readonly notice: { readonly at: number; readonly level: string; readonly message: string } | null
 }
 
-export type OutgoingKind = 'text' | 'traceroute'
+/** What a packet is for: a radio accepts packets of each kind only so often. */
+export type OutgoingKind = 'text' | 'traceroute' | 'position' | 'telemetry' | 'node-info' | 'waypoint' | 'alert'
 
 /** An automation rule as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }

@@ -4,10 +4,19 @@ import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createTimer, type Clock } from '../../clock.ts'
 
 /**
- * Minimum time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second
- * traceroute within 30 s, by their own clock: a packet that is a millisecond early is lost.
+ * Minimum time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s, a second
+ * traceroute within 30 s and a second one of the others within 10 s, by their own clock: a packet that is a millisecond
+ * early is lost.
  */
-const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
+const PACES = {
+  text: 2200,
+  traceroute: 30_500,
+  position: 10_000,
+  telemetry: 10_000,
+  'node-info': 10_000,
+  waypoint: 10_000,
+  alert: 10_000,
+} as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
 /** The part of these places for automation rules, so that users always have places left. */
