@@ -17,6 +17,7 @@ export function workerPlugins(root) {
     withoutProxySignIn(root),
     withoutRestore(root),
     withoutRadioSettings(root),
+    withoutRadioRoutes(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
@@ -95,6 +96,43 @@ function withoutRadioSettings(root) {
       return id === read ? replaceExports(id, '() => null') : null
     },
   }
+}
+
+/**
+ * No radio is connected to the edge: the routes of files named radio-routes.ts check who asks, and then refuse. Each
+ * router there is one exported chain, `export const x = new Hono<AppEnv>().get('/', requirePermission(…), …)`.
+ */
+function withoutRadioRoutes(root) {
+  const app = join(root, 'src/app')
+  return {
+    name: 'without-radio-routes',
+    enforce: 'pre',
+    load(id) {
+      if (!id.startsWith(app) || !id.endsWith('/radio-routes.ts')) return null
+      const code = readFileSync(id, 'utf8')
+      const routers = parseSync(id, code).program.body.flatMap(({ declaration }) =>
+        (declaration?.declarations ?? []).map(({ id: { name }, init }) => {
+          const routes = routesOf(init).map(({ method, path, rule }) => {
+            const { start, end } = rule
+            return `.${method}(${JSON.stringify(path)}, ${code.slice(start, end)}, refuse)`
+          })
+          return `export const ${name} = new Hono()${routes.join('')}`
+        }),
+      )
+      return `import { Hono } from 'hono'
+        import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
+        import { requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
+        const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
+        ${routers.join('\n')}`
+    },
+  }
+}
+
+/** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */
+function routesOf({ type, callee, arguments: given }) {
+  if (type !== 'CallExpression') return []
+  const [path, rule] = given
+  return [...routesOf(callee.object), { method: callee.property.name, path: path.value, rule }]
 }
 
 /** Variables that have no effect on the edge (src/edge/environment.ts): they have their defaults, whatever is given. */
