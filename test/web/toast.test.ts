@@ -109,7 +109,8 @@ test.each(SIZES)('a toast covers nothing, on any page, %s', async (_name, option
   await page.locator('.log li').first().waitFor()
   await look('a conversation')
   await open('/nodes?hops=0')
-  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('button', { name: 'Views and columns' }).click()
+  await page.getByRole('button', { name: 'Columns', exact: true }).click()
   await page.getByRole('dialog').waitFor()
   await look('a window')
   if (options.viewport.width < 768) {

@@ -97,6 +97,8 @@ async function tap(page: Page, { path, row, wait }: Tap): Promise<string> {
   await pass(wait)
   const seen = await page.evaluate(`(() => {
     const rows = [...document.querySelectorAll(${JSON.stringify(selector)})]
+    // The list of the dashboard begins below the screen.
+    if (rows[0].getBoundingClientRect().top > innerHeight / 2) rows[0].scrollIntoView({ block: 'center', behavior: 'instant' })
     const placeOf = (each) => { const { left, top, height } = each.getBoundingClientRect(); return { x: left + 40, y: top + Math.min(height / 2, 30) } }
     const seen = rows.filter((each) => { const { x, y } = placeOf(each); return each.contains(document.elementFromPoint(x, y)) })
     const aimed = seen[${row} % seen.length]

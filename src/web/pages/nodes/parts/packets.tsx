@@ -50,7 +50,7 @@ function PacketLine({ packet }: { packet: PacketPage['packets'][number] }) {
   const content = contentOf(packet)
   return (
     <li>
-      <span class="grow">
+      <span class="grow break">
         {packetKind(portName)}
         {content !== null && (
           <span class="faint">
