@@ -1,9 +1,9 @@
-const START_1 = 0x94
-const START_2 = 0xc3
+export const START_1 = 0x94
+export const START_2 = 0xc3
 const HEADER_BYTES = 4
 
 /** The longest payload that a radio sends or accepts, in bytes; a header that announces more is not a header. */
-const MAX_FRAME_PAYLOAD = 512
+export const MAX_FRAME_PAYLOAD = 512
 
 /** How long a header may wait for its payload while other bytes arrive, in milliseconds. */
 export const HEADER_PATIENCE_MS = 3000

@@ -4,7 +4,7 @@ import type { ConfiguredRadio } from './connection.ts'
 import { demoRadio } from './demo/demo.ts'
 import type { ConfiguredFeed } from './link.ts'
 import { configuredBroker } from './mqtt/configured-broker.ts'
-import { tcpRadios } from './tcp.ts'
+import { tcpRadios } from './transports/tcp.ts'
 
 type Configured = ConfiguredRadio | ConfiguredFeed
 
@@ -13,7 +13,10 @@ const CONFIGURED: { readonly [Kind in OwnKind]: (config: Config) => readonly Con
   readonly [Kind in FeedKind]: (config: Config) => readonly ConfiguredFeed[]
 } = {
   tcp: tcpRadios,
+  serial: () => [],
+  http: () => [],
   mqtt: configuredBroker,
+  udp: () => [],
   demo: demoRadio,
 }
 

@@ -1,4 +1,5 @@
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
+import type { RadioProblem } from '../../shared/mesh/radio-problems.ts'
 import type { Clock } from '../clock.ts'
 
 /** One byte stream to a radio. */
@@ -13,9 +14,10 @@ export type ConnectionEvents = {
   onOpen(): void
   onData(bytes: Uint8Array): void
   /**
-   * The stream could not be opened, or the other end closed it. Called once, as the last event. `reason` is for people.
+   * The stream could not be opened, or the other end closed it. Called once, as the last event. `reason` is for people;
+   * `problem` if it is a known one.
    */
-  onClose(reason: string): void
+  onClose(reason: string, problem?: RadioProblem): void
 }
 
 /** Begins to open a stream. Events come later, never during the call. */

@@ -1,6 +1,7 @@
 import type { LinkInfo } from '../../app/mesh/radios/radio.ts'
 import type { Store } from '../../db/store.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
+import { isFirmwareTooOld } from '../../meshtastic/link/firmware.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { type Connect } from './connection.ts'
@@ -8,6 +9,7 @@ import { openSession, type ReceivedEvent, type Session, type SessionEnd } from '
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
 import type { FeedKind, OwnKind } from '../../shared/mesh/link-kinds.ts'
+import { RADIO_PROBLEMS } from '../../shared/mesh/radio-problems.ts'
 
 export type LinkListener = {
   /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any part of it. */
@@ -113,7 +115,9 @@ export function createLink(options: LinkOptions): RadioLink {
   }
   const onPhase = (phase: 'handshake' | 'connected', isLocked: boolean) => {
     if (phase === 'connected') noteConnected(memory, clock.now())
-    enter(phase, phase === 'handshake' ? 'reading settings and nodes' : isLocked ? LOCKED : null)
+    const version = memory.radio?.firmwareVersion ?? ''
+    const trouble = isLocked ? LOCKED : isFirmwareTooOld(version) ? RADIO_PROBLEMS.old_firmware : null
+    enter(phase, phase === 'handshake' ? 'reading settings and nodes' : trouble)
   }
   const onMessage = (message: FromRadio) => {
     for (const listener of listeners) listener.onMessage?.(message)
@@ -136,6 +140,8 @@ export function createLink(options: LinkOptions): RadioLink {
       onEvents,
       onEnd(end) {
         session = null
+        // Whoever answers now may not be the radio. Only a person can tell.
+        if (end.problem === 'certificate_changed') return enter('stopped', end.reason)
         const plan = planRetry(memory, timings, { ...end, now: clock.now(), random })
         retry.start(plan.delayMs, open)
         enter(plan.state, plan.reason)
@@ -279,7 +285,7 @@ type Loss = SessionEnd & {
 function planRetry(
   memory: Memory,
   timings: LinkTimings,
-  { now, how, reason, random }: Loss,
+  { now, how, reason, problem, random }: Loss,
 ): { readonly state: State; readonly delayMs: number; readonly reason: string } {
   const restarting = isRestarting(memory, now)
   const { connectedAt } = memory
@@ -304,7 +310,10 @@ function planRetry(
   const delayMs = backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 })
   memory.failures += 1
   if (restarting) return { state: 'waiting', delayMs, reason: 'the radio restarts' }
-  if (how === 'unreached') return { state: 'waiting', delayMs, reason: wasThere ? `${reason}; ${AWAY}` : reason }
+  if (how === 'unreached') {
+    const isExplained = problem !== null && reason === RADIO_PROBLEMS[problem]
+    return { state: 'waiting', delayMs, reason: wasThere && !isExplained ? `${reason}; ${AWAY}` : reason }
+  }
   const isAgain = how === 'hung-up' && restartedAt !== null && now - restartedAt <= timings.kickWindowMs
   return { state: 'waiting', delayMs, reason: isAgain ? RESTARTED : reason }
 }

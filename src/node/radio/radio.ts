@@ -1,4 +1,4 @@
-import type { Heard, HearBatch } from '../../app/mesh/heard/heard.ts'
+import type { HearBatch } from '../../app/mesh/heard/heard.ts'
 import type { NewEvent } from '../../app/mesh/live/event.ts'
 import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
@@ -22,6 +22,7 @@ import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { hearClocks } from './clocks.ts'
 import { configuredLinks } from './configured.ts'
 import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
@@ -31,7 +32,6 @@ import { type ConfiguredFeed, createLink, type Link } from './link.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
-import { isOwnKind, isSimulated } from '../../shared/mesh/link-kinds.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -185,15 +185,6 @@ export function openRadio(needs: Needs): NodeRadio {
       await records.done()
       await collector?.close()
     },
-  }
-}
-
-/** A radio of ours has its own clock, set by satellites or by its mesh. This service never sets it. */
-function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
-  for (const { source, event } of batch) {
-    if (!isOwnKind(source.kind) || isSimulated(source.kind)) continue
-    if (event.type !== 'packet' || event.replayed || event.packet.rxTime === null) continue
-    clockWatch.agree(`the radio ${source.name}`, event.packet.rxTime)
   }
 }
 

@@ -8,7 +8,9 @@ import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
 import { describeChannel } from '../../meshtastic/config/channel-info.ts'
 import { createLockdown } from '../../meshtastic/link/lockdown.ts'
+import { createOtherProtocols } from '../../meshtastic/link/other-protocols.ts'
 import { encodeHeartbeat } from '../../meshtastic/link/to-radio.ts'
+import { RADIO_PROBLEMS, type RadioProblem } from '../../shared/mesh/radio-problems.ts'
 import { createTimer, type Clock } from '../clock.ts'
 import { type Connect } from './connection.ts'
 import { createHandshake } from './handshake.ts'
@@ -35,7 +37,11 @@ export type SessionOptions = {
  * `unreached`: the stream was never open; `hung-up`: a radio that had already sent something closed it. `reason` is for
  * people.
  */
-export type SessionEnd = { readonly reason: string; readonly how: 'unreached' | 'hung-up' | 'failed' }
+export type SessionEnd = {
+  readonly reason: string
+  readonly how: 'unreached' | 'hung-up' | 'failed'
+  readonly problem: RadioProblem | null
+}
 
 /** One connection with its handshake, from opening to its end. */
 export type Session = {
@@ -51,6 +57,7 @@ export function openSession(options: SessionOptions): Session {
   const decoder = createFrameDecoder(decodeFromRadio)
   const toReceived = createReader(clock)
   const lockdown = createLockdown()
+  const others = createOtherProtocols()
   const pace = createTimer(clock)
   const silence = createTimer(clock)
   let phase: 'opening' | 'handshake' | 'connected' | 'ended' = 'opening'
@@ -65,12 +72,14 @@ export function openSession(options: SessionOptions): Session {
     for (const timer of [pace, silence, handshake]) timer.stop()
     connection.destroy()
   }
-  const end = (reason: string, isClosedByRadio = false) => {
+  const end = (reason: string, isClosedByRadio = false, known: RadioProblem | null = null) => {
     if (phase === 'ended') return
     const failed = isClosedByRadio && heard ? 'hung-up' : 'failed'
     const how = phase === 'opening' ? 'unreached' : failed
+    // What speaks, but not as a radio, is none.
+    const other = heard ? null : others.verdict()
     close()
-    options.onEnd({ reason, how })
+    options.onEnd({ reason: other === null ? reason : RADIO_PROBLEMS[other], how, problem: other ?? known })
   }
   const onStalled = () => end('the handshake has stalled')
   const handshake = createHandshake({ clock, timings, random: options.random, send, onStalled })
@@ -105,6 +114,7 @@ export function openSession(options: SessionOptions): Session {
     },
     onData(bytes) {
       const frames = phase === 'ended' ? [] : decoder.push(bytes, clock.now())
+      if (frames.length === 0 && !heard) others.take(bytes)
       if (frames.length === 0) return
       heard = true
       watchSilence()
@@ -113,7 +123,7 @@ export function openSession(options: SessionOptions): Session {
       options.onEvents(real.flatMap(toReceived))
       for (const { message } of frames) follow(message)
     },
-    onClose: (reason) => end(reason, true),
+    onClose: (reason, problem) => end(reason, true, problem ?? null),
   })
   pace.start(timings.connectMs, () => end('the radio does not answer'))
   return { send, readAgain: () => enter('handshake'), close }

@@ -7,16 +7,20 @@ import { namesOf } from '../names.ts'
  * - `feed`: a connection of this service that only listens
  * - `delivery`: another service delivers over the API
  *
- * `setting`: what is set in the environment to have such a link. Pages show it to people who have none yet.
+ * `setting`: what is set in the environment to have such a link; null: only the page sets it. Pages show it to people
+ * who have none yet.
  */
 export const SOURCES = {
   tcp: { how: 'radio', setting: 'MESHTASTIC_TCP=host:port' },
+  serial: { how: 'radio', setting: null },
+  http: { how: 'radio', setting: null },
   mqtt: { how: 'feed', setting: 'MESHTASTIC_MQTT_URL' },
+  udp: { how: 'feed', setting: null },
   ingest: { how: 'delivery', setting: null },
   demo: { how: 'simulated', setting: 'DEMO=true' },
 } as const satisfies Record<
   string,
-  { how: 'radio' | 'simulated' | 'feed'; setting: string } | { how: 'delivery'; setting: null }
+  { how: 'radio' | 'simulated' | 'feed'; setting: string | null } | { how: 'delivery'; setting: null }
 >
 
 export type SourceKind = keyof typeof SOURCES
@@ -46,6 +50,6 @@ export function isSimulated(kind: SourceKind): boolean {
 
 /** What to set in the environment for each kind of link of this type, as text for people. */
 export function settingsFor(how: 'radio' | 'feed' | 'simulated'): string {
-  const settings = LINK_KINDS.flatMap((kind) => (SOURCES[kind].how === how ? [SOURCES[kind].setting] : []))
+  const settings = LINK_KINDS.flatMap((kind) => (SOURCES[kind].how === how ? (SOURCES[kind].setting ?? []) : []))
   return settings.join(' or ')
 }

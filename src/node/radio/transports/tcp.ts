@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net'
-import type { Config } from '../../app/config/config.ts'
-import type { ConfiguredRadio, Connect } from './connection.ts'
+import type { Config } from '../../../app/config/config.ts'
+import type { ConfiguredRadio, Connect } from '../connection.ts'
+import { explainNetworkError, type Explanation } from './network-errors.ts'
 
 const KEEP_ALIVE_MS = 30_000
 
@@ -25,13 +26,13 @@ export function connectTcp({ host, port }: TcpTarget): Connect {
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
     })
-    let reason = 'the radio closed the connection'
+    let told: Explanation = ['the radio closed the connection']
     socket.on('connect', () => events.onOpen())
     socket.on('data', (bytes) => events.onData(bytes))
     socket.on('error', (error) => {
-      reason = explain(error)
+      told = explainNetworkError(error)
     })
-    socket.on('close', () => events.onClose(reason))
+    socket.on('close', () => events.onClose(...told))
     return {
       write(bytes) {
         if (socket.writable) socket.write(bytes)
@@ -42,19 +43,4 @@ export function connectTcp({ host, port }: TcpTarget): Connect {
       },
     }
   }
-}
-
-const EXPLANATIONS: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'the radio refuses connections'],
-  ['ECONNRESET', 'the radio reset the connection'],
-  ['EPIPE', 'the radio closed the connection'],
-  ['ETIMEDOUT', 'the radio does not answer'],
-  ['EHOSTUNREACH', 'the radio cannot be reached'],
-  ['ENETUNREACH', 'the network cannot be reached'],
-  ['ENOTFOUND', "the radio's host name is not known"],
-])
-
-function explain(error: Error): string {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : null
-  return code === null ? error.message : (EXPLANATIONS.get(code) ?? code)
 }
