@@ -125,3 +125,6 @@ const PRESET_NAMES: ReadonlyMap<Preset, string> = new Map([
   [Preset.TINY_SLOW, 'TinySlow'],
   [Preset.MEDIUM_TURBO, 'MediumTurbo'],
 ])
+
+/** The names that the firmware gives to channels without one. */
+export const PRESET_CHANNEL_NAMES: readonly string[] = [...PRESET_NAMES.values(), 'Custom']

@@ -30,7 +30,7 @@ async function startBroker(options?: MqttBrokerOptions): Promise<MqttBroker> {
 function listenTo(url: string, options: Partial<MqttLinkOptions> = {}): WatchedLink {
   const timings = { backoffFirstMs: 2, backoffMaxMs: 4 }
   const link = watchLink((events) =>
-    createMqttLink({ name: 'broker', url, topic: 'msh/#', keys: [], timings, ...events, ...options }),
+    createMqttLink({ name: 'broker', url, topics: ['msh/#'], keys: [], timings, ...events, ...options }),
   )
   running.push(link)
   link.start()

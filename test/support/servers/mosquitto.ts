@@ -15,16 +15,29 @@ export type Mosquitto = {
   stop(): Promise<void>
 }
 
-/** A real broker on a loopback port that stores nothing on disk. `login`: whom it lets in; absent: everybody. */
-export async function startMosquitto(
-  options: { readonly port?: number; readonly login?: { readonly username: string; readonly password: string } } = {},
-): Promise<Mosquitto> {
+export type MosquittoOptions = {
+  readonly port?: number
+  /** Whom it lets in; absent: everybody. */
+  readonly login?: { readonly username: string; readonly password: string }
+  /** Key and certificate in PEM form: it uses TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string }
+  /** The lines of its list of who may read or write what; absent: everybody everything. */
+  readonly acl?: readonly string[]
+}
+
+/** A real broker on a loopback port that stores nothing on disk. */
+export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mosquitto> {
   if (!existsSync(SERVER)) {
     throw new Error(`${SERVER} is missing and these tests need it: apt-get install -y mosquitto`)
   }
   const port = options.port ?? (await freePort())
   const dir = mkdtempSync(join(tmpdir(), 'mesh-mosquitto-'))
-  const { login } = options
+  const { login, tls, acl } = options
+  const write = (name: string, text: string) => {
+    const path = join(dir, name)
+    writeFileSync(path, text, { mode: 0o600 })
+    return path
+  }
   const passwords = join(dir, 'passwords')
   if (login !== undefined) {
     writeFileSync(passwords, `${login.username}:${login.password}\n`, { mode: 0o600 })
@@ -37,6 +50,8 @@ export async function startMosquitto(
     'log_dest stderr',
     'user root',
     login === undefined ? 'allow_anonymous true' : `allow_anonymous false\npassword_file ${passwords}`,
+    ...(tls === undefined ? [] : [`keyfile ${write('key.pem', tls.key)}`, `certfile ${write('cert.pem', tls.cert)}`]),
+    ...(acl === undefined ? [] : [`acl_file ${write('acl', `${acl.join('\n')}\n`)}`]),
   ]
   const file = join(dir, 'mosquitto.conf')
   writeFileSync(file, `${lines.join('\n')}\n`)
@@ -50,7 +65,7 @@ export async function startMosquitto(
   if (!said.some((line) => line.includes('running'))) throw new Error(`mosquitto ended:\n${said.join('\n')}`)
   return {
     port,
-    url: `mqtt://127.0.0.1:${port}`,
+    url: `${tls === undefined ? 'mqtt' : 'mqtts'}://127.0.0.1:${port}`,
     stop: async () => {
       await endProcess(child, 'SIGKILL')
       rmSync(dir, { recursive: true, force: true })

@@ -21,7 +21,7 @@ export function configuredBroker(config: Config): readonly ConfiguredFeed[] {
           name,
           url,
           ca: config.MESHTASTIC_MQTT_CA === null ? null : readAuthorities(config.MESHTASTIC_MQTT_CA),
-          topic: config.MESHTASTIC_MQTT_TOPIC,
+          topics: [config.MESHTASTIC_MQTT_TOPIC],
           keys: config.MESHTASTIC_MQTT_KEYS,
           openDirect: createDirectOpener({ privateKeys, publicKeysOf: (nodeNum) => readPublicKeys(store, nodeNum) }),
         }),

@@ -1,25 +1,30 @@
 import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import { readFileSync } from 'node:fs'
-import { createSecureContext, rootCertificates } from 'node:tls'
+import { createSecureContext } from 'node:tls'
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt'
 import { shownValue } from '../../../app/config/shown.ts'
 import { StartRefused } from '../../start/problems.ts'
-import { createTimer, type Clock, systemClock } from '../../clock.ts'
+import { type Clock, systemClock } from '../../clock.ts'
+import { createFeedLink, type Subscription, type SubscriptionEvents } from '../feeds/feed-link.ts'
 import type { Link } from '../link.ts'
 import { createMqttReader, type MqttReader, type MqttReaderOptions } from './reader.ts'
 import { explainMqttError } from './reasons.ts'
+import { trustOf } from './trust.ts'
 import type { ReceivedEvent } from '../session.ts'
 import { LINK_TIMINGS, type LinkTimings } from '../timings.ts'
-import { backOff } from '../../../shared/back-off.ts'
 
 export type MqttLinkOptions = MqttReaderOptions & {
   readonly name: string
-  /** `mqtt:`, `mqtts:`, `ws:` or `wss:`, with user name and password if the broker wants them. */
+  /** `mqtt:`, `mqtts:`, `ws:` or `wss:`; it may contain user name and password. */
   readonly url: string
+  /** Instead of those in the URL. */
+  readonly login?: { readonly username: string; readonly password: string } | null
   /** Certificates in PEM form that are trusted in addition to the system's. */
   readonly ca?: string | null
-  /** Topic filter, e.g. `msh/#`. */
-  readonly topic: string
+  /** SHA-256 of the only certificate that is accepted, whoever issued it, as hexadecimal digits. */
+  readonly fingerprint?: string | null
+  /** Topic filters, e.g. `msh/#`. */
+  readonly topics: readonly string[]
   /** Gets events in order; the next message waits for it. Must not throw. */
   onFrames(batch: readonly ReceivedEvent[]): void | Promise<void>
   /** Called after each change of state. */
@@ -30,80 +35,13 @@ export type MqttLinkOptions = MqttReaderOptions & {
   readonly timings?: Partial<LinkTimings>
 }
 
-/** State kept from one connection to the next. */
-type Memory = {
-  state: LinkInfo['state']
-  since: number
-  reason: string | null
-  lastFrameAt: number | null
-  connections: number
-  failures: number
-  connectedAt: number | null
-}
-
 /** A subscription to a broker that is renewed until `stop`. It only listens. */
 export function createMqttLink(options: MqttLinkOptions): Link {
-  const clock = options.clock ?? systemClock
-  const random = options.random ?? Math.random
+  const { name, clock = systemClock, random = Math.random, onState } = options
   const timings: LinkTimings = { ...LINK_TIMINGS, ...options.timings }
   const reader = createMqttReader({ ...options, clock })
-  const retry = createTimer(clock)
-  const memory: Memory = {
-    state: 'stopped',
-    since: clock.now(),
-    reason: null,
-    lastFrameAt: null,
-    connections: 0,
-    failures: 0,
-    connectedAt: null,
-  }
-  let current: Subscription | null = null
-
-  const info = (): LinkInfo => describe(options.name, memory)
-  const enter = (state: LinkInfo['state'], reason: string | null) => {
-    if (state !== memory.state) memory.since = clock.now()
-    Object.assign(memory, { state, reason } satisfies Partial<Memory>)
-    options.onState?.(info())
-  }
-  const open = () => {
-    enter('connecting', memory.reason)
-    current = subscribe(options, timings, reader, {
-      onOpen() {
-        memory.connections += 1
-        memory.connectedAt = clock.now()
-        enter('connected', null)
-      },
-      async onEvents(batch) {
-        memory.lastFrameAt = clock.now()
-        if (batch.length > 0) await options.onFrames(batch)
-      },
-      onEnd(reason) {
-        current = null
-        // The pauses also grow for a broker that accepts connections and closes them again.
-        if (memory.connectedAt !== null && clock.now() - memory.connectedAt >= timings.stableMs) memory.failures = 0
-        memory.connectedAt = null
-        const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
-        retry.start(backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 }), open)
-        memory.failures += 1
-        enter('waiting', reason)
-      },
-    })
-  }
-  return {
-    info,
-    start() {
-      if (memory.state === 'stopped') open()
-    },
-    stop() {
-      retry.stop()
-      current?.close()
-      current = null
-      enter('stopped', null)
-    },
-    send: () => false,
-    expectRestart() {},
-    readAgain: () => false,
-  }
+  const open = (events: SubscriptionEvents) => subscribe(options, timings, reader, events)
+  return createFeedLink({ kind: 'mqtt', name, clock, random, timings, open, onState })
 }
 
 /** The certificates of the file in PEM format that a variable names. Throws StartRefused if there are none. */
@@ -119,37 +57,9 @@ export function readAuthorities(path: string, variable = 'MESHTASTIC_MQTT_CA'): 
   }
 }
 
-function describe(name: string, memory: Memory): LinkInfo {
-  const { state, since, reason, lastFrameAt, connections } = memory
-  const reconnects = Math.max(0, connections - 1)
-  return {
-    name,
-    kind: 'mqtt',
-    state,
-    since,
-    lastFrameAt,
-    reconnects,
-    reason,
-    radio: null,
-    queue: null,
-    txEnabled: null,
-    notice: null,
-  }
-}
-
-type Subscription = { close(): void }
-
-type SubscriptionEvents = {
-  onOpen(): void
-  /** Called for each message, even if the service does not use it. */
-  onEvents(batch: readonly ReceivedEvent[]): Promise<void>
-  /** Called once, as the last event; not after `close`. */
-  onEnd(reason: string): void
-}
-
 /** One connection to the broker, from opening to its end. The first one loads the library. */
 function subscribe(
-  { url, topic, ca = null }: MqttLinkOptions,
+  options: MqttLinkOptions,
   timings: LinkTimings,
   reader: MqttReader,
   events: SubscriptionEvents,
@@ -171,26 +81,27 @@ function subscribe(
   const take = async ({ topic: at, payload, retain }: IPublishPacket) => {
     const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : Uint8Array.from(payload)
     const batch = isOver ? [] : await reader({ topic: at, payload: bytes, isRetained: retain })
-    if (!isOver) await events.onEvents(batch)
+    if (isOver) return
+    events.onMessage()
+    if (batch.length > 0) await options.onFrames(batch)
   }
   const connect = async () => {
     const { default: mqtt } = await import('mqtt')
+    const trust = await trustOf(options, timings.connectMs)
     if (isOver) return
-    const made = mqtt.connect({
-      ...addressOf(url),
-      ...settingsOf(timings),
-      ...(ca !== null && { ca: [...rootCertificates, ca] }),
-    })
+    const made = mqtt.connect({ ...addressOf(options.url), ...options.login, ...settingsOf(timings), ...trust })
     client = made
     made.on('error', (error) => {
       reason = explainMqttError(error)
     })
     made.on('close', () => end(reason))
     made.on('connect', () => {
-      made.subscribe(topic, { qos: 1 }, (error, granted) => {
+      made.subscribe([...options.topics], { qos: 1 }, (error, granted) => {
         if (isOver) return
-        if (error !== null || granted?.some(({ qos }) => qos > 2) === true) end(`the broker refuses the topic ${topic}`)
-        else events.onOpen()
+        const refused =
+          granted?.find(({ qos }) => qos > 2)?.topic ?? (error === null ? null : options.topics.join(', '))
+        if (refused === null) events.onOpen()
+        else end(`the broker refuses the topic ${refused}`)
       })
     })
     const watch = watchFlood(made, timings.heartbeatMs)
