@@ -61,7 +61,7 @@ async function buildProgram(dist) {
     target: 'node22',
     external: ['@node-rs/bcrypt'],
     plugins: [withoutAttestations],
-    // CommonJS packages need these two. better-sqlite3 looks for its binaries in ../prebuilds.
+    // CommonJS packages need these two. better-sqlite3 and serialport look for their binaries in ../prebuilds.
     banner: {
       js: [
         "import{createRequire as __createRequire}from'node:module'",
@@ -80,6 +80,12 @@ async function buildProgram(dist) {
   for (const name of readdirSync(binaries).filter((file) => platforms.has(file.split('-')[0]))) {
     cpSync(join(binaries, name), join(dist, 'prebuilds', name))
   }
+  const ofSerialPorts = join(ROOT, 'node_modules/@serialport/bindings-cpp/prebuilds')
+  // Where the database has no binary, the service does not run.
+  const machines = readdirSync(ofSerialPorts).filter(
+    (folder) => platforms.has(folder.split('-')[0]) && folder !== 'linux-arm',
+  )
+  for (const name of machines) cpSync(join(ofSerialPorts, name), join(dist, 'prebuilds', name), { recursive: true })
   // Not `metafile.inputs`: these also name what was read and then left out.
   return Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),

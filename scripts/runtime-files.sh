@@ -4,10 +4,14 @@
 set -eu
 to=$1
 libc=$(node -p "process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime ? 'musl' : ''")
-binary="$(node -p process.platform)$libc-$(node -p process.arch).node"
+platform=$(node -p process.platform)
+binary="$platform$libc-$(node -p process.arch).node"
+# Of one folder for each machine: the binary for serial ports.
+serial="*/$platform-*$(node -p process.arch)*/*$([ "$platform" != linux ] || echo ".${libc:-glibc}").node"
 mkdir -p "$to/node_modules/@node-rs" "$to/drizzle/meta"
 cp -r dist package.json LICENSE "$to"
-find "$to/dist/prebuilds" -type f ! -name "$binary" -delete
+find "$to/dist/prebuilds" -type f ! -name "$binary" ! -path "$serial" -delete
+find "$to/dist/prebuilds" -type d -empty -delete
 cp drizzle/*.sql "$to/drizzle"
 cp drizzle/meta/_journal.json "$to/drizzle/meta"
 cp -r node_modules/@node-rs/bcrypt* "$to/node_modules/@node-rs"

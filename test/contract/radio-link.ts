@@ -5,6 +5,7 @@ import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { encodeHeartbeat } from '../../src/meshtastic/link/to-radio.ts'
 import type { Link } from '../../src/node/radio/link.ts'
+import type { LinkKind } from '../../src/shared/mesh/link-kinds.ts'
 import { type LinkEvents, type WatchedLink, watchLink } from '../support/radio/watched-link.ts'
 
 /** The peer that a link listens to. */
@@ -18,6 +19,9 @@ export type LinkPeer = {
 }
 
 export type LinkMaker = {
+  /** What it says after the peer hung up, and where there is no peer. */
+  readonly lost?: RegExp
+  readonly lonely?: RegExp
   readonly startPeer: () => Promise<{ readonly peer: LinkPeer; readonly makeLink: (events: LinkEvents) => Link }>
   /** A link to a port where nothing listens. */
   readonly makeLonelyLink: (events: LinkEvents) => Link
@@ -53,7 +57,16 @@ function untilText(link: WatchedLink, text: string) {
 }
 
 /** What each kind of link must do. Its back-off is a few milliseconds. */
-export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPeer, makeLonelyLink }: LinkMaker): void {
+export function radioLinkContract(
+  name: string,
+  kind: LinkKind,
+  {
+    startPeer,
+    makeLonelyLink,
+    lost = /^the (radio|broker) (closed|reset) the connection$/,
+    lonely = /^the (radio|broker) refuses connections$/,
+  }: LinkMaker,
+): void {
   describe(`radio link: ${name}`, () => {
     const endings: (() => void | Promise<void>)[] = []
     afterEach(async () => {
@@ -128,7 +141,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       const { peer, link } = await connect()
       peer.hangUp()
       const waiting = await link.until('waiting')
-      expect(waiting.reason).toMatch(/^the (radio|broker) (closed|reset) the connection$/)
+      expect(waiting.reason).toMatch(lost)
       const again = await link.until('connected')
       expect(again).toMatchObject({ reconnects: 1, reason: null })
       await peer.send(textPacket(6, 'back again'))
@@ -139,7 +152,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       const link = watch(makeLonelyLink)
       link.start()
       for (let tries = 0; tries < 3; tries += 1) {
-        expect((await link.until('waiting')).reason).toMatch(/^the (radio|broker) refuses connections$/)
+        expect((await link.until('waiting')).reason).toMatch(lonely)
       }
       expect(link.info().reconnects).toBe(0)
     })

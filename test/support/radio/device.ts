@@ -51,6 +51,8 @@ export type RadioDevice = {
   refuse(isRefusing: boolean): void
   /** Runs something once everything sent is on its way. */
   afterWritten(run: () => void): void
+  /** Resolves when no client is connected. */
+  untilClosed(): Promise<void>
   /** Stays connected and falls silent, or talks again. */
   setSilent(isSilent: boolean): void
   stop(): Promise<void>
@@ -60,6 +62,7 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
   const handshake = options.handshake ?? smallHandshake
   const log = createMessageLog()
   const clients = new Set<Socket>()
+  let allClosed: () => void = () => {}
   let client: Socket | null = null
   let connections = 0
   let isSilent = false
@@ -100,7 +103,10 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     if (options.keepsClients !== true) client?.destroy()
     client = socket
     clients.add(socket)
-    socket.on('close', () => clients.delete(socket))
+    socket.on('close', () => {
+      clients.delete(socket)
+      if (clients.size === 0) allClosed()
+    })
     connections += 1
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())
@@ -141,6 +147,11 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
       if (client === null) run()
       else client.write('', run)
     },
+    untilClosed: () =>
+      new Promise((resolve) => {
+        allClosed = resolve
+        if (clients.size === 0) resolve()
+      }),
     setSilent(value) {
       isSilent = value
     },

@@ -1,0 +1,12 @@
+export type SerialPort = InstanceType<typeof import('serialport').SerialPort>
+
+let loading: Promise<typeof import('serialport').SerialPort | 'unsupported'> | null = null
+
+/** The library, loaded with the first use; `unsupported` if it has no program for this machine. */
+export function loadSerialPort(): Promise<typeof import('serialport').SerialPort | 'unsupported'> {
+  loading ??= import('serialport').then(
+    ({ SerialPort }) => SerialPort,
+    () => 'unsupported' as const,
+  )
+  return loading
+}
