@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, describe, expect, it } from 'vitest'
+import createMulticast, { type ResponsePacket } from 'multicast-dns'
+import { systemClock } from '../../../src/node/clock.ts'
+import { browseRadios } from '../../../src/node/radio/find/browse.ts'
+import { listSerialDevices } from '../../../src/node/radio/find/serial-devices.ts'
+import { START } from '../../support/app.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { endProcess } from '../../support/servers/end-process.ts'
+import { freePort } from '../../support/servers/free-port.ts'
+
+type Answer = NonNullable<ResponsePacket['answers']>[number]
+
+const endings: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).toReversed()) await end()
+})
+
+/** Announces services with python-zeroconf, another implementation of multicast DNS, as WiFiAPClient.cpp does. */
+const ANNOUNCE = `
+import socket, sys, json
+from zeroconf import ServiceInfo, Zeroconf
+zeroconf = Zeroconf(interfaces=['127.0.0.1'])
+for name, port, texts in json.loads(sys.argv[1]):
+    zeroconf.register_service(ServiceInfo('_meshtastic._tcp.local.', name + '._meshtastic._tcp.local.',
+        addresses=[socket.inet_aton('127.0.0.1')], port=port, properties=texts, server='Meshtastic.local.'))
+print('announced', flush=True)
+sys.stdin.read()
+`
+
+async function announce(radios: readonly (readonly [string, number, Record<string, string>])[]): Promise<void> {
+  const child: ChildProcess = spawn('/usr/bin/python3', ['-c', ANNOUNCE, JSON.stringify(radios)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  endings.push(() => endProcess(child, 'SIGKILL'))
+  if (child.stdout === null) throw new Error('no output')
+  const lines = createInterface({ input: child.stdout })
+  const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['ended'])])
+  expect(line).toBe('announced')
+}
+
+describe('radios that announce themselves', () => {
+  it('are found with address and name, as another implementation announces them', async () => {
+    await announce([
+      ['Meshtastic', 4403, { shortname: 'HILL', id: '!a0cb0001', pio_env: 'heltec-v3' }],
+      ['Meshtastic on harbour', 4404, {}],
+    ])
+    const radios = await browseRadios(systemClock, { interface: '127.0.0.1' })
+    expect(radios.toSorted((a, b) => (a.address < b.address ? -1 : 1))).toStrictEqual([
+      { address: '127.0.0.1:4403', name: 'HILL', nodeId: '!a0cb0001' },
+      { address: '127.0.0.1:4404', name: 'Meshtastic on harbour', nodeId: null },
+    ])
+  })
+
+  it('are claims: bounded in number, and their names are cleaned', async () => {
+    const port = await freePort()
+    const clock = createManualClock(START)
+    const browsing = browseRadios(clock, { interface: '127.0.0.1', port })
+    const liar = createMulticast({ interface: '127.0.0.1', port, bind: '0.0.0.0' })
+    endings.push(() => liar.destroy())
+    const answer = (name: string, at: number, more: readonly Answer[] = []) =>
+      liar.respond([
+        { name: `${name}._meshtastic._tcp.local`, type: 'SRV', data: { port: at, target: `${name}.local` } },
+        ...more,
+      ])
+    await once(liar, 'query')
+    const texts = ['shortname=\u202eLLIH\u0000\n', 'id=!<script>', 'noise', '='].map((text) => Buffer.from(text))
+    answer('text', 1000, [{ name: 'TEXT._meshtastic._tcp.local', type: 'TXT', data: texts }])
+    answer('elsewhere', 1001, [{ name: 'elsewhere.local', type: 'A', data: '192.0.2.7' }])
+    answer('of-another', 1002, [{ name: 'other.local', type: 'A', data: '192.0.2.8' }])
+    answer('port-zero', 0)
+    liar.respond([{ name: '_http._tcp.local', type: 'PTR', data: 'printer._http._tcp.local' }])
+    liar.respond([{ name: 'printer._http._tcp.local', type: 'SRV', data: { port: 80, target: 'printer.local' } }])
+    // A name alone is asked for its address.
+    const asked = once(liar, 'query')
+    liar.respond([{ name: '_meshtastic._tcp.local', type: 'PTR', data: 'later._meshtastic._tcp.local' }])
+    const [{ questions }] = await asked
+    expect(questions).toMatchObject([
+      { name: 'later._meshtastic._tcp.local', type: 'SRV' },
+      { name: 'later._meshtastic._tcp.local', type: 'TXT' },
+    ])
+    for (let at = 2000; at < 2200; at += 1) answer(`radio-${at}`, at)
+    const last = once(liar, 'query')
+    liar.respond([{ name: '_meshtastic._tcp.local', type: 'PTR', data: 'end._meshtastic._tcp.local' }])
+    await last
+    clock.advance(3000)
+    const found = await browsing
+    expect(found).toHaveLength(50)
+    expect(found.slice(0, 3)).toStrictEqual([
+      { address: '127.0.0.1:1000', name: 'LLIH', nodeId: null },
+      { address: '192.0.2.7:1001', name: 'elsewhere', nodeId: null },
+      { address: '127.0.0.1:1002', name: 'of-another', nodeId: null },
+    ])
+    expect(found.some(({ address }) => /:(?:0|80)$/.test(address))).toBe(false)
+  })
+
+  it('are none where the port cannot be used', async () => {
+    const taken = createSocket('udp4')
+    taken.bind(0)
+    await once(taken, 'listening')
+    endings.push(() => taken.close())
+    const { port } = taken.address()
+    expect(await browseRadios(createManualClock(START), { interface: '127.0.0.1', port })).toStrictEqual([])
+  })
+})
+
+describe('serial devices', () => {
+  async function makeFolder() {
+    const folder = await mkdtemp(join(tmpdir(), 'mesh-dev-'))
+    endings.push(() => rm(folder, { recursive: true }))
+    return folder
+  }
+
+  it('are listed by the names that stay the same', async () => {
+    const folder = await makeFolder()
+    await mkdir(join(folder, 'serial/by-id'), { recursive: true })
+    for (const name of ['ttyACM0', 'ttyUSB0', 'ttyS0', 'tty1']) await writeFile(join(folder, name), '')
+    const id = 'usb-Silicon_Labs_CP2102_USB_to_UART_Bridge_Controller_0001-if00-port0'
+    await symlink('../../ttyUSB0', join(folder, 'serial/by-id', id))
+    expect(await listSerialDevices('linux', folder)).toStrictEqual([
+      {
+        device: join(folder, 'serial/by-id', id),
+        name: 'Silicon Labs CP2102 USB to UART Bridge Controller 0001',
+      },
+      { device: join(folder, 'ttyACM0'), name: 'ttyACM0' },
+    ])
+  })
+
+  it('are those that a container was given', async () => {
+    const folder = await makeFolder()
+    await writeFile(join(folder, 'ttyUSB0'), '')
+    expect(await listSerialDevices('linux', folder)).toStrictEqual([
+      { device: join(folder, 'ttyUSB0'), name: 'ttyUSB0' },
+    ])
+    expect(await listSerialDevices('linux', join(folder, 'nowhere'))).toStrictEqual([])
+  })
+})
