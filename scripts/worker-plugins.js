@@ -201,6 +201,7 @@ function narrowSql() {
 const ABSENT = new Set([
   'backups',
   'radio',
+  'connecting',
   'events',
   'meter',
   'compressor',

@@ -7,6 +7,8 @@ import { auditRoutes } from './system/audit/routes.ts'
 import { authRoutes } from './accounts/routes/account.ts'
 import { tokenRoutes } from './accounts/routes/tokens.ts'
 import { automationRoutes } from './automation/routes.ts'
+import { radioConnectionRoutes } from './connections/radio-routes.ts'
+import { connectionRoutes } from './connections/routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
@@ -106,6 +108,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/automation', automationRoutes)
     .route('/api/alerts', alertRoutes)
     .route('/api/configuration', configurationRoutes)
+    .route('/api/connections', connectionRoutes)
+    .route('/api/connections', radioConnectionRoutes)
     .route('/api/system', systemRoutes)
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/backup', stagingRoutes)

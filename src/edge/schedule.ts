@@ -33,7 +33,7 @@ const TABLES = 13
 /** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
 const REST_MS = 12 * HOUR_MS
 
-type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now'>
+type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now' | 'connecting'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
 
 /**

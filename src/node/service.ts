@@ -30,6 +30,7 @@ import { createAddressing } from './http/client-address.ts'
 import { readStandby } from '../app/settings/standby.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { hasLinks } from './radio/configured.ts'
+import { openConnecting } from './radio/connecting.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
@@ -152,6 +153,7 @@ async function start(
     backups: backups.port,
     restores: backups.restores,
     radio,
+    connecting: openConnecting({ config, store, clock }),
     events,
     meter,
     compressor: zlibCompressor(),

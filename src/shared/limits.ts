@@ -59,3 +59,19 @@ export const MAX_REFUSED_IDENTITIES = 20
 
 /** How far the page System counts failed sign-ins, and waiting alert messages. */
 export const MAX_COUNTED = 500
+
+/** Connections of one service, and characters of a connection's name. */
+export const MAX_CONNECTIONS = 32
+export const MAX_CONNECTION_NAME = 64
+/** Characters of a host name, and of a key with its name. */
+export const MAX_HOST = 253
+export const MAX_DEVICE_PATH = 255
+/** Characters of the address of a radio or a broker. */
+export const MAX_ADDRESS = 2048
+export const MAX_TOPIC = 1024
+export const MAX_TOPICS = 10
+export const MAX_CONNECTION_KEYS = 32
+/** Characters of certificates in PEM form. */
+export const MAX_PEM = 100_000
+/** Characters of the password for a broker. */
+export const MAX_BROKER_PASSWORD = 1024

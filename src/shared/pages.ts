@@ -13,6 +13,7 @@ export const PAGES = {
   automation: /^\/automation$/,
   newRule: /^\/automation\/new$/,
   rule: /^\/automation\/(?<id>[1-9]\d{0,14})$/,
+  connections: /^\/configuration\/connections$/,
   configuration: /^\/configuration(?:\/(?<section>\w{1,60}))?$/,
   users: /^\/users$/,
   newUser: /^\/users\/new$/,

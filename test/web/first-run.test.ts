@@ -92,6 +92,7 @@ const EMPTY_PAGES = [
 const NOT_ABOUT_RADIOS = {
   'automation/editor.tsx': 'a rule that was deleted',
   'backups/backups.tsx': 'a runtime without backups',
+  'map/frame/node-frame.tsx': 'a node that is shown to nobody',
   'nodes/node.tsx': 'a node that was forgotten',
 } as const
 
@@ -107,7 +108,7 @@ test('without a radio each empty page says how to connect one', async () => {
       await page
         .locator('main')
         .getByText(
-          /^No radio is connected\. To connect your radio, set MESHTASTIC_TCP=host:port and restart the service/,
+          /^No radio is connected\. Connect a radio To try the service without a radio, set DEMO=true and restart it\./,
         )
         .waitFor()
       expect([path, ...(await violations())]).toEqual([path])

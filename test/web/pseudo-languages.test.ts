@@ -148,7 +148,7 @@ describe('what changes other pages', () => {
 
 /** Where the names and texts of people and of radios are. */
 const DATA = [
-  'select long_name, short_name, firmware_version from nodes',
+  'select long_name, short_name, firmware_version, public_key from nodes',
   'select username from users',
   'select text from messages',
   'select name from channels',

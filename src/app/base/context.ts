@@ -4,6 +4,7 @@ import type { StoredSession, SessionStore } from '../accounts/sessions/store.ts'
 import type { Buckets } from '../http/limits/buckets.ts'
 import type { PasswordHasher } from '../accounts/passwords/hasher.ts'
 import type { Provider } from '../accounts/oidc/provider.ts'
+import type { Connecting } from '../connections/port.ts'
 import type { Radio } from '../mesh/radios/radio.ts'
 import type { Events } from '../mesh/live/event.ts'
 import type { Instances } from '../system/status/instances.ts'
@@ -42,6 +43,8 @@ export interface Ports {
   readonly backups: Backups | null
   readonly restores: Restores | null
   readonly radio: Radio | null
+  /** Null: a runtime that connects to no radio. */
+  readonly connecting: Connecting | null
   readonly events: Events | null
   readonly meter: Meter | null
   /** Null: a proxy in front of the service compresses its answers, or nothing does. */
@@ -84,6 +87,7 @@ export const NO_PORTS = {
   backups: null,
   restores: null,
   radio: null,
+  connecting: null,
   events: null,
   meter: null,
   compressor: null,

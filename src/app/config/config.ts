@@ -6,6 +6,7 @@ import { parseGroupPermissions } from './group-permissions.ts'
 import { parseHostPort } from './host-port.ts'
 import { COLLECTED_KINDS } from '../../shared/mesh/collected-kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../base/log.ts'
+import { TOPIC_FILTER } from './topic-filter.ts'
 import { isTimeZone } from './time-zone.ts'
 import { callbackIn, CALLBACK_PATH, callbackPathOf, redirectUriBeside } from './callback.ts'
 import { DEFAULT_PROVIDER, GROUPS_MISSING, namedVariables, type ProviderSettings, variableName } from './providers.ts'
@@ -364,11 +365,7 @@ export const VARIABLES = {
     "Additional certificate authorities to trust for the broker, such as the club's own",
   ),
   MESHTASTIC_MQTT_TOPIC: variable(
-    z
-      .string()
-      .max(1024)
-      .regex(/^(?:(?:\+|[^+#/\0]*)\/)*(?:\+|#|[^+#/\0]+)$/)
-      .default('msh/#'),
+    z.string().max(1024).regex(TOPIC_FILTER).default('msh/#'),
     'a topic filter such as msh/EU_868/#',
     'Topics to subscribe to at the broker',
   ),

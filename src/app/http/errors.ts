@@ -34,6 +34,7 @@ export const ERRORS = {
   alert_rule_not_found: [404, 'Alert rule not found'],
   destination_not_found: [404, 'Destination not found'],
   source_not_found: [404, 'Unknown radio'],
+  connection_not_found: [404, 'Connection not found'],
   section_not_found: [404, 'Unknown section'],
   proxy_auth_disabled: [404, 'Sign-in through a proxy is not set up'],
   oidc_disabled: [404, 'OpenID Connect is disabled'],

@@ -1,9 +1,10 @@
 import { and, asc, eq, gt, isNotNull, like, sql } from 'drizzle-orm'
-import { alertPushKeys, accountLetters, providerSessions, settings, totpFactors } from '../../db/schema.ts'
+import { alertPushKeys, accountLetters, connections, providerSessions, settings, totpFactors } from '../../db/schema.ts'
 import type { Db } from '../../db/store.ts'
 import { PUSH_KEYS_LABEL } from '../alerts/destinations/push-keys.ts'
 import type { Ports } from '../base/context.ts'
 import type { Pause } from '../base/pacing/slices.ts'
+import { connectionLabel } from '../connections/label.ts'
 import { seedLabel } from '../accounts/factors/totp.ts'
 import { linkLabel } from '../accounts/mail/letters.ts'
 import { idTokenLabel } from '../accounts/oidc/ending.ts'
@@ -100,6 +101,25 @@ const PUSH_KEYS: Kind<number> = {
       .run(),
 }
 
+const CONNECTIONS: Kind<string> = {
+  first: '',
+  read: async (db, after) =>
+    db
+      .select({ key: connections.name, sealed: connections.sealed })
+      .from(connections)
+      .where(and(gt(connections.name, after), isNotNull(connections.sealed)))
+      .orderBy(asc(connections.name))
+      .limit(SLICE)
+      .all(),
+  label: ({ key }) => connectionLabel(key),
+  write: async (db, key, { before, after }) =>
+    db
+      .update(connections)
+      .set({ sealed: after })
+      .where(and(eq(connections.name, key), eq(connections.sealed, before)))
+      .run(),
+}
+
 const SEED_TO_REAPPLY = sql<string>`json_extract(${settings.value}, '$.undone.to.seed')`
 
 /** Apps that a restore replaced with earlier ones, until an administrator decides. */
@@ -126,7 +146,7 @@ const REPLACED_SEEDS: Kind<string, Sealed<string> & { readonly userId: number }>
       .run(),
 }
 
-type Needs = Pick<Ports, 'store' | 'config' | 'log'>
+type Needs = Pick<Ports, 'store' | 'config' | 'log' | 'connecting'>
 
 /**
  * Seals all text in the database that was sealed under other secrets of SESSION_SECRET again under the first one, and
@@ -141,6 +161,7 @@ export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
     (await resealKind(needs, ID_TOKENS, found, pause)) &&
     (await resealKind(needs, LINKS, found, pause)) &&
     (await resealKind(needs, PUSH_KEYS, found, pause)) &&
+    (needs.connecting === null || (await resealKind(needs, CONNECTIONS, found, pause))) &&
     (await resealKind(needs, REPLACED_SEEDS, found, pause))
   if (!isDone) return
   needs.log.info('The database needs only the first secret of SESSION_SECRET: the others can be removed', found)

@@ -100,6 +100,8 @@ export function sharedRadio(needs: {
       return radio.reserve(kind, asked)
     },
     withdraw: (isStale) => own()?.withdraw(isStale),
+    applyConnections: async () => own()?.applyConnections?.(),
+    sendingOf: (source) => own()?.sendingOf?.(source) ?? 0,
     forgetNode(nodeNum) {
       const radio = own()
       if (radio === null) needs.forgetNode(nodeNum)

@@ -6,7 +6,8 @@ import type { ConfiguredFeed } from './link.ts'
 import { configuredBroker } from './mqtt/configured-broker.ts'
 import { tcpRadios } from './transports/tcp.ts'
 
-type Configured = ConfiguredRadio | ConfiguredFeed
+/** A radio or a broker to connect to. */
+export type Configured = ConfiguredRadio | ConfiguredFeed
 
 /** The links of each kind in the configuration. */
 const CONFIGURED: { readonly [Kind in OwnKind]: (config: Config) => readonly ConfiguredRadio[] } & {

@@ -23,14 +23,16 @@ import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { hearClocks } from './clocks.ts'
-import { configuredLinks } from './configured.ts'
+import { type Configured, configuredLinks } from './configured.ts'
 import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { type ConfiguredFeed, createLink, type Link } from './link.ts'
+import { createLinkSet } from './link-set.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
+import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
 
 /** The radio links of a Node process. */
@@ -60,6 +62,15 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
 
 type Kind = LinkInfo['kind']
 
+type OpenedRadio = {
+  readonly link: Link
+  readonly transmitter: Transmitter
+  readonly configurator: Configurator
+  readonly hearings: Hearings
+  readonly forgetting: Forgetting
+}
+type Opened = OpenedRadio | { readonly link: Link }
+
 /** What all links share. */
 type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly mayWrite: () => boolean
@@ -86,15 +97,18 @@ export function openRadio(needs: Needs): NodeRadio {
     if (mayWrite()) publish([linkEvent(info)])
   }
   const collector = openCollector(needs)
-  const configured = configuredLinks(config)
-  const ingest = createIngest(store, {
-    collector,
-    radios: configured.radios.map(({ name }) => name),
-    onBatch: alertsOnBatch,
-    onExcess: (excess) => logExcess(log, excess),
-    onCounted: (counts) => meter?.countBatch(counts),
-    onAlerts: (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
-  })
+  const { replaced } = configuredLinks(config)
+  let names = environmentLinks({ config }).names
+  const makeIngest = () =>
+    createIngest(store, {
+      collector,
+      radios: names,
+      onBatch: alertsOnBatch,
+      onExcess: (excess) => logExcess(log, excess),
+      onCounted: (counts) => meter?.countBatch(counts),
+      onAlerts: (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
+    })
+  let ingest = makeIngest()
   let tellHeard: HearBatch = () => {}
   const batcher = createBatcher({
     ingest: {
@@ -124,19 +138,27 @@ export function openRadio(needs: Needs): NodeRadio {
     })
   }
   const shared: Shared = { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }
-  if (configured.replaced.length > 0) {
-    log.warn('The configured radios and brokers are not used while DEMO is true', { kinds: configured.replaced })
+  if (replaced.length > 0) {
+    log.warn('The configured radios and brokers are not used while DEMO is true', { kinds: replaced })
   }
-  const radios = configured.radios.map((radio) => openLink(radio, shared))
-  const feeds = configured.feeds.map((feed) => openFeed(feed, shared))
+  const set = createLinkSet<Configured, Opened>(
+    (configured) => ('connect' in configured ? openLink(configured, shared) : { link: openFeed(configured, shared) }),
+    closeLink,
+  )
+  set.want(environmentLinks({ config }).wanted)
+  const links = () => set.all().map(({ link }) => link)
+  const radios = () => set.all().filter((one) => 'transmitter' in one)
   // Of several processes on one database, only the one with the radios knows which packets are being sent.
-  const recover = () => {
-    if (radios.length === 0) return
-    records.add(() => loseUnfinished(store))
+  let lost: ReturnType<typeof loseChanges> | null = null
+  const recover = (made: readonly Opened[]) => {
+    const found = made.filter((one) => 'transmitter' in one)
+    if (found.length === 0) return
+    if (lost === null) records.add(() => loseUnfinished(store))
     records.add(async () => {
-      const lost = await loseChanges(store)
-      for (const { configurator } of radios) {
-        const own = lost.filter(({ source }) => source === configurator.device.source)
+      lost ??= loseChanges(store)
+      const all = await lost
+      for (const { configurator } of found) {
+        const own = all.filter(({ source }) => source === configurator.device.source)
         for (const { source, section } of own) {
           log.warn('A change of settings was interrupted: the radio is restarted when it connects', { source, section })
         }
@@ -144,43 +166,65 @@ export function openRadio(needs: Needs): NodeRadio {
       }
     })
   }
-  const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
-  const links = [...radios.map(({ link }) => link), ...feeds]
+  let phase: 'opened' | 'started' | 'closed' = 'opened'
+  const apply = async () => {
+    const onError = (error: unknown) => log.error('The certificate of a radio could not be stored', { error })
+    const now = await wantedLinks({ store, config, now: clock.now, onPinned: set.rekey, onError })
+    if (phase !== 'started') return
+    if (now.names.join('\n') !== names.join('\n')) {
+      names = now.names
+      ingest = makeIngest()
+    }
+    const { made } = set.want(now.wanted)
+    recover(made)
+    for (const { link } of made) link.start()
+  }
+  /** One change after the other. */
+  let applied: Promise<void> = Promise.resolve()
+  const applyConnections = () => (applied = applied.catch(() => {}).then(apply))
+  const findRadio = (source: string) => radios().find(({ link }) => link.info().name === source)
+  const findAble = () => radios().find(({ transmitter }) => transmitter.canSend()) ?? radios()[0]
   return {
     start(onHeard = () => {}) {
       tellHeard = onHeard
-      recover()
-      for (const link of links) link.start()
+      phase = 'started'
+      recover(set.all())
+      for (const link of links()) link.start()
+      applyConnections().catch((error: unknown) => log.error('The connections could not be read', { error }))
     },
-    links: () => links.map((link) => link.info()),
-    devices: () => radios.map(({ configurator }) => configurator.device),
+    applyConnections,
+    links: () => links().map((link) => link.info()),
+    devices: () => radios().map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
-    sending: () => radios.reduce((sum, { transmitter }) => sum + transmitter.waiting(), 0),
+    sending: () => radios().reduce((sum, { transmitter }) => sum + transmitter.waiting(), 0),
+    sendingOf: (source) => findRadio(source)?.transmitter.waiting() ?? 0,
     collector: () => collector?.info() ?? null,
     hearings: (nodeNum) =>
-      radios.flatMap(({ link, hearings }) => {
+      radios().flatMap(({ link, hearings }) => {
         const heard = hearings.find(nodeNum)
         return heard === null ? [] : [{ source: link.info().name, ...heard }]
       }),
     reserve(kind, { radio = null, rule = null } = {}) {
-      const able = radio === null ? findAble() : radios.find(({ link }) => link.info().name === radio)
+      const able = radio === null ? findAble() : findRadio(radio)
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
       return able.transmitter.reserve(kind, rule)
     },
     withdraw(isStale) {
-      for (const { transmitter } of radios) transmitter.withdraw(isStale)
+      for (const { transmitter } of radios()) transmitter.withdraw(isStale)
     },
     forgetNode(nodeNum) {
-      for (const { forgetting } of radios) forgetting.forget(nodeNum)
+      for (const { forgetting } of radios()) forgetting.forget(nodeNum)
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close(why) {
-      for (const { transmitter, configurator } of radios) {
+      phase = 'closed'
+      await applied.catch(() => {})
+      for (const { transmitter, configurator } of radios()) {
         if (why === 'lost') transmitter.abandon()
         transmitter.stop()
         configurator.stop()
       }
-      for (const link of links) link.stop()
+      for (const link of links()) link.stop()
       await batcher.close()
       await records.done()
       await collector?.close()
@@ -188,16 +232,20 @@ export function openRadio(needs: Needs): NodeRadio {
   }
 }
 
+/** Closes one connection while the others go on. What waited to be sent is told as not sent. */
+function closeLink(opened: Opened): void {
+  if ('transmitter' in opened) {
+    opened.transmitter.abandon()
+    opened.transmitter.stop()
+    opened.configurator.stop()
+  }
+  opened.link.stop()
+}
+
 function openLink(
   { kind, name, connect }: ConfiguredRadio,
   { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }: Shared,
-): {
-  readonly link: Link
-  readonly transmitter: Transmitter
-  readonly configurator: Configurator
-  readonly hearings: Hearings
-  readonly forgetting: Forgetting
-} {
+): OpenedRadio {
   const tell = createTeller(log)
   const hearings = createHearings()
   const later = (run: () => Promise<void>) => records.add(run)

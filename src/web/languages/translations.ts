@@ -33,7 +33,7 @@ import type { needTexts } from '../strings/mesh/needs.ts'
 import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
 import type { nodes } from '../strings/mesh/nodes.ts'
-import type { packetFields, packetTexts } from '../strings/mesh/packets.ts'
+import type { packetFields, packetTexts, packetOrigins } from '../strings/mesh/packets.ts'
 import type { routes } from '../strings/mesh/routes.ts'
 import type { accountTexts } from '../strings/people/account.ts'
 import type { factorTexts } from '../strings/people/factors.ts'
@@ -51,6 +51,7 @@ import type { auditTexts, AUDIT_NAMES, AUDIT_RESOURCES } from '../strings/system
 import type { backupTexts } from '../strings/system/backups.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
+import type { CONNECTION_KINDS, connectionTexts } from '../strings/system/connections.ts'
 import type { restoreTexts } from '../strings/system/restore.ts'
 import type { restoredAccessTexts } from '../strings/system/restored-access.ts'
 import type { settingsTexts } from '../strings/system/settings.ts'
@@ -127,6 +128,9 @@ export interface Translations {
   readonly SPELLINGS: typeof SPELLINGS
   readonly c: typeof c
   readonly SECTIONS: typeof SECTIONS
+  readonly packetOrigins: typeof packetOrigins
+  readonly connectionTexts: typeof connectionTexts
+  readonly CONNECTION_KINDS: typeof CONNECTION_KINDS
   readonly restoreTexts: typeof restoreTexts
   readonly restoredAccessTexts: typeof restoredAccessTexts
   readonly settingsTexts: typeof settingsTexts

@@ -23,6 +23,10 @@ const ConfigurationPage = lazyPage(
   async () => (await import('./device-config/device-config.tsx')).ConfigurationPage,
   t.nav.configuration,
 )
+const ConnectionsPage = lazyPage(
+  async () => (await import('./connections/connections.tsx')).ConnectionsPage,
+  t.nav.configuration,
+)
 const AuditPage = lazyPage(async () => (await import('./audit/audit.tsx')).AuditPage, t.nav.audit)
 const BackupsPage = lazyPage(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
@@ -165,6 +169,7 @@ export const ROUTES: readonly Route[] = [
     need: read('automation'),
     draw: ({ id = '' }) => <RulePage id={id} key={id} />,
   },
+  { pattern: PAGES.connections, need: read('configuration'), draw: () => <ConnectionsPage /> },
   {
     pattern: PAGES.configuration,
     need: read('configuration'),

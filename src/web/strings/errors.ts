@@ -57,6 +57,7 @@ export const errors = catalog('errors', {
   node_not_found: 'This node does not exist.',
   token_not_found: 'This token does not exist.',
   source_not_found: 'This radio does not exist. Choose another one.',
+  connection_not_found: 'This connection does not exist. It may have been deleted.',
   section_not_found: 'This radio has no such section.',
   confirmation_required: 'This change needs another confirmation. Reload the page and review it.',
   secret_required: 'This change would send a stored secret somewhere else. Enter the secret again, or clear it.',

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { readConnections } from '../../../src/app/connections/connections.ts'
 import { readPushKeys } from '../../../src/app/alerts/destinations/push-keys.ts'
 import { resealAll } from '../../../src/app/system/reseal.ts'
 import { eachTurn } from '../../../src/app/base/pacing/slices.ts'
@@ -33,6 +34,21 @@ test('with new,old everything is sealed again under new, and old can be removed'
   await anna.send('POST', '/api/auth/login', { username: 'anna', password: USER_PASSWORD })
   const code = codeAt(secret, app.clock.now)
   expect(await outcomeOf(anna.send('POST', '/api/auth/login/totp', { code }))).toBe('200')
+})
+
+test('the address and the password of a connection are sealed again, too', async () => {
+  const connecting = { environment: [], probe: vi.fn(), candidates: vi.fn() }
+  Object.assign(app.ports, { connecting })
+  const admin = await app.admin()
+  const settings = { url: 'mqtt://broker.example', username: 'club', password: 'a hidden word' }
+  expect((await admin.send('POST', '/api/connections', { name: 'broker', kind: 'mqtt', settings })).status).toBe(201)
+  restart(NEW, OLD)
+  await resealAll(app.ports, eachTurn)
+  restart(NEW)
+  const [stored] = await readConnections(app.ports)
+  expect(stored?.target?.settings).toMatchObject(settings)
+  restart(OTHER)
+  expect((await readConnections(app.ports))[0]?.target).toBeNull()
 })
 
 test('the app that a restore replaced is sealed again too, so that it can be put back without the old secret', async () => {

@@ -68,6 +68,10 @@ export type AskElsewhere = () => Promise<Response | null>
 export interface Radio {
   links(): readonly LinkInfo[]
   devices(): readonly RadioDevice[]
+  /** Opens, closes and changes the connections as the table says now. Absent: not possible here. */
+  applyConnections?(): Promise<void>
+  /** Packets that wait to be passed to the radio of a source. */
+  sendingOf?(source: string): number
   /** Events that were heard but are not stored yet. */
   waiting(): number
   /** Packets that wait to be passed to a radio. */

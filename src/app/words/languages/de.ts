@@ -470,4 +470,17 @@ export const texts: Translation = {
     'der Mailserver bietet keine Verschlüsselung mit vertrauenswürdigem Zertifikat',
   'the mail server could not be reached': 'der Mailserver ist nicht erreichbar',
   'the mail server answered {status}': 'der Mailserver antwortete {status}',
+  'Connection not found': 'Verbindung nicht gefunden',
+  'Somebody else has changed this connection meanwhile': 'Jemand anderes hat diese Verbindung inzwischen geändert',
+  'This connection is set by the environment, and changed only there':
+    'Diese Verbindung ist von der Umgebung gesetzt und nur dort zu ändern',
+  'This connection is set by the environment, and removed only there':
+    'Diese Verbindung ist von der Umgebung gesetzt und nur dort zu entfernen',
+  'a device such as /dev/serial/by-id/usb-…': 'ein Gerät wie /dev/serial/by-id/usb-…',
+  'a host name or an IPv4 address': 'ein Hostname oder eine IPv4-Adresse',
+  'already used': 'schon benutzt',
+  'expected name=base64 of a key': 'erwartet wird Name=Base64 eines Schlüssels',
+  'name: already used': 'name: schon benutzt',
+  'no control or hidden characters': 'keine Steuerzeichen oder verborgenen Zeichen',
+  'without user name, password and fragment': 'ohne Benutzername, Passwort und Fragment',
 }

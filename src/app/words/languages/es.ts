@@ -472,4 +472,17 @@ export const texts: Translation = {
     'el servidor de correo no ofrece cifrado con un certificado de confianza',
   'the mail server could not be reached': 'no se pudo contactar con el servidor de correo',
   'the mail server answered {status}': 'el servidor de correo respondió {status}',
+  'Connection not found': 'Conexión no encontrada',
+  'Somebody else has changed this connection meanwhile': 'Otra persona ha cambiado esta conexión entretanto',
+  'This connection is set by the environment, and changed only there':
+    'Esta conexión la define el entorno y solo se cambia allí',
+  'This connection is set by the environment, and removed only there':
+    'Esta conexión la define el entorno y solo se elimina allí',
+  'a device such as /dev/serial/by-id/usb-…': 'un dispositivo como /dev/serial/by-id/usb-…',
+  'a host name or an IPv4 address': 'un nombre de host o una dirección IPv4',
+  'already used': 'ya está en uso',
+  'expected name=base64 of a key': 'se espera nombre=base64 de una clave',
+  'name: already used': 'name: ya está en uso',
+  'no control or hidden characters': 'sin caracteres de control ni ocultos',
+  'without user name, password and fragment': 'sin nombre de usuario, contraseña ni fragmento',
 }

@@ -478,4 +478,17 @@ export const texts: Translation = {
     'le serveur de messagerie n’offre pas de chiffrement avec un certificat approuvé',
   'the mail server could not be reached': 'le serveur de messagerie est injoignable',
   'the mail server answered {status}': 'le serveur de messagerie a répondu {status}',
+  'Connection not found': 'Connexion introuvable',
+  'Somebody else has changed this connection meanwhile': 'Quelqu’un d’autre a modifié cette connexion entre-temps',
+  'This connection is set by the environment, and changed only there':
+    'Cette connexion est définie par l’environnement et modifiable seulement là',
+  'This connection is set by the environment, and removed only there':
+    'Cette connexion est définie par l’environnement et ne se supprime que là',
+  'a device such as /dev/serial/by-id/usb-…': 'un périphérique tel que /dev/serial/by-id/usb-…',
+  'a host name or an IPv4 address': 'un nom d’hôte ou une adresse IPv4',
+  'already used': 'déjà utilisé',
+  'expected name=base64 of a key': 'attendu : nom=base64 d’une clé',
+  'name: already used': 'name : déjà utilisé',
+  'no control or hidden characters': 'sans caractères de contrôle ni cachés',
+  'without user name, password and fragment': 'sans nom d’utilisateur, mot de passe ni fragment',
 }

@@ -471,4 +471,17 @@ export const texts: Translation = {
     'serwer poczty nie oferuje szyfrowania z zaufanym certyfikatem',
   'the mail server could not be reached': 'nie udało się połączyć z serwerem poczty',
   'the mail server answered {status}': 'serwer poczty odpowiedział {status}',
+  'Connection not found': 'Nie znaleziono połączenia',
+  'Somebody else has changed this connection meanwhile': 'Ktoś inny zmienił to połączenie w międzyczasie',
+  'This connection is set by the environment, and changed only there':
+    'To połączenie jest ustawione przez środowisko i zmieniane tylko tam',
+  'This connection is set by the environment, and removed only there':
+    'To połączenie jest ustawione przez środowisko i usuwane tylko tam',
+  'a device such as /dev/serial/by-id/usb-…': 'urządzenie takie jak /dev/serial/by-id/usb-…',
+  'a host name or an IPv4 address': 'nazwa hosta lub adres IPv4',
+  'already used': 'już używane',
+  'expected name=base64 of a key': 'oczekiwano nazwa=base64 klucza',
+  'name: already used': 'name: już używane',
+  'no control or hidden characters': 'bez znaków sterujących i ukrytych',
+  'without user name, password and fragment': 'bez nazwy użytkownika, hasła i fragmentu',
 }

@@ -469,4 +469,17 @@ export const texts: Translation = {
     'o servidor de e-mail não oferece criptografia com certificado confiável',
   'the mail server could not be reached': 'não foi possível alcançar o servidor de e-mail',
   'the mail server answered {status}': 'o servidor de e-mail respondeu {status}',
+  'Connection not found': 'Conexão não encontrada',
+  'Somebody else has changed this connection meanwhile': 'Outra pessoa alterou esta conexão nesse meio-tempo',
+  'This connection is set by the environment, and changed only there':
+    'Esta conexão é definida pelo ambiente e alterada somente lá',
+  'This connection is set by the environment, and removed only there':
+    'Esta conexão é definida pelo ambiente e removida somente lá',
+  'a device such as /dev/serial/by-id/usb-…': 'um dispositivo como /dev/serial/by-id/usb-…',
+  'a host name or an IPv4 address': 'um nome de host ou um endereço IPv4',
+  'already used': 'já em uso',
+  'expected name=base64 of a key': 'esperado nome=base64 de uma chave',
+  'name: already used': 'name: já em uso',
+  'no control or hidden characters': 'sem caracteres de controle ou ocultos',
+  'without user name, password and fragment': 'sem nome de usuário, senha e fragmento',
 }

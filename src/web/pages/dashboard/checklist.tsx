@@ -1,8 +1,8 @@
-import { settingsFor } from '../../../shared/mesh/link-kinds.ts'
 import { useSignal } from '@preact/signals'
 import { isSimulated } from '../../../shared/mesh/link-kinds.ts'
 import { api, ask, ownName } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
+import { CONNECT_PATH } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
@@ -44,7 +44,7 @@ export function Checklist() {
           {
             name: t.dashboard.steps.radio,
             isDone: found.links.some(({ kind }) => !isSimulated(kind)),
-            help: t.dashboard.steps.radioHelp(settingsFor('radio'), settingsFor('feed')),
+            path: CONNECT_PATH,
           },
         ]),
     ...(found.isScheduled === null

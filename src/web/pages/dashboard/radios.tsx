@@ -3,7 +3,7 @@ import { info, type Info } from '../../state/mesh/links.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../state/session.ts'
-import { connectHelp, connectTexts } from '../../parts/connect-help.tsx'
+import { connectTexts, ConnectWays } from '../../parts/connect-help.tsx'
 import { t } from '../../strings.ts'
 
 /** The radios of the service with the state of each link, and the sources that collectors deliver. */
@@ -16,7 +16,9 @@ export function Radios() {
       {has('radio') && links?.length === 0 && delivered.length === 0 && (
         <>
           <h3>{connectTexts.noRadio}</h3>
-          <p class="faint">{connectHelp()}</p>
+          <p>
+            <ConnectWays />
+          </p>
         </>
       )}
       <ul class={links === undefined ? 'rows-awaited one' : 'rows tight'}>

@@ -39,7 +39,17 @@ export function ConfigurationPage({ section }: { section: string | null }) {
     return () => clearInterval(timer)
   }, [isWatching])
   return (
-    <Page title={c.title} actions={known !== null && known.sources.length > 1 && <Sources overview={known} />}>
+    <Page
+      title={c.title}
+      actions={
+        <>
+          {known !== null && known.sources.length > 1 && <Sources overview={known} />}
+          <a class="button" href={href('/configuration/connections')}>
+            {c.connections}
+          </a>
+        </>
+      }
+    >
       <Failure error={overview.error.value} retry={overview.reload} />
       {known !== null && known.sections.length === 0 && (
         <Empty icon="radio" title={c.none}>

@@ -1,11 +1,11 @@
 import '../../parts/gauges.css'
-import type { ComponentChildren } from 'preact'
 import type { InferResponseType } from 'hono/client'
 import { MAX_COUNTED } from '../../../shared/limits.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
 import { api, ask } from '../../api.ts'
 import { age, bytes, count, duration } from '../../format.ts'
 import { Age, At, ExactAge, now } from '../../parts/age.tsx'
+import { LinkRow } from '../../parts/mesh/link-row.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure, Loading } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
@@ -225,27 +225,6 @@ function Links({ links, collector }: Pick<System, 'links' | 'collector'>) {
         )}
       </ul>
     </Card>
-  )
-}
-
-function LinkRow(props: {
-  state: string
-  name: string
-  word: string
-  reason: string | null
-  children: ComponentChildren
-}) {
-  return (
-    <li>
-      <div class="grow">
-        <div class={`link-state link-${props.state}`}>
-          <span class="dot" aria-hidden="true" />
-          <strong>{props.name}</strong> {props.word}
-        </div>
-        <div class="faint">{props.children}</div>
-        {props.reason !== null && <div class="bad">{props.reason}</div>}
-      </div>
-    </li>
   )
 }
 

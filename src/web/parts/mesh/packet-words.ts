@@ -9,7 +9,8 @@ import { decibels } from './snr.ts'
 import { t } from '../../strings.ts'
 import { measurementGroups } from '../../strings/mesh/measurements.ts'
 import { unitOf } from '../../../shared/mesh/metric-units.ts'
-import { packetFields, packetTexts } from '../../strings/mesh/packets.ts'
+import { isNameOf } from '../../../shared/names.ts'
+import { packetFields, packetOrigins, packetTexts } from '../../strings/mesh/packets.ts'
 
 type Packet = PacketPage['packets'][number]
 type Fact = readonly [name: string, value: ComponentChildren]
@@ -115,7 +116,7 @@ const WRAPPERS: ReadonlySet<string> = new Set([
 const SAID: ReadonlySet<string> = new Set(['errorCode', 'isNameAltered', 'id', 'bytes'])
 const TIMES: ReadonlySet<string> = new Set(['time', 'sentTime', 'expiresAt'])
 const NODES: ReadonlySet<string> = new Set(['nodeNum', 'lockedTo'])
-const ENUMS: ReadonlySet<string> = new Set(['role', 'region', 'modemPreset', 'preset', 'request', 'origin'])
+const ENUMS: ReadonlySet<string> = new Set(['role', 'region', 'modemPreset', 'preset', 'request'])
 
 function listFacts(name: string, value: unknown): Fact[] {
   if (value === null || value === undefined || value === '' || SAID.has(name)) return []
@@ -138,6 +139,7 @@ function valueOf(name: string, value: unknown): string | null {
   if (typeof value !== 'string') return isRecord(value) ? null : String(value)
   if (name === 'variant') return groupOf(value) ?? value
   if (name === 'error') return resultOf(value)
+  if (name === 'origin') return isNameOf(packetOrigins, value) ? packetOrigins[value] : value
   if (name === 'hwModel') return modelName(value)
   return ENUMS.has(name) ? humanize(value) : plain(value)
 }

@@ -53,7 +53,6 @@ export const dashboard = catalog('dashboard', {
   steps: {
     password: 'Replace the temporary password',
     radio: 'Connect a radio',
-    radioHelp: (radio: string, feed: string) => `Set ${radio} (or ${feed}) and restart.`,
     backup: 'Switch on daily backups',
     user: 'Create accounts for other people',
     oidc: 'Optional: sign in through your organisation',

@@ -84,3 +84,10 @@ export const packetFields = catalog('packetFields', {
   message: 'Message',
   isOffGlobe: 'Impossible position',
 })
+
+/** Who wrote a text. */
+export const packetOrigins = catalog('packetOrigins', {
+  message: 'A person',
+  detection: 'A detection sensor',
+  alert: 'An alert',
+})

@@ -92,6 +92,8 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   radio_claim_ended: 'A collector no longer speaks for a node',
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',
+  connection_updated: 'Changed a connection',
+  connection_tested: 'Tested a connection',
   automation_updated: 'Changed automation',
   alert_rule_updated: 'Changed an alert rule',
   alert_destination_updated: 'Changed a destination of alerts',

@@ -4,6 +4,7 @@ import type { ChangeState } from '../../../shared/mesh/change-states.ts'
 /** The texts of the radio configuration pages, loaded together with their code. */
 export const c = catalog('c', {
   title: 'Radio configuration',
+  connections: 'Connections',
   back: 'All sections',
   sections: 'Sections',
   source: 'Radio',

@@ -3,13 +3,13 @@ import { SECOND_MS } from '../../../../shared/time.ts'
 import { api, ask } from '../../../api.ts'
 import { age } from '../../../format.ts'
 import { now } from '../../../parts/age.tsx'
-import { connectHelp } from '../../../parts/connect-help.tsx'
+import { CONNECT_PATH, connectTexts } from '../../../parts/connect-help.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { Failure } from '../../../parts/notice.tsx'
 import { href } from '../../../router.ts'
 import { useLoad } from '../../../state/load.ts'
 import { useOfflineCache } from '../../../state/offline-cache.ts'
-import { has, isAnonymous } from '../../../state/session.ts'
+import { can, has, isAnonymous } from '../../../state/session.ts'
 import { t } from '../../../strings.ts'
 import { needTexts } from '../../../strings/mesh/needs.ts'
 import type { Looked } from './look-around.ts'
@@ -26,7 +26,15 @@ function Watched({ looked }: { looked: Looked }) {
   useOfflineCache('alert rules', rules)
   const watching = rules.data.value?.watching
   if (looked.isDeaf) {
-    return <Line isWell={false} title={needTexts.deaf} details={has('radio') ? [connectHelp()] : []} />
+    return (
+      <Line isWell={false} title={needTexts.deaf} details={[]}>
+        {has('radio') && can('configuration', 'write') && (
+          <a class="button small" href={href(CONNECT_PATH)}>
+            {connectTexts.connect}
+          </a>
+        )}
+      </Line>
+    )
   }
   if (watching === undefined) {
     return rules.error.value === null ? (

@@ -1,0 +1,199 @@
+import { useSignal } from '@preact/signals'
+import { api, ask, send } from '../../api.ts'
+import { age } from '../../format.ts'
+import { Age, now } from '../../parts/age.tsx'
+import { askFirst } from '../../parts/dialog.tsx'
+import { Switch } from '../../parts/form/switch.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { LinkRow } from '../../parts/mesh/link-row.tsx'
+import { Empty, Failure } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { place, setQuery } from '../../router.ts'
+import { useAction, useLoad } from '../../state/load.ts'
+import { can, has } from '../../state/session.ts'
+import { connectionKind, connectionTexts } from '../../strings/system/connections.ts'
+import { t } from '../../strings.ts'
+import { addressOf, ConnectDialog } from './connect.tsx'
+import type { Connection, Connections } from './connection.ts'
+
+const POLL_MS = 15_000
+
+/** The radios and brokers of this service: added, changed, switched on and off. */
+export function ConnectionsPage() {
+  const { data, error, reload } = useLoad(() => ask(api.connections.$get()), [], POLL_MS, ['link'])
+  const mayWrite = can('configuration', 'write') && has('radio')
+  // The address of the page can open the dialog, for links that say "connect a radio".
+  const isAdding = mayWrite && place.value.query.has('add')
+  const setAdding = (isOpen: boolean) => setQuery({ add: isOpen ? 'radio' : '' })
+  const known = data.value
+  const add = mayWrite && (
+    <button type="button" class="button primary" onClick={() => setAdding(true)}>
+      <Icon name="plus" />
+      {connectionTexts.add}
+    </button>
+  )
+  return (
+    <Page title={connectionTexts.title} actions={known !== null && known.connections.length > 0 && add}>
+      <Failure error={error.value} retry={reload} />
+      {known !== null && known.isDemo && <p class="notice">{connectionTexts.demo}</p>}
+      {known !== null && known.connections.length === 0 && has('radio') && !known.isDemo && (
+        <Empty icon="radio" title={connectionTexts.none}>
+          <p>{connectionTexts.noneHelp}</p>
+          {add}
+        </Empty>
+      )}
+      {known !== null && known.connections.length > 0 && <List connections={known.connections} reload={reload} />}
+      {known !== null && known.collectors.length > 0 && <Collectors collectors={known.collectors} />}
+      {isAdding && (
+        <ConnectDialog
+          connection={null}
+          onClose={() => setAdding(false)}
+          onSaved={() => {
+            setAdding(false)
+            void reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function List({ connections, reload }: Pick<Connections, 'connections'> & { reload(): Promise<void> }) {
+  const edited = useSignal<Connection | null>(null)
+  return (
+    <Card title={connectionTexts.title} help={connectionTexts.help}>
+      <ul class="rows">
+        {connections.map((connection, at) => (
+          <Row
+            key={connection.id}
+            connection={connection}
+            above={connections[at - 1] ?? null}
+            onEdit={() => (edited.value = connection)}
+            reload={reload}
+          />
+        ))}
+      </ul>
+      {edited.value !== null && (
+        <ConnectDialog
+          connection={edited.value}
+          onClose={() => (edited.value = null)}
+          onSaved={() => {
+            edited.value = null
+            void reload()
+          }}
+        />
+      )}
+    </Card>
+  )
+}
+
+type RowProps = { connection: Connection; above: Connection | null; onEdit(): void; reload(): Promise<void> }
+
+function Row({ connection, above, onEdit, reload }: RowProps) {
+  const { name, kind, enabled, fromEnvironment, settings, link, waiting } = connection
+  const changing = useAction()
+  const param = { id: String(connection.id) }
+  const put = async (json: { enabled?: boolean; order?: number }) => {
+    await ask(api.connections[':id'].$put({ param, json }))
+    await reload()
+  }
+  const lost = waiting > 0 ? connectionTexts.waiting(waiting) : ''
+  const toggle = (isOn: boolean) => {
+    if (isOn || waiting === 0) void changing.run(() => put({ enabled: isOn }))
+    else
+      askFirst({
+        text: lost + connectionTexts.offQuestion(name),
+        confirm: connectionTexts.turnOff,
+        isDangerous: true,
+        act: () => put({ enabled: false }),
+      })
+  }
+  const remove = () =>
+    askFirst({
+      text: lost + connectionTexts.deleteQuestion(name),
+      confirm: t.common.delete,
+      isDangerous: true,
+      act: async () => {
+        await send(api.connections[':id'].$delete({ param }))
+        await reload()
+      },
+    })
+  const mayChange = can('configuration', 'write') && !fromEnvironment
+  const moveUp = () =>
+    void changing.run(async () => {
+      if (above === null) return
+      await ask(api.connections[':id'].$put({ param: { id: String(above.id) }, json: { order: connection.order } }))
+      await put({ order: above.order })
+    })
+  return (
+    <LinkRow
+      state={link?.state ?? 'stopped'}
+      name={name}
+      word={
+        !enabled
+          ? connectionTexts.off
+          : link === null
+            ? connectionTexts.notRun
+            : link.state === 'connected'
+              ? connectionTexts.connected
+              : t.shell.link[link.state]
+      }
+      reason={link?.reason ?? null}
+      actions={
+        mayChange && (
+          <>
+            <Switch
+              label={connectionTexts.turnOn(name)}
+              checked={enabled}
+              disabled={changing.busy.value}
+              onChange={toggle}
+            />
+            {above !== null && !above.fromEnvironment && (
+              <button
+                type="button"
+                class="icon-button"
+                aria-label={connectionTexts.up(name)}
+                disabled={changing.busy.value}
+                onClick={moveUp}
+              >
+                <Icon name="up" />
+              </button>
+            )}
+            <button type="button" class="button small" aria-label={connectionTexts.editOf(name)} onClick={onEdit}>
+              {connectionTexts.edit}
+            </button>
+            <button type="button" class="button small danger-quiet" onClick={remove}>
+              {t.common.delete}
+            </button>
+          </>
+        )
+      }
+    >
+      <span class="tag">{connectionKind(kind)}</span>{' '}
+      {fromEnvironment && (
+        <span class="tag" title={connectionTexts.environmentHelp}>
+          {connectionTexts.environment}
+        </span>
+      )}{' '}
+      <span class="break">{settings === null ? '' : addressOf({ kind, settings })}</span>
+      {link !== null && <div>{t.dashboard.since(age(link.since, now.value))}</div>}
+      {settings === null && !fromEnvironment && <div class="warn">{connectionTexts.unreadable}</div>}
+      <Failure error={changing.error.value} />
+    </LinkRow>
+  )
+}
+
+function Collectors({ collectors }: Pick<Connections, 'collectors'>) {
+  return (
+    <Card title={connectionTexts.collectors} help={connectionTexts.collectorsHelp}>
+      <ul class="rows tight">
+        {collectors.map(({ name, lastReceivedAt }) => (
+          <li key={name}>
+            <strong class="grow break">{name}</strong>
+            <Age at={lastReceivedAt} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
