@@ -78,6 +78,13 @@ test('the files of the image are listed without what is for other machines', () 
   const shipped = readdirSync(join(runtime, 'node_modules/@node-rs')).map((name) => `@node-rs/${name}`)
   expect(native.toSorted()).toStrictEqual(shipped.toSorted())
   expect(components.every((each: object) => !('scope' in each))).toBe(true)
+  // Of the database and of serial ports, one binary each.
+  const binaries = readdirSync(join(runtime, 'dist/prebuilds'), { recursive: true, encoding: 'utf8' })
+  const names = binaries.filter((name) => name.endsWith('.node')).map((name) => name.replace(/.*\//, ''))
+  expect(names.toSorted()).toStrictEqual([
+    expect.stringMatching(/^@serialport\+bindings-cpp\b/),
+    expect.stringContaining(`-${process.arch}.node`),
+  ])
 })
 
 test('its command starts the service, lists users, and creates and restores a backup', async () => {

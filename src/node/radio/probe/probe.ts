@@ -56,7 +56,8 @@ export function probe(connect: Connect, { clock }: { readonly clock: Clock }): P
       connection.destroy()
       resolve(result)
     }
-    const fail = (problem: RadioProblem) => finish({ ok: false, problem, reason: RADIO_PROBLEMS[problem] })
+    const fail = (problem: RadioProblem, reason: string = RADIO_PROBLEMS[problem]) =>
+      finish({ ok: false, problem, reason })
     const ask = () => {
       connection.write(WAKE_BYTES)
       connection.write(encodeFrame(encodeWantConfig(SETTINGS_ONLY)))
@@ -82,10 +83,11 @@ export function probe(connect: Connect, { clock }: { readonly clock: Clock }): P
           if (verdict !== null) return finish({ ok: true, radio: verdict })
         }
       },
-      onClose(_reason, problem) {
+      onClose(reason, problem) {
+        if (problem !== undefined) return fail(problem)
+        if (!isOpen) return fail('unreachable', reason)
         // Whoever closes it in the middle gives it to another client.
-        const ended = hasHeard ? 'busy' : (others.verdict() ?? 'busy')
-        fail(problem ?? (isOpen ? ended : 'unreachable'))
+        fail(hasHeard ? 'busy' : (others.verdict() ?? 'busy'))
       },
     })
     limit.start(LIMIT_MS, () => {

@@ -5,7 +5,8 @@ let loading: Promise<typeof import('serialport').SerialPort | 'unsupported'> | n
 /** The library, loaded with the first use; `unsupported` if it has no program for this machine. */
 export function loadSerialPort(): Promise<typeof import('serialport').SerialPort | 'unsupported'> {
   loading ??= import('serialport').then(
-    ({ SerialPort }) => SerialPort,
+    // In the built service the library has only its default export.
+    ({ default: { SerialPort } }) => SerialPort,
     () => 'unsupported' as const,
   )
   return loading
