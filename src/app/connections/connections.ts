@@ -5,7 +5,8 @@ import { connections, sources } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { MAX_CONNECTION_NAME, MAX_CONNECTIONS } from '../../shared/limits.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
-import { LINK_KINDS, type LinkKind } from '../../shared/mesh/link-kinds.ts'
+import { isOwnKind, LINK_KINDS, type LinkKind } from '../../shared/mesh/link-kinds.ts'
+import { getUser } from '../accounts/users/users.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ports, SignedInCtx } from '../base/context.ts'
 import { seal, unseal } from '../base/sealing.ts'
@@ -14,6 +15,7 @@ import { timeField } from '../http/fields.ts'
 import type { BucketSize } from '../http/limits/buckets.ts'
 import { LINK_STATES } from '../mesh/radios/radio.ts'
 import { connectionLabel } from './label.ts'
+import { virtualNodeOptions, type VirtualNodeOptions } from './virtual-node-options.ts'
 import { readTarget, settingsSchema, shownSettings, STORED_KINDS, type StoredKind, type Target } from './settings.ts'
 
 const nameField = z
@@ -41,6 +43,10 @@ export const connectionChangesSchema = z.strictObject({
   enabled: z.boolean().optional(),
   order: positionField.optional(),
   settings: settingsSchema.optional().describe('A secret that is missing is kept'),
+  virtualNode: virtualNodeOptions
+    .nullable()
+    .optional()
+    .describe('null: no port for apps. Only administrators give a port the view of another user'),
 })
 
 export const connectionSchema = z
@@ -63,6 +69,15 @@ export const connectionSchema = z
       })
       .nullable()
       .describe('null: it is switched off, or nothing runs it'),
+    virtualNode: z
+      .object({
+        options: virtualNodeOptions,
+        state: z.enum(['open', 'waiting', 'failed', 'closed']).describe('waiting: it accepts nobody now'),
+        clients: z.int().describe('Apps that are connected'),
+        reason: z.string().nullable(),
+      })
+      .nullable()
+      .describe('A port where Meshtastic apps connect as to the radio; null: it has none'),
     waiting: z.int().describe('Packets that wait to be sent. They are lost if the connection is stopped or changed'),
     createdAt: timeField,
     updatedAt: timeField,
@@ -113,14 +128,24 @@ const queries = prepareOnce((db) => ({
 type Row = typeof connections.$inferSelect
 
 /** A connection with its settings opened. `target`: null if the environment has them, or they cannot be opened. */
-export type Stored = { readonly row: Row; readonly target: Target | null }
+export type Stored = {
+  readonly row: Row
+  readonly target: Target | null
+  /** Options of the port for apps; null: it has none. */
+  readonly virtualNode: VirtualNodeOptions | null
+}
 
 type Needs = Pick<Ports, 'store' | 'config'>
 
 /** All of them in their order; those of an environment that this process does not have are included. */
 export async function readConnections(needs: Needs): Promise<readonly Stored[]> {
   const rows = await queries(needs.store).all.all()
-  return Promise.all(rows.map(async (row) => ({ row, target: await openTarget(needs, row) })))
+  return Promise.all(rows.map((row) => openRow(needs, row)))
+}
+
+async function openRow(needs: Needs, row: Row): Promise<Stored> {
+  const virtualNode = row.virtualNode === null ? null : virtualNodeOptions.safeParse(JSON.parse(row.virtualNode))
+  return { row, target: await openTarget(needs, row), virtualNode: virtualNode?.data ?? null }
 }
 
 async function openTarget({ config }: Needs, { name, kind, sealed }: Row): Promise<Target | null> {
@@ -153,8 +178,9 @@ function isOfEnvironment({ connecting }: Pick<Ports, 'connecting'>, { name }: Ro
   return connecting?.environment.some((link) => link.name === name) === true
 }
 
-function publicConnection(ctx: Pick<Ports, 'radio' | 'connecting'>, { row, target }: Stored) {
+function publicConnection(ctx: Pick<Ports, 'radio' | 'connecting'>, { row, target, virtualNode }: Stored) {
   const { id, name, kind, enabled, position, createdAt, updatedAt } = row
+  const port = ctx.radio?.virtualNodes?.().get(name) ?? CLOSED
   const link = ctx.radio?.links().find((one) => one.name === name) ?? null
   return {
     id,
@@ -165,18 +191,26 @@ function publicConnection(ctx: Pick<Ports, 'radio' | 'connecting'>, { row, targe
     fromEnvironment: row.sealed === null,
     settings: target === null ? null : shownSettings(target),
     link: link && { state: link.state, since: link.since, reason: link.reason, lastFrameAt: link.lastFrameAt },
+    virtualNode: virtualNode && {
+      options: virtualNode,
+      state: port.state,
+      clients: port.clients,
+      reason: port.reason,
+    },
     waiting: ctx.radio?.sendingOf?.(name) ?? 0,
     createdAt,
     updatedAt,
   }
 }
 
+const CLOSED = { state: 'closed', clients: 0, reason: null } as const
+
 async function find(ctx: SignedInCtx, id: number): Promise<Stored> {
   const row = await queries(ctx.store).byId.get({ id })
   if (row === undefined || (row.sealed === null && !isOfEnvironment(ctx, row))) {
     throw new AppError('connection_not_found')
   }
-  return { row, target: await openTarget(ctx, row) }
+  return openRow(ctx, row)
 }
 
 /** Adds a connection, and opens it if it is switched on. Throws `invalid_request`. */
@@ -243,34 +277,47 @@ export async function changeConnection(
   changes: z.output<typeof connectionChangesSchema>,
 ) {
   const { store } = ctx
-  const { row, target: before } = await find(ctx, id)
+  const found = await find(ctx, id)
+  const { row, target: before } = found
   const { name, kind } = row
-  if (row.sealed === null || !isStoredKind(kind)) {
+  const isElsewhere = row.sealed === null || !isStoredKind(kind)
+  if (isElsewhere && [changes.enabled, changes.order, changes.settings].some((one) => one !== undefined)) {
     throw new AppError('invalid_request', 'This connection is set by the environment, and changed only there')
   }
+  const virtualNode = changes.virtualNode === undefined ? found.virtualNode : changes.virtualNode
+  if (changes.virtualNode != null) await refusePort(ctx, kind, changes.virtualNode)
   const enabled = changes.enabled ?? row.enabled
   const position = changes.order ?? row.position
-  const target = changes.settings === undefined ? before : readTarget(kind, changes.settings, before?.settings ?? null)
+  const target =
+    changes.settings === undefined || !isStoredKind(kind)
+      ? before
+      : readTarget(kind, changes.settings, before?.settings ?? null)
+  const port = virtualNode === null ? null : JSON.stringify(virtualNode)
   const isNewTarget = JSON.stringify(target) !== JSON.stringify(before)
   const sealed = target !== null && isNewTarget ? await sealTarget(ctx, name, target) : row.sealed
   await store.atomic([
-    store.db.update(connections).set({ enabled, position, sealed, revision: NEXT_REVISION, updatedAt: ctx.now() })
+    store.db.update(connections).set({ enabled, position, sealed, virtualNode: port, revision: NEXT_REVISION, updatedAt: ctx.now() })
       .where(sql`id = ${id} and revision = ${row.revision}
-        and (enabled <> ${Number(enabled)} or position <> ${position} or sealed <> ${sealed})`),
+        and (enabled <> ${Number(enabled)} or position <> ${position} or sealed is not ${sealed}
+          or virtual_node is not ${port})`),
     audit(
       ctx,
       'connection_updated',
       {
         name,
         kind,
-        before: { enabled: row.enabled, order: row.position },
-        after: { enabled, order: position, ...(isNewTarget ? { settings: 'changed' } : {}) },
+        before: { enabled: row.enabled, order: row.position, virtualNode: found.virtualNode },
+        after: { enabled, order: position, virtualNode, ...(isNewTarget ? { settings: 'changed' } : {}) },
       },
       { onlyIfChanged: true },
     ),
   ])
   const after = await find(ctx, id)
-  const isDone = after.row.enabled === enabled && after.row.position === position && after.row.sealed === sealed
+  const isDone =
+    after.row.enabled === enabled &&
+    after.row.position === position &&
+    after.row.sealed === sealed &&
+    after.row.virtualNode === port
   if (!isDone) throw new AppError('configuration_changed', 'Somebody else has changed this connection meanwhile')
   await ctx.radio?.applyConnections?.()
   return publicConnection(ctx, after)
@@ -296,6 +343,21 @@ export async function testConnection(ctx: SignedInCtx, input: z.output<typeof pr
   await ctx.store.atomic([audit(ctx, 'connection_tested', details)])
   const { radio } = found
   return { ...found, radio: radio && { ...radio, nodeId: formatNodeId(radio.nodeNum) } }
+}
+
+/**
+ * Whoever reaches a port has the view of its user. So a user opens ports with their own view, or that of public access,
+ * and only administrators those of others, whatever the port had before.
+ */
+async function refusePort(ctx: SignedInCtx, kind: LinkKind, { userId }: VirtualNodeOptions): Promise<void> {
+  if (!isOwnKind(kind)) {
+    const issue = { path: 'virtualNode', message: 'apps connect to radios only' }
+    throw new AppError('invalid_request', 'virtualNode: apps connect to radios only', { issues: [issue] })
+  }
+  const { id, isAdmin } = ctx.viewer.user
+  if (userId === null || userId === id) return
+  if (!isAdmin) throw new AppError('admin_required')
+  await getUser(ctx.store, userId)
 }
 
 /** Deletes a connection; what was heard over it stays. Throws `connection_not_found`, `invalid_request`. */

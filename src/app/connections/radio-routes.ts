@@ -98,6 +98,8 @@ export const radioConnectionRoutes = new Hono<AppEnv>()
     requireFreshProof,
     answers('Change a connection, or switch it on or off. No other one is touched', { 200: answerSchema }, [
       'connection_not_found',
+      'admin_required',
+      'user_not_found',
       'configuration_changed',
       'radio_unavailable',
       'unsupported_on_this_runtime',

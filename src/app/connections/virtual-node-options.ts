@@ -38,7 +38,7 @@ export const virtualNodeOptions = z
   })
   .refine(({ host, allowedNetworks }) => !EVERYWHERE.has(host) || allowedNetworks.length > 0, {
     path: ['allowedNetworks'],
-    message: 'name the networks that may connect, because the host is every address of this machine',
+    message: 'name the networks that may connect',
   })
   .meta({ id: 'VirtualNodeOptions', description: 'A port where Meshtastic apps connect as to the radio' })
 

@@ -138,7 +138,7 @@ function headerList(incoming: IncomingMessage, name: string): string[] {
 }
 
 /** An address without port, brackets, zone or IPv4-in-IPv6 wrapping; null for other texts. */
-function plainAddress(text: string | undefined): string | null {
+export function plainAddress(text: string | undefined): string | null {
   const bare = (text ?? '')
     .replace(/^\[(.*)\](?::\d+)?$/, '$1')
     .replace(/%.*$/, '')

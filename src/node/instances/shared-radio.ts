@@ -101,6 +101,7 @@ export function sharedRadio(needs: {
     },
     withdraw: (isStale) => own()?.withdraw(isStale),
     applyConnections: async () => own()?.applyConnections?.(),
+    virtualNodes: () => own()?.virtualNodes?.() ?? new Map(),
     sendingOf: (source) => own()?.sendingOf?.(source) ?? 0,
     forgetNode(nodeNum) {
       const radio = own()

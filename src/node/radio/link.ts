@@ -18,6 +18,8 @@ export type LinkListener = {
   onFrames(batch: readonly ReceivedEvent[]): void
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
+  /** Gets each encoded ToRadio that was sent. It may hold secrets, too. */
+  onSent?(message: Uint8Array): void
 }
 
 export type LinkOptions = LinkListener & {
@@ -65,8 +67,8 @@ export type FeedNeeds = {
 }
 
 export type RadioLink = Link & {
-  /** Adds a listener, called after the earlier ones. Only before `start`; for objects that are built on the link. */
-  listen(listener: LinkListener): void
+  /** Adds a listener, called after the earlier ones, until the returned function is called. */
+  listen(listener: LinkListener): () => void
 }
 
 type State = LinkInfo['state']
@@ -102,7 +104,7 @@ export function createLink(options: LinkOptions): RadioLink {
   const timings: LinkTimings = { ...LINK_TIMINGS, ...options.timings }
   const memory = createMemory(clock.now())
   const retry = createTimer(clock)
-  const listeners: LinkListener[] = [options]
+  let listeners: readonly LinkListener[] = [options]
   let session: Session | null = null
 
   const info = () => describe(options, memory)
@@ -150,7 +152,12 @@ export function createLink(options: LinkOptions): RadioLink {
   }
   return {
     info,
-    listen: (listener) => listeners.push(listener),
+    listen(listener) {
+      listeners = [...listeners, listener]
+      return () => {
+        listeners = listeners.filter((each) => each !== listener)
+      }
+    },
     start() {
       if (memory.state === 'stopped') open()
     },
@@ -163,6 +170,7 @@ export function createLink(options: LinkOptions): RadioLink {
     send(message) {
       if (memory.state !== 'connected' || session === null) return false
       session.send(message)
+      for (const listener of listeners) listener.onSent?.(message)
       return true
     },
     expectRestart() {

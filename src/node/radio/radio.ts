@@ -2,7 +2,7 @@ import type { HearBatch } from '../../app/mesh/heard/heard.ts'
 import type { NewEvent } from '../../app/mesh/live/event.ts'
 import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
-import type { LinkInfo, OutgoingKind, Radio } from '../../app/mesh/radios/radio.ts'
+import type { LinkInfo, Radio } from '../../app/mesh/radios/radio.ts'
 import type { Ports } from '../../app/base/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
 import { AppError } from '../../app/http/errors.ts'
@@ -28,15 +28,20 @@ import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
-import { type ConfiguredFeed, createLink, type Link } from './link.ts'
+import { type ConfiguredFeed, createLink, type Link, type RadioLink } from './link.ts'
 import { createLinkSet } from './link-set.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
+import type { PacketKind } from './sending/queue.ts'
+import { createPortSet } from './virtual/port-set.ts'
+import { findPortViewer } from '../../app/accounts/access/port-viewer.ts'
+import type { VirtualNodeOptions } from '../../app/connections/virtual-node-options.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
+  virtualNodes(): ReadonlyMap<string, PortInfo>
   /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
   start(onHeard?: HearBatch): void
   /**
@@ -58,12 +63,16 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
+  /** For the users of virtual nodes. */
+  readonly providers?: Ports['providers']
+  /** The radios that apps can connect to, by the name of their source. */
+  readonly virtualNodes?: ReadonlyMap<string, VirtualNodeOptions>
 }
 
 type Kind = LinkInfo['kind']
 
 type OpenedRadio = {
-  readonly link: Link
+  readonly link: RadioLink
   readonly transmitter: Transmitter
   readonly configurator: Configurator
   readonly hearings: Hearings
@@ -81,7 +90,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly batcher: Batcher
   readonly records: RecordQueue
   /** Called with a packet that was passed to the radio `nodeNum` of a source to send. */
-  readonly onSent: (source: string, message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
+  readonly onSent: (source: string, message: Uint8Array, kind: PacketKind, nodeNum: number) => void
 }
 
 /**
@@ -148,6 +157,15 @@ export function openRadio(needs: Needs): NodeRadio {
   set.want(environmentLinks({ config }).wanted)
   const links = () => set.all().map(({ link }) => link)
   const radios = () => set.all().filter((one) => 'transmitter' in one)
+  const ports = createPortSet({
+    store,
+    findViewer: (userId) => findPortViewer({ store, config, providers: needs.providers ?? [], now: clock.now }, userId),
+    names: () => names,
+    events,
+    log,
+    clock,
+    random,
+  })
   // Of several processes on one database, only the one with the radios knows which packets are being sent.
   let lost: ReturnType<typeof loseChanges> | null = null
   const recover = (made: readonly Opened[]) => {
@@ -177,6 +195,7 @@ export function openRadio(needs: Needs): NodeRadio {
     }
     const { made } = set.want(now.wanted)
     recover(made)
+    ports.want(radios(), new Map([...now.virtualNodes, ...(needs.virtualNodes ?? [])]))
     for (const { link } of made) link.start()
   }
   /** One change after the other. */
@@ -189,6 +208,7 @@ export function openRadio(needs: Needs): NodeRadio {
       tellHeard = onHeard
       phase = 'started'
       recover(set.all())
+      ports.want(radios(), needs.virtualNodes ?? new Map())
       for (const link of links()) link.start()
       applyConnections().catch((error: unknown) => log.error('The connections could not be read', { error }))
     },
@@ -216,9 +236,11 @@ export function openRadio(needs: Needs): NodeRadio {
       for (const { forgetting } of radios()) forgetting.forget(nodeNum)
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
+    virtualNodes: ports.infos,
     async close(why) {
       phase = 'closed'
       await applied.catch(() => {})
+      await ports.close()
       for (const { transmitter, configurator } of radios()) {
         if (why === 'lost') transmitter.abandon()
         transmitter.stop()
@@ -259,7 +281,7 @@ function openLink(
     onState: tell,
   })
   // A packet that may not be written counts as not sent.
-  const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
+  const link: RadioLink = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
   const noteDelivery = async (key: PacketKey, event: DeliveryEvent) => {
     await recordDelivery(store, key, event)

@@ -1,5 +1,6 @@
 import type { Ports } from '../../app/base/context.ts'
 import { noteEnvironment, pinCertificate, readConnections } from '../../app/connections/connections.ts'
+import type { VirtualNodeOptions } from '../../app/connections/virtual-node-options.ts'
 import type { Target } from '../../app/connections/settings.ts'
 import { readStandby } from '../../app/settings/standby.ts'
 import { isSimulated } from '../../shared/mesh/link-kinds.ts'
@@ -15,13 +16,22 @@ type Needs = Pick<Ports, 'store' | 'config'> & {
 }
 
 /** The connections that shall be open, and the names of all that are known, those that are switched off included. */
-export type WantedLinks = { readonly wanted: readonly Wanted<Configured>[]; readonly names: readonly string[] }
+export type WantedLinks = {
+  readonly wanted: readonly Wanted<Configured>[]
+  readonly names: readonly string[]
+  /** Options of the ports for apps, by the name of the connection. */
+  readonly virtualNodes: ReadonlyMap<string, VirtualNodeOptions>
+}
 
 /** Those of the environment. */
 export function environmentLinks({ config }: Pick<Needs, 'config'>): WantedLinks {
   const { radios, feeds } = configuredLinks(config)
   const all: readonly Configured[] = [...radios, ...feeds]
-  return { wanted: all.map((configured) => ({ key: 'environment', configured })), names: all.map(({ name }) => name) }
+  return {
+    wanted: all.map((configured) => ({ key: 'environment', configured })),
+    names: all.map(({ name }) => name),
+    virtualNodes: new Map(),
+  }
 }
 
 /** Those of the environment, then those of the table; none of the table while DEMO is true, or in a standby. */
@@ -31,7 +41,8 @@ export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
   const links = ofEnvironment.wanted.map(({ configured: { name, kind } }) => ({ name, kind }))
   if (links.some(({ kind }) => isSimulated(kind)) || (await readStandby(store)) === 'standby') return ofEnvironment
   await noteEnvironment(store, links, needs.now())
-  const stored = (await readConnections({ config, store })).filter(({ row }) => row.sealed !== null)
+  const all = await readConnections({ config, store })
+  const stored = all.filter(({ row }) => row.sealed !== null)
   const wanted = stored.flatMap((one) => {
     const { target, row } = one
     if (target === null || !row.enabled) return []
@@ -45,6 +56,7 @@ export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
   return {
     wanted: [...ofEnvironment.wanted, ...wanted],
     names: [...ofEnvironment.names, ...stored.map(({ row }) => row.name)],
+    virtualNodes: new Map(all.flatMap(({ row, virtualNode }) => (virtualNode === null ? [] : [[row.name, virtualNode]]))),
   }
 }
 

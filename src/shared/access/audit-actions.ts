@@ -55,6 +55,7 @@ export const AUDIT_ACTIONS = {
   configuration_updated: 'configuration',
   connection_updated: 'configuration',
   connection_tested: 'configuration',
+  app_requested: 'configuration',
   automation_updated: 'automation',
   alert_rule_updated: 'alerts',
   alert_destination_updated: 'alerts',

@@ -2381,6 +2381,7 @@ export const words: Translations = {
     configuration_updated: 'Funkgerätekonfiguration geändert',
     connection_updated: 'Verbindung geändert',
     connection_tested: 'Verbindung getestet',
+    app_requested: 'Eine App hat etwas von einem Funkgerät verlangt',
     automation_updated: 'Automatik geändert',
     alert_rule_updated: 'Alarmregel geändert',
     alert_destination_updated: 'Ziel von Alarmen geändert',

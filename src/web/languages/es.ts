@@ -2388,6 +2388,7 @@ export const words: Translations = {
     configuration_updated: 'Cambió la configuración de una radio',
     connection_updated: 'Cambió una conexión',
     connection_tested: 'Probó una conexión',
+    app_requested: 'Una aplicación pidió algo a una radio',
     automation_updated: 'Cambió la automatización',
     alert_rule_updated: 'Cambió una regla de alerta',
     alert_destination_updated: 'Cambió un destino de alertas',

@@ -2365,6 +2365,7 @@ export const words: Translations = {
     configuration_updated: 'Modification de la configuration radio',
     connection_updated: 'Modification d’une connexion',
     connection_tested: 'Test d’une connexion',
+    app_requested: 'Demande d’une application à une radio',
     automation_updated: 'Modification de l’automatisation',
     alert_rule_updated: 'Modification d’une règle d’alerte',
     alert_destination_updated: 'Modification d’une destination d’alertes',

@@ -2399,6 +2399,7 @@ export const words: Translations = {
     configuration_updated: 'Zmieniono konfigurację radia',
     connection_updated: 'Zmieniono połączenie',
     connection_tested: 'Sprawdzono połączenie',
+    app_requested: 'Aplikacja zażądała czegoś od radia',
     automation_updated: 'Zmieniono automatyzację',
     alert_rule_updated: 'Zmieniono regułę alarmu',
     alert_destination_updated: 'Zmieniono cel alarmów',

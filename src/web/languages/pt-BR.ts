@@ -2382,6 +2382,7 @@ export const words: Translations = {
     configuration_updated: 'Alterou a configuração do rádio',
     connection_updated: 'Alterou uma conexão',
     connection_tested: 'Testou uma conexão',
+    app_requested: 'Um aplicativo pediu algo a um rádio',
     automation_updated: 'Alterou a automação',
     alert_rule_updated: 'Alterou uma regra de alerta',
     alert_destination_updated: 'Alterou um destino de alertas',

@@ -290,7 +290,8 @@ export async function findOwner({ store, config, providers }: Pick<Ctx, 'store' 
   const account = await findAccount({ store, config, providers }, id)
   if (account === null) return null
   const { user, permissions, scope, hidden } = account
-  return { isAdmin: user.isAdmin, permissions, view: viewOf(scope, permissions, hidden) }
+  const { isAdmin, username } = user
+  return { isAdmin, username, permissions, view: viewOf(scope, permissions, hidden) }
 }
 
 async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {

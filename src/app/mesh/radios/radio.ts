@@ -70,6 +70,8 @@ export interface Radio {
   devices(): readonly RadioDevice[]
   /** Opens, closes and changes the connections as the table says now. Absent: not possible here. */
   applyConnections?(): Promise<void>
+  /** The ports for apps, by the name of the radio's source. Absent: unknown here. */
+  virtualNodes?(): ReadonlyMap<string, PortInfo>
   /** Packets that wait to be passed to the radio of a source. */
   sendingOf?(source: string): number
   /** Events that were heard but are not stored yet. */
@@ -97,6 +99,18 @@ export interface Radio {
   isHandedOver?(c: Context): boolean
   /** The modulation of the radio that `reserve` would choose; null: not reported. */
   lora(): LoraSettings | null
+}
+
+/** A port where Meshtastic apps connect as to the radio. */
+export type PortInfo = {
+  /** `waiting`: it accepts nobody now. `failed`: it does not listen, and tries again. */
+  readonly state: 'open' | 'waiting' | 'failed' | 'closed'
+  /** Apps that are connected. */
+  readonly clients: number
+  /** Why it is not open, in words. */
+  readonly reason: string | null
+  /** The TCP port in use; null: not listening. */
+  readonly port: number | null
 }
 
 /** When and over how many hops a radio last heard a node. */

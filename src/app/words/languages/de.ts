@@ -463,6 +463,7 @@ export const texts: Translation = {
   'host names cannot be looked up at the moment': 'Hostnamen lassen sich gerade nicht auflösen',
   'nobody listens there': 'dort nimmt niemand Verbindungen an',
   'not reachable': 'nicht erreichbar',
+  'name the networks that may connect': 'nennen Sie die Netze, die sich verbinden dürfen',
   'its certificate is not trusted': 'seinem Zertifikat wird nicht vertraut',
   'the mail could not be sent': 'die E-Mail konnte nicht gesendet werden',
   'the mail server refused the password': 'der Mailserver hat das Passwort abgelehnt',

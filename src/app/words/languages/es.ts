@@ -465,6 +465,7 @@ export const texts: Translation = {
   'host names cannot be looked up at the moment': 'ahora no se pueden resolver nombres de host',
   'nobody listens there': 'nadie escucha allí',
   'not reachable': 'no accesible',
+  'name the networks that may connect': 'indique las redes que pueden conectarse',
   'its certificate is not trusted': 'su certificado no es de confianza',
   'the mail could not be sent': 'no se pudo enviar el correo',
   'the mail server refused the password': 'el servidor de correo rechazó la contraseña',

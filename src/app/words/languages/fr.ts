@@ -471,6 +471,7 @@ export const texts: Translation = {
   'host names cannot be looked up at the moment': 'les noms d’hôte ne peuvent pas être résolus pour le moment',
   'nobody listens there': 'personne n’écoute à cette adresse',
   'not reachable': 'injoignable',
+  'name the networks that may connect': 'indiquez les réseaux qui peuvent se connecter',
   'its certificate is not trusted': 'son certificat n’est pas approuvé',
   'the mail could not be sent': 'l’e-mail n’a pas pu être envoyé',
   'the mail server refused the password': 'le serveur de messagerie a refusé le mot de passe',

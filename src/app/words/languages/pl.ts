@@ -464,6 +464,7 @@ export const texts: Translation = {
   'host names cannot be looked up at the moment': 'nazw hostów nie można teraz rozwiązać',
   'nobody listens there': 'nikt tam nie nasłuchuje',
   'not reachable': 'nieosiągalny',
+  'name the networks that may connect': 'podaj sieci, które mogą się łączyć',
   'its certificate is not trusted': 'jego certyfikat nie jest zaufany',
   'the mail could not be sent': 'nie udało się wysłać wiadomości e-mail',
   'the mail server refused the password': 'serwer poczty odrzucił hasło',

@@ -462,6 +462,7 @@ export const texts: Translation = {
   'host names cannot be looked up at the moment': 'não é possível resolver nomes de host no momento',
   'nobody listens there': 'ninguém escuta lá',
   'not reachable': 'inacessível',
+  'name the networks that may connect': 'indique as redes que podem se conectar',
   'its certificate is not trusted': 'o certificado não é confiável',
   'the mail could not be sent': 'não foi possível enviar o e-mail',
   'the mail server refused the password': 'o servidor de e-mail recusou a senha',

@@ -16,11 +16,20 @@ const PACES = {
   'node-info': 10_000,
   waypoint: 10_000,
   alert: 10_000,
-} as const satisfies Record<OutgoingKind, number>
+  other: 2200,
+  // It never leaves the radio.
+  admin: 0,
+} as const satisfies Record<PacketKind, number>
+
+/** `admin`: a message to the radio itself. */
+export type PacketKind = OutgoingKind | 'other' | 'admin'
 
 const MAX_WAITING = 50
 /** The part of these places for automation rules, so that users always have places left. */
 const MAX_OF_RULES = 20
+/** The part for apps that are connected through this service, and for each of them. */
+const MAX_OF_APPS = 20
+const MAX_OF_APP = 8
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
 /** How long a packet waits for a link that was lost. */
@@ -32,7 +41,7 @@ const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
 export type SendQueueOptions = {
   readonly clock: Clock
   /** Sends an encoded ToRadio; false when the link is not connected. */
-  readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
+  readonly send: (message: Uint8Array, kind: PacketKind) => boolean
   /** Records that a packet is given to the radio, then calls `then`, even if that failed. */
   readonly handOver: (packetId: number, then: () => void) => void
   /** An event of a packet, in order. */
@@ -41,18 +50,25 @@ export type SendQueueOptions = {
 
 type Entry = {
   readonly packetId: number
-  readonly kind: OutgoingKind
+  readonly kind: PacketKind
   readonly message: Uint8Array
   /** Null: a user sends it. */
   readonly rule: RuleMark | null
+  /** The app that a user sends it with. */
+  readonly app?: number | null
 }
 
-/** Packets on their way to one radio, paced by kind: packets of users first, then in order of arrival. */
+/**
+ * Packets on their way to one radio, paced by kind: packets of users first, then those of rules, then positions of apps;
+ * in order of arrival.
+ */
 export type SendQueue = {
   /** Reserves a place for a packet that follows soon; false if none is free. */
-  reserve(rule: RuleMark | null): boolean
+  reserve(rule: RuleMark | null, app?: number | null): boolean
   /** Releases a reserved place. */
-  release(rule: RuleMark | null): void
+  release(rule: RuleMark | null, app?: number | null): void
+  /** Withdraws the waiting position of an app, because a newer one follows. */
+  withdrawPosition(app: number): void
   /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
   push(entry: Entry): void
   /** The number of places taken. */
@@ -68,16 +84,33 @@ export type SendQueue = {
   stop(): void
 }
 
+type Reserver = { readonly rule: RuleMark | null; readonly app: number | null }
+
+/** The order of packets whose pace allows them at the same time. */
+function rankOf({ rule, app = null, kind }: Entry): number {
+  if (rule !== null) return 1
+  return app !== null && kind === 'position' ? 2 : 0
+}
+
 export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueueOptions): SendQueue {
   const entries: Entry[] = []
-  const lastSentAt = new Map<OutgoingKind, number>()
+  const lastSentAt = new Map<PacketKind, number>()
   const unanswered = new Map<number, () => void>()
   const pace = createTimer(clock)
   const patience = createTimer(clock)
-  const reserved = { byPeople: 0, byRules: 0 }
-  const reserverOf = (rule: RuleMark | null) => (rule === null ? 'byPeople' : 'byRules')
-  const countPlaces = () => entries.length + reserved.byPeople + reserved.byRules
-  const countOfRules = () => entries.filter(({ rule }) => rule !== null).length + reserved.byRules
+  const reserved: Reserver[] = []
+  const places = () => [...entries, ...reserved]
+  const countPlaces = () => entries.length + reserved.length
+  const isFull = ({ rule, app }: Reserver) => {
+    if (countPlaces() >= MAX_WAITING) return true
+    if (rule !== null) return places().filter((place) => place.rule !== null).length >= MAX_OF_RULES
+    const ofApps = app === null ? [] : places().flatMap((place) => place.app ?? [])
+    return ofApps.length >= MAX_OF_APPS || ofApps.filter((one) => one === app).length >= MAX_OF_APP
+  }
+  const giveBack = (rule: RuleMark | null, app: number | null) => {
+    const at = reserved.findIndex((place) => place.rule === rule && place.app === app)
+    if (at !== -1) reserved.splice(at, 1)
+  }
   let isConnected = false
   /** Free places in the radio's own queue, as last reported. */
   let free = 1
@@ -92,7 +125,7 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
   }
   const isOpen = () => isConnected && free > 0
   /** Milliseconds until a packet of a kind may be sent. Setting the clock back restarts the interval. */
-  const waitOf = (kind: OutgoingKind) => {
+  const waitOf = (kind: PacketKind) => {
     const now = clock.now()
     const last = lastSentAt.get(kind)
     if (last === undefined) return 0
@@ -105,7 +138,7 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
     pace.stop()
     if (!isOpen() || handing !== null || entries.length === 0) return
     const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
-    const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
+    const entry = ready.toSorted((a, b) => rankOf(a) - rankOf(b))[0]
     if (entry === undefined) {
       pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
       return
@@ -143,16 +176,22 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
       for (const entry of stale) entries.splice(entries.indexOf(entry), 1)
       for (const { packetId } of stale) onDelivery(packetId, { type: 'withdrawn' })
     },
-    reserve(rule) {
-      if (countPlaces() >= MAX_WAITING || (rule !== null && countOfRules() >= MAX_OF_RULES)) return false
-      reserved[reserverOf(rule)] += 1
+    withdrawPosition(app) {
+      const old = entries.find((entry) => entry.app === app && entry.kind === 'position')
+      if (old === undefined || old === handing) return
+      entries.splice(entries.indexOf(old), 1)
+      onDelivery(old.packetId, { type: 'withdrawn' })
+    },
+    reserve(rule, app = null) {
+      if (isFull({ rule, app })) return false
+      reserved.push({ rule, app })
       return true
     },
-    release(rule) {
-      reserved[reserverOf(rule)] -= 1
+    release(rule, app = null) {
+      giveBack(rule, app)
     },
     push(entry) {
-      reserved[reserverOf(entry.rule)] -= 1
+      giveBack(entry.rule, entry.app ?? null)
       entries.push(entry)
       if (!isConnected) patience.start(LINK_PATIENCE_MS, abandon)
       pump()

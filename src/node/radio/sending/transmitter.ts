@@ -7,7 +7,7 @@ import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
-import { createSendQueue } from './queue.ts'
+import { createSendQueue, type PacketKind } from './queue.ts'
 import { said } from '../../../app/words/words.ts'
 
 /** For a radio that has not reported its own limit. */
@@ -25,7 +25,18 @@ export type TransmitterOptions = {
   /** See `handOver` of the queue. */
   readonly onHandOver: (key: PacketKey, then: () => void) => void
   /** Called with each encoded ToRadio that was sent to the radio `nodeNum`. */
-  readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
+  readonly onSent?: (message: Uint8Array, kind: PacketKind, nodeNum: number) => void
+}
+
+/** A packet of an app that is connected through this service. */
+export type AppPacket = {
+  readonly kind: PacketKind
+  /** The app's number: answers go to it, and it has a share of the places. */
+  readonly app: number
+  /** The id that the app gave the packet. */
+  readonly packetId: number
+  /** What becomes of the packet, in order, until the link changes to another radio. */
+  readonly onDelivery: (event: DeliveryEvent) => void
 }
 
 /** The sending half of a link. */
@@ -35,6 +46,8 @@ export type Transmitter = {
   waiting(): number
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
+  /** The same for an app. A position takes the place of the app's waiting one. */
+  reserveForApp(packet: AppPacket): Outgoing
   /**
    * Withdraws packets of the rules for which this returns true, whether they are queued or only have a reserved place.
    */
@@ -49,6 +62,9 @@ export type Transmitter = {
   /** Ends it permanently: later packets are not sent. */
   stop(): void
 }
+
+/** After these nothing more is told about a packet. */
+const ENDINGS: ReadonlySet<DeliveryEvent['type']> = new Set(['routing', 'refused', 'not-sent', 'withdrawn', 'lost'])
 
 /** A place that is not filled yet. */
 type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
@@ -70,8 +86,12 @@ export function createTransmitter({
   /** The radio that the waiting packets are for. */
   let servedNum: number | null = null
   const open = new Set<OpenPlace>()
+  const ofApps = new Map<number, AppPacket>()
   const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
-    if (nodeNum !== null) onDelivery({ nodeNum, packetId }, event)
+    if (nodeNum === null) return
+    onDelivery({ nodeNum, packetId }, event)
+    ofApps.get(packetId)?.onDelivery(event)
+    if (ENDINGS.has(event.type)) ofApps.delete(packetId)
   }
   const queue = createSendQueue({
     clock,
@@ -86,6 +106,52 @@ export function createTransmitter({
     },
     onDelivery: (packetId, event) => report(servedNum, packetId, event),
   })
+  /** `packet`: of an app; null: of a page or a rule, with an id of ours. */
+  const reserve = (kind: PacketKind, rule: RuleMark | null, packet: AppPacket | null): Outgoing => {
+    const { name, state, reason } = link.info()
+    const nodeNum = ownNum()
+    if (state === 'connected' && reason !== null) throw new AppError('radio_unavailable', reason)
+    if (state !== 'connected' || nodeNum === null) {
+      throw new AppError('radio_unavailable', said('The radio is not connected: {reason}', { reason: reason ?? state }))
+    }
+    // A message to the radio itself is not transmitted.
+    if (!isTxEnabled && kind !== 'admin') {
+      throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
+    }
+    const app = packet?.app ?? null
+    if (app !== null && kind === 'position') queue.withdrawPosition(app)
+    if (!queue.reserve(rule, app)) {
+      throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: PLACE_FREE_AFTER_S })
+    }
+    const packetId = packet?.packetId ?? nextId()
+    if (packet !== null) ofApps.set(packetId, packet)
+    const place: OpenPlace = { rule, isStale: false }
+    open.add(place)
+    const once = (act: () => void) => {
+      if (open.delete(place)) act()
+    }
+    const giveBack = (type: 'not-sent' | 'withdrawn') => {
+      queue.release(rule, app)
+      report(nodeNum, packetId, { type })
+    }
+    return {
+      source: name,
+      nodeNum,
+      packetId,
+      hopLimit,
+      send: (message) =>
+        once(() => {
+          if (place.isStale) return giveBack('withdrawn')
+          if (isStopped || nodeNum !== servedNum) return giveBack('not-sent')
+          queue.push({ packetId, kind, message, rule, app })
+        }),
+      release: () =>
+        once(() => {
+          queue.release(rule, app)
+          ofApps.delete(packetId)
+        }),
+    }
+  }
   return {
     // Connected with a reason means that the radio is locked. It then drops packets that it is told to send.
     canSend: () => link.info().state === 'connected' && link.info().reason === null && isTxEnabled,
@@ -94,44 +160,8 @@ export function createTransmitter({
       for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
       queue.withdraw(isStale)
     },
-    reserve(kind, rule) {
-      const { name, state, reason } = link.info()
-      const nodeNum = ownNum()
-      if (state === 'connected' && reason !== null) throw new AppError('radio_unavailable', reason)
-      if (state !== 'connected' || nodeNum === null) {
-        throw new AppError(
-          'radio_unavailable',
-          said('The radio is not connected: {reason}', { reason: reason ?? state }),
-        )
-      }
-      if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
-      if (!queue.reserve(rule)) {
-        throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: PLACE_FREE_AFTER_S })
-      }
-      const packetId = nextId()
-      const place: OpenPlace = { rule, isStale: false }
-      open.add(place)
-      const once = (act: () => void) => {
-        if (open.delete(place)) act()
-      }
-      const giveBack = (type: 'not-sent' | 'withdrawn') => {
-        queue.release(rule)
-        report(nodeNum, packetId, { type })
-      }
-      return {
-        source: name,
-        nodeNum,
-        packetId,
-        hopLimit,
-        send: (message) =>
-          once(() => {
-            if (place.isStale) return giveBack('withdrawn')
-            if (isStopped || nodeNum !== servedNum) return giveBack('not-sent')
-            queue.push({ packetId, kind, message, rule })
-          }),
-        release: () => once(() => queue.release(rule)),
-      }
-    },
+    reserve: (kind, rule) => reserve(kind, rule, null),
+    reserveForApp: (packet) => reserve(packet.kind, null, packet),
     lora: () => lora,
     observe(event) {
       if (event.type === 'settings' && event.settings.section === 'lora') {

@@ -94,6 +94,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   configuration_updated: 'Changed radio configuration',
   connection_updated: 'Changed a connection',
   connection_tested: 'Tested a connection',
+  app_requested: 'An app asked a radio for something',
   automation_updated: 'Changed automation',
   alert_rule_updated: 'Changed an alert rule',
   alert_destination_updated: 'Changed a destination of alerts',

@@ -1,0 +1,129 @@
+import type { OutgoingKind } from '../../../app/mesh/radios/radio.ts'
+import type { Data, MeshPacket } from '../../../meshtastic/gen/packet_pb.ts'
+import { Routing_Error } from '../../../meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import { RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
+import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import type { Sight } from './sight.ts'
+
+/** The longest content of a packet, in bytes. */
+const MAX_PAYLOAD_BYTES = 233
+
+export type Refusal = {
+  readonly kind: 'refused'
+  readonly error: Routing_Error
+  readonly why: string
+  /** No ordinary app sends this: it is recorded. */
+  readonly isForged: boolean
+}
+
+/** What becomes of a packet from an app. */
+export type PacketVerdict =
+  | Refusal
+  /** A message to the radio itself. */
+  | { readonly kind: 'admin'; readonly data: Data }
+  | {
+      readonly kind: 'send'
+      readonly data: Data
+      readonly as: OutgoingKind | 'other'
+      /** Null: no text. */
+      readonly text: string | null
+    }
+
+export type PacketRules = {
+  /** The radio's own number. */
+  readonly own: number
+  readonly sight: Sight
+  /** The public key of a node in the radio's list; empty: unknown. */
+  readonly keyOf: (nodeNum: number) => Uint8Array
+}
+
+/** The pace of each port. Others have a pace of their own. */
+const KINDS: ReadonlyMap<PortNum, OutgoingKind> = new Map<PortNum, OutgoingKind>([
+  [PortNum.TEXT_MESSAGE_APP, 'text'],
+  [PortNum.TRACEROUTE_APP, 'traceroute'],
+  [PortNum.POSITION_APP, 'position'],
+  [PortNum.TELEMETRY_APP, 'telemetry'],
+  [PortNum.NODEINFO_APP, 'node-info'],
+  [PortNum.WAYPOINT_APP, 'waypoint'],
+  [PortNum.ALERT_APP, 'alert'],
+])
+
+/** What only radios send, or what an app could use to act as another one. */
+const REFUSED: ReadonlySet<PortNum> = new Set([
+  PortNum.UNKNOWN_APP,
+  PortNum.ROUTING_APP,
+  PortNum.TEXT_MESSAGE_COMPRESSED_APP,
+  PortNum.KEY_VERIFICATION_APP,
+  PortNum.REMOTE_SHELL_APP,
+  PortNum.REMOTE_HARDWARE_APP,
+  PortNum.MESH_BEACON_APP,
+  PortNum.SIMULATOR_APP,
+  PortNum.MAP_REPORT_APP,
+])
+
+/** Decides about a packet by its own words and the rights of the port; pure. */
+export function judgePacket(packet: MeshPacket, { own, sight, keyOf }: PacketRules): PacketVerdict {
+  const { from, to, channel, payloadVariant, pkiEncrypted, publicKey } = packet
+  if (from !== 0 && from !== own) return forged('the sender is another node')
+  if (payloadVariant.case !== 'decoded') return refused(Routing_Error.BAD_REQUEST, 'the content is encrypted')
+  const data = payloadVariant.value
+  if (channel >= RADIO_CHANNELS) return refused(Routing_Error.NO_CHANNEL, 'there is no such channel')
+  if (data.requestId !== 0) return forged('it answers a packet as another node would')
+  const isToRadio = to === own || to === 0
+  if (data.portnum === PortNum.ADMIN_APP) {
+    if (!isToRadio)
+      return { ...forged('admin messages to other nodes are sent on the page'), error: Routing_Error.NOT_AUTHORIZED }
+    return pkiEncrypted || publicKey.length > 0 ? forged('a key of another node') : { kind: 'admin', data }
+  }
+  if (pkiEncrypted || publicKey.length > 0) {
+    // Apps name the key of the node that they write to.
+    const key = keyOf(to)
+    const isItsKey = publicKey.length === 0 || isSame(publicKey, key)
+    if (isToRadio || to === BROADCAST || !isItsKey)
+      return { ...forged('not the key of that node'), error: Routing_Error.PKI_FAILED }
+  }
+  if (REFUSED.has(data.portnum)) return refused(Routing_Error.BAD_REQUEST, 'apps may not send on this port')
+  return judgeContent(packet, data, { own, sight })
+}
+
+function judgeContent(
+  { to, channel, hopLimit }: MeshPacket,
+  data: Data,
+  { own, sight }: Pick<PacketRules, 'own' | 'sight'>,
+): PacketVerdict {
+  const as = KINDS.get(data.portnum) ?? 'other'
+  const { permissions } = sight.viewer
+  const resource = as === 'traceroute' ? permissions.info : permissions.messages
+  if (!resource.write) return refused(Routing_Error.NOT_AUTHORIZED, 'the user of this port may not send')
+  // A traceroute belongs to its channel, and what an app tells the radio itself is sent to nobody.
+  const isOfChannel = as === 'traceroute'
+  const isToRadio = to === own || to === 0
+  if (isToRadio && as !== 'position') return refused(Routing_Error.BAD_REQUEST, 'the radio would send it to itself')
+  if (!isToRadio && !sight.canWrite(channel, isOfChannel ? BROADCAST : to)) {
+    return refused(Routing_Error.NOT_AUTHORIZED, 'the user of this port may not send there')
+  }
+  if (as === 'traceroute' && to === BROADCAST && hopLimit > 0) {
+    return refused(Routing_Error.BAD_REQUEST, 'a traceroute to all goes over no hop')
+  }
+  if (data.payload.length > MAX_PAYLOAD_BYTES) return refused(Routing_Error.TOO_LARGE, 'too long')
+  const text = as === 'text' ? new TextDecoder().decode(data.payload) : null
+  if (text !== null && data.payload.length > MAX_TEXT_BYTES)
+    return refused(Routing_Error.TOO_LARGE, 'the text is too long')
+  if (text !== null && (text.trim() === '' || text.includes('\0')))
+    return refused(Routing_Error.BAD_REQUEST, 'not a text')
+  return { kind: 'send', data, as, text }
+}
+
+function refused(error: Routing_Error, why: string): Refusal {
+  return { kind: 'refused', error, why, isForged: false }
+}
+
+function forged(why: string): Refusal {
+  return { kind: 'refused', error: Routing_Error.BAD_REQUEST, why, isForged: true }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at])
+}
