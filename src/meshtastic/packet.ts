@@ -1,6 +1,7 @@
 import { parseDeviceTime } from './device-time.ts'
 import { enumName } from './enum-name.ts'
 import {
+  type Data,
   type MeshPacket,
   MeshPacket_PrioritySchema,
   MeshPacket_TransportMechanism,
@@ -108,6 +109,11 @@ function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
 /** The bit of `bitfield` with which a sender allows MQTT gateways to pass its packet on. */
 const OK_TO_MQTT = 1
 
+/** Whether the sender of this content does not allow it to be passed on. */
+export function isKeptFromOthers({ bitfield }: Data): boolean {
+  return bitfield !== undefined && (bitfield & OK_TO_MQTT) === 0
+}
+
 type Content = Pick<
   Packet,
   | 'port'
@@ -137,7 +143,7 @@ function decodeContent(packet: MeshPacket, now: number): Content {
     replyId: data.replyId || null,
     isEmoji: data.emoji !== 0,
     bitfield: data.bitfield ?? null,
-    isWithheld: data.bitfield !== undefined && (data.bitfield & OK_TO_MQTT) === 0,
+    isWithheld: isKeptFromOthers(data),
     signature: data.xeddsaSignature.length === 0 ? null : data.xeddsaSignature,
     bytes: mayHoldSecrets(data.portnum) ? new Uint8Array(0) : data.payload,
     payload: decodePayload(data, now),

@@ -19,14 +19,20 @@ import {
   type MyNodeInfo,
 } from '../../../meshtastic/gen/stream_pb.ts'
 import { TelemetrySchema } from '../../../meshtastic/gen/telemetry_pb.ts'
-import { countHops } from '../../../meshtastic/packet.ts'
+import { countHops, isKeptFromOthers } from '../../../meshtastic/packet.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 
 /** More than a radio itself remembers. */
 const MAX_NODES = 5000
 
 /** How a position or measurement came: in the radio's memory, by the radio itself, or in this packet. */
-export type Whence = 'memory' | 'own' | Pick<MeshPacket, 'to' | 'channel' | 'pkiEncrypted'>
+export type Whence =
+  | 'memory'
+  | 'own'
+  | (Pick<MeshPacket, 'to' | 'channel' | 'pkiEncrypted'> & {
+      /** See `isWithheld` of a packet. */
+      readonly isWithheld: boolean
+    })
 
 export type CopiedNode = { readonly info: NodeInfo; readonly position: Whence; readonly metrics: Whence }
 
@@ -152,7 +158,9 @@ function hear({ nodes, myInfo }: RadioParts, packet: MeshPacket, isOld: boolean,
   if (!isOwn && !isOld) noteArrival(info, packet, now)
   const data = packet.payloadVariant.case === 'decoded' ? packet.payloadVariant.value : null
   const content = data === null ? null : noteContent(info, data, isOld)
-  const whence: Whence = isOwn ? 'own' : isOld ? 'memory' : packet
+  const { to, channel, pkiEncrypted } = packet
+  const isWithheld = data !== null && isKeptFromOthers(data)
+  const whence: Whence = isOwn ? 'own' : isOld ? 'memory' : { to, channel, pkiEncrypted, isWithheld }
   nodes.set(from, {
     info,
     position: content === 'position' ? whence : before.position,

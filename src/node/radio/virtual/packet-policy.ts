@@ -108,7 +108,7 @@ function judgeContent(
     return refused(Routing_Error.BAD_REQUEST, 'a traceroute to all goes over no hop')
   }
   if (data.payload.length > MAX_PAYLOAD_BYTES) return refused(Routing_Error.TOO_LARGE, 'too long')
-  const text = as === 'text' ? new TextDecoder().decode(data.payload) : null
+  const text = as === 'text' || as === 'alert' ? new TextDecoder().decode(data.payload) : null
   if (text !== null && data.payload.length > MAX_TEXT_BYTES)
     return refused(Routing_Error.TOO_LARGE, 'the text is too long')
   if (text !== null && (text.trim() === '' || text.includes('\0')))

@@ -123,14 +123,17 @@ function round(position: Position, bits: number): Position {
 
 /** A node of the radio's list as the viewer may see it; null: not at all. */
 export function showNode({ info, position, metrics }: CopiedNode, sight: Sight, own: number): NodeInfo | null {
-  if (!sight.seesNode(info.num)) return null
+  const isOwn = info.num === own
+  const isSeen = sight.seesNode(info.num) && sight.isListed(info.num)
+  // An app cannot do without the radio that it is connected to.
+  if (!isSeen && !isOwn) return null
   const { precisionBits, permissions } = sight.viewer
   const shown = clone(NodeInfoSchema, info)
-  if (!canReadWhence(position, sight, info.num)) delete shown.position
-  if (!canReadWhence(metrics, sight, info.num) || !permissions.info.read) delete shown.deviceMetrics
+  if (!isSeen || !canReadWhence(position, sight, info.num)) delete shown.position
+  if (!isSeen || !canReadWhence(metrics, sight, info.num) || !permissions.info.read) delete shown.deviceMetrics
   if (precisionBits !== null && shown.position !== undefined) shown.position = round(shown.position, precisionBits)
   if (!sight.canReadSlot(shown.channel)) shown.channel = 0
-  if (info.num === own) {
+  if (isOwn) {
     delete shown.hopsAway
     shown.isFavorite = true
   }
@@ -141,6 +144,6 @@ export function showNode({ info, position, metrics }: CopiedNode, sight: Sight, 
 function canReadWhence(whence: Whence, sight: Sight, from: number): boolean {
   if (whence === 'own') return true
   if (whence === 'memory') return canReadChannel(sight.viewer.view, UNKNOWN_CHANNEL)
-  const packet = { ...whence, from, isWithheld: false }
+  const packet = { ...whence, from }
   return sight.canReadContent(packet, { isOwn: false, isText: false, isOfChannel: false })
 }

@@ -8,7 +8,7 @@ import {
   seesNodes,
 } from '../../../app/accounts/access/visible.ts'
 import { readChannelTable } from '../../../app/mesh/radios/channel-table.ts'
-import { channels, sources } from '../../../db/schema.ts'
+import { channels, nodes, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
@@ -25,6 +25,8 @@ export type Sight = {
   /** Whether the viewer may send to this node, or to all, on this slot. */
   canWrite(slot: number, to: number): boolean
   seesNode(nodeNum: number): boolean
+  /** Whether a node of the radio's list may be in the viewer's: an anonymous caller sees only those that are stored. */
+  isListed(nodeNum: number): boolean
   seesEverything(): boolean
   /** Whether the content of a packet may be read. `isOwn`: the radio reported it about itself. */
   canReadContent(
@@ -48,6 +50,7 @@ const queries = prepareOnce((db) => ({
     .innerJoin(sources, eq(sources.id, channels.sourceId))
     .where(eq(sources.name, sql.placeholder('source')))
     .prepare(),
+  nodes: db.select({ nodeNum: nodes.nodeNum }).from(nodes).prepare(),
 }))
 
 export type SightOptions = {
@@ -72,7 +75,9 @@ export function createSightReader(options: SightOptions): () => Promise<Sight | 
     const table = await readChannelTable(store, radios)
     const rows = await queries(store).slots.all({ source })
     const stored = new Map(rows.map(({ index, identity }) => [index, identity]))
-    return sightOf(viewer, {
+    const isShared = viewer.user === null
+    const listed = isShared ? new Set((await queries(store).nodes.all()).map(({ nodeNum }) => nodeNum)) : null
+    return sightOf(viewer, listed, {
       numberOf: (slot) => table.numberOf(source, slot),
       // A slot whose new channel is not stored yet still has the number of the old one.
       isSettled: (slot) => stored.has(slot) && options.identities().get(slot) === stored.get(slot),
@@ -89,7 +94,7 @@ export function createSightReader(options: SightOptions): () => Promise<Sight | 
 
 type Slots = { numberOf(slot: number): number; isSettled(slot: number): boolean }
 
-function sightOf(viewer: PortViewer, { numberOf, isSettled }: Slots): Sight {
+function sightOf(viewer: PortViewer, listed: ReadonlySet<number> | null, { numberOf, isSettled }: Slots): Sight {
   const { view } = viewer
   const canReadSlot = (slot: number) => isSettled(slot) && canReadChannel(view, numberOf(slot))
   return {
@@ -101,6 +106,7 @@ function sightOf(viewer: PortViewer, { numberOf, isSettled }: Slots): Sight {
       return (place.isDirect || canReadSlot(slot)) && canWriteMessage(view, place)
     },
     seesNode: (nodeNum) => seesNodes(view, [nodeNum]),
+    isListed: (nodeNum) => listed?.has(nodeNum) ?? true,
     seesEverything: () => seesEverything(view),
     canReadContent(packet, { isOwn, isText, isOfChannel }) {
       const { from, to, pkiEncrypted } = packet

@@ -83,7 +83,9 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
   const copy = createRadioCopy()
   const ids = createPacketIds()
   const nextId = createIdMaker(needs.random)
-  const identities = new Map<number, string | null>()
+  let identities = new Map<number, string | null>()
+  /** Those of a handshake that still lasts. */
+  let read: Map<number, string | null> | null = null
   const apps = new Map<number, AppClient>()
   const asked = new Map<number, { readonly nonce: number; readonly at: number }>()
   const gone = new Map<string, number>()
@@ -280,8 +282,11 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
   const unlisten = link.listen({
     onFrames: (batch: readonly ReceivedEvent[]) => {
       for (const { event } of batch) {
-        if (event.type === 'my-info') identities.clear()
-        if (event.type === 'channel') identities.set(event.channel.index, event.channel.identity)
+        if (event.type === 'my-info') read = new Map()
+        if (event.type === 'channel') (read ?? identities).set(event.channel.index, event.channel.identity)
+        if (event.type !== 'config-complete' || read === null) continue
+        identities = read
+        read = null
       }
     },
     onMessage: (message: FromRadio) => {

@@ -6,11 +6,20 @@ import {
   LockdownStatus_State as Lockdown,
 } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
+import { findPortViewer } from '../../../../src/app/accounts/access/port-viewer.ts'
+import { createLink } from '../../../../src/node/radio/link.ts'
+import { createTransmitter } from '../../../../src/node/radio/sending/transmitter.ts'
+import { connectTcp } from '../../../../src/node/radio/tcp.ts'
+import { openVirtualNode } from '../../../../src/node/radio/virtual/virtual-node.ts'
+import { START } from '../../../support/app.ts'
+import { createManualClock } from '../../../support/manual-clock.ts'
 import { fromRadio } from '../../../support/radio/device.ts'
 import {
   type AppPeer,
   type AppPort,
   BROKER,
+  connectApp,
+  DEFAULTS,
   PRIVATE_KEY,
   PSK,
   SECRET,
@@ -195,6 +204,50 @@ describe('the copy is that of the radio now', () => {
   })
 })
 
+it('a port that is opened later has the radio read again', async () => {
+  port = await startAppPort()
+  const clock = createManualClock(START)
+  const link = createLink({
+    name: 'late',
+    kind: 'tcp',
+    connect: connectTcp({ host: '127.0.0.1', port: port.device.port }),
+    clock,
+    onFrames() {},
+  })
+  link.start()
+  await until(() => expect(link.info().state).toBe('connected'))
+  const asked = port.device.received.length
+  const late = openVirtualNode({
+    link,
+    transmitter: createTransmitter({
+      link,
+      clock,
+      random: Math.random,
+      onDelivery() {},
+      onHandOver: (_key, then) => then(),
+    }),
+    store: port.store,
+    options: { ...DEFAULTS, userId: 1 },
+    findViewer: () => findPortViewer({ ...port.app.ports, now: clock.now }, 1),
+    radios: null,
+    events: null,
+    log: port.app.ports.log,
+    clock,
+    random: Math.random,
+  })
+  await until(() => expect(late.info()).toMatchObject({ state: 'open', reason: null }))
+  expect(port.device.received.length).toBeGreaterThan(asked)
+  const app = await connectApp(late.info().port ?? 0)
+  app.send({ case: 'wantConfigId', value: 1 })
+  await app.next('configCompleteId')
+  // Nothing is known yet about the channels of this source.
+  expect(app.received.some(({ payloadVariant: { value } }) => Object(value).role === 1)).toBe(false)
+  await late.close()
+  await app.closed()
+  expect(late.info()).toMatchObject({ state: 'closed', clients: 0, port: null })
+  link.stop()
+})
+
 describe('live packets', () => {
   it('reach each app from its connection on, and none twice', async () => {
     port = await startAppPort()
@@ -350,6 +403,45 @@ describe('a port is a viewer', () => {
     await (await port.app.admin()).send('DELETE', `/api/users/${id}`)
     port.clock.advance(3000)
     await app.closed()
+  })
+
+  it('public access gets positions rounded, and none that its sender withholds', async () => {
+    port = await startAppPort({}, null)
+    const read = { read: true }
+    const permissions = { dashboard: read, nodes: read, messages: read, info: read }
+    const admin = await port.app.admin()
+    const access = { enabled: true, channels: [0], permissions, positionPrecisionBits: 12 }
+    expect((await admin.send('PUT', '/api/public-access', access)).status).toBe(200)
+    const payload = Buffer.alloc(10)
+    payload.writeUInt8(0x0d, 0)
+    payload.writeInt32LE(481_234_567, 1)
+    payload.writeUInt8(0x15, 5)
+    payload.writeInt32LE(115_678_901, 6)
+    const position = (bitfield: number) => ({
+      payloadVariant: { case: 'decoded' as const, value: { portnum: PortNum.POSITION_APP, payload, bitfield } },
+    })
+    port.hears(heard('', { id: 1, from: 0xa0cb0060, ...position(1) }))
+    const count = 'select count(*) n from nodes where latitude is not null'
+    await until(() => {
+      port.clock.advance(100)
+      expect(port.store.sqlite.prepare(count).get()).toStrictEqual({ n: 1 })
+    })
+    const app = await port.app1()
+    port.hears(heard('', { id: 2, from: 0xa0cb0061, ...position(0) }))
+    port.hears(heard('', { id: 3, from: 0xa0cb0060, ...position(1) }))
+    await app.next('packet')
+    await app.settled()
+    const all = Buffer.concat(app.received.map((message) => toBinary(FromRadioSchema, message)))
+    expect(all.indexOf(payload.subarray(1, 5))).toBe(-1)
+    const packets = app.received.flatMap(({ payloadVariant: { case: variant, value } }) =>
+      variant === 'packet' ? [value.id] : [],
+    )
+    expect(packets).toStrictEqual([3])
+    // Nodes that were never heard in public are not in the list of the radio, either.
+    const nums = app.received.flatMap(({ payloadVariant: { case: variant, value } }) =>
+      variant === 'nodeInfo' ? [value.num] : [],
+    )
+    expect([...new Set(nums)]).toStrictEqual([OWN, 0xa0cb0060])
   })
 
   it('public access sees its channels, may not send, and is closed when that is off', async () => {

@@ -72,15 +72,17 @@ describe('what an app sends', () => {
     expect(await back.refusal(id)).toBe(Error_.NONE)
   })
 
-  it('a text of the page is shown to apps, and its acknowledgement to none', async () => {
+  it('a text of the page is shown to apps as sent by the radio, and its acknowledgement to none', async () => {
     port = await startAppPort()
     const app = await port.app1()
-    const admin = await port.app.admin()
-    void admin
-    port.hears({ from: FAR, to: OWN, id: 5, rxRssi: -70, ...data(PortNum.ROUTING_APP, Uint8Array.of(0x18, 0)) })
-    port.answers(4711, Error_.NONE, FAR)
+    const page = await port.app.admin()
+    expect((await page.send('POST', '/api/messages', { text: 'from the page', to: FAR })).status).toBe(202)
+    const { id } = await port.sent()
+    expect((await app.next('packet')).payloadVariant.value).toMatchObject({ from: OWN, to: FAR, id })
+    port.answers(id, Error_.NONE, FAR)
+    await until(() => expect(rows(`select delivery_state s from messages`)).toStrictEqual([{ s: 'delivered' }]))
     await app.settled()
-    expect(answersTo(app, 4711)).toStrictEqual([])
+    expect(answersTo(app, id)).toStrictEqual([])
   })
 
   it('a traceroute is stored, and its answer reaches the app', async () => {
