@@ -293,10 +293,13 @@ export async function changeConnection(
       ? before
       : readTarget(kind, changes.settings, before?.settings ?? null)
   const port = virtualNode === null ? null : JSON.stringify(virtualNode)
+  const isNewPort = port !== row.virtualNode
   const isNewTarget = JSON.stringify(target) !== JSON.stringify(before)
   const sealed = target !== null && isNewTarget ? await sealTarget(ctx, name, target) : row.sealed
   await store.atomic([
-    store.db.update(connections).set({ enabled, position, sealed, virtualNode: port, revision: NEXT_REVISION, updatedAt: ctx.now() })
+    store.db
+      .update(connections)
+      .set({ enabled, position, sealed, virtualNode: port, revision: NEXT_REVISION, updatedAt: ctx.now() })
       .where(sql`id = ${id} and revision = ${row.revision}
         and (enabled <> ${Number(enabled)} or position <> ${position} or sealed is not ${sealed}
           or virtual_node is not ${port})`),
@@ -306,8 +309,13 @@ export async function changeConnection(
       {
         name,
         kind,
-        before: { enabled: row.enabled, order: row.position, virtualNode: found.virtualNode },
-        after: { enabled, order: position, virtualNode, ...(isNewTarget ? { settings: 'changed' } : {}) },
+        before: { enabled: row.enabled, order: row.position, ...(isNewPort ? { virtualNode: found.virtualNode } : {}) },
+        after: {
+          enabled,
+          order: position,
+          ...(isNewPort ? { virtualNode } : {}),
+          ...(isNewTarget ? { settings: 'changed' } : {}),
+        },
       },
       { onlyIfChanged: true },
     ),
@@ -351,8 +359,7 @@ export async function testConnection(ctx: SignedInCtx, input: z.output<typeof pr
  */
 async function refusePort(ctx: SignedInCtx, kind: LinkKind, { userId }: VirtualNodeOptions): Promise<void> {
   if (!isOwnKind(kind)) {
-    const issue = { path: 'virtualNode', message: 'apps connect to radios only' }
-    throw new AppError('invalid_request', 'virtualNode: apps connect to radios only', { issues: [issue] })
+    throw new AppError('invalid_request', 'Apps connect to radios only, and this is none')
   }
   const { id, isAdmin } = ctx.viewer.user
   if (userId === null || userId === id) return

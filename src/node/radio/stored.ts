@@ -56,7 +56,9 @@ export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
   return {
     wanted: [...ofEnvironment.wanted, ...wanted],
     names: [...ofEnvironment.names, ...stored.map(({ row }) => row.name)],
-    virtualNodes: new Map(all.flatMap(({ row, virtualNode }) => (virtualNode === null ? [] : [[row.name, virtualNode]]))),
+    virtualNodes: new Map(
+      all.flatMap(({ row, virtualNode }) => (virtualNode === null ? [] : [[row.name, virtualNode]])),
+    ),
   }
 }
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/base/log.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
@@ -24,6 +26,7 @@ type Connection = {
   readonly enabled: boolean
   readonly settings: object | null
   readonly link: { readonly state: string } | null
+  readonly virtualNode: { readonly options: { readonly host: string } } | null
 }
 /** The fields of any answer; each has some of them. */
 type Answer = {
@@ -85,6 +88,16 @@ async function device(): Promise<RadioDevice> {
   const started = await startRadioDevice()
   endings.push(() => started.stop())
   return started
+}
+
+/** A port that nothing listens on. */
+async function freePort(): Promise<{ readonly port: number }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = Object(server.address())
+  server.close()
+  await once(server, 'close')
+  return { port }
 }
 
 const tcp = ({ port }: RadioDevice) => ({ kind: 'tcp', settings: { host: '127.0.0.1', port } })
@@ -247,6 +260,54 @@ test('a standby and a demonstration open none of them', async () => {
   standby.app.store.sqlite.prepare(`insert into settings values ('standby', 'true', 1)`).run()
   await standby.ask('POST', '', { name: 'hill', ...tcp(hill) })
   expect([standby.radio.links(), hill.connections()]).toEqual([[], 0])
+})
+
+test('a port for apps is opened with a connection, changed and closed without touching it', async () => {
+  const hill = await device()
+  const service = await start({ MESHTASTIC_TCP: `127.0.0.1:${hill.port}` })
+  await until(async () => expect((await service.ask('GET', '')).body.connections).toHaveLength(1))
+  const [connection] = (await service.ask('GET', '')).body.connections
+  await until(() => expect(stateOf(service, connection?.name ?? '')).toBe('connected'))
+  const put = (virtualNode: unknown) => service.ask('PUT', `/${connection?.id}`, { virtualNode })
+  const { port } = await freePort()
+  const opened = await put({ port, userId: null })
+  expect([opened.status, opened.body.connection.virtualNode?.options.host]).toEqual([200, '127.0.0.1'])
+  const portOf = () => service.radio.virtualNodes().get(connection?.name ?? '')
+  await until(() => expect(portOf()?.port).toBe(port))
+  expect((await put({ port, userId: null, mayConfigure: true })).status).toBe(200)
+  await until(() => expect(portOf()?.port).toBe(port))
+  await put(null)
+  expect(portOf()).toBeUndefined()
+  expect(hill.connections()).toBe(1)
+  const refused = await put({ port, host: '0.0.0.0', userId: null })
+  expect([refused.status, refused.body.issues.map(({ path }) => path)]).toEqual([400, ['virtualNode.allowedNetworks']])
+})
+
+test('only administrators give a port the view of another user, or change such a port', async () => {
+  const service = await start()
+  const hill = await device()
+  const { connection } = (await service.ask('POST', '', { name: 'hill', ...tcp(hill) })).body
+  const { app } = service
+  const all = { configuration: { read: true, write: true } }
+  const anna = await app.user('anna', all)
+  const put = async (client: Client, virtualNode: object) =>
+    (await client.send('PUT', `/api/connections/${connection.id}`, { virtualNode })).status
+  const { port } = await freePort()
+  const adminId = Object(app.store.sqlite.prepare(`select id from users where username = 'admin'`).get()).id
+  expect(await put(anna, { port, userId: adminId })).toBe(403)
+  expect(await put(anna, { port, userId: anna.id })).toBe(200)
+  expect(await put(anna, { port, userId: null })).toBe(200)
+  expect(await put(service.admin, { port, userId: adminId })).toBe(200)
+  // Another address would show the administrator's view to others.
+  expect(await put(anna, { port, userId: adminId, host: '127.0.0.2' })).toBe(403)
+  expect(await put(service.admin, { port, userId: 9999 })).toBe(404)
+  const broker = await service.ask('POST', '', {
+    name: 'broker',
+    kind: 'mqtt',
+    settings: { url: 'mqtt://127.0.0.1:1' },
+  })
+  const { id } = broker.body.connection
+  expect((await service.ask('PUT', `/${id}`, { virtualNode: { port, userId: null } })).status).toBe(400)
 })
 
 test.each([

@@ -164,6 +164,7 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
   return {
     links: () => current().links(),
     devices: () => current().devices(),
+    virtualNodes: () => current().virtualNodes(),
     waiting: () => current().waiting(),
     sending: () => current().sending(),
     collector: () => current().collector(),

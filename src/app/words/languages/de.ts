@@ -484,4 +484,5 @@ export const texts: Translation = {
   'name: already used': 'name: schon benutzt',
   'no control or hidden characters': 'keine Steuerzeichen oder verborgenen Zeichen',
   'without user name, password and fragment': 'ohne Benutzername, Passwort und Fragment',
+  'Apps connect to radios only, and this is none': 'Apps verbinden sich nur mit Funkgeräten, und dies ist keines',
 }

@@ -486,4 +486,5 @@ export const texts: Translation = {
   'name: already used': 'name: ya está en uso',
   'no control or hidden characters': 'sin caracteres de control ni ocultos',
   'without user name, password and fragment': 'sin nombre de usuario, contraseña ni fragmento',
+  'Apps connect to radios only, and this is none': 'Las apps solo se conectan a radios, y esto no lo es',
 }

@@ -492,4 +492,6 @@ export const texts: Translation = {
   'name: already used': 'name : déjà utilisé',
   'no control or hidden characters': 'sans caractères de contrôle ni cachés',
   'without user name, password and fragment': 'sans nom d’utilisateur, mot de passe ni fragment',
+  'Apps connect to radios only, and this is none':
+    'Les applications se connectent seulement à des radios, et ceci n’en est pas une',
 }

@@ -485,4 +485,5 @@ export const texts: Translation = {
   'name: already used': 'name: już używane',
   'no control or hidden characters': 'bez znaków sterujących i ukrytych',
   'without user name, password and fragment': 'bez nazwy użytkownika, hasła i fragmentu',
+  'Apps connect to radios only, and this is none': 'Aplikacje łączą się tylko z radiami, a to nim nie jest',
 }

@@ -483,4 +483,5 @@ export const texts: Translation = {
   'name: already used': 'name: já em uso',
   'no control or hidden characters': 'sem caracteres de controle ou ocultos',
   'without user name, password and fragment': 'sem nome de usuário, senha e fragmento',
+  'Apps connect to radios only, and this is none': 'Os aplicativos se conectam apenas a rádios, e isto não é um',
 }
