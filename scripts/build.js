@@ -136,7 +136,16 @@ function writeOrigins(dist, files) {
   }
   // Installed beside the program, not a part of it.
   folders.add('node_modules/@node-rs/bcrypt')
-  const inOrder = [...folders].toSorted((a, b) => (a < b ? -1 : 1))
+  // npm may install one version in several folders.
+  const byName = new Map(
+    [...folders]
+      .toSorted((a, b) => (a < b ? 1 : -1))
+      .map((folder) => {
+        const { name, version } = readJson(join(folder, 'package.json'))
+        return [`${name}@${version}`, folder]
+      }),
+  )
+  const inOrder = [...byName.values()].toSorted((a, b) => (a < b ? -1 : 1))
   writeFileSync(join(dist, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(inOrder), null, 2)}\n`)
   const texts = inOrder.map((folder) => license(folder))
   writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'='.repeat(80)}\n\n`))

@@ -42,7 +42,7 @@ test('the package is at most 30 MB installed, with everything it needs to run an
   const names = components.map(({ name }: { name: string }) => name)
   expect([bomFormat, names]).toStrictEqual([
     'CycloneDX',
-    expect.arrayContaining(['@node-rs/bcrypt', 'better-sqlite3', 'hono', 'preact', 'zod']),
+    expect.arrayContaining(['@node-rs/bcrypt', 'better-sqlite3', 'hono', 'preact', 'serialport', 'zod']),
   ])
   // Installed for the build, but nothing of them ships.
   for (const name of ['@node-rs/argon2', '@oslojs/jwt', 'vite', 'esbuild']) expect(names).not.toContain(name)
@@ -58,6 +58,7 @@ test('the list of what ships names what is installed, and the licences of it', (
     return { name: `@node-rs/${name}`, version }
   })
   expect(native.length).toBeGreaterThan(1)
+  expect(new Set(components.map((each: Record<string, string>) => each['bom-ref'])).size).toBe(components.length)
   for (const { name, version } of native) {
     expect(listed).toContainEqual({ name, version, scope: name === '@node-rs/bcrypt' ? undefined : 'optional' })
   }
