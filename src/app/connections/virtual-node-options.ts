@@ -5,8 +5,10 @@ const MAX_NETWORKS = 32
 
 const address = z.union([z.ipv4(), z.ipv6()])
 
-/** Listens on every address of this machine: only for networks that are named. */
-const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::', '0:0:0:0:0:0:0:0'])
+/** Whether this stands for every address of the machine, in any spelling. */
+export function isEverywhere(host: string): boolean {
+  return /^[0:.]+$/.test(host.replace(/^::ffff:/i, ''))
+}
 
 /** A port where Meshtastic apps connect as to the radio. The protocol has no login: who reaches the port, has its view. */
 export const virtualNodeOptions = z
@@ -36,7 +38,7 @@ export const virtualNodeOptions = z
       .default(false)
       .describe('One app carries the packets between the radio and its MQTT broker'),
   })
-  .refine(({ host, allowedNetworks }) => !EVERYWHERE.has(host) || allowedNetworks.length > 0, {
+  .refine(({ host, allowedNetworks }) => !isEverywhere(host) || allowedNetworks.length > 0, {
     path: ['allowedNetworks'],
     message: 'name the networks that may connect',
   })

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { createFrameDecoder, encodeFrame } from '../../../meshtastic/link/framing.ts'
+import { createFrameDecoder, encodeFrame, MAX_FRAME_PAYLOAD } from '../../../meshtastic/link/framing.ts'
 import { decodeToRadio } from '../../../meshtastic/link/app-messages.ts'
 import type { ToRadio } from '../../../meshtastic/gen/stream_pb.ts'
 import { createTimer, type Clock } from '../../clock.ts'
@@ -81,7 +81,8 @@ export function createAppClient({ id, address, socket, clock, onMessage, onEnd }
     while (takesMore()) {
       const next = replies.shift() ?? fromHandshake() ?? (isReady && handshake === null ? packets.shift() : undefined)
       if (next === undefined) return
-      socket.write(encodeFrame(next))
+      // No radio sends more, and none of its apps would take it.
+      if (next.length <= MAX_FRAME_PAYLOAD) socket.write(encodeFrame(next))
     }
     if (hasEnded || isStalled) return
     isStalled = true

@@ -1,4 +1,5 @@
 import { type BlockList, createServer, isIP, type Socket } from 'node:net'
+import { isEverywhere } from '../../../app/connections/virtual-node-options.ts'
 import { createTimer, type Clock } from '../../clock.ts'
 import { parseTrustedProxies, plainAddress } from '../../http/client-address.ts'
 
@@ -30,11 +31,9 @@ type Options = {
   readonly onState: () => void
 }
 
-const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
-
 /** Listens for apps. Throws `RangeError` for every address of this machine without a list of networks. */
 export function listenForApps({ host, port, allowedNetworks, clock, onApp, onState }: Options): AppListener {
-  if (EVERYWHERE.has(host) && allowedNetworks.length === 0) {
+  if (isEverywhere(host) && allowedNetworks.length === 0) {
     throw new RangeError('A port on every address of this machine needs the networks that may connect')
   }
   const allowed = allowedNetworks.length === 0 ? null : parseTrustedProxies(allowedNetworks)

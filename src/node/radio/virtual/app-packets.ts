@@ -15,6 +15,7 @@ import {
 import { encodeAdminPacket } from '../../../meshtastic/link/admin-packets.ts'
 import { type AdminVariant, readAdminVariant } from '../../../meshtastic/link/admin-variants.ts'
 import { encodeAppPacket } from '../../../meshtastic/link/app-messages.ts'
+import { Channel_Role } from '../../../meshtastic/gen/channel_pb.ts'
 import type { Data, MeshPacket } from '../../../meshtastic/gen/packet_pb.ts'
 import { Routing_Error } from '../../../meshtastic/gen/payloads_pb.ts'
 import { type MqttClientProxyMessage, ToRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
@@ -34,8 +35,9 @@ import type { RequestRecords } from './records.ts'
 import type { Replies } from './replies.ts'
 import type { Sight } from './sight.ts'
 
-/** A radio that was configured is read again after this time, unless it restarts. */
+/** A radio that was configured is read again after this time; in the middle of an edit, only once that is given up. */
 const READ_AGAIN_MS = 15_000
+const GIVEN_UP_MS = 120_000
 
 export type AppPacketsOptions = {
   readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
@@ -76,7 +78,10 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   })
   const readAgainLater = () => {
     cancelReading()
-    cancelReading = clock.after(READ_AGAIN_MS, () => link.readAgain())
+    cancelReading = clock.after(isEditing ? GIVEN_UP_MS : READ_AGAIN_MS, () => {
+      isEditing = false
+      link.readAgain()
+    })
   }
   const tell = (app: AppClient, { id, wantAck: wants }: MeshPacket, kind: Kind, event: DeliveryEvent) => {
     const wantAck = wants && kind !== 'admin'
@@ -205,7 +210,8 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       return replies.refuse(app, packet.id, Routing_Error.BAD_REQUEST)
     }
     const keyOf = (nodeNum: number) => parts.nodes.get(nodeNum)?.info.user?.publicKey ?? NO_KEY
-    const verdict = judgePacket(packet, { own, sight, keyOf })
+    const isOn = (slot: number) => (parts.channels.get(slot)?.role ?? Channel_Role.DISABLED) !== Channel_Role.DISABLED
+    const verdict = judgePacket(packet, { own, sight, isOn, keyOf })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
     if (verdict.kind === 'send') return send(app, packet, sight, verdict)
     if (verdict.isForged && records.admit(clock.now())) {

@@ -35,6 +35,8 @@ export type PacketRules = {
   /** The radio's own number. */
   readonly own: number
   readonly sight: Sight
+  /** Whether a slot of the radio holds a channel. */
+  readonly isOn: (slot: number) => boolean
   /** The public key of a node in the radio's list; empty: unknown. */
   readonly keyOf: (nodeNum: number) => Uint8Array
 }
@@ -64,12 +66,13 @@ const REFUSED: ReadonlySet<PortNum> = new Set([
 ])
 
 /** Decides about a packet by its own words and the rights of the port; pure. */
-export function judgePacket(packet: MeshPacket, { own, sight, keyOf }: PacketRules): PacketVerdict {
+export function judgePacket(packet: MeshPacket, { own, sight, isOn, keyOf }: PacketRules): PacketVerdict {
   const { from, to, channel, payloadVariant, pkiEncrypted, publicKey } = packet
   if (from !== 0 && from !== own) return forged('the sender is another node')
   if (payloadVariant.case !== 'decoded') return refused(Routing_Error.BAD_REQUEST, 'the content is encrypted')
   const data = payloadVariant.value
-  if (channel >= RADIO_CHANNELS) return refused(Routing_Error.NO_CHANNEL, 'there is no such channel')
+  if (channel >= RADIO_CHANNELS || (!pkiEncrypted && !isOn(channel)))
+    return refused(Routing_Error.NO_CHANNEL, 'there is no such channel')
   if (data.requestId !== 0) return forged('it answers a packet as another node would')
   const isToRadio = to === own || to === 0
   if (data.portnum === PortNum.ADMIN_APP) {

@@ -53,6 +53,9 @@ const queries = prepareOnce((db) => ({
   nodes: db.select({ nodeNum: nodes.nodeNum }).from(nodes).prepare(),
 }))
 
+/** How long an anonymous view is used: it depends on all nodes. Caches in front of the service keep it for longer. */
+const SHARED_MS = 2000
+
 export type SightOptions = {
   readonly store: Store
   /** Name of the radio's source. */
@@ -61,6 +64,8 @@ export type SightOptions = {
   readonly radios: readonly string[] | null
   /** The viewer with current rights; null: nobody. */
   readonly findViewer: () => Promise<PortViewer | null>
+  /** In milliseconds. */
+  readonly now: () => number
   /** What the radio says about its slots: see `identifyChannel`. */
   readonly identities: () => ReadonlyMap<number, string | null>
 }
@@ -68,9 +73,17 @@ export type SightOptions = {
 /** Reads what the viewer sees now; null: nothing. Costs no query while the database has not changed. */
 export function createSightReader(options: SightOptions): () => Promise<Sight | null> {
   const { store, source, radios } = options
-  let kept: { readonly version: number; readonly sight: Sight | null } | null = null
-  const read = async (): Promise<Sight | null> => {
+  let shared: { readonly at: number; readonly viewer: PortViewer } | null = null
+  const findViewer = async () => {
+    const now = options.now()
+    if (shared !== null && now >= shared.at && now - shared.at < SHARED_MS) return shared.viewer
     const viewer = await options.findViewer()
+    shared = viewer?.user === null ? { at: now, viewer } : null
+    return viewer
+  }
+  let kept: { readonly version: number; readonly sight: Sight | null; readonly until: number } | null = null
+  const read = async (): Promise<Sight | null> => {
+    const viewer = await findViewer()
     if (viewer === null || !viewer.permissions.nodes.read || !viewer.permissions.messages.read) return null
     const table = await readChannelTable(store, radios)
     const rows = await queries(store).slots.all({ source })
@@ -85,9 +98,10 @@ export function createSightReader(options: SightOptions): () => Promise<Sight | 
   }
   return async () => {
     const version = store.version()
-    if (kept !== null && version !== null && kept.version === version) return kept.sight
+    if (kept !== null && kept.version === version && options.now() < kept.until) return kept.sight
     const sight = await read()
-    kept = version === null ? null : { version, sight }
+    const until = shared === null ? Number.POSITIVE_INFINITY : shared.at + SHARED_MS
+    kept = version === null ? null : { version, sight, until }
     return sight
   }
 }

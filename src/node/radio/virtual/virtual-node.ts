@@ -109,6 +109,7 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
     source,
     radios: needs.radios,
     findViewer: needs.findViewer,
+    now: clock.now,
     identities: () => identities,
   })
   const packets = createAppPackets({

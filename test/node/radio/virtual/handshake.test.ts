@@ -461,7 +461,10 @@ describe('a port is a viewer', () => {
     expect(app.received[0]?.payloadVariant).toMatchObject({ value: { deviceId: new Uint8Array(0) } })
     expect(await app.refusal(app.text('may I?'))).toBe(33)
     expect(port.packetsSent()).toStrictEqual([])
+    // The view was just read; nothing else changes the database afterwards.
+    await app.settled()
     await admin.send('PUT', '/api/public-access', { enabled: false })
+    await app.settled()
     port.clock.advance(3000)
     await app.closed()
   })

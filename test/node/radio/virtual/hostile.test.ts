@@ -2,6 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { virtualNodeOptions } from '../../../../src/app/connections/virtual-node-options.ts'
 import { AdminMessageSchema } from '../../../../src/meshtastic/gen/admin_pb.ts'
 import { ModuleConfigSchema } from '../../../../src/meshtastic/gen/module_config_pb.ts'
 import { Routing_Error as Error_ } from '../../../../src/meshtastic/gen/payloads_pb.ts'
@@ -231,6 +232,7 @@ describe('forged packets', () => {
     expect(await app.refusal(app.packet(wrong))).toBe(Error_.PKI_FAILED)
     expect(await app.refusal(app.packet({ ...wrong, to: 0xffffffff }))).toBe(Error_.PKI_FAILED)
     expect(await app.refusal(app.packet({ channel: 8, payloadVariant: text }))).toBe(Error_.NO_CHANNEL)
+    expect(await app.refusal(app.packet({ channel: 5, payloadVariant: text }))).toBe(Error_.NO_CHANNEL)
     const routing = {
       case: 'decoded',
       value: { portnum: PortNum.ROUTING_APP, payload: Uint8Array.of(0x18, 0) },
@@ -401,8 +403,12 @@ describe('connections', () => {
   })
 
   it('every address of the machine is refused without networks', async () => {
-    await expect(startAppPort({ host: '0.0.0.0' })).rejects.toThrow(RangeError)
-    await expect(startAppPort({ host: '::' })).rejects.toThrow(RangeError)
+    for (const host of ['0.0.0.0', '::', '0:0::0', '::ffff:0.0.0.0']) {
+      await expect(startAppPort({ host })).rejects.toThrow(RangeError)
+      expect(virtualNodeOptions.safeParse({ port: 4403, userId: null, host }).success).toBe(false)
+      const allowedNetworks = ['192.0.2.0/24', '2001:db8::1']
+      expect(virtualNodeOptions.safeParse({ port: 4403, userId: null, host, allowedNetworks }).success).toBe(true)
+    }
     port = await startAppPort()
   })
 
