@@ -60,7 +60,7 @@ export type VirtualNodeNeeds = {
   readonly random: () => number
 }
 
-/** A port where Meshtastic apps connect as to the radio of a link. */
+/** A port where Meshtastic apps connect as to the radio of a link. Decision: docs/decisions/apps-are-viewers.md */
 export type VirtualNode = {
   info(): PortInfo
   /** Closes the port and its connections. */
