@@ -38,6 +38,7 @@ export function redactConfig(config: Config, isOpen: boolean): Config | null {
       return null
     case 'security':
       known(variant.value).privateKey = NOTHING
+      if (!isOpen) variant.value.adminKey = []
       return copy
     case 'network':
       if (!isOpen) return create(ConfigSchema, { payloadVariant: { case: 'network', value: {} } })

@@ -66,7 +66,12 @@ export function wholeHandshake(nonce: number, said: Said = {}): Uint8Array[] {
     }),
     fromRadio({
       case: 'config',
-      value: { payloadVariant: { case: 'lora', value: { usePreset: true, hopLimit: 3, txEnabled: true, region: 3 } } },
+      value: {
+        payloadVariant: {
+          case: 'lora',
+          value: { usePreset: true, hopLimit: 3, txEnabled: true, region: 3, ignoreIncoming: [SECRET] },
+        },
+      },
     }),
     fromRadio({
       case: 'config',
@@ -74,7 +79,9 @@ export function wholeHandshake(nonce: number, said: Said = {}): Uint8Array[] {
     }),
     fromRadio({
       case: 'config',
-      value: { payloadVariant: { case: 'security', value: { publicKey: key, privateKey: PRIVATE_KEY } } },
+      value: {
+        payloadVariant: { case: 'security', value: { publicKey: key, privateKey: PRIVATE_KEY, adminKey: [FAR_KEY] } },
+      },
     }),
     fromRadio({
       case: 'moduleConfig',

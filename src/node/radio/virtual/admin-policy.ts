@@ -17,6 +17,8 @@ type Rule = { readonly name: string; readonly action: AdminAction | 'never' }
 const free = (name: string, action: AdminAction): Rule => ({ name, action })
 const never = (name: string): Rule => ({ name, action: 'never' })
 
+const PINS = 'get_node_remote_hardware_pins'
+
 /** The variants of `AdminMessage` by field number. Any other one is refused. */
 const RULES: ReadonlyMap<number, Rule> = new Map([
   [1, free('get_channel', 'copy')],
@@ -27,7 +29,7 @@ const RULES: ReadonlyMap<number, Rule> = new Map([
   [12, free('get_device_metadata', 'copy')],
   [14, free('get_ringtone', 'radio')],
   [18, never('set_ham_mode')],
-  [19, free('get_node_remote_hardware_pins', 'radio')],
+  [19, free(PINS, 'radio')],
   [21, never('enter_dfu_mode')],
   [22, never('delete_file')],
   [24, never('backup_preferences')],
@@ -84,7 +86,8 @@ export function judgeAdmin(
     if (!isOn) return refuse('this port does not allow it')
     if (!configuration.write) return refuse('the user of this port may not change settings')
   }
-  if (action === 'mark' && !nodes.write) return refuse('the user of this port may not change nodes')
+  // The pins name nodes that may be hidden from others.
+  if ((action === 'mark' || name === PINS) && !nodes.write) return refuse('the user of this port may not change nodes')
   if (action === 'contact' && !messages.write) return refuse('the user of this port may not send')
   return { kind: action, name }
 }

@@ -120,7 +120,8 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   }
 
   const admin = async (app: AppClient, packet: MeshPacket, data: Data, sight: Sight, parts: RadioParts) => {
-    if (!records.admit(clock.now())) return replies.refuse(app, packet.id, Routing_Error.RATE_LIMIT_EXCEEDED)
+    if (!records.admit(app.address, clock.now()))
+      return replies.refuse(app, packet.id, Routing_Error.RATE_LIMIT_EXCEEDED)
     const sender = senderOf(app, sight)
     const variant = readAdminVariant(data.payload)
     const verdict = judgeAdmin(variant, options, sight)
@@ -214,7 +215,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     const verdict = judgePacket(packet, { own, sight, isOn, keyOf })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
     if (verdict.kind === 'send') return send(app, packet, sight, verdict)
-    if (verdict.isForged && records.admit(clock.now())) {
+    if (verdict.isForged && records.admit(app.address, clock.now())) {
       await records.write(senderOf(app, sight), { request: 'packet', outcome: 'refused', reason: verdict.why })
     }
     replies.refuse(app, packet.id, verdict.error)

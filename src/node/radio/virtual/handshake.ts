@@ -16,7 +16,7 @@ import type { Channel } from '../../../meshtastic/gen/channel_pb.ts'
 import type { Config } from '../../../meshtastic/gen/config_pb.ts'
 import type { ModuleConfig } from '../../../meshtastic/gen/module_config_pb.ts'
 import type { RadioParts } from './copy.ts'
-import { showNode } from './shown.ts'
+import { isShown, showNode } from './shown.ts'
 import type { Sight } from './sight.ts'
 
 /** Nonces with which an app asks for everything but the nodes, and for the nodes alone. */
@@ -42,7 +42,11 @@ export function showRadio(parts: RadioParts, sight: Sight, { sharesChannelKeys }
     },
     config(section) {
       const config = parts.configs.get(section)
-      return config === undefined ? null : redactConfig(config, isOpen)
+      const shown = config === undefined ? null : redactConfig(config, isOpen)
+      if (shown?.payloadVariant.case !== 'lora') return shown
+      const { value } = shown.payloadVariant
+      value.ignoreIncoming = value.ignoreIncoming.filter((nodeNum) => sight.seesNode(nodeNum))
+      return shown
     },
     module(section) {
       const config = parts.modules.get(section)
@@ -69,8 +73,9 @@ function* listVariants(
 ): Generator<FromRadioVariant, void> {
   const { myInfo, deviceUi, metadata, regionPresets } = parts
   const own = myInfo.myNodeNum
-  // As they are now: packets that arrive meanwhile follow as packets.
-  const nodes = [...parts.nodes.values()].flatMap((node) => showNode(node, sight, own) ?? [])
+  // As they are now: packets that arrive meanwhile follow as packets. Each is prepared when the app has taken those before.
+  const nodes = [...parts.nodes.values()].filter(({ info }) => isShown(info.num, sight, own))
+  const ownNode = parts.nodes.get(own)
   const isWhole = nonce !== ONLY_NODES
   const shown = showRadio(parts, sight, options)
   if (isWhole) {
@@ -80,7 +85,7 @@ function* listVariants(
     yield { case: 'myInfo', value }
     if (deviceUi !== null) yield { case: 'deviceuiConfig', value: redactDeviceUi(deviceUi) }
   }
-  for (const value of nodes) if (value.num === own) yield { case: 'nodeInfo', value }
+  if (ownNode !== undefined) yield { case: 'nodeInfo', value: showNode(ownNode, sight, own) }
   if (isWhole) {
     if (metadata !== null) yield { case: 'metadata', value: metadata }
     if (regionPresets !== null) yield { case: 'regionPresets', value: regionPresets }
@@ -88,7 +93,8 @@ function* listVariants(
     yield* sectionsOf(ConfigSchema.fields, shown.config, 'config')
     yield* sectionsOf(ModuleConfigSchema.fields, shown.module, 'moduleConfig')
   }
-  if (nonce !== ONLY_CONFIG) for (const value of nodes) if (value.num !== own) yield { case: 'nodeInfo', value }
+  const others = nonce === ONLY_CONFIG ? [] : nodes.filter((node) => node !== ownNode)
+  for (const node of others) yield { case: 'nodeInfo', value: showNode(node, sight, own) }
   if (isWhole && sight.viewer.permissions.configuration.read) {
     for (const value of parts.files) yield { case: 'fileInfo', value }
   }

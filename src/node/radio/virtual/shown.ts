@@ -121,12 +121,17 @@ function round(position: Position, bits: number): Position {
   })
 }
 
-/** A node of the radio's list as the viewer may see it; null: not at all. */
-export function showNode({ info, position, metrics }: CopiedNode, sight: Sight, own: number): NodeInfo | null {
+const isSeenBy = (sight: Sight, nodeNum: number) => sight.seesNode(nodeNum) && sight.isListed(nodeNum)
+
+/** Whether a node of the radio's list is shown. An app cannot do without the radio that it is connected to. */
+export function isShown(nodeNum: number, sight: Sight, own: number): boolean {
+  return nodeNum === own || isSeenBy(sight, nodeNum)
+}
+
+/** A node that is shown, as far as the viewer may see it. */
+export function showNode({ info, position, metrics }: CopiedNode, sight: Sight, own: number): NodeInfo {
   const isOwn = info.num === own
-  const isSeen = sight.seesNode(info.num) && sight.isListed(info.num)
-  // An app cannot do without the radio that it is connected to.
-  if (!isSeen && !isOwn) return null
+  const isSeen = isSeenBy(sight, info.num)
   const { precisionBits, permissions } = sight.viewer
   const shown = clone(NodeInfoSchema, info)
   if (!isSeen || !canReadWhence(position, sight, info.num)) delete shown.position

@@ -139,6 +139,7 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
     return isLost ? (reason ?? 'the radio is not connected') : null
   }
   const endAll = (why: string) => {
+    if (apps.size > 0) log.info('All apps are disconnected', { link: source, reason: why })
     for (const app of apps.values()) app.end(...(app.isReady() ? [replies.notice(why)] : []))
   }
   const endUntrusted = () => {

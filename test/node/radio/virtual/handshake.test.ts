@@ -363,6 +363,13 @@ describe('a port is a viewer', () => {
       variant === 'nodeInfo' ? [value.num] : [],
     )
     expect(nums).toStrictEqual([OWN, FAR])
+    const sections = app.received.flatMap(({ payloadVariant: { value } }) => Object(value).payloadVariant ?? [])
+    const section = (name: string): unknown => sections.find(({ case: each }) => each === name)?.value
+    expect(section('lora')).toMatchObject({ hopLimit: 3, ignoreIncoming: [] })
+    // The user may not read the configuration: no names and addresses of networks and servers, no keys of administrators.
+    expect(section('network')).toMatchObject({ wifiSsid: '', wifiPsk: '' })
+    expect(section('mqtt')).toMatchObject({ address: '', username: '', password: '' })
+    expect(section('security')).toMatchObject({ adminKey: [] })
     port.hears(heard('hidden', { from: SECRET, id: 1 }))
     const hex = Buffer.alloc(4)
     hex.writeUInt32LE(SECRET)
