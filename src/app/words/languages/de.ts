@@ -470,4 +470,12 @@ export const texts: Translation = {
     'der Mailserver bietet keine Verschlüsselung mit vertrauenswürdigem Zertifikat',
   'the mail server could not be reached': 'der Mailserver ist nicht erreichbar',
   'the mail server answered {status}': 'der Mailserver antwortete {status}',
+  "The node must not be the radio's own": 'Der Knoten darf nicht der des Funkgeräts selbst sein',
+  'The radio has not said its names yet': 'Das Funkgerät hat seine Namen noch nicht gemeldet',
+  'The waypoint is locked: only the node that locked it may change it':
+    'Der Wegpunkt ist gesperrt: Nur der Knoten, der ihn gesperrt hat, darf ihn ändern',
+  'There is no such waypoint': 'Diesen Wegpunkt gibt es nicht',
+  'at most 2038-01-19': 'spätestens 2038-01-19',
+  'no control characters and no invisible ones': 'keine Steuerzeichen und keine unsichtbaren Zeichen',
+  'one emoji of one code point': 'ein Emoji aus einem einzigen Codepunkt',
 }

@@ -472,4 +472,12 @@ export const texts: Translation = {
     'el servidor de correo no ofrece cifrado con un certificado de confianza',
   'the mail server could not be reached': 'no se pudo contactar con el servidor de correo',
   'the mail server answered {status}': 'el servidor de correo respondió {status}',
+  "The node must not be the radio's own": 'El nodo no puede ser el de la propia radio',
+  'The radio has not said its names yet': 'La radio aún no ha indicado sus nombres',
+  'The waypoint is locked: only the node that locked it may change it':
+    'El punto está bloqueado: solo el nodo que lo bloqueó puede cambiarlo',
+  'There is no such waypoint': 'No existe ese punto',
+  'at most 2038-01-19': 'como máximo 2038-01-19',
+  'no control characters and no invisible ones': 'sin caracteres de control ni invisibles',
+  'one emoji of one code point': 'un emoji de un solo punto de código',
 }

@@ -471,4 +471,12 @@ export const texts: Translation = {
     'serwer poczty nie oferuje szyfrowania z zaufanym certyfikatem',
   'the mail server could not be reached': 'nie udało się połączyć z serwerem poczty',
   'the mail server answered {status}': 'serwer poczty odpowiedział {status}',
+  "The node must not be the radio's own": 'Węzeł nie może być węzłem samego radia',
+  'The radio has not said its names yet': 'Radio jeszcze nie podało swoich nazw',
+  'The waypoint is locked: only the node that locked it may change it':
+    'Punkt jest zablokowany: może go zmienić tylko węzeł, który go zablokował',
+  'There is no such waypoint': 'Nie ma takiego punktu',
+  'at most 2038-01-19': 'najpóźniej 2038-01-19',
+  'no control characters and no invisible ones': 'bez znaków sterujących i niewidocznych',
+  'one emoji of one code point': 'jedno emoji z jednego punktu kodowego',
 }

@@ -469,4 +469,12 @@ export const texts: Translation = {
     'o servidor de e-mail não oferece criptografia com certificado confiável',
   'the mail server could not be reached': 'não foi possível alcançar o servidor de e-mail',
   'the mail server answered {status}': 'o servidor de e-mail respondeu {status}',
+  "The node must not be the radio's own": 'O nó não pode ser o do próprio rádio',
+  'The radio has not said its names yet': 'O rádio ainda não informou seus nomes',
+  'The waypoint is locked: only the node that locked it may change it':
+    'O ponto está bloqueado: só o nó que o bloqueou pode mudá-lo',
+  'There is no such waypoint': 'Esse ponto não existe',
+  'at most 2038-01-19': 'no máximo 2038-01-19',
+  'no control characters and no invisible ones': 'sem caracteres de controle nem invisíveis',
+  'one emoji of one code point': 'um emoji de um só ponto de código',
 }
