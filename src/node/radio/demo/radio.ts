@@ -92,9 +92,9 @@ export function createDemoRadio(random: () => number, now: () => number): DemoRa
       const data = sent.payloadVariant.case === 'decoded' ? sent.payloadVariant.value : null
       if (own === undefined || data === null) return { answers: [], restarts: false }
       const acknowledged = (afterMs: number) => ({ afterMs, payload: packet(own, acknowledge(sent.id), own.nodeNum) })
+      if (data.portnum === PortNum.ADMIN_APP) mark(nodes, data.payload)
       const set = settings?.take(sent) ?? null
       if (set !== null) return { answers: [acknowledged(50)], restarts: set.ends }
-      if (data.portnum === PortNum.ADMIN_APP) mark(nodes, data.payload)
       if (data.portnum === PortNum.TRACEROUTE_APP && sent.to === BROADCAST) {
         const inRange = others.filter(({ hopsAway }) => hopsAway === 0)
         const answers = inRange.map((node, index) => ({
