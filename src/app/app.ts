@@ -23,6 +23,7 @@ import { mapRoutes } from './mesh/routes/map.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
+import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
 import { tracerouteRoutes } from './mesh/routes/traceroutes.ts'
@@ -89,14 +90,17 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/users', userDestinationRoutes)
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
+    .route('/api/nodes', nodeRadioRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)
+    .route('/api/traceroutes', tracerouteRadioRoutes)
     .route('/api/neighbors', neighborRoutes)
     .route('/api/links', linkRoutes)
     .route('/api/packets', packetRoutes)
     .route('/api/waypoints', waypointRoutes)
+    .route('/api/waypoints', waypointRadioRoutes)
     .route('/api/map', mapRoutes)
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)

@@ -4,6 +4,10 @@
  */
 export const MAX_TEXT_BYTES = 200
 
+/** Bytes of UTF-8 in the name and the description of a waypoint: the radios' fields of 30 and 100 end with a zero. */
+export const MAX_WAYPOINT_NAME = 29
+export const MAX_WAYPOINT_DESCRIPTION = 99
+
 /** Days that a kind of data can be kept. */
 export const MAX_RETENTION_DAYS = 36_500
 /** Seconds after which a node must be heard again to count as active. */

@@ -31,6 +31,20 @@ export function encodeRemoveNode(nodeNum: number): Uint8Array {
   return toBinary(AdminMessageSchema, remove)
 }
 
+/** What a radio remembers about a node by order of its owner. */
+export type NodeMark = 'favorite' | 'ignored'
+
+const MARKS = {
+  favorite: ['removeFavoriteNode', 'setFavoriteNode'],
+  ignored: ['removeIgnoredNode', 'setIgnoredNode'],
+} as const satisfies Record<NodeMark, readonly [string, string]>
+
+/** A payload that makes the radio mark a node, or end the mark. */
+export function encodeMark(nodeNum: number, mark: NodeMark, isSet: boolean): Uint8Array {
+  const message = create(AdminMessageSchema, { payloadVariant: { case: MARKS[mark][isSet ? 1 : 0], value: nodeNum } })
+  return toBinary(AdminMessageSchema, message)
+}
+
 /** An encoded ToRadio with an admin message to the radio itself, which answers it with a routing message. */
 export function encodeAdminPacket(nodeNum: number, id: number, payload: Uint8Array): Uint8Array {
   // The packet never leaves the radio. If the number belongs to another node, hop limit 0 keeps it from being relayed.

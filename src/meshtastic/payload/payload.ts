@@ -282,7 +282,8 @@ function decodeWaypoint(waypoint: wire.Waypoint): Waypoint {
     id: waypoint.id,
     latitude: place?.latitude ?? null,
     longitude: place?.longitude ?? null,
-    expiresAt: waypoint.expire === 0 ? null : waypoint.expire * 1000,
+    // Apps write the latest time that they can show for a waypoint without an end.
+    expiresAt: waypoint.expire === 0 || waypoint.expire === 0x7fffffff ? null : waypoint.expire * 1000,
     lockedTo: waypoint.lockedTo || null,
     name: waypoint.name,
     description: waypoint.description,

@@ -9,7 +9,11 @@ const KEPT_NOTES = 500
 const PAGE = 100
 
 /** A message from one instance to the others. */
-type Note = { readonly events?: readonly NewEvent[]; readonly forgetNode?: number }
+type Note = {
+  readonly events?: readonly NewEvent[]
+  readonly forgetNode?: number
+  readonly markNode?: number
+}
 
 // Written by an instance of the same version.
 const noteSchema = z.custom<Note>((value) => typeof value === 'object' && value !== null)
@@ -19,6 +23,8 @@ export type News = {
   readonly events: Events
   /** Tells the instance with the radios to delete a node from their memory. */
   forgetNode(nodeNum: number): void
+  /** Tells it that a node was marked. */
+  markNode(nodeNum: number): void
   /** Returns the messages of the others since the last call. */
   take(): void
 }
@@ -30,11 +36,12 @@ type Needs = {
   /** Whether another instance would read a message. */
   readonly hasOthers: () => boolean
   readonly onForgetNode: (nodeNum: number) => void
+  readonly onMarkNode: (nodeNum: number) => void
   readonly onError: (error: unknown) => void
 }
 
 /** Passes events between the instances on one DATA_DIR. Writes nothing while there is only one. */
-export function shareNews({ file, own, hasOthers, onForgetNode, onError }: Needs): News {
+export function shareNews({ file, own, hasOthers, onForgetNode, onMarkNode, onError }: Needs): News {
   const { sqlite, id: origin } = file
   const insert = sqlite.prepare('insert into news (origin, body) values (?, ?)')
   const trim = sqlite.prepare(`delete from news where id <= (select max(id) from news) - ${KEPT_NOTES}`)
@@ -65,6 +72,7 @@ export function shareNews({ file, own, hasOthers, onForgetNode, onError }: Needs
       },
     },
     forgetNode: (forgetNode) => tell({ forgetNode }),
+    markNode: (markNode) => tell({ markNode }),
     take() {
       for (;;) {
         const notes = page.all(last)
@@ -74,9 +82,10 @@ export function shareNews({ file, own, hasOthers, onForgetNode, onError }: Needs
         last = notes.at(-1)?.id ?? last
         for (const note of notes) {
           if (note.origin === origin) continue
-          const { events, forgetNode } = noteSchema.parse(JSON.parse(note.body))
+          const { events, forgetNode, markNode } = noteSchema.parse(JSON.parse(note.body))
           if (events !== undefined) own.publish(events)
           if (forgetNode !== undefined) onForgetNode(forgetNode)
+          if (markNode !== undefined) onMarkNode(markNode)
         }
       }
     },

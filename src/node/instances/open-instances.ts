@@ -51,6 +51,7 @@ export function openInstances({
     own,
     hasOthers: () => hasOthers(membership),
     onForgetNode: (nodeNum) => membership.duties?.radio.forgetNode?.(nodeNum),
+    onMarkNode: (nodeNum) => membership.duties?.radio.markNode?.(nodeNum),
     onError: (error) => log.error('Events could not be passed to the other instances', { error }),
   })
   const instance = joinInstances({ file, lease, log, now, membership })
@@ -61,6 +62,7 @@ export function openInstances({
     state,
     handOver,
     forgetNode: news.forgetNode,
+    markNode: news.markNode,
   })
   return {
     radio,

@@ -78,6 +78,7 @@ export function sharedRadio(needs: {
   readonly state: RadioState
   readonly handOver: HandOver
   readonly forgetNode: (nodeNum: number) => void
+  readonly markNode: (nodeNum: number) => void
 }): Radio {
   const { own, state, handOver } = needs
   return {
@@ -108,6 +109,12 @@ export function sharedRadio(needs: {
       if (radio === null) needs.forgetNode(nodeNum)
       else radio.forgetNode?.(nodeNum)
     },
+    markNode(nodeNum) {
+      const radio = own()
+      if (radio === null) needs.markNode(nodeNum)
+      else radio.markNode?.(nodeNum)
+    },
+    ownUser: (source) => own()?.ownUser?.(source) ?? null,
     isHandedOver: handOver.isHandedOver,
     elsewhere: (c) => {
       if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null

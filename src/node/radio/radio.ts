@@ -8,13 +8,14 @@ import { loseChanges, noteDuringChange, settleChange, storeSections } from '../.
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/runs.ts'
 import { addToOutbox } from '../../app/mesh/ingest/outbox.ts'
-import { echoSent } from '../../meshtastic/link/from-radio.ts'
-import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { decodeFromRadio, echoSent } from '../../meshtastic/link/from-radio.ts'
+import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import type { DeliveryEvent } from '../../app/mesh/messages/delivery.ts'
+import { recordAnswer } from '../../app/mesh/messages/answers.ts'
 import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
 import { announce, logExcess } from '../../app/mesh/ingest/announce.ts'
-import { readDelivery } from '../../app/mesh/live/details.ts'
+import { announceNodes, readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
 import { alertsOnBatch } from '../../app/alerts/findings/on-batch.ts'
 import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
@@ -26,11 +27,13 @@ import { hearClocks } from './clocks.ts'
 import { type Configured, configuredLinks } from './configured.ts'
 import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
-import { createForgetting, type Forgetting } from './forgetting.ts'
+import { createForgetting, type Forgetting } from './node-list/forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { type ConfiguredFeed, createLink, type Link, type RadioLink } from './link.ts'
 import { createLinkSet } from './link-set.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
+import { createMarking, type Marking } from './node-list/marking.ts'
+import { createOwnUser, type OwnUser } from './node-list/own-user.ts'
 import type { ReceivedEvent } from './session.ts'
 import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
@@ -77,6 +80,8 @@ type OpenedRadio = {
   readonly configurator: Configurator
   readonly hearings: Hearings
   readonly forgetting: Forgetting
+  readonly marking: Marking
+  readonly ownUser: OwnUser
 }
 type Opened = OpenedRadio | { readonly link: Link }
 
@@ -85,6 +90,9 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly mayWrite: () => boolean
   readonly publish: (events: readonly NewEvent[]) => void
   readonly tellLink: (info: LinkInfo) => void
+  readonly tellNodes: (nums: readonly number[]) => Promise<void>
+  /** Nodes were marked on the radio of a source, and now are marked here. */
+  readonly onMarked: (source: string, nums: readonly number[]) => Promise<void>
   readonly clock: Clock
   readonly random: () => number
   readonly batcher: Batcher
@@ -131,6 +139,9 @@ export function openRadio(needs: Needs): NodeRadio {
     onStored(stored, batch) {
       void announce({ store, log, events, meter }, stored)
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
+      for (const { source, event } of batch) {
+        if (event.type === 'config-complete') findRadio(source.name)?.marking.stored()
+      }
       tellHeard(batch, stored.suspected)
     },
   })
@@ -146,7 +157,14 @@ export function openRadio(needs: Needs): NodeRadio {
       collector?.onStored(1)
     })
   }
-  const shared: Shared = { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }
+  const tellNodes: Shared['tellNodes'] = (nums) => announceNodes({ store, events }, nums)
+  const onMarked: Shared['onMarked'] = async (source, nums) => {
+    await tellNodes(nums)
+    const others = radios().filter(({ link }) => link.info().name !== source)
+    for (const { marking } of others) nums.forEach(marking.tell)
+  }
+  const told = { publish, tellLink, tellNodes, onMarked, onSent }
+  const shared: Shared = { store, log, mayWrite, clock, random, batcher, records, ...told }
   if (replaced.length > 0) {
     log.warn('The configured radios and brokers are not used while DEMO is true', { kinds: replaced })
   }
@@ -235,13 +253,18 @@ export function openRadio(needs: Needs): NodeRadio {
     forgetNode(nodeNum) {
       for (const { forgetting } of radios()) forgetting.forget(nodeNum)
     },
+    markNode(nodeNum) {
+      for (const { marking } of radios()) marking.tell(nodeNum)
+    },
+    ownUser: (source) => findRadio(source)?.ownUser.read() ?? null,
     lora: () => findAble()?.transmitter.lora() ?? null,
     virtualNodes: ports.infos,
     async close(why) {
       phase = 'closed'
       await applied.catch(() => {})
       await ports.close()
-      for (const { transmitter, configurator } of radios()) {
+      for (const { transmitter, configurator, marking } of radios()) {
+        marking.stop()
         if (why === 'lost') transmitter.abandon()
         transmitter.stop()
         configurator.stop()
@@ -257,6 +280,7 @@ export function openRadio(needs: Needs): NodeRadio {
 /** Closes one connection while the others go on. What waited to be sent is told as not sent. */
 function closeLink(opened: Opened): void {
   if ('transmitter' in opened) {
+    opened.marking.stop()
     opened.transmitter.abandon()
     opened.transmitter.stop()
     opened.configurator.stop()
@@ -266,8 +290,9 @@ function closeLink(opened: Opened): void {
 
 function openLink(
   { kind, name, connect }: ConfiguredRadio,
-  { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }: Shared,
+  { store, log, mayWrite, clock, random, batcher, records, ...told }: Shared,
 ): OpenedRadio {
+  const { publish, tellLink, tellNodes, onMarked, onSent } = told
   const tell = createTeller(log)
   const hearings = createHearings()
   const later = (run: () => Promise<void>) => records.add(run)
@@ -283,8 +308,11 @@ function openLink(
   // A packet that may not be written counts as not sent.
   const link: RadioLink = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
+  const marking = createMarking({ store, link, clock, random, later, onChanged: (nums) => onMarked(name, nums) })
+  const ownUser = createOwnUser()
   const noteDelivery = async (key: PacketKey, event: DeliveryEvent) => {
-    await recordDelivery(store, key, event)
+    const asked = await recordDelivery(store, key, event)
+    if (asked !== null) return tellNodes([asked])
     if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
     publish(await readDelivery(store, key))
   }
@@ -294,7 +322,18 @@ function openLink(
     random,
     onDelivery: (key, event) => records.add(() => noteDelivery(key, event)),
     onHandOver: (key, then) => records.add(() => noteDelivery(key, { type: 'written' }).finally(then)),
-    onSent: (message, kind, nodeNum) => onSent(name, message, kind, nodeNum),
+    onAnswer: (key, answer) =>
+      records.add(async () => {
+        const asked = await recordAnswer(store, key, answer)
+        if (asked !== null) await tellNodes([asked])
+        else publish(await readDelivery(store, key))
+      }),
+    onSent(message, sentKind, nodeNum) {
+      onSent(name, message, sentKind, nodeNum)
+      // What a radio was told to share is stored as if it reported it, by the same rules as the words of others.
+      const echo = sentKind === 'waypoint' ? echoSent(message, nodeNum) : null
+      if (echo !== null) take(batcher, kind, name, toReceived(echo, clock.now()))
+    },
   })
   const configurator = createConfigurator({
     source: name,
@@ -321,23 +360,28 @@ function openLink(
     tellLink(link.info())
   }
   unfenced.listen({
-    onMessage: (message) => configurator.take(message),
+    onMessage(message) {
+      configurator.take(message)
+      ownUser.take(message)
+    },
     onFrames(batch) {
       for (const { event } of batch) {
         transmitter.observe(event)
         hearings.observe(event)
         configurator.observe(event)
         forgetting.observe(event)
+        marking.observe(event)
         if (event.type === 'notification') hearWord(event)
       }
     },
     onState(info) {
       transmitter.onState(info)
       configurator.onState(info)
+      marking.onState(info)
       tellLink(info)
     },
   })
-  return { link, transmitter, configurator, hearings, forgetting }
+  return { link, transmitter, configurator, hearings, forgetting, marking, ownUser }
 }
 
 function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
@@ -363,6 +407,11 @@ function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
 
 /** For data from a radio; other failures need attention. */
 const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])
+
+function toReceived(raw: Uint8Array, now: number): ReceivedEvent[] {
+  const message = decodeFromRadio(raw)
+  return message === null ? [] : [{ event: toRadioEvent(message, now, false), raw }]
+}
 
 function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {
   batcher.push(batch.map(({ event, raw }) => ({ source: { kind, name }, event, raw })))

@@ -24,6 +24,7 @@ import type { compareTexts } from '../strings/mesh/compare.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
+import type { directTexts } from '../strings/mesh/direct-range.ts'
 import type { map } from '../strings/mesh/map.ts'
 import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
@@ -34,7 +35,9 @@ import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
 import type { nodes } from '../strings/mesh/nodes.ts'
 import type { packetFields, packetTexts, packetOrigins } from '../strings/mesh/packets.ts'
+import type { requestTexts } from '../strings/mesh/requests.ts'
 import type { routes } from '../strings/mesh/routes.ts'
+import type { waypointTexts } from '../strings/mesh/waypoints.ts'
 import type { accountTexts } from '../strings/people/account.ts'
 import type { factorTexts } from '../strings/people/factors.ts'
 import type { mailTexts } from '../strings/people/mail.ts'
@@ -88,6 +91,9 @@ export interface Translations {
   readonly identityTexts: typeof identityTexts
   readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
+  readonly directRange: typeof directTexts
+  readonly requestTexts: typeof requestTexts
+  readonly waypointTexts: typeof waypointTexts
   readonly mapRuler: typeof rulerTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts

@@ -1,8 +1,12 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fromBinary } from '@bufbuild/protobuf'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { AdminMessageSchema } from '../../../src/meshtastic/gen/admin_pb.ts'
+import { UserSchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { buildService, type Built, type Service, signInAt, startService } from '../../support/built/built-service.ts'
 import { type Nginx, startNginx } from '../../support/servers/nginx.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
@@ -268,6 +272,29 @@ describe('two instances, Redis, and nginx that alternates between them', () => {
     })
     expect(sentPackets()).toHaveLength(1)
     for (const each of watching) await each.end()
+  })
+
+  test('marks, requests and waypoints of the instance without a radio reach the radio of the other one', async () => {
+    const ask = (method: string, path: string, body: object) =>
+      fetch(`${other.url}${path}`, { method, headers, body: JSON.stringify(body) })
+    const nextOn = async (portnum: PortNum) => {
+      const { payloadVariant } = await device.next('packet')
+      if (payloadVariant.case !== 'packet' || payloadVariant.value.payloadVariant.case !== 'decoded')
+        throw new Error('?')
+      const { value } = payloadVariant.value.payloadVariant
+      expect(value.portnum).toBe(portnum)
+      return value.payload
+    }
+    expect((await ask('PUT', '/api/nodes/!a0cb0002', { isFavorite: true })).status).toBe(200)
+    const { payloadVariant: order } = fromBinary(AdminMessageSchema, await nextOn(PortNum.ADMIN_APP))
+    expect(order).toStrictEqual({ case: 'setFavoriteNode', value: 0xa0cb0002 })
+    expect((await ask('POST', '/api/nodes/!a0cb0002/requests', { kind: 'node-info' })).status).toBe(202)
+    expect(fromBinary(UserSchema, await nextOn(PortNum.NODEINFO_APP)).longName).toBe('Test Radio')
+    const place = { name: 'Hut', latitude: 47, longitude: 8 }
+    expect((await ask('POST', '/api/waypoints', place)).status).toBe(202)
+    expect(fromBinary(WaypointSchema, await nextOn(PortNum.WAYPOINT_APP)).name).toBe('Hut')
+    const shown = async () => Object(await (await fetch(`${other.url}/api/waypoints`, { headers })).json()).waypoints
+    await expect.poll(shown).toMatchObject([{ name: 'Hut', fromNodeNum: 0xa0cb0001 }])
   })
 
   test('a request that is handed over counts once against the write limit', async () => {

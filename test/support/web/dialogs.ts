@@ -67,6 +67,25 @@ export const DIALOGS: readonly State[] = [
       await expect.poll(isOpen).toBe(true)
     },
   },
+  { name: 'a waypoint', of: 'pages/map/waypoint-form.tsx', path: '/map?q=crowd', open: pressed('New waypoint') },
+  {
+    name: 'deleting a waypoint',
+    of: 'pages/map/panel/waypoint-list.tsx',
+    path: '/map?q=crowd',
+    open: async (page) => {
+      const list = page.getByRole('button', { name: 'List and filters' })
+      if (await list.isVisible()) await list.click()
+      const waypoints = page.locator('summary', { hasText: 'waypoint' })
+      // It is listed once the radio has sent it.
+      if (!(await waypoints.isVisible())) {
+        await pressed('New waypoint')(page)
+        await page.getByRole('dialog').getByLabel('Name').fill('Hut')
+        await page.getByRole('dialog').getByRole('button', { name: 'Share' }).click()
+      }
+      await waypoints.click()
+      await pressed('Delete Hut')(page)
+    },
+  },
   {
     name: 'deleting a backup',
     of: 'pages/backups/backups.tsx',

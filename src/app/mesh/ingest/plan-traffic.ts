@@ -113,6 +113,8 @@ function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, hea
   const latitude = waypoint.latitude ?? (isOver ? 0 : null)
   const longitude = waypoint.longitude ?? (isOver ? 0 : null)
   if (id === 0 || latitude === null || longitude === null) return []
+  // A node locks a waypoint for itself alone: nobody takes one over in the name of another node.
+  if (lockedTo !== null && lockedTo !== fromNodeNum) return []
   return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel, heard }]
 }
 

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { messages, traceroutes } from '../../../db/schema.ts'
+import { messages, nodeRequests, traceroutes } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { advance, type DeliveryEvent, NOT_SENT } from './delivery.ts'
 
@@ -55,6 +55,27 @@ const queries = prepareOnce((db) => ({
     })
     .where(eq(traceroutes.id, value('id')))
     .prepare(),
+  request: db
+    .select({
+      id: nodeRequests.id,
+      from: nodeRequests.fromNodeNum,
+      to: nodeRequests.toNodeNum,
+      state: nodeRequests.state,
+      error: nodeRequests.routingError,
+    })
+    .from(nodeRequests)
+    .where(and(eq(nodeRequests.fromNodeNum, value('nodeNum')), eq(nodeRequests.requestId, value('packetId'))))
+    .prepare(),
+  setRequest: db
+    .update(nodeRequests)
+    .set({
+      state: sql`${value('state')}`,
+      routingError: sql`${value('error')}`,
+      notice: sql`coalesce(${value('notice')}, ${nodeRequests.notice})`,
+    })
+    // What was answered stays answered, whatever the radio says of its request.
+    .where(sql`id = ${value('id')} and answered_at is null`)
+    .prepare(),
   loseMessages: db
     .update(messages)
     .set({
@@ -72,20 +93,40 @@ const queries = prepareOnce((db) => ({
     })
     .where(inArray(traceroutes.state, ['queued', 'sent']))
     .prepare(),
+  loseRequests: db
+    .update(nodeRequests)
+    .set({
+      state: sql`iif(state = 'queued', 'failed', 'unknown')`,
+      routingError: sql`iif(state = 'queued', ${NOT_SENT}, ${nodeRequests.routingError})`,
+    })
+    .where(inArray(nodeRequests.state, ['queued', 'sent']))
+    .prepare(),
 }))
 
-/** Records an event of one of our packets; does nothing for an unknown one. Calls run one after the other. */
-export async function recordDelivery(store: Store, key: PacketKey, event: DeliveryEvent): Promise<void> {
-  const prepared = queries(store)
-  const message = await prepared.message.get(key)
-  const row = message ?? (await prepared.traceroute.get(key))
+/** One of our packets as it is stored, and the query that changes it. */
+async function findSent(store: Store, key: PacketKey) {
+  const { message, setMessage, traceroute, setTraceroute, request, setRequest } = queries(store)
+  const text = await message.get(key)
+  if (text !== undefined) return { row: text, update: setMessage, isRequest: false }
+  const traced = await traceroute.get(key)
+  if (traced !== undefined) return { row: traced, update: setTraceroute, isRequest: false }
+  return { row: await request.get(key), update: setRequest, isRequest: true }
+}
+
+/**
+ * Records an event of one of our packets; does nothing for an unknown one. Calls run one after the other. Returns the
+ * node that was asked if the packet is a request.
+ */
+export async function recordDelivery(store: Store, key: PacketKey, event: DeliveryEvent): Promise<number | null> {
+  const { row, update, isRequest } = await findSent(store, key)
   // A message of our radio without a state was only overheard.
-  if (row === undefined || row.state === null) return
+  if (row === undefined || row.state === null) return null
+  const asked = isRequest ? row.to : null
   const next = advance({ ...row, state: row.state }, event)
   const notice = event.type === 'notice' ? event.message : null
-  if (next.state === row.state && next.error === row.error && notice === null) return
-  const update = message === undefined ? prepared.setTraceroute : prepared.setMessage
+  if (next.state === row.state && next.error === row.error && notice === null) return asked
   await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error, notice })])
+  return asked
 }
 
 /**
@@ -93,6 +134,6 @@ export async function recordDelivery(store: Store, key: PacketKey, event: Delive
  * already had is unknown.
  */
 export async function loseUnfinished(store: Store): Promise<void> {
-  const { loseMessages, loseTraceroutes } = queries(store)
-  await store.atomic([bind(loseMessages, {}), bind(loseTraceroutes, {})])
+  const { loseMessages, loseTraceroutes, loseRequests } = queries(store)
+  await store.atomic([bind(loseMessages, {}), bind(loseTraceroutes, {}), bind(loseRequests, {})])
 }

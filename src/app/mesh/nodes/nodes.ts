@@ -382,6 +382,7 @@ export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typ
       .where(and(eq(nodes.id, before.id), differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
   ])
+  ctx.radio?.markNode?.(nodeNum)
 }
 
 /** Hides a node. An unknown node is hidden as soon as it is heard. */

@@ -89,6 +89,12 @@ export interface Radio {
    * possible here.
    */
   forgetNode?(nodeNum: number): void
+  /**
+   * Tells the connected radios whether a node is a favourite or ignored, as it is stored. Absent: not possible here.
+   */
+  markNode?(nodeNum: number): void
+  /** The encoded `User` that a radio reported of itself; null: none yet. Absent: not possible here. */
+  ownUser?(source: string): Uint8Array | null
   /** One entry for each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]
   /**

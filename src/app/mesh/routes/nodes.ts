@@ -108,7 +108,11 @@ export const nodeRoutes = new Hono<AppEnv>()
   .put(
     '/:id',
     requirePermission('nodes', 'write'),
-    answers('Change the notes and marks of a node', { 200: nodeDetailSchema }, ['node_not_found']),
+    answers(
+      'Change the notes and marks of a node. The radios of this service get isFavorite and isIgnored, too',
+      { 200: nodeDetailSchema },
+      ['node_not_found'],
+    ),
     validate('param', nodeParam),
     validate('json', nodeChangesSchema),
     async (c) => {

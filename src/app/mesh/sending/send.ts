@@ -140,7 +140,10 @@ export async function sendMessage(
  * Throws `forbidden` for a destination outside the sender's scope, and `invalid_request` for a channel that does not
  * exist for the sender. The service itself may send everywhere.
  */
-function refuseUnwritable({ viewer }: SendCtx, { to, channel }: NewMessage): void {
+export function refuseUnwritable(
+  { viewer }: Pick<SendCtx, 'viewer'>,
+  { to, channel }: Pick<NewMessage, 'to' | 'channel'>,
+): void {
   if (viewer === null) return
   const place = placeOfMessage({ channel, to })
   if (canWriteMessage(viewer.scope, place)) return
@@ -223,7 +226,11 @@ function insertMessage(
 }
 
 /** A radio accepts a text for a disabled channel and drops it; another radio may have other channels. */
-async function findChannelIndex(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
+export async function findChannelIndex(
+  ctx: Pick<SendCtx, 'store' | 'radio'>,
+  { source }: Pick<Outgoing, 'source'>,
+  { to, channel }: Pick<NewMessage, 'to' | 'channel'>,
+): Promise<number> {
   const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
   const slot = table.indexIn(source, channel)
   if (slot !== null) return slot

@@ -485,4 +485,12 @@ export const texts: Translation = {
   'no control or hidden characters': 'keine Steuerzeichen oder verborgenen Zeichen',
   'without user name, password and fragment': 'ohne Benutzername, Passwort und Fragment',
   'Apps connect to radios only, and this is none': 'Apps verbinden sich nur mit Funkgeräten, und dies ist keines',
+  "The node must not be the radio's own": 'Der Knoten darf nicht der des Funkgeräts selbst sein',
+  'The radio has not said its names yet': 'Das Funkgerät hat seine Namen noch nicht gemeldet',
+  'The waypoint is locked: only the node that locked it may change it':
+    'Der Wegpunkt ist gesperrt: Nur der Knoten, der ihn gesperrt hat, darf ihn ändern',
+  'There is no such waypoint': 'Diesen Wegpunkt gibt es nicht',
+  'at most 2038-01-19': 'spätestens 2038-01-19',
+  'no control characters and no invisible ones': 'keine Steuerzeichen und keine unsichtbaren Zeichen',
+  'one emoji of one code point': 'ein Emoji aus einem einzigen Codepunkt',
 }

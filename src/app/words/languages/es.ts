@@ -487,4 +487,12 @@ export const texts: Translation = {
   'no control or hidden characters': 'sin caracteres de control ni ocultos',
   'without user name, password and fragment': 'sin nombre de usuario, contraseña ni fragmento',
   'Apps connect to radios only, and this is none': 'Las apps solo se conectan a radios, y esto no lo es',
+  "The node must not be the radio's own": 'El nodo no puede ser el de la propia radio',
+  'The radio has not said its names yet': 'La radio aún no ha indicado sus nombres',
+  'The waypoint is locked: only the node that locked it may change it':
+    'El punto está bloqueado: solo el nodo que lo bloqueó puede cambiarlo',
+  'There is no such waypoint': 'No existe ese punto',
+  'at most 2038-01-19': 'como máximo 2038-01-19',
+  'no control characters and no invisible ones': 'sin caracteres de control ni invisibles',
+  'one emoji of one code point': 'un emoji de un solo punto de código',
 }

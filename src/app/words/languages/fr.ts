@@ -494,4 +494,12 @@ export const texts: Translation = {
   'without user name, password and fragment': 'sans nom d’utilisateur, mot de passe ni fragment',
   'Apps connect to radios only, and this is none':
     'Les applications se connectent seulement à des radios, et ceci n’en est pas une',
+  "The node must not be the radio's own": 'Le nœud ne doit pas être celui de la radio elle-même',
+  'The radio has not said its names yet': 'La radio n’a pas encore indiqué ses noms',
+  'The waypoint is locked: only the node that locked it may change it':
+    'Le point est verrouillé : seul le nœud qui l’a verrouillé peut le modifier',
+  'There is no such waypoint': 'Ce point n’existe pas',
+  'at most 2038-01-19': 'au plus tard 2038-01-19',
+  'no control characters and no invisible ones': 'ni caractères de contrôle, ni caractères invisibles',
+  'one emoji of one code point': 'un emoji d’un seul point de code',
 }

@@ -486,4 +486,12 @@ export const texts: Translation = {
   'no control or hidden characters': 'bez znaków sterujących i ukrytych',
   'without user name, password and fragment': 'bez nazwy użytkownika, hasła i fragmentu',
   'Apps connect to radios only, and this is none': 'Aplikacje łączą się tylko z radiami, a to nim nie jest',
+  "The node must not be the radio's own": 'Węzeł nie może być węzłem samego radia',
+  'The radio has not said its names yet': 'Radio jeszcze nie podało swoich nazw',
+  'The waypoint is locked: only the node that locked it may change it':
+    'Punkt jest zablokowany: może go zmienić tylko węzeł, który go zablokował',
+  'There is no such waypoint': 'Nie ma takiego punktu',
+  'at most 2038-01-19': 'najpóźniej 2038-01-19',
+  'no control characters and no invisible ones': 'bez znaków sterujących i niewidocznych',
+  'one emoji of one code point': 'jedno emoji z jednego punktu kodowego',
 }

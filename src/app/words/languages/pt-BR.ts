@@ -484,4 +484,12 @@ export const texts: Translation = {
   'no control or hidden characters': 'sem caracteres de controle ou ocultos',
   'without user name, password and fragment': 'sem nome de usuário, senha e fragmento',
   'Apps connect to radios only, and this is none': 'Os aplicativos se conectam apenas a rádios, e isto não é um',
+  "The node must not be the radio's own": 'O nó não pode ser o do próprio rádio',
+  'The radio has not said its names yet': 'O rádio ainda não informou seus nomes',
+  'The waypoint is locked: only the node that locked it may change it':
+    'O ponto está bloqueado: só o nó que o bloqueou pode mudá-lo',
+  'There is no such waypoint': 'Esse ponto não existe',
+  'at most 2038-01-19': 'no máximo 2038-01-19',
+  'no control characters and no invisible ones': 'sem caracteres de controle nem invisíveis',
+  'one emoji of one code point': 'um emoji de um só ponto de código',
 }

@@ -14,6 +14,9 @@ export type DemoNode = {
   readonly precisionBits: number
   readonly hopsAway: number
   readonly isMoving: boolean
+  /** By order of the owner. */
+  isFavorite: boolean
+  isIgnored: boolean
   readonly hasWeather: boolean
   /** Has external power. */
   readonly isPowered: boolean
@@ -92,6 +95,8 @@ export function createDemoNodes(random: () => number, now: number): DemoNode[] {
       precisionBits: kind === 'home' && random() < 0.4 ? 15 : 32,
       hopsAway,
       isMoving: kind === 'walker',
+      isFavorite: false,
+      isIgnored: false,
       hasWeather: kind === 'sensor',
       isPowered: kind === 'base' || (kind === 'home' && random() < 0.5),
       altitude: Math.round(240 + random() * (kind === 'router' ? 220 : 60)),

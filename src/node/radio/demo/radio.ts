@@ -1,4 +1,5 @@
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { AdminMessageSchema } from '../../../meshtastic/gen/admin_pb.ts'
 import {
   type Data,
   type DataSchema,
@@ -91,8 +92,17 @@ export function createDemoRadio(random: () => number, now: () => number): DemoRa
       const data = sent.payloadVariant.case === 'decoded' ? sent.payloadVariant.value : null
       if (own === undefined || data === null) return { answers: [], restarts: false }
       const acknowledged = (afterMs: number) => ({ afterMs, payload: packet(own, acknowledge(sent.id), own.nodeNum) })
+      if (data.portnum === PortNum.ADMIN_APP) mark(nodes, data.payload)
       const set = settings?.take(sent) ?? null
       if (set !== null) return { answers: [acknowledged(50)], restarts: set.ends }
+      if (data.portnum === PortNum.TRACEROUTE_APP && sent.to === BROADCAST) {
+        const inRange = others.filter(({ hopsAway }) => hopsAway === 0)
+        const answers = inRange.map((node, index) => ({
+          afterMs: 1500 + index * 400,
+          payload: packet(node, answerDirect(node, random, sent.id), own.nodeNum),
+        }))
+        return { answers, restarts: false }
+      }
       const target = others.find(({ nodeNum }) => nodeNum === sent.to)
       const answer = target === undefined ? null : answerTo(data, target, own, { id: sent.id, random, now: now() })
       const answers = [
@@ -213,9 +223,26 @@ function answerTo(data: Data, target: DemoNode, own: DemoNode, { id, random, now
     const payload = toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, found))
     return { portnum: PortNum.TRACEROUTE_APP, payload, requestId: id }
   }
+  if (data.portnum === PortNum.NODEINFO_APP) return { ...describeUser(target), requestId: id }
   if (data.portnum === PortNum.POSITION_APP) return { ...describePlace(target, now), requestId: id }
   if (data.portnum === PortNum.TELEMETRY_APP) return { ...describeDevice(target, random, now), requestId: id }
   return acknowledge(id)
+}
+
+/** A node that hears a traceroute to all adds itself and how well it hears. */
+function answerDirect({ nodeNum, snr }: DemoNode, random: () => number, requestId: number): DataInit {
+  const found = { route: [nodeNum], snrTowards: [Math.round((snr + (random() - 0.5) * 6) * 4)] }
+  const payload = toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, found))
+  return { portnum: PortNum.TRACEROUTE_APP, payload, requestId }
+}
+
+/** Follows an order to mark a node, as the owner's app gives it. */
+function mark(nodes: readonly DemoNode[], payload: Uint8Array): void {
+  const { case: variant, value } = fromBinary(AdminMessageSchema, payload).payloadVariant
+  const node = nodes.find(({ nodeNum }) => nodeNum === value)
+  if (node === undefined) return
+  if (variant === 'setFavoriteNode' || variant === 'removeFavoriteNode') node.isFavorite = variant === 'setFavoriteNode'
+  if (variant === 'setIgnoredNode' || variant === 'removeIgnoredNode') node.isIgnored = variant === 'setIgnoredNode'
 }
 
 type Telling = { readonly random: () => number; readonly now: number; readonly nonce: number }
@@ -244,6 +271,8 @@ function describeEntry(node: DemoNode, isOwn: boolean, random: () => number, now
     user: userOf(node),
     position: placeOf(node, now),
     deviceMetrics: metricsOf(node, random, now),
+    isFavorite: node.isFavorite,
+    isIgnored: node.isIgnored,
     lastHeard: seconds(now - (isOwn ? 0 : random() * HOUR_MS)),
     ...(isOwn ? {} : { snr: node.snr, hopsAway: node.hopsAway }),
   }

@@ -1,6 +1,7 @@
 import type { LinkInfo, Outgoing, OutgoingKind, RuleMark } from '../../../app/mesh/radios/radio.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
+import { type Answer, mayAnswer } from '../../../app/mesh/messages/answers.ts'
 import type { PacketKey } from '../../../app/mesh/messages/delivery-records.ts'
 import { type LoraSettings, readLora } from '../../../meshtastic/airtime.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
@@ -22,6 +23,8 @@ export type TransmitterOptions = {
   readonly random: () => number
   /** An event of a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
+  /** A packet from a node that may answer one of the radio `nodeNum`. */
+  readonly onAnswer?: (key: PacketKey, answer: Answer) => void
   /** See `handOver` of the queue. */
   readonly onHandOver: (key: PacketKey, then: () => void) => void
   /** Called with each encoded ToRadio that was sent to the radio `nodeNum`. */
@@ -74,6 +77,7 @@ export function createTransmitter({
   clock,
   random,
   onDelivery,
+  onAnswer,
   onHandOver,
   onSent,
 }: TransmitterOptions): Transmitter {
@@ -179,7 +183,11 @@ export function createTransmitter({
       const own = ownNum()
       // Our own radio reports this without an RSSI. A packet with its own number that was received by radio is forged.
       const isForged = from === own && rssi !== null
-      if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
+      if (requestId === null || to !== own || own === null || isForged) return
+      if (from !== own && mayAnswer(event.packet)) {
+        onAnswer?.({ nodeNum: own, packetId: requestId }, { packet: event.packet, at: event.receivedAt })
+      }
+      if (payload.kind !== 'routing') return
       report(own, requestId, { type: 'routing', error: payload.error, from })
     },
     onState({ state }) {

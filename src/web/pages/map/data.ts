@@ -99,7 +99,8 @@ export const NO_WAYPOINTS: readonly Waypoint[] = []
 
 export function useWaypoints(): readonly Waypoint[] {
   const load = async () => (await ask(api.waypoints.$get())).waypoints
-  return useLoad(load, [], POLL_MS).data.value ?? NO_WAYPOINTS
+  // What this service sends tells of a delivery.
+  return useLoad(load, [], POLL_MS, ['delivery']).data.value ?? NO_WAYPOINTS
 }
 
 type Topology = {

@@ -9,6 +9,7 @@ import { Page } from '../../parts/page.tsx'
 import './map.css'
 import '../../parts/mesh/ways.css'
 import { place, setQuery } from '../../router.ts'
+import { can, has } from '../../state/session.ts'
 import { isPointing } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
@@ -24,6 +25,7 @@ import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
+const WaypointForm = lazyPage(async () => (await import('./waypoint-form.tsx')).WaypointForm)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
@@ -34,6 +36,7 @@ export function MapPage() {
   const pile = useSignal<readonly Node[] | null>(null)
   const isChoosing = useSignal(false)
   const isMeasuring = useSignal(false)
+  const isMarking = useSignal(false)
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
   const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
     choose,
@@ -79,7 +82,7 @@ export function MapPage() {
     <Page
       title={t.map.title}
       fill
-      actions={<Actions isChoosing={isChoosing} isMeasuring={isMeasuring} fit={() => map.value?.fit()} />}
+      actions={<Actions {...{ isChoosing, isMeasuring, isMarking }} fit={() => map.value?.fit()} />}
     >
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && <Problem>{t.map.failed}</Problem>}
@@ -109,6 +112,9 @@ export function MapPage() {
           onPlace={(at) => map.value?.goTo(at)}
         />
       </div>
+      {isMarking.value && map.value !== null && (
+        <WaypointForm at={map.value.middle()} onClose={() => (isMarking.value = false)} />
+      )}
       {pile.value !== null && <Pile pile={pile} onChoose={choose} />}
     </Page>
   )
@@ -123,9 +129,9 @@ function useStill(placed: readonly Node[], chosen: string | null): readonly Node
   return last.current
 }
 
-type ActionProps = { isChoosing: Signal<boolean>; isMeasuring: Signal<boolean>; fit: () => void }
+type ActionProps = Record<'isChoosing' | 'isMeasuring' | 'isMarking', Signal<boolean>> & { fit: () => void }
 
-function Actions({ isChoosing, isMeasuring, fit }: ActionProps) {
+function Actions({ isChoosing, isMeasuring, isMarking, fit }: ActionProps) {
   return (
     <>
       <button
@@ -144,6 +150,11 @@ function Actions({ isChoosing, isMeasuring, fit }: ActionProps) {
       >
         {t.map.measure}
       </button>
+      {can('messages', 'write') && has('radio') && (
+        <button type="button" class="button" onClick={() => (isMarking.value = true)}>
+          {t.map.newWaypoint}
+        </button>
+      )}
       <button type="button" class="button" onClick={fit}>
         {t.map.fit}
       </button>

@@ -38,6 +38,7 @@ export type MeshMap = {
   recolour(): void
   /** Brings a place into sight. */
   goTo(place: { readonly latitude: number; readonly longitude: number }): void
+  middle(): { readonly lat: number; readonly lng: number }
   /** Zooms to show all nodes. */
   fit(): void
   /** Keeps this node in the middle while it moves; null: none. */
@@ -278,6 +279,7 @@ export function createMap(
     recolour,
     goTo: ({ latitude, longitude }) =>
       map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM), { animate: !isStill }),
+    middle: () => map.getCenter(),
     fit: () => fitTo(places),
     follow(nodeNum) {
       lead = nodeNum

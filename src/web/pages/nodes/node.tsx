@@ -8,7 +8,7 @@ import { needHeard } from '../../state/live.ts'
 import { awaited, useLoad } from '../../state/load.ts'
 import { nodeName, useNames } from '../../state/mesh/nodes.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
-import { can, isAnonymous } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { nodeTexts } from '../../strings/mesh/node.ts'
 import { t } from '../../strings.ts'
 import './parts/node.css'
@@ -18,11 +18,13 @@ import { Doubts } from './parts/doubts.tsx'
 import { NodeHistory } from './parts/history.tsx'
 import { useNodeLinks } from './parts/links.ts'
 import { ManageNode, NodeActions } from './parts/manage.tsx'
+import { MarksOnRadios } from './parts/marks.tsx'
 import { NodeMessages } from './parts/messages.tsx'
 import { NodeNeighbors } from './parts/neighbors.tsx'
 import { Notes } from './parts/notes.tsx'
 import { NodePackets } from './parts/packets.tsx'
 import { NodePlace } from './parts/place.tsx'
+import { NodeRequests } from './parts/requests.tsx'
 import { NodeRoutes } from './parts/routes.tsx'
 import { NodeState } from './parts/state.tsx'
 
@@ -56,6 +58,7 @@ export function NodePage({ id }: { id: string }) {
       {node !== null && (
         <>
           <Doubts node={node} onChanged={reload} />
+          {has('radio') && !isAnonymous.value && !node.isLocal && <MarksOnRadios node={node} />}
           <Parts node={node} onChanged={reload} />
         </>
       )}
@@ -80,6 +83,7 @@ function Parts({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<voi
           <div class="stack">
             {mayReadInfo && <NodeNeighbors node={node} links={links} />}
             {mayReadInfo && <NodeRoutes node={node} />}
+            {can('info', 'write') && has('radio') && !node.isLocal && <NodeRequests node={node} />}
           </div>
           <div class="stack">
             {can('messages', 'read') && !isAnonymous.value && <NodeMessages node={node} />}

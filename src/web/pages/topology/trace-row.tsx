@@ -4,11 +4,13 @@ import { nameOf, nodeByNum, shortNameOf } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { href, setQuery } from '../../router.ts'
-import { can, isAnonymous } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
+import { directTexts } from '../../strings/mesh/direct-range.ts'
 import { t } from '../../strings.ts'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
 import { ANSWERED, type Traceroute, type Way, waysOf } from '../../parts/mesh/traceroute.ts'
 import { Ways } from '../../parts/mesh/way.tsx'
+import { DirectAnswers } from './direct-answers.tsx'
 import { changesOf } from './route-change.ts'
 
 /** One traceroute in two or three lines, and everything about it once it is opened. */
@@ -33,7 +35,7 @@ export function TraceRow({ trace }: { trace: Traceroute }) {
               →
             </span>{' '}
             <span class="sr-only">{t.routes.to}</span>
-            {nameOf(trace.toNodeNum, trace.toNodeId)}
+            {isToAll(trace) ? directTexts.everybody : nameOf(trace.toNodeNum, trace.toNodeId)}
           </strong>
         </button>
         <span class="trace-marks">
@@ -91,7 +93,7 @@ function Details({ trace }: { trace: Traceroute }) {
   const isAnswered = state === ANSWERED
   return (
     <div class="trace-detail">
-      <Ways trace={trace} />
+      {isToAll(trace) && !isAnonymous.value && has('radio') ? <DirectAnswers trace={trace} /> : <Ways trace={trace} />}
       {!isAnswered && <p class="faint">{whyNot(trace)}</p>}
       {notice !== undefined && <p class={isAnswered ? 'faint' : 'bad'}>{t.common.radioSays(notice)}</p>}
       <p class="faint">
@@ -99,12 +101,12 @@ function Details({ trace }: { trace: Traceroute }) {
         {!isAnonymous.value && requestedBy !== null && ` · ${t.routes.askedBy(plain(requestedBy))}`}
       </p>
       <div class="row">
-        {!isAnonymous.value && (
+        {!isAnonymous.value && !isToAll(trace) && (
           <button type="button" class="button small" onClick={() => setQuery({ node: fromNodeId, with: toNodeId })}>
             {t.routes.history}
           </button>
         )}
-        {isAnswered && can('nodes', 'read') && (
+        {isAnswered && !isToAll(trace) && can('nodes', 'read') && (
           <a class="button small" href={href(`/map?trace=${id}`)}>
             {t.routes.showOnMap}
           </a>
@@ -113,6 +115,11 @@ function Details({ trace }: { trace: Traceroute }) {
     </div>
   )
 }
+
+/** The number of all nodes: the request went to everybody in direct range. */
+const ALL = 0xffffffff
+
+const isToAll = ({ toNodeNum }: Traceroute) => toNodeNum === ALL
 
 /** Why there is no route. */
 function whyNot({ state, routingError }: Traceroute): string {

@@ -15,6 +15,7 @@ import { Card, Page } from '../../parts/page.tsx'
 import { place, queryNode, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
+import { directTexts } from '../../strings/mesh/direct-range.ts'
 import { t } from '../../strings.ts'
 import type { Traceroute, TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import '../../parts/mesh/ways.css'
@@ -91,7 +92,12 @@ export function TraceroutesPage() {
       }
     >
       {!has('radio') && !isAnonymous.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
-      {mayAsk && isAsking.value && <Ask preset={node} onAsked={reload} />}
+      {mayAsk && isAsking.value && (
+        <>
+          <Ask preset={node} onAsked={reload} />
+          {node === '' && <AskAll onAsked={reload} />}
+        </>
+      )}
       {(node !== '' || !isAnonymous.value) && (
         <div class="toolbar">
           {!isAnonymous.value && (
@@ -180,6 +186,27 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
           {busy.value ? t.common.loading : t.routes.trace}
         </button>
       </form>
+    </Card>
+  )
+}
+
+/** A traceroute to all nodes in direct range. */
+function AskAll({ onAsked }: { onAsked(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const askAll = () =>
+    run(async () => {
+      await send(api.traceroutes.direct.$post({ json: {} }))
+      say(directTexts.asked)
+      await onAsked()
+    })
+  return (
+    <Card title={directTexts.title} help={directTexts.help}>
+      <Failure error={error.value} />
+      <div>
+        <button type="button" class="button" disabled={busy.value} onClick={() => void askAll()}>
+          {busy.value ? t.common.loading : directTexts.ask}
+        </button>
+      </div>
     </Card>
   )
 }

@@ -75,6 +75,7 @@ export const map = catalog('map', {
   hideRoute: 'Hide the route',
   waypoints: (n: number) => (n === 1 ? 'One waypoint' : quantity(n, 'waypoint', 'waypoints')),
   unnamedPlace: 'Without a name',
+  newWaypoint: 'New waypoint',
   noEnd: 'no expiry',
   until: 'until',
 })

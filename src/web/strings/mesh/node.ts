@@ -48,8 +48,10 @@ export const nodeTexts = catalog('nodeTexts', {
   noMessages: 'No messages with this node yet.',
   direct: 'direct',
   manage: 'Manage this node',
-  ignoreHelp: 'An ignored node is not on the map. Alerts and automation leave it out.',
-  forgetHelp: 'Deletes its track and measurements. It comes back when it is heard again.',
+  ignoreHelp:
+    'An ignored node is not on the map. Alerts and automation leave it out, and the radios of this service drop what it sends.',
+  forgetHelp:
+    'Deletes its track and measurements, and removes it from the lists of this service’s radios. It comes back when it is heard again.',
   lastHeard: 'Last heard',
   lastHeardByRadio: 'Last heard by radio',
   firstHeard: 'First heard',
@@ -76,7 +78,7 @@ export const nodeTexts = catalog('nodeTexts', {
   messages: 'Messages',
   forget: 'Forget this node',
   forgetSure: (name: string) =>
-    `Forget ${name}? Its track and measurements are deleted. It comes back when it is heard again.`,
+    `Forget ${name}? Its track and measurements are deleted, and the radios forget it, too. It comes back when it is heard again.`,
   forgotten: 'Node forgotten',
   ignore: 'Ignore',
   hide: 'Hide',

@@ -218,6 +218,13 @@ describe('waypoints', () => {
     expect(await names()).toStrictEqual([[1, 'Free now']])
   })
 
+  it('that are locked for another node than their sender are ignored, also if anybody may change them', async () => {
+    await store(mesh.ingest, [packet(waypoint({ id: 1, ...place, name: 'Open' }))])
+    await store(mesh.ingest, [packet(waypoint({ id: 1, ...place, name: 'Taken', lockedTo: FAR }), { from: 9 })])
+    await store(mesh.ingest, [packet(waypoint({ id: 2, ...place, name: 'Made up', lockedTo: FAR }), { from: 9 })])
+    expect(await names()).toStrictEqual([[1, 'Open']])
+  })
+
   it('without coordinates or an id are ignored', async () => {
     await store(mesh.ingest, [
       packet(waypoint({ id: 2, name: 'Nowhere' })),

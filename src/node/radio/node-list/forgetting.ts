@@ -1,9 +1,9 @@
-import { listDeleted } from '../../app/mesh/nodes/deletion/deleted.ts'
-import type { Store } from '../../db/store.ts'
-import { encodeAdminPacket, encodeRemoveNode } from '../../meshtastic/link/admin-packets.ts'
-import type { RadioEvent } from '../../meshtastic/radio-event.ts'
-import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
-import type { Link } from './link.ts'
+import { listDeleted } from '../../../app/mesh/nodes/deletion/deleted.ts'
+import type { Store } from '../../../db/store.ts'
+import { encodeAdminPacket, encodeRemoveNode } from '../../../meshtastic/link/admin-packets.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
+import type { Link } from '../link.ts'
 
 /**
  * The maximum number of deletions per connection, because a radio rewrites its memory for each. The remaining nodes are

@@ -1,8 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, expect, it } from 'vitest'
-import { AdminMessageSchema } from '../../../src/meshtastic/gen/admin_pb.ts'
-import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
-import { FAR, OWN, type RadioService, startRadioService, until } from '../../support/radio/service.ts'
+import { AdminMessageSchema } from '../../../../src/meshtastic/gen/admin_pb.ts'
+import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
+import { FAR, OWN, type RadioService, startRadioService, until } from '../../../support/radio/service.ts'
 
 const running: RadioService[] = []
 

@@ -1,0 +1,131 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../accounts/access/require.ts'
+import type { AppEnv } from '../../base/context.ts'
+import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
+import { whereTheRadioIs } from '../../http/radio-process.ts'
+import { idParam, validate } from '../../http/validate.ts'
+import { markStatesSchema, readMarkStates } from '../nodes/marks.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { askDirectRange, directAnswersSchema, directRangeSchema, listDirectAnswers } from '../sending/direct-range.ts'
+import { listRequests, newRequestSchema, requestFromNode, requestSchema } from '../sending/request.ts'
+import {
+  changedWaypointSchema,
+  changeWaypoint,
+  createWaypoint,
+  deleteWaypoint,
+  newWaypointSchema,
+} from '../sending/waypoint.ts'
+import { waypointSchema } from '../topology/topology.ts'
+import { tracerouteSchema } from '../topology/traceroutes.ts'
+
+const nodeParam = z.object({ id: nodeNumSchema })
+
+export const nodeRadioRoutes = new Hono<AppEnv>()
+  .get(
+    '/:id/radios',
+    requirePermission('nodes', 'read'),
+    inTurn('read'),
+    answers(
+      'Whether the radios of this service have the node as a favourite, or ignore it',
+      { 200: markStatesSchema },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
+  )
+  .get(
+    '/:id/requests',
+    requirePermission('info', 'read'),
+    inTurn('read'),
+    answers('The latest requests to a node, newest first', { 200: z.object({ requests: z.array(requestSchema) }) }, [
+      'node_not_found',
+    ]),
+    validate('param', nodeParam),
+    async (c) => c.json({ requests: await listRequests(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .post(
+    '/:id/requests',
+    requirePermission('info', 'write'),
+    answers(
+      'Ask a node for its position, measurements or names. What it answers counts as sent to one node',
+      { 202: z.object({ request: requestSchema }) },
+      ['node_not_found', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    validate('param', nodeParam),
+    validate('json', newRequestSchema),
+    whereTheRadioIs,
+    async (c) => {
+      const request = await requestFromNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))
+      return c.json({ request }, 202)
+    },
+  )
+
+export const tracerouteRadioRoutes = new Hono<AppEnv>()
+  .post(
+    '/direct',
+    requirePermission('info', 'write'),
+    answers(
+      'Ask which nodes hear a radio directly: a traceroute to all that nobody repeats. Firmware 2.6 and newer answers',
+      { 202: z.object({ traceroute: tracerouteSchema }) },
+      ['queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    validate('json', directRangeSchema),
+    whereTheRadioIs,
+    async (c) => c.json({ traceroute: await askDirectRange(c.var.ctx, c.req.valid('json')) }, 202),
+  )
+  .get(
+    '/:id/answers',
+    requirePermission('info', 'read'),
+    inTurn('read'),
+    answers('The nodes that answered a traceroute to all, the best heard first', { 200: directAnswersSchema }),
+    validate('param', idParam),
+    async (c) => c.json(await listDirectAnswers(c.var.ctx, c.req.valid('param').id)),
+  )
+
+export const waypointRadioRoutes = new Hono<AppEnv>()
+  .post(
+    '/',
+    requirePermission('messages', 'write'),
+    answers(
+      'Share a waypoint on a channel. It is listed once a radio has sent it',
+      { 202: z.object({ waypoint: waypointSchema }) },
+      ['queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    validate('json', newWaypointSchema),
+    whereTheRadioIs,
+    async (c) => c.json({ waypoint: await createWaypoint(c.var.ctx, c.req.valid('json')) }, 202),
+  )
+  .put(
+    '/:id',
+    requirePermission('messages', 'write'),
+    answers(
+      'Change a waypoint for everybody on its channel. One that is locked can be changed by the node that locked it',
+      { 202: z.object({ waypoint: waypointSchema }) },
+      ['not_found', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    validate('param', idParam),
+    validate('json', changedWaypointSchema),
+    whereTheRadioIs,
+    async (c) => {
+      const waypoint = await changeWaypoint(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))
+      return c.json({ waypoint }, 202)
+    },
+  )
+  .delete(
+    '/:id',
+    requirePermission('messages', 'write'),
+    answers('Delete a waypoint for everybody on its channel, once a radio has sent that', { 202: z.object({}) }, [
+      'not_found',
+      'queue_full',
+      'unsupported_on_this_runtime',
+      'radio_unavailable',
+    ]),
+    validate('param', idParam),
+    whereTheRadioIs,
+    async (c) => {
+      await deleteWaypoint(c.var.ctx, c.req.valid('param').id)
+      return c.json({}, 202)
+    },
+  )

@@ -1,0 +1,151 @@
+import { and, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { nodeRequests } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement } from '../../../db/store.ts'
+import { encodeRequest } from '../../../meshtastic/link/requests.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { canWriteChannel } from '../../../shared/access/scope.ts'
+import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
+import { REQUEST_KINDS, type RequestKind } from '../../../shared/mesh/request-kinds.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Reader, SignedInCtx } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { getNode } from '../nodes/seen.ts'
+import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
+import type { Outgoing, OutgoingKind } from '../radios/radio.ts'
+import { nameSender, radioName } from './send.ts'
+
+/** The primary channel of a radio, on which our requests are sent. */
+const CHANNEL = 0
+/** Requests that are kept: of all nodes, and shown of one. */
+const MAX_KEPT = 1000
+const MAX_SHOWN = 20
+
+export const newRequestSchema = z.strictObject({
+  kind: z
+    .enum(REQUEST_KINDS)
+    .describe(
+      'What the node shall send. Firmware answers a position once in three minutes, and names once in twelve hours to the same radio',
+    ),
+  radio: radioName,
+})
+type NewRequest = z.infer<typeof newRequestSchema>
+
+export const requestSchema = z
+  .object({
+    id: z.int(),
+    kind: z.enum(REQUEST_KINDS),
+    requestId: z.int().describe('Packet id of the request'),
+    nodeNum: nodeNumField,
+    nodeId: nodeIdField,
+    timestamp: timeField,
+    answeredAt: timeField.nullable(),
+    state: z
+      .enum(DELIVERY_STATES)
+      .describe('As for a message. delivered without answeredAt: the node has the request and did not answer yet'),
+    routingError: z.string().nullable().describe('NO_RESPONSE: the node has nothing to answer with'),
+    notice: z.string().nullable().describe('The message of the radio that sent the request'),
+    requestedBy: z.string(),
+    radio: z.string().nullable().describe('Name of the radio that sent the request'),
+  })
+  .meta({ id: 'NodeRequest', description: 'A request to a node for its position, measurements or names' })
+export type NodeRequest = z.infer<typeof requestSchema>
+
+const value = sql.placeholder
+
+const columns = {
+  ...getTableColumns(nodeRequests),
+  radio: sql<string | null>`(select name from sources where sources.id = ${nodeRequests.sourceId})`,
+}
+
+const queries = prepareOnce((db) => ({
+  byRequest: db
+    .select(columns)
+    .from(nodeRequests)
+    .where(and(eq(nodeRequests.fromNodeNum, value('nodeNum')), eq(nodeRequests.requestId, value('packetId'))))
+    .prepare(),
+  ofNode: db
+    .select(columns)
+    .from(nodeRequests)
+    .where(eq(nodeRequests.toNodeNum, value('nodeNum')))
+    .orderBy(desc(nodeRequests.id))
+    .limit(MAX_SHOWN)
+    .prepare(),
+  trim: db
+    .delete(nodeRequests)
+    .where(sql`id <= (select max(id) from node_requests) - ${sql.raw(String(MAX_KEPT))}`)
+    .prepare(),
+}))
+
+/**
+ * Asks a node for its position, measurements or names. Throws `node_not_found` for one that the viewer does not see,
+ * `forbidden`, `invalid_request` for an unknown radio or a radio's own node, `radio_unavailable`, `queue_full`; nothing
+ * is stored then.
+ */
+export async function requestFromNode(ctx: SignedInCtx, nodeNum: number, asked: NewRequest): Promise<NodeRequest> {
+  const { nodeNum: to } = await seenNode(ctx, nodeNum)
+  const { radio } = ctx
+  if (radio === null) throw new AppError('unsupported_on_this_runtime')
+  if (!canWriteChannel(ctx.viewer.view, CHANNEL)) {
+    throw new AppError('forbidden', 'You may not send on the primary channel')
+  }
+  if (asked.radio !== undefined) requireSender(radio, asked.radio)
+  const chosen = asked.radio ?? (await chooseRadio(ctx, { to, channel: CHANNEL, replyId: null }))
+  const outgoing = radio.reserve(paceOf(asked.kind), { radio: chosen })
+  try {
+    return await storeAndAsk(ctx, to, asked.kind, outgoing)
+  } finally {
+    outgoing.release()
+  }
+}
+
+/** The latest requests to a node, newest first. Throws `node_not_found` for one that the viewer does not see. */
+export async function listRequests(ctx: Reader, nodeNum: number): Promise<NodeRequest[]> {
+  const node = await seenNode(ctx, nodeNum)
+  return (await queries(ctx.store).ofNode.all({ nodeNum: node.nodeNum })).map(publicRequest)
+}
+
+async function seenNode({ store, viewer }: Reader, nodeNum: number) {
+  if (!viewer.permissions.nodes.read) throw new AppError('node_not_found')
+  return getNode(store, viewer.view, nodeNum)
+}
+
+/** The firmware counts packets by their port. */
+function paceOf(kind: RequestKind): OutgoingKind {
+  return kind === 'position' || kind === 'node-info' ? kind : 'telemetry'
+}
+
+async function storeAndAsk(ctx: SignedInCtx, to: number, kind: RequestKind, outgoing: Outgoing): Promise<NodeRequest> {
+  const { source, nodeNum, packetId, hopLimit } = outgoing
+  if (to === nodeNum) throw new AppError('invalid_request', "The node must not be the radio's own")
+  const way = { to, channel: CHANNEL, id: packetId, hopLimit, wantAck: hopLimit > 0 }
+  const packet = encodeRequest(way, kind, { now: ctx.now(), user: ctx.radio?.ownUser?.(source) ?? null })
+  if (packet === null) throw new AppError('radio_unavailable', 'The radio has not said its names yet')
+  const { store } = ctx
+  const trim: Statement = bind(queries(store).trim, {})
+  await store.atomic([
+    store.db.insert(nodeRequests).values({
+      sourceId: sql`(select id from sources where name = ${source})`,
+      kind,
+      requestId: packetId,
+      fromNodeNum: nodeNum,
+      toNodeNum: to,
+      timestamp: ctx.now(),
+      state: 'queued',
+      requestedBy: nameSender(ctx, null) ?? '',
+    }),
+    trim,
+    audit(ctx, 'message_sent', { kind, packetId, to }),
+  ])
+  const row = await queries(store).byRequest.get({ nodeNum, packetId })
+  if (row === undefined) throw new Error('the request that was stored is gone')
+  outgoing.send(packet)
+  return publicRequest(row)
+}
+
+type Row = typeof nodeRequests.$inferSelect & { readonly radio: string | null }
+
+function publicRequest({ sourceId: _source, fromNodeNum: _from, toNodeNum: nodeNum, ...row }: Row): NodeRequest {
+  return { ...row, nodeNum, nodeId: formatNodeId(nodeNum) }
+}
