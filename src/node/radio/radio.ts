@@ -5,6 +5,13 @@ import type { Disk } from '../../app/base/pacing/disk.ts'
 import type { LinkInfo, OutgoingKind, Radio } from '../../app/mesh/radios/radio.ts'
 import type { Ports } from '../../app/base/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
+import {
+  loseRemoteActions,
+  noteRemoteStep,
+  storeRemoteFirmware,
+  storeRemoteSection,
+} from '../../app/device-config/remote/records.ts'
+import { remoteEvent } from '../../app/device-config/remote/event.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/runs.ts'
 import { addToOutbox } from '../../app/mesh/ingest/outbox.ts'
@@ -25,6 +32,8 @@ import { type Clock, systemClock } from '../clock.ts'
 import { configuredLinks } from './configured.ts'
 import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
+import { createAdministrator } from './device-config/remote/administrator.ts'
+import { type Asker, createAsker } from './device-config/remote/asker.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { type ConfiguredFeed, createLink, type Link } from './link.ts'
@@ -32,6 +41,7 @@ import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
 import { isOwnKind, isSimulated } from '../../shared/mesh/link-kinds.ts'
+import { isOpenRemote } from '../../shared/mesh/remote-states.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -129,10 +139,28 @@ export function openRadio(needs: Needs): NodeRadio {
   }
   const radios = configured.radios.map((radio) => openLink(radio, shared))
   const feeds = configured.feeds.map((feed) => openFeed(feed, shared))
+  const remote = createAdministrator({
+    radios: radios.map(({ configurator, asker, transmitter }) => ({
+      device: configurator.device,
+      asker,
+      lora: () => transmitter.lora(),
+    })),
+    clock,
+    onRead: (nodeNum, section) => records.add(() => storeRemoteSection(store, nodeNum, section)),
+    onFirmware: (nodeNum, version) => records.add(() => storeRemoteFirmware(store, nodeNum, version)),
+    onStep: (action, step) =>
+      records.keep(async () => {
+        await noteRemoteStep(store, action.id, step, isOpenRemote(step.state) ? null : clock.now())
+        publish([remoteEvent(action, step)])
+        const { state, reason, detail } = step
+        log.info('Remote administration', { node: action.nodeNum, section: action.section, state, reason, detail })
+      }),
+  })
   // Of several processes on one database, only the one with the radios knows which packets are being sent.
   const recover = () => {
     if (radios.length === 0) return
     records.add(() => loseUnfinished(store))
+    records.add(() => loseRemoteActions(store, clock.now()))
     records.add(async () => {
       const lost = await loseChanges(store)
       for (const { configurator } of radios) {
@@ -154,6 +182,7 @@ export function openRadio(needs: Needs): NodeRadio {
     },
     links: () => links.map((link) => link.info()),
     devices: () => radios.map(({ configurator }) => configurator.device),
+    remote,
     waiting: batcher.waiting,
     sending: () => radios.reduce((sum, { transmitter }) => sum + transmitter.waiting(), 0),
     collector: () => collector?.info() ?? null,
@@ -175,6 +204,7 @@ export function openRadio(needs: Needs): NodeRadio {
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close(why) {
+      remote.stop()
       for (const { transmitter, configurator } of radios) {
         if (why === 'lost') transmitter.abandon()
         transmitter.stop()
@@ -206,6 +236,7 @@ function openLink(
   readonly configurator: Configurator
   readonly hearings: Hearings
   readonly forgetting: Forgetting
+  readonly asker: Asker
 } {
   const tell = createTeller(log)
   const hearings = createHearings()
@@ -227,12 +258,22 @@ function openLink(
     if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
     publish(await readDelivery(store, key))
   }
+  const asker: Asker = createAsker({ clock, reserve: () => transmitter.reserve('admin', null) })
   const transmitter = createTransmitter({
     link,
     clock,
     random,
-    onDelivery: (key, event) => records.add(() => noteDelivery(key, event)),
-    onHandOver: (key, then) => records.add(() => noteDelivery(key, { type: 'written' }).finally(then)),
+    onDelivery(key, event) {
+      if (asker.owns(key.packetId)) asker.note(key.packetId, event)
+      else records.add(() => noteDelivery(key, event))
+    },
+    onHandOver(key, then) {
+      if (!asker.owns(key.packetId)) records.add(() => noteDelivery(key, { type: 'written' }).finally(then))
+      else {
+        asker.note(key.packetId, { type: 'written' })
+        then()
+      }
+    },
     onSent: (message, kind, nodeNum) => onSent(name, message, kind, nodeNum),
   })
   const configurator = createConfigurator({
@@ -260,7 +301,10 @@ function openLink(
     tellLink(link.info())
   }
   unfenced.listen({
-    onMessage: (message) => configurator.take(message),
+    onMessage(message) {
+      configurator.take(message)
+      asker.take(message)
+    },
     onFrames(batch) {
       for (const { event } of batch) {
         transmitter.observe(event)
@@ -276,7 +320,7 @@ function openLink(
       tellLink(info)
     },
   })
-  return { link, transmitter, configurator, hearings, forgetting }
+  return { link, transmitter, configurator, hearings, forgetting, asker }
 }
 
 function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {

@@ -8,6 +8,14 @@ const OPEN_REMOTE_STATES = ['queued', 'waiting_for_key', 'sent', 'restarting'] a
 const REMOTE_OUTCOMES = ['done', 'applied', 'differs', 'refused', 'timed_out', 'lost', 'unverified', 'failed'] as const
 
 export const REMOTE_STATES = [...OPEN_REMOTE_STATES, ...REMOTE_OUTCOMES] as const
+export type RemoteState = (typeof REMOTE_STATES)[number]
+export type RemoteOutcome = (typeof REMOTE_OUTCOMES)[number]
+
+const OPEN: ReadonlySet<RemoteState> = new Set(OPEN_REMOTE_STATES)
+
+export function isOpenRemote(state: RemoteState): boolean {
+  return OPEN.has(state)
+}
 
 /** Why an action ended as it did, or what is not known about it. */
 export const REMOTE_REASONS = [
@@ -42,3 +50,4 @@ export const REMOTE_REASONS = [
   'stopped_before',
   'stopped_midway',
 ] as const
+export type RemoteReason = (typeof REMOTE_REASONS)[number]

@@ -16,6 +16,8 @@ const PACES = {
   'node-info': 10_000,
   waypoint: 10_000,
   alert: 10_000,
+  // Radios do not limit these, but each occupies the channel for a while.
+  admin: 3000,
 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
@@ -47,7 +49,10 @@ type Entry = {
   readonly rule: RuleMark | null
 }
 
-/** Packets on their way to one radio, paced by kind: packets of users first, then in order of arrival. */
+/**
+ * Packets on their way to one radio, paced by kind: packets of users first, among these what they say before what they
+ * change at nodes, then in order of arrival.
+ */
 export type SendQueue = {
   /** Reserves a place for a packet that follows soon; false if none is free. */
   reserve(rule: RuleMark | null): boolean
@@ -67,6 +72,8 @@ export type SendQueue = {
   setConnected(isConnected: boolean): void
   stop(): void
 }
+
+const isByPerson = ({ rule }: Entry) => rule === null
 
 export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueueOptions): SendQueue {
   const entries: Entry[] = []
@@ -105,7 +112,8 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
     pace.stop()
     if (!isOpen() || handing !== null || entries.length === 0) return
     const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
-    const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
+    const entry =
+      ready.find(({ rule, kind }) => rule === null && kind !== 'admin') ?? ready.find(isByPerson) ?? ready[0]
     if (entry === undefined) {
       pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
       return
