@@ -71,9 +71,9 @@ async function demandRow(ctx: SignedInCtx, nodeNum: number): Promise<RemoteRow> 
 }
 
 function demandRemote({ radio }: SignedInCtx): RemoteAdmin {
-  const remote = radio?.remote ?? null
-  if (remote === null) throw new AppError('unsupported_on_this_runtime')
-  return remote
+  if (radio === null) throw new AppError('unsupported_on_this_runtime')
+  if (radio.remote === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
+  return radio.remote
 }
 
 /**
@@ -97,12 +97,18 @@ export async function nameRemote(ctx: SignedInCtx, asked: number, own: boolean):
   if (!own) {
     if (before === undefined) return
     await ctx.store.atomic([audit(ctx, 'node_updated', details), deleteRemoteNode(ctx.store, nodeNum)])
-    return remote.forget(nodeNum)
+    remote.forget(nodeNum)
+    return tellNamed(ctx, nodeNum)
   }
   if (publicKey === null) remote.demandWay((await findSource(ctx, nodeNum)) ?? '', null)
   const row = { nodeNum, publicKey, namedAt: ctx.now(), namedBy: ctx.viewer.user.username }
   await ctx.store.atomic([audit(ctx, 'node_updated', details), writeRemoteNode(ctx.store, row)])
   remote.forget(nodeNum)
+  tellNamed(ctx, nodeNum)
+}
+
+function tellNamed({ events }: SignedInCtx, nodeNum: number): void {
+  events?.publish([{ kind: 'configuration', data: { nodeNum }, nodes: [nodeNum] }])
 }
 
 function tell(row: RemoteRow | undefined) {
