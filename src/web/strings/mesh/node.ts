@@ -48,6 +48,8 @@ export const nodeTexts = catalog('nodeTexts', {
   noMessages: 'No messages with this node yet.',
   direct: 'direct',
   manage: 'Manage this node',
+  configure: 'Configure remotely',
+  configureHelp: 'If this is your node and our radio is among its admins, its settings can be changed over the mesh.',
   ignoreHelp: 'An ignored node is not on the map. Alerts and automation leave it out.',
   forgetHelp: 'Deletes its track and measurements. It comes back when it is heard again.',
   lastHeard: 'Last heard',
