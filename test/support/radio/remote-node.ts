@@ -22,6 +22,8 @@ export type RemoteManners = {
   /** It knows our radio's key. */
   knowsUs: boolean
   isLocked: boolean
+  /** The channel on which it accepts administration without PKC. */
+  adminChannel: number | null
   /** The next packets to it that get lost. */
   losesNext: number
   /** Loses a packet, by what is in it. */
@@ -70,6 +72,7 @@ export function addRemoteNode(device: ConfigDevice, clock: Clock, init: Settings
     isAdmin: true,
     knowsUs: true,
     isLocked: false,
+    adminChannel: null,
     losesNext: 0,
     loses: null,
     isGoneAfterRestart: false,
@@ -105,11 +108,12 @@ export function addRemoteNode(device: ConfigDevice, clock: Clock, init: Settings
   }
   const isSession = (key: Uint8Array) =>
     session !== null && clock.now() - session.at <= SESSION_VALID_MS && Buffer.compare(key, session.key) === 0
-  const answer = (packet: MeshPacket, payloadVariant: AdminMessage['payloadVariant'], isAuthentic = true) => {
+  const answer = (packet: MeshPacket, payloadVariant: AdminMessage['payloadVariant']) => {
     const message = create(AdminMessageSchema, { payloadVariant, sessionPasskey: passkey() })
     const payload = toBinary(AdminMessageSchema, message)
     const data = { portnum: PortNum.ADMIN_APP, payload, requestId: packet.id }
-    const proof = isAuthentic ? { pkiEncrypted: true, publicKey: REMOTE_KEY } : {}
+    const { channel, pkiEncrypted } = packet
+    const proof = pkiEncrypted ? { pkiEncrypted, publicKey: REMOTE_KEY } : { channel }
     toUs({ from: REMOTE, rxRssi: -80, ...proof, payloadVariant: { case: 'decoded', value: data } })
   }
   const restart = () => {
@@ -166,8 +170,9 @@ export function addRemoteNode(device: ConfigDevice, clock: Clock, init: Settings
     const refuse = (error: Routing_Error) => routing(REMOTE, packet.id, wantResponse ? error : Routing_Error.NONE)
     if (!manners.knowsUs) return routing(REMOTE, packet.id, Routing_Error.PKI_UNKNOWN_PUBKEY)
     if (manners.isLocked) return refuse(Routing_Error.NO_RESPONSE)
-    if (!packet.pkiEncrypted) return refuse(Routing_Error.NOT_AUTHORIZED)
-    if (!manners.isAdmin) return refuse(Routing_Error.ADMIN_PUBLIC_KEY_UNAUTHORIZED)
+    const isOnChannel = !packet.pkiEncrypted && packet.channel === manners.adminChannel
+    if (!packet.pkiEncrypted && !isOnChannel) return refuse(Routing_Error.NOT_AUTHORIZED)
+    if (!isOnChannel && !manners.isAdmin) return refuse(Routing_Error.ADMIN_PUBLIC_KEY_UNAUTHORIZED)
     const isGet = message.payloadVariant.case?.startsWith('get') === true
     if (!isGet && !isSession(message.sessionPasskey)) return refuse(Routing_Error.ADMIN_BAD_SESSION_KEY)
     admin.push(message)

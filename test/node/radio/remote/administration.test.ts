@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { AdminMessageSchema } from '../../../../src/meshtastic/gen/admin_pb.ts'
 import { auditRows } from '../../../support/app.ts'
-import { OWN } from '../../../support/radio/config-service.ts'
+import { OWN, SETTINGS } from '../../../support/radio/config-service.ts'
 import { REMOTE, REMOTE_KEY } from '../../../support/radio/remote-node.ts'
 import {
   CHANNEL_SECRET,
@@ -426,6 +426,77 @@ describe('a change', () => {
       status: 409,
       body: { code: 'configuration_changed' },
     })
+  })
+})
+
+describe('a node without a known key', () => {
+  const withoutKey = ({ store }: RemoteService) =>
+    store.sqlite.exec(`update nodes set public_key = null where node_num = ${REMOTE}`)
+
+  it('is not named while our radio has no admin channel', async () => {
+    const service = await start()
+    withoutKey(service)
+    const answer = await service.ask('PUT', `/api/remote/${REMOTE}`, { own: true })
+    expect([answer.status, answer.body['code']]).toStrictEqual([503, 'radio_unavailable'])
+  })
+
+  it('is reached on the admin channel if our radio has one switched on', async () => {
+    const security = { publicKey: OUR_KEY, privateKey: OUR_KEY, adminChannelEnabled: true }
+    const service = await start(
+      {},
+      {
+        ...SETTINGS,
+        channels: [...(SETTINGS.channels ?? []), { index: 3, role: 2, settings: { name: 'Admin', psk: OUR_KEY } }],
+        configs: [...(SETTINGS.configs ?? []), { payloadVariant: { case: 'security', value: security } }],
+      },
+    )
+    withoutKey(service)
+    service.node.manners.adminChannel = 3
+    await service.name()
+    expect(await service.overview()).toMatchObject({ keyState: 'none', problem: null })
+    expect(await service.readOver('position')).toMatchObject({ state: 'done' })
+    expect(service.node.packets[0]).toMatchObject({ channel: 3, pkiEncrypted: false })
+    expect(await service.changeOver('position', { values: { positionBroadcastSecs: 1800 } })).toMatchObject({
+      state: 'applied',
+    })
+    service.node.manners.adminChannel = null
+    expect(await service.readOver('position')).toMatchObject({ state: 'refused', reason: 'not_authorized' })
+  })
+})
+
+describe('our own radio', () => {
+  it('that is lost before the change is begun changes nothing, and says so', async () => {
+    const service = await startRead('position')
+    service.node.manners.loses = ({ payloadVariant }) => {
+      if (payloadVariant.case === 'getConfigRequest') service.device.refuse(true)
+      return false
+    }
+    await service.put('position', { values: { positionBroadcastSecs: 1800 } })
+    await until(() => {
+      service.clock.advance(100)
+      expect(service.node.packets).toHaveLength(2)
+    })
+    service.device.kick()
+    const outcome = await service.ended()
+    expect(outcome).toMatchObject({ state: expect.stringMatching(/^(?:failed|timed_out)$/) })
+    expect(outcome['reason']).toMatch(/^(?:radio_unavailable|silent)$/)
+    expect(cases(service)).not.toContain('beginEditSettings')
+  })
+
+  it('sends what users say before what is changed at nodes', async () => {
+    const service = await startRead('position')
+    await service.put('position', { values: { positionBroadcastSecs: 1800 } })
+    await until(() => {
+      service.clock.advance(100)
+      expect(service.node.packets).toHaveLength(2)
+    })
+    const before = service.device.packets.length
+    // The next step waits for its pace; a text does not wait for it.
+    const sent = await service.ask('POST', '/api/messages', { text: 'first' })
+    expect(sent.status).toBe(202)
+    await until(() => expect(service.device.packets.length).toBeGreaterThan(before))
+    expect(service.device.packets[before]).toMatchObject({ payloadVariant: { value: { portnum: 1 } } })
+    expect(await service.ended()).toMatchObject({ state: 'applied' })
   })
 })
 

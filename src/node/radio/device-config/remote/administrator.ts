@@ -105,8 +105,11 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
   }
   const sizes = (nodeNum: number, section: string) => {
     const read = known.get(nodeNum)?.sections.get(section)
-    if (read === undefined) return listAsks(section).map(() => TYPICAL_PART_BYTES)
-    return read.raw.parts.map((part) => sectionBytes({ ...read.raw, parts: [part] }).length)
+    const asks = listAsks(section).map(() => TYPICAL_PART_BYTES)
+    // The version of the firmware is asked for, too.
+    const before = section === 'security' ? [TYPICAL_PART_BYTES] : []
+    if (read === undefined) return [...before, ...asks]
+    return [...before, ...read.raw.parts.map((part) => sectionBytes({ ...read.raw, parts: [part] }).length)]
   }
 
   /** Reserves the node for one action. */
@@ -143,7 +146,9 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
       } catch (error) {
         busy.delete(nodeNum)
         if (error instanceof Ended) tell(error.outcome)
-        else if (!(error instanceof Stopped)) throw error
+        // Whatever a node answers, it must not stop the service.
+        else if (!(error instanceof Stopped))
+          tell(new Ended('unverified', 'node_error', { detail: String(error) }).outcome)
       }
     }
     return {

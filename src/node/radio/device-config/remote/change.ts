@@ -72,9 +72,12 @@ async function makeEdit(
 ): Promise<Reading> {
   let passkey = firstKey
   for (let isRenewed = false; ; isRenewed = true) {
-    const problem = await sendAll(needs, steps, passkey)
-    if (problem !== null && (problem.outcome.reason !== 'bad_session' || isRenewed)) {
-      throw await undone(needs, passkey, problem)
+    const { problem, sent } = await sendAll(needs, steps, passkey)
+    const isEnded = problem?.outcome.reason === 'bad_session' && !isRenewed
+    if (problem !== null && !isEnded) {
+      // Nothing was begun if the first message was refused, or never sent.
+      const isUntouched = sent === 0 && problem.outcome.state !== 'timed_out'
+      throw isUntouched ? problem : await undone(needs, passkey, problem)
     }
     const now = await readOrUndo(needs, passkey, read)
     if (problem === null && missingOf(plan, now).length === 0) return now
@@ -88,13 +91,17 @@ async function makeEdit(
   }
 }
 
-/** Null: the node has all of them. */
-async function sendAll(needs: Needs, steps: readonly Uint8Array[], passkey: Uint8Array): Promise<Ended | null> {
-  for (const step of steps) {
+/** How many the node has, and why not all; null: it has all of them. */
+async function sendAll(
+  needs: Needs,
+  steps: readonly Uint8Array[],
+  passkey: Uint8Array,
+): Promise<{ readonly sent: number; readonly problem: Ended | null }> {
+  for (const [sent, step] of steps.entries()) {
     const result = await order(needs, step, passkey)
-    if (result.kind !== 'delivered') return explainOrder(result)
+    if (result.kind !== 'delivered') return { sent, problem: explainOrder(result) }
   }
-  return null
+  return { sent: steps.length, problem: null }
 }
 
 function explainOrder(result: Exclude<Awaited<ReturnType<typeof order>>, { kind: 'delivered' }>): Ended {
@@ -117,7 +124,7 @@ async function undone(needs: Needs, passkey: Uint8Array, problem: Ended): Promis
   const result = await order(needs, encodeRestart(), passkey, 1)
   if (result.kind === 'delivered') return problem
   const { state, reason, detail, differing } = problem.outcome
-  const outcome = state === 'refused' || state === 'timed_out' ? state : 'failed'
+  const outcome = state === 'refused' || state === 'timed_out' ? state : 'unverified'
   return new Ended(outcome, 'midway_open', { detail: detail ?? reason, differing })
 }
 
@@ -138,14 +145,16 @@ async function verify(saving: Saving, isSaid: boolean): Promise<Ended> {
   let isRepeated = false
   /** Answers that came before a restart. */
   let early = 0
+  let unasked: Ended | null = null
   while (needs.now() < deadline) {
     if (!(await needs.wait(REMOTE_TIMINGS.restartMs))) throw explain({ kind: 'stopped' })
     const again = await readIfPossible(read)
     if (again instanceof Ended) {
       // It answers, but not to us: for example because our key is no longer an admin key.
       if (again.outcome.state === 'refused') {
-        return new Ended('unverified', again.outcome.reason, { detail: again.outcome.detail })
+        return unverified(again)
       }
+      unasked = again.outcome.state === 'failed' ? again : null
       continue
     }
     if (!isSameKey(again.passkey, taken.passkey)) return judge(saving, again, isConfirmed)
@@ -155,7 +164,13 @@ async function verify(saving: Saving, isSaid: boolean): Promise<Ended> {
       isConfirmed = (await order(needs, commit, taken.passkey)).kind === 'delivered'
     } else if (early > 1) return new Ended('unverified', isConfirmed ? 'no_restart' : 'not_confirmed')
   }
-  return early === 0 ? new Ended('lost', 'not_back') : new Ended('unverified', 'no_restart')
+  if (early > 0) return new Ended('unverified', 'no_restart')
+  // Our own radio could not ask.
+  return unasked === null ? new Ended('lost', 'not_back') : unverified(unasked)
+}
+
+function unverified({ outcome: { reason, detail } }: Ended): Ended {
+  return new Ended('unverified', reason, { detail })
 }
 
 async function readIfPossible(read: Reader): Promise<Reading | Ended> {
