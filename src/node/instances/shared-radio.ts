@@ -84,6 +84,9 @@ export function sharedRadio(needs: {
   return {
     links: () => own()?.links() ?? state.current().links,
     devices: () => own()?.devices() ?? [],
+    get remote() {
+      return own()?.remote
+    },
     waiting: () => own()?.waiting() ?? state.current().waiting,
     sending: () => own()?.sending() ?? state.current().sending,
     collector: () => {

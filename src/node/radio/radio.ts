@@ -5,6 +5,13 @@ import type { Disk } from '../../app/base/pacing/disk.ts'
 import type { LinkInfo, PortInfo, Radio } from '../../app/mesh/radios/radio.ts'
 import type { Ports } from '../../app/base/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
+import {
+  loseRemoteActions,
+  noteRemoteStep,
+  storeRemoteFirmware,
+  storeRemoteSection,
+} from '../../app/device-config/remote/records.ts'
+import { remoteEvent } from '../../app/device-config/remote/event.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/runs.ts'
 import { addToOutbox } from '../../app/mesh/ingest/outbox.ts'
@@ -27,6 +34,8 @@ import { hearClocks } from './clocks.ts'
 import { type Configured, configuredLinks } from './configured.ts'
 import { type ConfiguredRadio, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
+import { createAdministrator } from './device-config/remote/administrator.ts'
+import { type Asker, createAsker } from './device-config/remote/asker.ts'
 import { createForgetting, type Forgetting } from './node-list/forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { type ConfiguredFeed, createLink, type Link, type RadioLink } from './link.ts'
@@ -41,6 +50,7 @@ import type { PacketKind } from './sending/queue.ts'
 import { createPortSet } from './virtual/port-set.ts'
 import { findPortViewer } from '../../app/accounts/access/port-viewer.ts'
 import type { VirtualNodeOptions } from '../../app/connections/virtual-node-options.ts'
+import { isOpenRemote } from '../../shared/mesh/remote-states.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -82,6 +92,7 @@ type OpenedRadio = {
   readonly forgetting: Forgetting
   readonly marking: Marking
   readonly ownUser: OwnUser
+  readonly asker: Asker
 }
 type Opened = OpenedRadio | { readonly link: Link }
 
@@ -184,12 +195,33 @@ export function openRadio(needs: Needs): NodeRadio {
     clock,
     random,
   })
+  const remote = createAdministrator({
+    radios: () =>
+      radios().map(({ configurator, asker, transmitter }) => ({
+        device: configurator.device,
+        asker,
+        lora: () => transmitter.lora(),
+      })),
+    clock,
+    onRead: (nodeNum, section) => records.add(() => storeRemoteSection(store, nodeNum, section)),
+    onFirmware: (nodeNum, version) => records.add(() => storeRemoteFirmware(store, nodeNum, version)),
+    onStep: (action, step) =>
+      records.keep(async () => {
+        await noteRemoteStep(store, action.id, step, isOpenRemote(step.state) ? null : clock.now())
+        publish([remoteEvent(action, step)])
+        const { state, reason, detail } = step
+        log.info('Remote administration', { node: action.nodeNum, section: action.section, state, reason, detail })
+      }),
+  })
   // Of several processes on one database, only the one with the radios knows which packets are being sent.
   let lost: ReturnType<typeof loseChanges> | null = null
   const recover = (made: readonly Opened[]) => {
     const found = made.filter((one) => 'transmitter' in one)
     if (found.length === 0) return
-    if (lost === null) records.add(() => loseUnfinished(store))
+    if (lost === null) {
+      records.add(() => loseUnfinished(store))
+      records.add(() => loseRemoteActions(store, clock.now()))
+    }
     records.add(async () => {
       lost ??= loseChanges(store)
       const all = await lost
@@ -233,6 +265,7 @@ export function openRadio(needs: Needs): NodeRadio {
     applyConnections,
     links: () => links().map((link) => link.info()),
     devices: () => radios().map(({ configurator }) => configurator.device),
+    remote,
     waiting: batcher.waiting,
     sending: () => radios().reduce((sum, { transmitter }) => sum + transmitter.waiting(), 0),
     sendingOf: (source) => findRadio(source)?.transmitter.waiting() ?? 0,
@@ -263,6 +296,7 @@ export function openRadio(needs: Needs): NodeRadio {
       phase = 'closed'
       await applied.catch(() => {})
       await ports.close()
+      remote.stop()
       for (const { transmitter, configurator, marking } of radios()) {
         marking.stop()
         if (why === 'lost') transmitter.abandon()
@@ -281,6 +315,7 @@ export function openRadio(needs: Needs): NodeRadio {
 function closeLink(opened: Opened): void {
   if ('transmitter' in opened) {
     opened.marking.stop()
+    opened.asker.stop()
     opened.transmitter.abandon()
     opened.transmitter.stop()
     opened.configurator.stop()
@@ -316,12 +351,22 @@ function openLink(
     if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
     publish(await readDelivery(store, key))
   }
+  const asker: Asker = createAsker({ clock, reserve: () => transmitter.reserve('remote', null) })
   const transmitter = createTransmitter({
     link,
     clock,
     random,
-    onDelivery: (key, event) => records.add(() => noteDelivery(key, event)),
-    onHandOver: (key, then) => records.add(() => noteDelivery(key, { type: 'written' }).finally(then)),
+    onDelivery(key, event) {
+      if (asker.owns(key.packetId)) asker.note(key.packetId, event)
+      else records.add(() => noteDelivery(key, event))
+    },
+    onHandOver(key, then) {
+      if (!asker.owns(key.packetId)) records.add(() => noteDelivery(key, { type: 'written' }).finally(then))
+      else {
+        asker.note(key.packetId, { type: 'written' })
+        then()
+      }
+    },
     onAnswer: (key, answer) =>
       records.add(async () => {
         const asked = await recordAnswer(store, key, answer)
@@ -363,6 +408,7 @@ function openLink(
     onMessage(message) {
       configurator.take(message)
       ownUser.take(message)
+      asker.take(message)
     },
     onFrames(batch) {
       for (const { event } of batch) {
@@ -381,7 +427,7 @@ function openLink(
       tellLink(info)
     },
   })
-  return { link, transmitter, configurator, hearings, forgetting, marking, ownUser }
+  return { link, transmitter, configurator, hearings, forgetting, marking, ownUser, asker }
 }
 
 function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {

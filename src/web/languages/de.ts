@@ -1410,6 +1410,9 @@ export const words: Translations = {
       'Ein ignorierter Knoten ist nicht auf der Karte. Alarme und Automatik lassen ihn aus, und die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
     forgetHelp:
       'Löscht Spur und Messwerte und entfernt den Knoten aus den Listen der Funkgeräte dieses Dienstes. Der Knoten kommt zurück, wenn er wieder gehört wird.',
+    configure: 'Über das Mesh konfigurieren',
+    configureHelp:
+      'Wenn das Ihr Knoten ist und unser Funkgerät ihn verwalten darf, lassen sich seine Einstellungen über das Mesh ändern.',
     lastHeard: 'Zuletzt gehört',
     lastHeardByRadio: 'Zuletzt per Funk gehört',
     firstHeard: 'Zuerst gehört',
@@ -2959,6 +2962,103 @@ export const words: Translations = {
     secs: '',
     ms: '',
     enabled: '',
+  },
+  remote: {
+    which: 'Funkgerät oder Knoten',
+    overMesh: (name) => `${name}, über das Mesh`,
+    intro:
+      'Der Knoten wird über das Mesh geändert, für seinen Schlüssel verschlüsselt. Jeder Schritt wird gesendet, beantwortet und geprüft. Eine Änderung dauert deshalb einige Minuten und kostet Sendezeit aller.',
+    nameTitle: 'Ist das Ihr Knoten?',
+    nameHelp:
+      'Nur Knoten, die Sie als eigene benennen, lassen sich über das Mesh konfigurieren. Dem öffentlichen Schlüssel, den der Knoten jetzt hat, wird von da an vertraut.',
+    nameSteps:
+      'Der Knoten muss den öffentlichen Schlüssel unseres Funkgeräts unter seinen Admin-Schlüsseln haben: Verbinden Sie eine App mit dem Knoten selbst, öffnen Sie „Sicherheit“ und tragen Sie diesen Schlüssel ein.',
+    nameIt: 'Das ist unser Knoten',
+    nameAgain: 'Seinem jetzigen Schlüssel vertrauen',
+    unname: 'Nicht mehr unser Knoten',
+    unnameAsk: (name) => `${name} wird nicht mehr von hier konfiguriert. Die gelesenen Einstellungen werden vergessen.`,
+    ownKey: 'Öffentlicher Schlüssel unseres Funkgeräts',
+    firmware: (version) => `Firmware ${version}`,
+    neverRead: 'Dieser Abschnitt wurde noch nicht gelesen.',
+    readNow: 'Diesen Abschnitt lesen',
+    readAgain: 'Erneut lesen',
+    notEditable: 'Lesen Sie den Abschnitt erneut, bevor Sie ihn ändern: Der Dienst wurde seitdem neu gestartet.',
+    tagRead: 'gelesen',
+    restart: 'Knoten neu starten',
+    restartAsk: (air) => `Der Knoten empfängt und sendet nicht, bis er zurück ist. ${air}`,
+    airtime: (time, count, hops) => `Sendezeit: etwa ${time}. Übertragungen: ${count}. Sprünge: ${hops}.`,
+    assumedHops: 'Wie viele Sprünge der Knoten entfernt ist, ist nicht bekannt: Das gilt für 3.',
+    seconds: (n) => `${n} s`,
+    putBack: 'Zurücksetzen',
+    putBackHelp: 'Die Werte von vor dieser Änderung sind eingetragen. Prüfen und senden Sie sie.',
+    send: 'Über das Mesh senden',
+    loseTitle: 'Der Knoten kann verloren gehen',
+    loseHelp: 'Niemand ist beim Knoten, um das rückgängig zu machen. Geht er verloren, muss jemand hingehen.',
+    loseAnyway: 'Trotzdem ändern',
+    nothing: 'Der Knoten hat diese Werte schon.',
+    sent: 'Begonnen',
+    kinds: { read: 'Lesen', change: 'Änderung', reboot: 'Neustart' },
+    states: {
+      queued: 'Wartet auf unser Funkgerät.',
+      waiting_for_key: 'Der Knoten wird nach seinen jetzigen Einstellungen und dem Schlüssel seiner Sitzung gefragt.',
+      sent: 'Gesendet. Der Knoten hat noch nicht geantwortet.',
+      restarting:
+        'Der Knoten speichert und startet neu. Er wird erneut gefragt, wenn er zurück ist; das dauert eine bis sechs Minuten.',
+      done: 'Erledigt',
+      applied: 'Übernommen: Der Knoten hat nach seinem Neustart die neuen Werte',
+      differs: 'Der Knoten kam mit anderen Werten zurück',
+      refused: 'Der Knoten hat es abgelehnt',
+      timed_out: 'Der Knoten hat nicht geantwortet',
+      lost: 'Der Knoten ist nicht zurückgekommen',
+      unverified: 'Nicht geprüft',
+      failed: 'Nicht ausgeführt',
+    },
+    reasons: {
+      not_admin:
+        'Der Schlüssel unseres Funkgeräts ist nicht unter seinen Admin-Schlüsseln. Tragen Sie ihn im Knoten unter „Sicherheit“ ein, wie unten gezeigt.',
+      not_authorized: 'Er lässt sich auf diesem Weg nicht verwalten.',
+      bad_session:
+        'Seine Sitzung endete immer wieder. Vielleicht ändert ihn noch jemand. Versuchen Sie es später erneut.',
+      no_response: 'Darauf hat er keine Antwort: Er ist gesperrt (Lockdown), oder seine Firmware ist zu alt.',
+      unknown_key:
+        'Er kennt den Schlüssel unseres Funkgeräts noch nicht. Er lernt ihn aus der Knoteninfo unseres Funkgeräts.',
+      node_error: 'Er hat mit einem Fehler geantwortet.',
+      cannot_encrypt:
+        'Unser Funkgerät kann nicht für diesen Knoten verschlüsseln: Es kennt keinen oder einen anderen Schlüssel von ihm, oder es ist im Amateurfunkmodus.',
+      duty_cycle:
+        'Unser Funkgerät hat die Sendezeit verbraucht, die das Gesetz in einer Stunde erlaubt. Versuchen Sie es später erneut.',
+      radio_error: 'Unser Funkgerät hat es nicht gesendet.',
+      radio_unavailable: 'Unser Funkgerät war nicht verbunden.',
+      silent: 'Es kam keine Antwort. Nichts wurde geändert.',
+      unknown_section: 'Seine Firmware hat diesen Abschnitt nicht.',
+      other_values:
+        'Seine Einstellungen haben sich seit dem Lesen geändert, deshalb wurde nichts gesendet. Sehen Sie sie an und senden Sie erneut.',
+      old_firmware:
+        'Firmware vor 2.8 bräuchte hier den privaten Schlüssel des Knotens. Er wird nie über das Mesh gesendet.',
+      not_taken: 'Er hat die Werte nicht übernommen. Er soll neu starten, ohne zu speichern.',
+      silent_midway: 'Er antwortete nicht mehr, bevor er speichern sollte. Er soll neu starten, ohne zu speichern.',
+      midway_open:
+        'Der Neustart ohne Speichern hat ihn nicht erreicht. Bis er neu startet, hat er vielleicht einige der neuen Werte, und die nächste Änderung würde sie speichern.',
+      not_back:
+        'Er sollte speichern und neu starten und hat seitdem nicht geantwortet. Vielleicht muss jemand hingehen.',
+      no_restart: 'Er hat die neuen Werte und ist nicht neu gestartet.',
+      not_confirmed: 'Er hat die neuen Werte und hat nicht bestätigt, dass er sie gespeichert hat.',
+      old_values: 'Nach seinem Neustart hat er seine alten Werte.',
+      unreadable: 'Er ist neu gestartet, zeigt aber nie Passwörter: Ob er das neue hat, lässt sich nicht lesen.',
+      stopped_before: 'Der Dienst wurde beendet, bevor etwas geändert wurde.',
+      stopped_midway:
+        'Der Dienst wurde mittendrin beendet. Bis der Knoten neu startet, hat er vielleicht einige der neuen Werte.',
+    },
+    losses: {
+      contact: (name) => `${name}: Der Knoten kann den Kontakt zu diesem Mesh verlieren.`,
+      transmission: (name) =>
+        `${name}: Der Knoten verstummt, und über das Mesh lässt er sich nicht wieder einschalten.`,
+      answers: (name) => `${name}: Nur Knoten, die ihn direkt hören, bekommen seine Antworten.`,
+      control: (name) => `${name}: Unser Funkgerät darf den Knoten danach vielleicht nicht mehr verwalten.`,
+      network: (name) => `${name}: Der Knoten kann seine Netzwerkverbindung verlieren, und damit MQTT.`,
+      sleep: (name) => `${name}: Der Knoten schläft die meiste Zeit und hört uns vielleicht nicht.`,
+      role: (name) => `${name}: Mit einer anderen Rolle schläft der Knoten vielleicht oder leitet nicht mehr weiter.`,
+    },
   },
   c: {
     title: 'Funkgerätekonfiguration',

@@ -1518,6 +1518,9 @@ export const words: Translations = {
       'Un nœud ignoré n’est pas sur la carte. Les alertes et l’automatisation le laissent de côté, et les radios de ce service rejettent ce qu’il envoie.',
     forgetHelp:
       'Supprime sa trace et ses mesures, et le retire des listes des radios de ce service. Il revient quand il est entendu de nouveau.',
+    configure: 'Configurer par le réseau maillé',
+    configureHelp:
+      'Si c’est votre nœud et que notre radio peut l’administrer, ses réglages peuvent être modifiés par le réseau maillé.',
     lastHeard: 'Dernière écoute',
     lastHeardByRadio: 'Dernière écoute par radio',
     firstHeard: 'Première écoute',
@@ -2937,6 +2940,102 @@ export const words: Translations = {
     secs: '',
     ms: '',
     enabled: '',
+  },
+  remote: {
+    which: 'Radio ou nœud',
+    overMesh: (name) => `${name}, par le réseau maillé`,
+    intro:
+      'Le nœud est modifié par le réseau maillé, chiffré pour sa clé. Chaque étape est envoyée, confirmée et vérifiée : une modification prend donc quelques minutes et coûte du temps d’antenne à tous.',
+    nameTitle: 'Est-ce votre nœud ?',
+    nameHelp:
+      'Seuls les nœuds que vous désignez comme vôtres peuvent être configurés par le réseau maillé. La clé publique que le nœud a maintenant est dès lors considérée comme sûre.',
+    nameSteps:
+      'Le nœud doit avoir la clé publique de notre radio parmi ses clés d’administration : connectez une application au nœud lui-même, ouvrez Sécurité et ajoutez cette clé.',
+    nameIt: 'C’est notre nœud',
+    nameAgain: 'Faire confiance à sa clé actuelle',
+    unname: 'N’est plus notre nœud',
+    unnameAsk: (name) => `${name} n’est plus configuré d’ici. Les réglages lus sont oubliés.`,
+    ownKey: 'Clé publique de notre radio',
+    firmware: (version) => `Firmware ${version}`,
+    neverRead: 'Cette section n’a pas encore été lue.',
+    readNow: 'Lire cette section',
+    readAgain: 'Relire',
+    notEditable: 'Relisez la section avant de la modifier : le service a été redémarré depuis.',
+    tagRead: 'lue',
+    restart: 'Redémarrer le nœud',
+    restartAsk: (air) => `Le nœud ne reçoit ni n’émet jusqu’à son retour. ${air}`,
+    airtime: (time, count, hops) => `Temps d’antenne : environ ${time}. Transmissions : ${count}. Sauts : ${hops}.`,
+    assumedHops: 'On ne sait pas à combien de sauts se trouve le nœud : ceci vaut pour 3.',
+    seconds: (n) => `${n} s`,
+    putBack: 'Rétablir',
+    putBackHelp: 'Les valeurs d’avant cette modification sont remplies. Vérifiez-les et envoyez-les.',
+    send: 'Envoyer par le réseau maillé',
+    loseTitle: 'Cela peut faire perdre le nœud',
+    loseHelp: 'Personne n’est près du nœud pour annuler cela. S’il est perdu, quelqu’un doit s’y rendre.',
+    loseAnyway: 'Modifier quand même',
+    nothing: 'Le nœud a déjà ces valeurs.',
+    sent: 'Commencé',
+    kinds: { read: 'Lecture', change: 'Modification', reboot: 'Redémarrage' },
+    states: {
+      queued: 'En attente de notre radio.',
+      waiting_for_key: 'Le nœud est interrogé sur ses réglages actuels et la clé de sa session.',
+      sent: 'Envoyé. Le nœud n’a pas encore répondu.',
+      restarting:
+        'Le nœud enregistre et redémarre. Il est de nouveau interrogé à son retour, ce qui prend d’une à six minutes.',
+      done: 'Terminé',
+      applied: 'Appliqué : le nœud a les nouvelles valeurs après son redémarrage',
+      differs: 'Le nœud est revenu avec d’autres valeurs',
+      refused: 'Le nœud a refusé',
+      timed_out: 'Le nœud n’a pas répondu',
+      lost: 'Le nœud n’est pas revenu',
+      unverified: 'Non vérifié',
+      failed: 'Non effectué',
+    },
+    reasons: {
+      not_admin:
+        'La clé de notre radio n’est pas parmi ses clés d’administration. Ajoutez-la au nœud dans Sécurité, comme indiqué ci-dessous.',
+      not_authorized: 'Il n’accepte pas l’administration par cette voie.',
+      bad_session:
+        'Sa session s’est terminée à plusieurs reprises. Quelqu’un d’autre le modifie peut-être aussi. Réessayez plus tard.',
+      no_response: 'Il n’a pas de réponse : il est verrouillé (lockdown), ou son firmware est trop ancien.',
+      unknown_key:
+        'Il ne connaît pas encore la clé de notre radio. Il l’apprend par les informations de nœud de notre radio.',
+      node_error: 'Il a répondu par une erreur.',
+      cannot_encrypt:
+        'Notre radio ne peut pas chiffrer pour ce nœud : elle n’en connaît aucune clé ou en connaît une autre, ou elle est en mode sous licence.',
+      duty_cycle: 'Notre radio a épuisé le temps d’antenne que la loi permet en une heure. Réessayez plus tard.',
+      radio_error: 'Notre radio ne l’a pas envoyé.',
+      radio_unavailable: 'Notre radio n’était pas connectée.',
+      silent: 'Aucune réponse n’est revenue. Rien n’a été modifié.',
+      unknown_section: 'Son firmware n’a pas cette section.',
+      other_values:
+        'Ses réglages ont changé depuis leur lecture, rien n’a donc été envoyé. Regardez-les et envoyez de nouveau.',
+      old_firmware:
+        'Un firmware antérieur à 2.8 aurait besoin ici de la clé privée du nœud. Elle n’est jamais envoyée par le réseau maillé.',
+      not_taken: 'Il n’a pas pris les valeurs. Il a reçu l’ordre de redémarrer sans enregistrer.',
+      silent_midway:
+        'Il n’a plus répondu avant l’ordre d’enregistrer. Il a reçu l’ordre de redémarrer sans enregistrer.',
+      midway_open:
+        'L’ordre de redémarrer sans enregistrer ne l’a pas atteint. Jusqu’à son redémarrage, il a peut-être certaines des nouvelles valeurs, et la prochaine modification les enregistrerait.',
+      not_back:
+        'Il a reçu l’ordre d’enregistrer et de redémarrer, et n’a pas répondu depuis. Quelqu’un devra peut-être s’y rendre.',
+      no_restart: 'Il a les nouvelles valeurs et n’a pas redémarré.',
+      not_confirmed: 'Il a les nouvelles valeurs et n’a pas confirmé les avoir enregistrées.',
+      old_values: 'Après son redémarrage, il a ses anciennes valeurs.',
+      unreadable: 'Il a redémarré, mais il ne montre jamais les mots de passe : on ne peut pas lire s’il a le nouveau.',
+      stopped_before: 'Le service a été arrêté avant toute modification.',
+      stopped_midway:
+        'Le service a été arrêté en cours de route. Jusqu’au redémarrage du nœud, celui-ci a peut-être certaines des nouvelles valeurs.',
+    },
+    losses: {
+      contact: (name) => `${name} : le nœud peut perdre le contact avec ce réseau.`,
+      transmission: (name) => `${name} : le nœud se tait, et rien par le réseau maillé ne peut le rallumer.`,
+      answers: (name) => `${name} : seuls les nœuds qui l’entendent directement reçoivent ses réponses.`,
+      control: (name) => `${name} : notre radio ne pourra peut-être plus administrer le nœud.`,
+      network: (name) => `${name} : le nœud peut perdre sa connexion réseau, et MQTT avec elle.`,
+      sleep: (name) => `${name} : le nœud dort la plupart du temps et ne nous entend peut-être pas.`,
+      role: (name) => `${name} : avec un autre rôle, le nœud peut dormir ou ne plus relayer.`,
+    },
   },
   c: {
     title: 'Configuration radio',

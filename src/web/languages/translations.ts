@@ -55,6 +55,7 @@ import type { backupTexts } from '../strings/system/backups.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
 import type { CONNECTION_KINDS, connectionTexts } from '../strings/system/connections.ts'
+import type { r } from '../strings/system/remote.ts'
 import type { restoreTexts } from '../strings/system/restore.ts'
 import type { restoredAccessTexts } from '../strings/system/restored-access.ts'
 import type { settingsTexts } from '../strings/system/settings.ts'
@@ -133,6 +134,7 @@ export interface Translations {
   readonly OPTIONS: typeof OPTIONS
   readonly SPELLINGS: typeof SPELLINGS
   readonly c: typeof c
+  readonly remote: typeof r
   readonly SECTIONS: typeof SECTIONS
   readonly packetOrigins: typeof packetOrigins
   readonly connectionTexts: typeof connectionTexts

@@ -211,6 +211,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/configuration': may('configuration', 'read'),
   'GET /api/configuration/:section': may('configuration', 'read'),
   'PUT /api/configuration/:section': may('configuration', 'write'),
+  'GET /api/remote': may('configuration', 'read'),
+  'GET /api/remote/:id': may('configuration', 'read'),
+  'PUT /api/remote/:id': may('configuration', 'write'),
+  'POST /api/remote/:id': may('configuration', 'write'),
+  'GET /api/remote/:id/:section': may('configuration', 'read'),
+  'PUT /api/remote/:id/:section': may('configuration', 'write'),
 }
 
 /**
@@ -262,4 +268,7 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/connections/candidates': 'none',
   'GET /api/configuration': 'none',
   'GET /api/configuration/:section': 'none',
+  'GET /api/remote': 'view',
+  'GET /api/remote/:id': 'view',
+  'GET /api/remote/:id/:section': 'view',
 }

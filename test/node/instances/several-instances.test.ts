@@ -312,6 +312,8 @@ describe('two instances, Redis, and nginx that alternates between them', () => {
       ['POST', '/api/messages', { text: 'x'.repeat(300) }],
       ['POST', '/api/traceroutes', { to: 'nobody' }],
       ['PUT', '/api/configuration/nothing', { values: {} }],
+      ['PUT', '/api/remote/!a0cb0042', { own: true }],
+      ['POST', '/api/remote/!a0cb0042', { action: 'read', section: 'lora' }],
     ] as const
     for (const [method, path, body] of asked) {
       expect(await ask(other.url, method, path, body)).toStrictEqual(await ask(holder.url, method, path, body))

@@ -173,6 +173,22 @@ describe('the sending queue', () => {
     ])
   })
 
+  it('sends what users say before what they change at nodes, and that before rules, at a pace of its own', () => {
+    const { clock, push, sent, link } = startQueue({ connected: false })
+    push(1, 'text', RULE)
+    push(2, 'remote')
+    push(3, 'remote')
+    push(4)
+    link(true)
+    clock.advance(10_000)
+    expect(sent).toStrictEqual([
+      [4, 0],
+      [2, 0],
+      [1, 2200],
+      [3, 3000],
+    ])
+  })
+
   it('withdraws waiting packets of rules, but none that the radio has, and frees their places', () => {
     const { clock, queue, push, told, sent } = startQueue()
     push(1, 'text', RULE)

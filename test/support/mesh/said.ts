@@ -247,6 +247,9 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/dashboard': () => ['/api/dashboard'],
   'GET /api/info': () => ['/api/info'],
   'GET /api/automation/:id/runs': () => ['/api/automation/1/runs'],
+  'GET /api/remote': () => ['/api/remote'],
+  'GET /api/remote/:id': () => NODES.map((nodeNum) => `/api/remote/${nodeNum}`),
+  'GET /api/remote/:id/:section': () => NODES.map((nodeNum) => `/api/remote/${nodeNum}/lora`),
 }
 
 /** The requests that are also answered without an account, and a few that are always refused. */

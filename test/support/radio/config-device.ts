@@ -34,6 +34,8 @@ export type Manners = {
   diesOnCommit: boolean
   /** Is in lockdown: shows nothing of its settings. */
   isLocked: boolean
+  /** Gets what it is told to send to other nodes. */
+  onOther: ((packet: MeshPacket) => void) | null
 }
 
 export type Settings = {
@@ -85,6 +87,7 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
     onSave: null,
     diesOnCommit: false,
     isLocked: false,
+    onOther: null,
   }
   const admin: AdminMessage[] = []
   const packets: MeshPacket[] = []
@@ -113,7 +116,8 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
   const take = (packet: MeshPacket) => {
     packets.push(packet)
     const data = packet.payloadVariant.case === 'decoded' ? packet.payloadVariant.value : null
-    if (data?.portnum !== PortNum.ADMIN_APP || packet.to !== nodeNum) return
+    if (packet.to !== nodeNum) return manners.onOther?.(packet)
+    if (data?.portnum !== PortNum.ADMIN_APP) return
     const message = fromBinary(AdminMessageSchema, data.payload)
     admin.push(message)
     const { case: variant } = message.payloadVariant
@@ -157,7 +161,7 @@ export async function startConfigDevice(firstNum: number, init: SettingsInit): P
   }
 }
 
-function makeSettings({
+export function makeSettings({
   owner = {},
   channels = [],
   configs = [],
@@ -177,7 +181,7 @@ function byCase<T extends Config | ModuleConfig>(all: readonly T[]): Map<string,
   return new Map(all.map((each) => [each.payloadVariant.case ?? '', each]))
 }
 
-function copySettings({ owner, channels, configs, modules, regionPresets }: Settings): Settings {
+export function copySettings({ owner, channels, configs, modules, regionPresets }: Settings): Settings {
   return {
     regionPresets,
     owner: clone(UserSchema, owner),

@@ -98,7 +98,15 @@ export async function startConfigService(
     return opened
   }
   let radio = open()
-  const port = { ...radio, links: () => radio.links(), devices: () => radio.devices() }
+  const port: NodeRadio = {
+    ...radio,
+    links: () => radio.links(),
+    devices: () => radio.devices(),
+    hearings: (nodeNum) => radio.hearings(nodeNum),
+    get remote() {
+      return radio.remote
+    },
+  }
   const app = await createTestApp({
     store,
     ports: { radio: port, events, now, ...options.ports },

@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import type { LoraSettings } from '../../../meshtastic/airtime.ts'
 import type { LinkKind } from '../../../shared/mesh/link-kinds.ts'
 import type { RadioDevice } from '../../device-config/device.ts'
+import type { RemoteAdmin } from '../../device-config/remote/port.ts'
 import type { CollectorInfo } from '../collector/state.ts'
 
 export const LINK_STATES = ['connecting', 'handshake', 'connected', 'restarting', 'busy', 'waiting', 'stopped'] as const
@@ -30,7 +31,15 @@ export type LinkInfo = {
 }
 
 /** What a packet is for: a radio accepts packets of each kind only so often. */
-export type OutgoingKind = 'text' | 'traceroute' | 'position' | 'telemetry' | 'node-info' | 'waypoint' | 'alert'
+export type OutgoingKind =
+  | 'text'
+  | 'traceroute'
+  | 'position'
+  | 'telemetry'
+  | 'node-info'
+  | 'waypoint'
+  | 'alert'
+  | 'remote'
 
 /** An automation rule as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }
@@ -74,6 +83,8 @@ export interface Radio {
   virtualNodes?(): ReadonlyMap<string, PortInfo>
   /** Packets that wait to be passed to the radio of a source. */
   sendingOf?(source: string): number
+  /** Absent: nodes are not administered over the mesh here. */
+  readonly remote?: RemoteAdmin | undefined
   /** Events that were heard but are not stored yet. */
   waiting(): number
   /** Packets that wait to be passed to a radio. */

@@ -493,4 +493,17 @@ export const texts: Translation = {
   'at most 2038-01-19': 'spätestens 2038-01-19',
   'no control characters and no invisible ones': 'keine Steuerzeichen und keine unsichtbaren Zeichen',
   'one emoji of one code point': 'ein Emoji aus einem einzigen Codepunkt',
+  'No node with this number was named as own': 'Kein Knoten mit dieser Nummer wurde als eigener benannt',
+  'Something else is being done with this node': 'Mit diesem Knoten ist gerade etwas anderes im Gange',
+  'The public key of this node is not known, and the radio has no admin channel switched on':
+    'Der öffentliche Schlüssel dieses Knotens ist nicht bekannt, und im Funkgerät ist kein Admin-Kanal eingeschaltet',
+  'This can lose the node. A second confirmation is required: {missing}':
+    'Damit kann der Knoten verloren gehen. Eine zweite Bestätigung ist nötig: {missing}',
+  'This node has another public key than when it was named as own. Name it again if the new key is right':
+    'Dieser Knoten hat einen anderen öffentlichen Schlüssel als zu der Zeit, als er als eigener benannt wurde. Benennen Sie ihn erneut, wenn der neue Schlüssel stimmt',
+  'This section has not been read since the service was started: read it first':
+    'Dieser Abschnitt wurde seit dem Start des Dienstes nicht gelesen: lesen Sie ihn zuerst',
+  'a private key is never sent over the mesh': 'ein privater Schlüssel wird nie über das Mesh gesendet',
+  'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
+    'Firmware vor 2.8 bräuchte in diesem Abschnitt den privaten Schlüssel des Knotens, über das Mesh. Er hat {version}',
 }

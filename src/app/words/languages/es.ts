@@ -495,4 +495,17 @@ export const texts: Translation = {
   'at most 2038-01-19': 'como máximo 2038-01-19',
   'no control characters and no invisible ones': 'sin caracteres de control ni invisibles',
   'one emoji of one code point': 'un emoji de un solo punto de código',
+  'No node with this number was named as own': 'Ningún nodo con este número fue nombrado como propio',
+  'Something else is being done with this node': 'Ya se está haciendo otra cosa con este nodo',
+  'The public key of this node is not known, and the radio has no admin channel switched on':
+    'No se conoce la clave pública de este nodo, y la radio no tiene activado ningún canal de administración',
+  'This can lose the node. A second confirmation is required: {missing}':
+    'Esto puede hacer perder el nodo. Se necesita una segunda confirmación: {missing}',
+  'This node has another public key than when it was named as own. Name it again if the new key is right':
+    'Este nodo tiene otra clave pública que cuando fue nombrado como propio. Nómbrelo de nuevo si la clave nueva es correcta',
+  'This section has not been read since the service was started: read it first':
+    'Esta sección no se ha leído desde que se inició el servicio: léala primero',
+  'a private key is never sent over the mesh': 'una clave privada nunca se envía por la malla',
+  'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
+    'El firmware anterior a 2.8 necesitaría en esta sección la clave privada del nodo, por la malla. Tiene {version}',
 }

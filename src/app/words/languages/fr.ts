@@ -502,4 +502,17 @@ export const texts: Translation = {
   'at most 2038-01-19': 'au plus tard 2038-01-19',
   'no control characters and no invisible ones': 'ni caractères de contrôle, ni caractères invisibles',
   'one emoji of one code point': 'un emoji d’un seul point de code',
+  'No node with this number was named as own': 'Aucun nœud portant ce numéro n’a été désigné comme le vôtre',
+  'Something else is being done with this node': 'Une autre action est en cours sur ce nœud',
+  'The public key of this node is not known, and the radio has no admin channel switched on':
+    'La clé publique de ce nœud n’est pas connue, et la radio n’a pas de canal d’administration activé',
+  'This can lose the node. A second confirmation is required: {missing}':
+    'Cela peut faire perdre le nœud. Une seconde confirmation est nécessaire : {missing}',
+  'This node has another public key than when it was named as own. Name it again if the new key is right':
+    'Ce nœud a une autre clé publique que lorsqu’il a été désigné comme le vôtre. Désignez-le à nouveau si la nouvelle clé est la bonne',
+  'This section has not been read since the service was started: read it first':
+    'Cette section n’a pas été lue depuis le démarrage du service : lisez-la d’abord',
+  'a private key is never sent over the mesh': 'une clé privée n’est jamais envoyée par le réseau maillé',
+  'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
+    'Un firmware antérieur à 2.8 aurait besoin de la clé privée du nœud dans cette section, par le réseau maillé. Il a {version}',
 }

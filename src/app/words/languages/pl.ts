@@ -494,4 +494,17 @@ export const texts: Translation = {
   'at most 2038-01-19': 'najpóźniej 2038-01-19',
   'no control characters and no invisible ones': 'bez znaków sterujących i niewidocznych',
   'one emoji of one code point': 'jedno emoji z jednego punktu kodowego',
+  'No node with this number was named as own': 'Żaden węzeł o tym numerze nie został wskazany jako własny',
+  'Something else is being done with this node': 'Z tym węzłem trwa już inne działanie',
+  'The public key of this node is not known, and the radio has no admin channel switched on':
+    'Klucz publiczny tego węzła nie jest znany, a w radiu nie włączono kanału administracyjnego',
+  'This can lose the node. A second confirmation is required: {missing}':
+    'To może oznaczać utratę węzła. Potrzebne jest drugie potwierdzenie: {missing}',
+  'This node has another public key than when it was named as own. Name it again if the new key is right':
+    'Ten węzeł ma inny klucz publiczny niż wtedy, gdy wskazano go jako własny. Wskaż go ponownie, jeśli nowy klucz jest właściwy',
+  'This section has not been read since the service was started: read it first':
+    'Tej sekcji nie odczytano od uruchomienia usługi: najpierw ją odczytaj',
+  'a private key is never sent over the mesh': 'klucz prywatny nigdy nie jest wysyłany przez sieć mesh',
+  'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
+    'Oprogramowanie starsze niż 2.8 wymagałoby w tej sekcji klucza prywatnego węzła, przez sieć mesh. Węzeł ma {version}',
 }

@@ -492,4 +492,17 @@ export const texts: Translation = {
   'at most 2038-01-19': 'no máximo 2038-01-19',
   'no control characters and no invisible ones': 'sem caracteres de controle nem invisíveis',
   'one emoji of one code point': 'um emoji de um só ponto de código',
+  'No node with this number was named as own': 'Nenhum nó com este número foi indicado como próprio',
+  'Something else is being done with this node': 'Outra ação já está em andamento com este nó',
+  'The public key of this node is not known, and the radio has no admin channel switched on':
+    'A chave pública deste nó não é conhecida, e o rádio não tem um canal de administração ligado',
+  'This can lose the node. A second confirmation is required: {missing}':
+    'Isso pode fazer perder o nó. É necessária uma segunda confirmação: {missing}',
+  'This node has another public key than when it was named as own. Name it again if the new key is right':
+    'Este nó tem outra chave pública do que quando foi indicado como próprio. Indique-o de novo se a nova chave estiver certa',
+  'This section has not been read since the service was started: read it first':
+    'Esta seção não foi lida desde que o serviço foi iniciado: leia-a primeiro',
+  'a private key is never sent over the mesh': 'uma chave privada nunca é enviada pela malha',
+  'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
+    'Firmware anterior à 2.8 precisaria da chave privada do nó nesta seção, pela malha. Ele tem {version}',
 }

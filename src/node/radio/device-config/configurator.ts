@@ -24,6 +24,7 @@ import { createRestart, type Exchange } from './restart.ts'
 import { derivePublicKey } from '../sending/x25519.ts'
 import type { OwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { said } from '../../../app/words/words.ts'
+import { lossOf } from '../../../shared/mesh/losses.ts'
 
 export type ConfiguratorOptions = {
   readonly source: string
@@ -176,7 +177,8 @@ const RECOVERED =
 const UNRECOVERED =
   'the service was stopped while the change was made; the radio has not restarted since: its settings may be in the middle of an edit until it does'
 
-function describe(section: RawSection, readAt: number): LiveSection {
+/** A section as it may be shown, with its revision. */
+export function describe(section: RawSection, readAt: number): LiveSection {
   const { section: name, kind } = section
   const revision = createHmac('sha256', revisionKey).update(sectionBytes(section)).digest('base64url').slice(0, 22)
   return { section: name, kind, readAt, revision, ...viewSection(section) }
@@ -196,7 +198,7 @@ function unread(section: string, link: LinkInfo | null): AppError {
 type Allowed = { readonly presets: readonly RegionPresets[]; readonly owner: RawSection | undefined }
 
 /** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
-function check(section: RawSection, change: SectionChange, { presets, owner }: Allowed): SectionPlan {
+export function check(section: RawSection, change: SectionChange, { presets, owner }: Allowed): SectionPlan {
   if (change.revision !== null && change.revision !== describe(section, 0).revision) {
     throw new AppError('configuration_changed', 'The section has changed since it was read')
   }
@@ -216,7 +218,9 @@ function check(section: RawSection, change: SectionChange, { presets, owner }: A
     throw new AppError('invalid_request', `${issue.path}: ${issue.message}`, { issues: [issue] })
   }
   demandSecrets(section, planned.plan)
-  const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
+  const risky = planned.plan.changes
+    .filter(({ leaf, after }) => leaf.field.risk !== null || lossOf(section.section, leaf.path, after) !== null)
+    .map(({ leaf }) => leaf.path)
   const missing = risky.filter((path) => !change.confirm.includes(path))
   if (missing.length > 0) {
     throw new AppError(
@@ -247,7 +251,8 @@ function completeKeys(section: RawSection, plan: SectionPlan): SectionPlan {
   return key instanceof Uint8Array ? addDerived(section, plan, 'publicKey', derivePublicKey(key)) : plan
 }
 
-function summarize({ changes }: SectionPlan) {
+/** What a change is about, without secrets. */
+export function summarize({ changes }: SectionPlan) {
   const open = changes.filter(({ leaf }) => !leaf.field.secret)
   return {
     fields: changes.map(({ leaf }) => leaf.path),

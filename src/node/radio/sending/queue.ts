@@ -16,6 +16,8 @@ const PACES = {
   'node-info': 10_000,
   waypoint: 10_000,
   alert: 10_000,
+  // Radios do not limit these, but each occupies the channel for a while.
+  remote: 3000,
   other: 2200,
   // It never leaves the radio.
   admin: 0,
@@ -59,8 +61,8 @@ type Entry = {
 }
 
 /**
- * Packets on their way to one radio, paced by kind: packets of users first, then those of rules, then positions of apps;
- * in order of arrival.
+ * Packets on their way to one radio, paced by kind: packets of users first, among these what they say before what they
+ * change at nodes, then those of rules, then positions of apps; in order of arrival.
  */
 export type SendQueue = {
   /** Reserves a place for a packet that follows soon; false if none is free. */
@@ -88,8 +90,9 @@ type Reserver = { readonly rule: RuleMark | null; readonly app: number | null }
 
 /** The order of packets whose pace allows them at the same time. */
 function rankOf({ rule, app = null, kind }: Entry): number {
-  if (rule !== null) return 1
-  return app !== null && kind === 'position' ? 2 : 0
+  if (rule !== null) return 2
+  if (kind === 'remote') return 1
+  return app !== null && kind === 'position' ? 3 : 0
 }
 
 export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueueOptions): SendQueue {

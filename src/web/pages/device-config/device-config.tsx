@@ -7,14 +7,17 @@ import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
-import { href, place, setQuery } from '../../router.ts'
-import { c, SECTIONS } from '../../strings/system/configuration.ts'
+import { href, place, queryNode, setQuery } from '../../router.ts'
+import { has } from '../../state/session.ts'
+import { c } from '../../strings/system/configuration.ts'
+import { r } from '../../strings/system/remote.ts'
 import './configuration.css'
 import { ChangeTag } from './change.tsx'
 import { isEdited, useSecretsForgotten } from './edits.ts'
 import type { Overview } from './model.ts'
+import { SectionNav } from './nav.tsx'
+import { RemoteConfiguration } from './remote/remote.tsx'
 import { SectionPane } from './section.tsx'
-import { sectionName } from './words.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 const POLL_MS = 15_000
@@ -22,11 +25,24 @@ const POLL_MS = 15_000
 const WATCH_MS = 2000
 const EVENTS = ['link', 'configuration'] as const satisfies readonly EventKind[]
 
-/** The order in which people look for sections. */
-const ORDER = Object.keys(SECTIONS)
-
-/** The settings of a radio by section. Without a section: the list of sections. */
+/** The settings of a radio, or of a node over the mesh. Without a section: the list of sections. */
 export function ConfigurationPage({ section }: { section: string | null }) {
+  const nodeId = queryNode(place.value.query, 'node')
+  return nodeId === null ? <OwnRadio section={section} /> : <OverMesh section={section} nodeId={nodeId} key={nodeId} />
+}
+
+function OverMesh({ section, nodeId }: { section: string | null; nodeId: string }) {
+  const radios = useLoad(() => ask(api.configuration.$get({ query: {} })), [])
+  const known = radios.data.value
+  useSecretsForgotten()
+  return (
+    <Page title={c.title} actions={known !== null && <Targets source={null} sources={known.sources} nodeId={nodeId} />}>
+      <RemoteConfiguration nodeId={nodeId} section={section} />
+    </Page>
+  )
+}
+
+function OwnRadio({ section }: { section: string | null }) {
   const source = place.value.query.get('source')
   const query = source === null ? {} : { source }
   const overview = useLoad(() => ask(api.configuration.$get({ query })), [source], POLL_MS, EVENTS)
@@ -43,7 +59,7 @@ export function ConfigurationPage({ section }: { section: string | null }) {
       title={c.title}
       actions={
         <>
-          {known !== null && known.sources.length > 1 && <Sources overview={known} />}
+          {known !== null && <Targets source={known.source} sources={known.sources} nodeId={null} />}
           <a class="button" href={href('/configuration/connections')}>
             {c.connections}
           </a>
@@ -59,7 +75,12 @@ export function ConfigurationPage({ section }: { section: string | null }) {
       )}
       {known !== null && known.source !== null && known.sections.length > 0 && (
         <div class={section === null ? 'configuration' : 'configuration has-section'}>
-          <Sections overview={known} source={known.source} chosen={section} />
+          <SectionNav
+            entries={known.sections}
+            pathOf={pathOf}
+            chosen={section}
+            tag={(entry) => tagOf(entry, known.source ?? '')}
+          />
           <div class="configuration-pane">
             {section === null ? (
               <Choose />
@@ -87,62 +108,39 @@ function Choose() {
   )
 }
 
-function Sources({ overview: { source, sources } }: { overview: Overview }) {
+/** Chooses a radio of this service, or a node that is configured over the mesh. */
+function Targets({ source, sources, nodeId }: Pick<Overview, 'source' | 'sources'> & { nodeId: string | null }) {
+  const remote = useLoad(
+    async () => (has('radio') ? (await ask(api.remote.$get())).nodes : []),
+    [nodeId],
+    undefined,
+    EVENTS,
+  )
+  const nodes = remote.data.value ?? []
+  const named = nodes.map((node) => [node.nodeId, r.overMesh(node.longName ?? node.nodeId)] as const)
+  const isNew = nodeId !== null && !nodes.some((node) => node.nodeId === nodeId)
+  const options = [
+    ...sources.map((name) => [name, name] as const),
+    ...named,
+    ...(isNew ? [[nodeId, r.overMesh(nodeId)] as const] : []),
+  ]
+  if (options.length < 2) return null
+  const choose = (chosen: string) =>
+    setQuery(sources.includes(chosen) ? { source: chosen, node: '' } : { node: chosen, source: '' })
   return (
     <Select
-      label={c.source}
-      value={source ?? ''}
-      options={sources.map((name) => [name, name] as const)}
-      onChange={(name) => setQuery({ source: name })}
+      label={named.length > 0 || isNew ? r.which : c.source}
+      value={nodeId ?? source ?? ''}
+      options={options}
+      onChange={choose}
     />
   )
 }
 
-type SectionsProps = { overview: Overview; source: string; chosen: string | null }
-
-function Sections({ overview, source, chosen }: SectionsProps) {
-  const rank = (name: string) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length)
-  const all = overview.sections.toSorted((a, b) => rank(a.section) - rank(b.section))
-  const groups = [
-    [c.groups.radio, all.filter(({ kind }) => kind !== 'moduleConfig')],
-    [c.groups.modules, all.filter(({ kind }) => kind === 'moduleConfig')],
-  ] as const
-  const filled = groups.filter(([, entries]) => entries.length > 0)
-  return (
-    <nav class="sections" aria-label={c.sections}>
-      {filled.map(([name, entries]) => (
-        <div key={name}>
-          <div class="nav-title">{name}</div>
-          <ul>
-            {entries.map((entry) => (
-              <li key={entry.section}>
-                <SectionLink entry={entry} source={source} isHere={entry.section === chosen} />
-              </li>
-            ))}
-          </ul>
-        </div>
-      ))}
-    </nav>
-  )
-}
-
-function SectionLink(props: { entry: Overview['sections'][number]; source: string; isHere: boolean }) {
-  const { entry, source, isHere } = props
-  const { section, lastChange } = entry
-  const isLive = lastChange !== null && lastChange.state !== 'applied'
-  return (
-    <a class="section-link" href={pathOf(section)} aria-current={isHere ? 'page' : undefined}>
-      <span class="grow clip" title={sectionName(section)}>
-        {sectionName(section)}
-      </span>
-      {isLive ? (
-        <ChangeTag change={lastChange} />
-      ) : (
-        isEdited(source, section) && <span class="tag accent">{c.edited}</span>
-      )}
-      <Icon name="next" />
-    </a>
-  )
+/** The latest change of a section, or that something in it is not sent. */
+function tagOf({ section, lastChange }: Overview['sections'][number], source: string) {
+  if (lastChange !== null && lastChange.state !== 'applied') return <ChangeTag change={lastChange} />
+  return isEdited(source, section) && <span class="tag accent">{c.edited}</span>
 }
 
 function pathOf(section: string): string {

@@ -1,5 +1,6 @@
 import type { InferRequestType, InferResponseType } from 'hono/client'
 import { type api, isRecord } from '../../api.ts'
+import { type Loss, lossOf } from '../../../shared/mesh/losses.ts'
 
 export type Overview = InferResponseType<typeof api.configuration.$get>
 type SectionRoute = (typeof api.configuration)[':section']
@@ -87,7 +88,8 @@ export function linesOf(raw: string): string[] {
     .filter((item) => item !== '')
 }
 
-function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
+/** The content of a control as it is sent. */
+export function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
   if (typeof raw === 'boolean') return raw
   if (type === 'flags') return linesOf(raw)
   // Spaces in a name or a password may be intended.
@@ -139,6 +141,21 @@ export function presetsFor(section: Section, { path }: Leaf, edits: Edits): read
   const region = edits.values.get('region') ?? section.values['region']
   const presets = section.regionPresets.find((each) => each.region === region)?.presets ?? []
   return presets.length === 0 ? null : presets
+}
+
+/** Where changes of a section go. */
+export type Destination = {
+  /** Sends them; null: there was nothing to change. `accept`: the fields that can lose a node, confirmed again. */
+  put(section: Section, body: Body, accept: readonly string[]): Promise<{ readonly id: string } | null>
+  /** What a change costs on the air, in words; null: nothing, because the radio is connected. */
+  readonly airtime: string | null
+  readonly sent: string
+  readonly nothing: string
+}
+
+/** What a change can lose if nobody is beside the radio; null: nothing. */
+export function lossBy(section: string, { leaf, ...each }: Difference): Loss | null {
+  return lossOf(section, leaf.path, each.kind === 'value' ? valueOf(leaf.field, each.after) : undefined)
 }
 
 /** The request, with the differences only. */

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { api, type ApiError, askAs, type Issue } from '../../api.ts'
+import type { ApiError, Issue } from '../../api.ts'
 import { capital } from '../../format.ts'
 import { asApiError, type Loaded, useAction } from '../../state/load.ts'
 import { say } from '../../parts/notice.tsx'
@@ -7,7 +7,7 @@ import { c } from '../../strings/system/configuration.ts'
 import { keepEdits, noteSent } from './edits.ts'
 import {
   bodyOf,
-  type Change,
+  type Destination,
   type Difference,
   type Edits,
   fits,
@@ -24,7 +24,8 @@ export type Refusal = { readonly issues: readonly Issue[]; readonly edits: Edits
 
 type SaveProps = {
   section: Section
-  loaded: Loaded<Section>
+  destination: Destination
+  loaded: Pick<Loaded<unknown>, 'reload'>
   onSent(): void
   differences: readonly Difference[]
   edits: Edits
@@ -92,8 +93,9 @@ export function SaveBar(props: SaveProps) {
         <Review
           section={section.section}
           differences={differences}
+          airtime={props.destination.airtime}
           sending={sending}
-          onSend={(confirmed) => void send(confirmed)}
+          onSend={(confirmed, accepted) => void send(confirmed, accepted)}
           onClose={() => (isOpen.value = false)}
         />
       )}
@@ -107,20 +109,16 @@ function isElsewhere(section: Section): (issue: Issue) => boolean {
   return ({ path }) => !paths.has(path)
 }
 
-function useSending({ section, differences, edits, refused, loaded, onSent }: SaveProps, isOpen: Signal<boolean>) {
+function useSending(props: SaveProps, isOpen: Signal<boolean>) {
+  const { section, destination, differences, edits, refused, loaded, onSent } = props
   const sending = useAction()
   const notice = useSignal<string | null>(null)
-  const send = (confirmed: readonly string[]) =>
+  const send = (confirmed: readonly string[], accepted: readonly string[]) =>
     sending.run(async () => {
-      const param = { section: section.section }
-      const query = { source: section.source }
       try {
-        const json = bodyOf(section, differences, confirmed)
-        const { change } = await askAs<{ change: Change | null }>(
-          api.configuration[':section'].$put({ param, query, json }),
-        )
+        const change = await destination.put(section, bodyOf(section, differences, confirmed), accepted)
         if (change !== null) noteSent(change.id)
-        say(change === null ? c.nothing : c.sent)
+        say(change === null ? destination.nothing : destination.sent)
         refused.value = null
         isOpen.value = false
         onSent()

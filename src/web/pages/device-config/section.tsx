@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { api, askAs } from '../../api.ts'
 import { capital } from '../../format.ts'
 import type { Loaded } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
@@ -12,7 +13,9 @@ import { ChangeNotice } from './change.tsx'
 import { editsOf, keepEdits, usePruning } from './edits.ts'
 import { SettingField } from './field.tsx'
 import {
+  type Change,
   channelsOf,
+  type Destination,
   differencesOf,
   type Edits,
   fits,
@@ -56,6 +59,7 @@ export function SectionPane(props: Props) {
       {mayWrite ? (
         <SectionForm
           {...props}
+          destination={CONNECTED}
           isApplying={isApplying}
           isFixed={!section.editable || isApplying || busyWith !== null}
         />
@@ -66,8 +70,19 @@ export function SectionPane(props: Props) {
   )
 }
 
+/** A radio of this service. */
+const CONNECTED: Destination = {
+  airtime: null,
+  sent: c.sent,
+  nothing: c.nothing,
+  async put({ section, source }, json) {
+    const asked = { param: { section }, query: { source }, json }
+    return (await askAs<{ change: Change | null }>(api.configuration[':section'].$put(asked))).change
+  },
+}
+
 /** For users with only the read permission. */
-function SectionFacts({ section }: { section: Section }) {
+export function SectionFacts({ section }: { section: Section }) {
   return (
     <Blocks section={section}>
       {(leaves) => (
@@ -115,9 +130,15 @@ function Blocks(props: { section: Section; children(leaves: readonly Leaf[]): Co
   )
 }
 
-type FormProps = Omit<Props, 'overview'> & { isApplying: boolean; isFixed: boolean }
+type FormProps = Pick<Props, 'section' | 'onSent'> & {
+  loaded: Pick<Loaded<unknown>, 'reload'>
+  destination: Destination
+  isApplying: boolean
+  isFixed: boolean
+}
 
-function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps) {
+/** A form for a section, and what is needed to send what was changed in it. */
+export function SectionForm({ section, destination, loaded, onSent, isApplying, isFixed }: FormProps) {
   const { source, section: name } = section
   const edits = editsOf(source, name)
   const refused = useSignal<Refusal | null>(null)
@@ -155,6 +176,7 @@ function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps
       {differences.length > 0 && !isApplying && (
         <SaveBar
           section={section}
+          destination={destination}
           differences={differences}
           edits={edits}
           refused={refused}

@@ -52,6 +52,8 @@ export const nodeTexts = catalog('nodeTexts', {
     'An ignored node is not on the map. Alerts and automation leave it out, and the radios of this service drop what it sends.',
   forgetHelp:
     'Deletes its track and measurements, and removes it from the lists of this service’s radios. It comes back when it is heard again.',
+  configure: 'Configure remotely',
+  configureHelp: 'If this is your node and our radio is among its admins, its settings can be changed over the mesh.',
   lastHeard: 'Last heard',
   lastHeardByRadio: 'Last heard by radio',
   firstHeard: 'First heard',

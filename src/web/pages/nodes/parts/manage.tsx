@@ -72,6 +72,14 @@ export function ManageNode(props: Props) {
     <Card title={nodeTexts.manage}>
       <Failure error={error.value} />
       <ul class="rows">
+        {can('configuration', 'read') && has('radio') && !node.isLocal && (
+          <li>
+            <p class="grow">{nodeTexts.configureHelp}</p>
+            <a class="button small" href={href(`/configuration?node=${encodeURIComponent(node.nodeId)}`)}>
+              {nodeTexts.configure}
+            </a>
+          </li>
+        )}
         <li>
           <p class="grow">{nodeTexts.ignoreHelp}</p>
           <button
