@@ -712,6 +712,19 @@ export const words: Translations = {
     database_unavailable: 'Die Datenbank antwortet gerade nicht. Versuchen Sie es gleich noch einmal.',
     invalid_request: 'Das Formular enthält einen Fehler:',
   },
+  keyTexts: {
+    help: {
+      any: 'Diese Knoten haben einen öffentlichen Schlüssel, der schwach ist, mehreren Knoten gehört oder dem widersprochen wird. Senden Sie ihnen nichts Vertrauliches, bevor das geklärt ist.',
+      shared:
+        'Mehrere Knoten haben denselben öffentlichen Schlüssel: Jeder kann Direktnachrichten an die anderen lesen und in deren Namen signieren. Ihre Besitzer sollten jeweils einen neuen Schlüssel erzeugen und nicht die Kopie eines Funkgeräts auf ein anderes übertragen.',
+      weak: 'Alte Firmware hat diese Schlüssel mit zu wenig Zufall erzeugt, daher haben andere sie auch. Die Besitzer sollten die Firmware aktualisieren und einen neuen Schlüssel erzeugen.',
+      changed:
+        'Jemand hat im Namen dieser Knoten einen anderen Schlüssel bekannt gegeben. Fragen Sie die Besitzer, welcher richtig ist, und nehmen Sie ihn dann auf der Seite des Knotens an.',
+    },
+    sharedTitle: 'Schlüssel mehrerer Knoten',
+    sharedHelp:
+      'Andere Knoten haben denselben öffentlichen Schlüssel. Jeder von ihnen kann Direktnachrichten an diesen Knoten lesen und in seinem Namen signieren. Ihre Besitzer sollten jeweils einen neuen Schlüssel erzeugen.',
+  },
   needTexts: {
     title: 'Was zu tun ist',
     titleOf: (n) => `Was zu tun ist (${number(n)})`,
@@ -732,6 +745,9 @@ export const words: Translations = {
     linkDown: (name) => `${name} ist nicht verbunden.`,
     sourceQuiet: (name) => `Der Sammler ${name} liefert nichts.`,
     notDelivered: (target) => `An ${target} kann nichts geliefert werden.`,
+    weakKey: (name) => `Der Schlüssel von ${name} ist schwach: Andere haben ihn auch.`,
+    weakKeyHelp: 'aktualisieren Sie seine Firmware und erzeugen Sie einen neuen Schlüssel',
+    openSecurity: 'Sicherheitseinstellungen öffnen',
     notLooked: 'Nicht alles konnte nachgesehen werden.',
     nothing: 'Nichts ist zu tun.',
     watches: (count, watched) =>
@@ -1434,6 +1450,8 @@ export const words: Translations = {
     places: { known: 'bekannt', unknown: 'nicht bekannt' },
     proof: 'Signatur',
     proofs: { signed: 'geprüft', unsigned: 'keine', doubtful: 'zweifelhaft' },
+    keys: 'Öffentlicher Schlüssel',
+    keyProblems: { any: 'zweifelhaft', shared: 'von mehreren Knoten', weak: 'schwach', changed: 'geändert' },
     sortColumn: 'Sortieren nach',
     sortOrder: 'Reihenfolge',
     orders: { up: 'aufsteigend', down: 'absteigend' },

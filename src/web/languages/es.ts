@@ -339,6 +339,19 @@ export const words: Translations = {
     invalid_request: 'El formulario tiene un error:',
   },
 
+  keyTexts: {
+    help: {
+      any: 'Estos nodos tienen una clave pública débil, de varios nodos o contradicha. No les envíe nada confidencial hasta que se aclare.',
+      shared:
+        'Varios nodos tienen la misma clave pública: cada uno puede leer los mensajes directos a los otros y firmar en su nombre. Cada propietario debería crear una clave nueva, y no restaurar la copia de una radio en otra.',
+      weak: 'Un firmware antiguo creó estas claves con muy poca aleatoriedad, así que otros también las tienen. Los propietarios deberían actualizar el firmware y crear una clave nueva.',
+      changed:
+        'Alguien anunció otra clave en nombre de estos nodos. Pregunte a cada propietario cuál es la correcta y acéptela en la página del nodo.',
+    },
+    sharedTitle: 'Clave de varios nodos',
+    sharedHelp:
+      'Otros nodos tienen la misma clave pública. Cada uno de ellos puede leer los mensajes directos a este nodo y firmar en su nombre. Cada propietario debería crear una clave nueva.',
+  },
   needTexts: {
     title: 'Qué requiere su atención',
     titleOf: (n) => `Qué requiere su atención (${number(n)})`,
@@ -359,6 +372,9 @@ export const words: Translations = {
     linkDown: (name) => `${name}: sin conexión.`,
     sourceQuiet: (name) => `El colector ${name} no entrega nada.`,
     notDelivered: (target) => `No se puede entregar nada a ${target}.`,
+    weakKey: (name) => `La clave de ${name} es débil: otros también la tienen.`,
+    weakKeyHelp: 'actualice su firmware y cree una clave nueva',
+    openSecurity: 'Abrir sus ajustes de seguridad',
     notLooked: 'No se ha podido mirar todo.',
     nothing: 'Nada requiere su atención.',
     watches: (count, watched) =>
@@ -1055,6 +1071,8 @@ export const words: Translations = {
     places: { known: 'conocida', unknown: 'desconocida' },
     proof: 'Firma',
     proofs: { signed: 'verificada', unsigned: 'ninguna', doubtful: 'dudosa' },
+    keys: 'Clave pública',
+    keyProblems: { any: 'dudosa', shared: 'de varios nodos', weak: 'débil', changed: 'cambiada' },
     sortColumn: 'Ordenar por',
     sortOrder: 'Orden',
     orders: { up: 'ascendente', down: 'descendente' },

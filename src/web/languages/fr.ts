@@ -837,6 +837,19 @@ export const words: Translations = {
     dark: 'Apparence sombre',
     leaveWall: 'Quitter l’écran mural',
   },
+  keyTexts: {
+    help: {
+      any: 'Ces nœuds ont une clé publique faible, commune à plusieurs nœuds ou contredite. Ne leur envoyez rien de confidentiel avant que ce soit réglé.',
+      shared:
+        'Plusieurs nœuds ont la même clé publique : chacun peut lire les messages directs aux autres et signer en leur nom. Chaque propriétaire devrait créer une nouvelle clé, et ne pas restaurer la copie d’une radio sur une autre.',
+      weak: 'Un ancien micrologiciel a créé ces clés avec trop peu de hasard : d’autres les ont aussi. Les propriétaires devraient mettre à jour le micrologiciel et créer une nouvelle clé.',
+      changed:
+        'Quelqu’un a annoncé une autre clé au nom de ces nœuds. Demandez à chaque propriétaire laquelle est la bonne, puis acceptez-la sur la page du nœud.',
+    },
+    sharedTitle: 'Clé de plusieurs nœuds',
+    sharedHelp:
+      'D’autres nœuds ont la même clé publique. Chacun d’eux peut lire les messages directs à ce nœud et signer en son nom. Chaque propriétaire devrait créer une nouvelle clé.',
+  },
   needTexts: {
     title: 'Ce qui demande votre attention',
     titleOf: (n) => `Ce qui demande votre attention (${number(n)})`,
@@ -859,6 +872,9 @@ export const words: Translations = {
     linkDown: (name) => `${name} : hors connexion.`,
     sourceQuiet: (name) => `Le collecteur ${name} ne livre rien.`,
     notDelivered: (target) => `Rien ne peut être livré à ${target}.`,
+    weakKey: (name) => `La clé de ${name} est faible : d’autres l’ont aussi.`,
+    weakKeyHelp: 'mettez à jour son micrologiciel et créez une nouvelle clé',
+    openSecurity: 'Ouvrir ses réglages de sécurité',
     notLooked: 'Tout n’a pas pu être vérifié.',
     nothing: 'Rien ne demande votre attention.',
     watches: (count, watched) =>
@@ -1533,6 +1549,8 @@ export const words: Translations = {
     places: { known: 'connue', unknown: 'inconnue' },
     proof: 'Signature',
     proofs: { signed: 'vérifiée', unsigned: 'aucune', doubtful: 'douteuse' },
+    keys: 'Clé publique',
+    keyProblems: { any: 'douteuse', shared: 'de plusieurs nœuds', weak: 'faible', changed: 'changée' },
     sortColumn: 'Trier par',
     sortOrder: 'Ordre',
     orders: { up: 'croissant', down: 'décroissant' },

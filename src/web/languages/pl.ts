@@ -788,6 +788,19 @@ export const words: Translations = {
     database_unavailable: 'Baza danych chwilowo nie odpowiada. Spróbuj ponownie za moment.',
     invalid_request: 'Formularz zawiera błąd:',
   },
+  keyTexts: {
+    help: {
+      any: 'Te węzły mają klucz publiczny, który jest słaby, należy do kilku węzłów albo jest podważony. Nie wysyłaj im niczego poufnego, zanim się to wyjaśni.',
+      shared:
+        'Kilka węzłów ma ten sam klucz publiczny: każdy może czytać wiadomości bezpośrednie do pozostałych i podpisywać się w ich imieniu. Każdy właściciel powinien utworzyć nowy klucz i nie przywracać kopii jednego radia na innym.',
+      weak: 'Stare oprogramowanie utworzyło te klucze ze zbyt małą losowością, więc inni też je mają. Właściciele powinni zaktualizować oprogramowanie i utworzyć nowy klucz.',
+      changed:
+        'Ktoś ogłosił inny klucz w imieniu tych węzłów. Zapytaj każdego właściciela, który klucz jest właściwy, i zaakceptuj go na stronie węzła.',
+    },
+    sharedTitle: 'Klucz kilku węzłów',
+    sharedHelp:
+      'Inne węzły mają ten sam klucz publiczny. Każdy z nich może czytać wiadomości bezpośrednie do tego węzła i podpisywać się w jego imieniu. Każdy właściciel powinien utworzyć nowy klucz.',
+  },
   needTexts: {
     title: 'Co wymaga uwagi',
     titleOf: (n) => `Co wymaga uwagi (${number(n)})`,
@@ -807,6 +820,9 @@ export const words: Translations = {
     linkDown: (name) => `${name}: brak połączenia.`,
     sourceQuiet: (name) => `Kolektor ${name} niczego nie dostarcza.`,
     notDelivered: (target) => `Niczego nie można dostarczyć do ${target}.`,
+    weakKey: (name) => `Klucz węzła ${name} jest słaby: inni też go mają.`,
+    weakKeyHelp: 'zaktualizuj jego oprogramowanie i utwórz nowy klucz',
+    openSecurity: 'Otwórz jego ustawienia bezpieczeństwa',
     notLooked: 'Nie wszystko udało się sprawdzić.',
     nothing: 'Nic nie wymaga uwagi.',
     watches: (count, watched) =>
@@ -1469,6 +1485,8 @@ export const words: Translations = {
     places: { known: 'znana', unknown: 'nieznana' },
     proof: 'Podpis',
     proofs: { signed: 'zweryfikowany', unsigned: 'brak', doubtful: 'wątpliwy' },
+    keys: 'Klucz publiczny',
+    keyProblems: { any: 'wątpliwy', shared: 'kilku węzłów', weak: 'słaby', changed: 'zmieniony' },
     sortColumn: 'Sortuj według',
     sortOrder: 'Kolejność',
     orders: { up: 'rosnąco', down: 'malejąco' },

@@ -342,6 +342,19 @@ export const words: Translations = {
     invalid_request: 'O formulário tem um erro:',
   },
 
+  keyTexts: {
+    help: {
+      any: 'Estes nós têm uma chave pública fraca, de vários nós ou contestada. Não envie nada confidencial a eles antes de resolver isso.',
+      shared:
+        'Vários nós têm a mesma chave pública: cada um pode ler as mensagens diretas aos outros e assinar em nome deles. Cada dono deve criar uma chave nova e não restaurar a cópia de um rádio em outro.',
+      weak: 'Um firmware antigo criou estas chaves com pouca aleatoriedade, então outros também as têm. Os donos devem atualizar o firmware e criar uma chave nova.',
+      changed:
+        'Alguém anunciou outra chave em nome destes nós. Pergunte a cada dono qual é a certa e aceite-a na página do nó.',
+    },
+    sharedTitle: 'Chave de vários nós',
+    sharedHelp:
+      'Outros nós têm a mesma chave pública. Cada um deles pode ler as mensagens diretas a este nó e assinar em nome dele. Cada dono deve criar uma chave nova.',
+  },
   needTexts: {
     title: 'O que precisa de atenção',
     titleOf: (n) => `O que precisa de atenção (${number(n)})`,
@@ -362,6 +375,9 @@ export const words: Translations = {
     linkDown: (name) => `${name}: sem conexão.`,
     sourceQuiet: (name) => `O coletor ${name} não entrega nada.`,
     notDelivered: (target) => `Nada pode ser entregue a ${target}.`,
+    weakKey: (name) => `A chave de ${name} é fraca: outros também a têm.`,
+    weakKeyHelp: 'atualize o firmware e crie uma chave nova',
+    openSecurity: 'Abrir as configurações de segurança',
     notLooked: 'Nem tudo pôde ser verificado.',
     nothing: 'Nada precisa de atenção.',
     watches: (count, watched) =>
@@ -1055,6 +1071,8 @@ export const words: Translations = {
     places: { known: 'conhecida', unknown: 'desconhecida' },
     proof: 'Assinatura',
     proofs: { signed: 'verificada', unsigned: 'nenhuma', doubtful: 'em dúvida' },
+    keys: 'Chave pública',
+    keyProblems: { any: 'duvidosa', shared: 'de vários nós', weak: 'fraca', changed: 'alterada' },
     sortColumn: 'Ordenar por',
     sortOrder: 'Ordem',
     orders: { up: 'crescente', down: 'decrescente' },

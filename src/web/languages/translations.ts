@@ -29,6 +29,7 @@ import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
 import type { messages } from '../strings/mesh/messages.ts'
+import type { keyTexts } from '../strings/mesh/keys.ts'
 import type { needTexts } from '../strings/mesh/needs.ts'
 import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
@@ -83,6 +84,7 @@ export interface Translations {
   readonly common: typeof common
   readonly errors: typeof errors
   readonly dashboard: typeof dashboard
+  readonly keyTexts: typeof keyTexts
   readonly needTexts: typeof needTexts
   readonly identityTexts: typeof identityTexts
   readonly frames: typeof frameTexts
