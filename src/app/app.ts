@@ -7,6 +7,7 @@ import { auditRoutes } from './system/audit/routes.ts'
 import { authRoutes } from './accounts/routes/account.ts'
 import { tokenRoutes } from './accounts/routes/tokens.ts'
 import { automationRoutes } from './automation/routes.ts'
+import { transferRoutes } from './device-config/radio-routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
@@ -106,6 +107,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/automation', automationRoutes)
     .route('/api/alerts', alertRoutes)
     .route('/api/configuration', configurationRoutes)
+    .route('/api/configuration/transfer', transferRoutes)
     .route('/api/system', systemRoutes)
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/backup', stagingRoutes)

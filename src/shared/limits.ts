@@ -59,3 +59,8 @@ export const MAX_REFUSED_IDENTITIES = 20
 
 /** How far the page System counts failed sign-ins, and waiting alert messages. */
 export const MAX_COUNTED = 500
+
+/** Characters of a URL of channels; one with eight channels has about 1,000. */
+export const MAX_CHANNEL_URL = 4000
+/** Characters of a configuration file of a radio; one with all settings has about 6,000. */
+export const MAX_CONFIGURATION_FILE = 60_000

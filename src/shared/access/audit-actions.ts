@@ -53,6 +53,8 @@ export const AUDIT_ACTIONS = {
   radio_claim_ended: 'nodes',
   message_sent: 'messages',
   configuration_updated: 'configuration',
+  channels_shared: 'configuration',
+  configuration_exported: 'configuration',
   automation_updated: 'automation',
   alert_rule_updated: 'alerts',
   alert_destination_updated: 'alerts',

@@ -56,6 +56,7 @@ import type { restoreTexts } from '../strings/system/restore.ts'
 import type { restoredAccessTexts } from '../strings/system/restored-access.ts'
 import type { settingsTexts } from '../strings/system/settings.ts'
 import type { clockStates, jobNames, problemTexts, systemTexts, tableNames } from '../strings/system/system.ts'
+import type { transfer } from '../strings/system/transfer.ts'
 import type { unitTexts } from '../strings/units.ts'
 
 /** What a translation holds: the same as the English texts, in another wording. */
@@ -129,6 +130,7 @@ export interface Translations {
   readonly SPELLINGS: typeof SPELLINGS
   readonly c: typeof c
   readonly SECTIONS: typeof SECTIONS
+  readonly transfer: typeof transfer
   readonly restoreTexts: typeof restoreTexts
   readonly restoredAccessTexts: typeof restoredAccessTexts
   readonly settingsTexts: typeof settingsTexts

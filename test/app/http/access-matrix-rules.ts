@@ -198,6 +198,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/configuration': may('configuration', 'read'),
   'GET /api/configuration/:section': may('configuration', 'read'),
   'PUT /api/configuration/:section': may('configuration', 'write'),
+  'POST /api/configuration/transfer/channels/share': may('configuration', 'write'),
+  'POST /api/configuration/transfer/channels/preview': may('configuration', 'write'),
+  'PUT /api/configuration/transfer/channels': may('configuration', 'write'),
+  'GET /api/configuration/transfer/file': may('configuration', 'read'),
+  'POST /api/configuration/transfer/file/export': may('configuration', 'write'),
+  'POST /api/configuration/transfer/file/preview': may('configuration', 'write'),
+  'PUT /api/configuration/transfer/file': may('configuration', 'write'),
 }
 
 /**
@@ -245,4 +252,5 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/alerts/deliveries': 'own',
   'GET /api/configuration': 'none',
   'GET /api/configuration/:section': 'none',
+  'GET /api/configuration/transfer/file': 'none',
 }

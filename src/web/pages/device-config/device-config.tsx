@@ -14,6 +14,7 @@ import { ChangeTag } from './change.tsx'
 import { isEdited, useSecretsForgotten } from './edits.ts'
 import type { Overview } from './model.ts'
 import { SectionPane } from './section.tsx'
+import { FileButtons } from './transfer/buttons.tsx'
 import { sectionName } from './words.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
@@ -39,7 +40,17 @@ export function ConfigurationPage({ section }: { section: string | null }) {
     return () => clearInterval(timer)
   }, [isWatching])
   return (
-    <Page title={c.title} actions={known !== null && known.sources.length > 1 && <Sources overview={known} />}>
+    <Page
+      title={c.title}
+      actions={
+        <>
+          {known !== null && known.source !== null && known.editable && (
+            <FileButtons source={known.source} onSent={() => void overview.reload()} />
+          )}
+          {known !== null && known.sources.length > 1 && <Sources overview={known} />}
+        </>
+      }
+    >
       <Failure error={overview.error.value} retry={overview.reload} />
       {known !== null && known.sections.length === 0 && (
         <Empty icon="radio" title={c.none}>

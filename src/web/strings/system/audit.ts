@@ -92,6 +92,8 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   radio_claim_ended: 'A collector no longer speaks for a node',
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',
+  channels_shared: 'Shared channels of a radio with their keys',
+  configuration_exported: 'Exported radio configuration with secrets',
   automation_updated: 'Changed automation',
   alert_rule_updated: 'Changed an alert rule',
   alert_destination_updated: 'Changed a destination of alerts',
