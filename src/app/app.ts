@@ -9,7 +9,8 @@ import { tokenRoutes } from './accounts/routes/tokens.ts'
 import { automationRoutes } from './automation/routes.ts'
 import { radioConnectionRoutes } from './connections/radio-routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
-import { remoteRoutes } from './device-config/radio-routes.ts'
+import { remoteRoutes } from './device-config/remote/radio-routes.ts'
+import { transferRoutes } from './device-config/radio-routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
@@ -116,6 +117,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/connections', connectionRoutes)
     .route('/api/connections', radioConnectionRoutes)
     .route('/api/remote', remoteRoutes)
+    .route('/api/configuration/transfer', transferRoutes)
     .route('/api/system', systemRoutes)
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/backup', stagingRoutes)

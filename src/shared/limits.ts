@@ -79,3 +79,7 @@ export const MAX_CONNECTION_KEYS = 32
 export const MAX_PEM = 100_000
 /** Characters of the password for a broker. */
 export const MAX_BROKER_PASSWORD = 1024
+/** Characters of a URL of channels; one with eight channels has about 1,000. */
+export const MAX_CHANNEL_URL = 4000
+/** Characters of a configuration file of a radio; one with all settings has about 6,000. */
+export const MAX_CONFIGURATION_FILE = 60_000

@@ -253,6 +253,11 @@ describe('one worker, asked by one test after the other', () => {
       '/api/traceroutes': { to: 1 },
       '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
       '/api/configuration/{section}': { values: {} },
+      '/api/configuration/transfer/channels/share': { channels: [0] },
+      '/api/configuration/transfer/channels/preview': { url: 'x' },
+      '/api/configuration/transfer/channels': { url: 'x' },
+      '/api/configuration/transfer/file/export': {},
+      '/api/configuration/transfer/file/preview': { yaml: 'x' },
       // Of the destinations only e-mail needs something that is missing here.
       '/api/alerts/destinations': { kind: 'email', name: 'mail', settings: { address: 'a@example.org' } },
     }

@@ -1,4 +1,4 @@
-import type { LiveSection, RadioDevice } from './device.ts'
+import type { LiveSection, RadioDevice, SectionChange } from './device.ts'
 import type * as z from 'zod'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../base/context.ts'
@@ -82,14 +82,20 @@ export async function changeSection(
 ): Promise<Change | null> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   if (!(await readDescribed(ctx)).has(section)) throw new AppError('section_not_found')
-  const { device } = pick(await listRadios(ctx), source)
-  if (device === null) throw new AppError('radio_unavailable', 'This radio is not connected')
-  const prepared = device.prepare(section, asked)
+  const [change] = await changeSections(ctx, await findDevice(ctx, source), new Map([[section, asked]]))
+  return change ?? null
+}
+
+/** Begins to change sections in one edit: a change for each section that changes. Throws as `prepare` of the radio. */
+export async function changeSections(
+  ctx: SignedInCtx,
+  device: RadioDevice,
+  asked: ReadonlyMap<string, SectionChange>,
+): Promise<Change[]> {
+  const prepared = device.prepare(asked)
   try {
-    const { fields, secretsChanged, before, after } = prepared
-    if (fields.length === 0) return null
-    const change: Change = {
-      id: ctx.requestId,
+    const changes = prepared.sections.map(({ section, fields }, at): Change => ({
+      id: at === 0 ? ctx.requestId : `${ctx.requestId}.${at}`,
       section,
       state: 'applying',
       at: ctx.now(),
@@ -98,20 +104,30 @@ export async function changeSection(
       fields: [...fields],
       differing: [],
       reason: null,
-    }
-    const details = { source: device.source, section, before, after, secretsChanged }
+    }))
     const known = { kind: device.kind, name: device.source, createdAt: ctx.now() }
-    await ctx.store.atomic([
-      audit(ctx, 'configuration_updated', details),
-      ...writeSources(ctx.store, [known]),
-      writeChange(ctx.store, device.source, change),
-    ])
-    ctx.events?.publish([changeEvent(device.source, change)])
-    prepared.start(change.id)
-    return change
+    const [first, ...others] = [
+      ...prepared.sections.map(({ section, before, after, secretsChanged }) =>
+        audit(ctx, 'configuration_updated', { source: device.source, section, before, after, secretsChanged }),
+      ),
+      ...(changes.length === 0 ? [] : writeSources(ctx.store, [known])),
+      ...changes.map((change) => writeChange(ctx.store, device.source, change)),
+    ]
+    if (first === undefined) return []
+    await ctx.store.atomic([first, ...others])
+    ctx.events?.publish(changes.map((change) => changeEvent(device.source, change)))
+    prepared.start(new Map(changes.map(({ section, id }) => [section, id])))
+    return changes
   } finally {
     prepared.release()
   }
+}
+
+/** A connected radio; without `source` the first one. Throws `source_not_found`, `radio_unavailable`. */
+export async function findDevice(ctx: Ctx, source: string | undefined): Promise<RadioDevice> {
+  const { device } = pick(await listRadios(ctx), source)
+  if (device === null) throw new AppError('radio_unavailable', 'This radio is not connected')
+  return device
 }
 
 /** The radios of this process first, then others that were read earlier. */

@@ -1,136 +1,142 @@
 import { Hono } from 'hono'
-import * as z from 'zod'
 import { requirePermission } from '../accounts/access/require.ts'
 import { requireFreshProof } from '../accounts/fresh-proof.ts'
 import type { AppEnv } from '../base/context.ts'
 import { answers } from '../http/describe.ts'
 import { whereTheRadioIs } from '../http/radio-process.ts'
 import { validate } from '../http/validate.ts'
+import { exportWithSecrets, importFile, previewFile, readPlainFile } from './file-transfer.ts'
+import { sourceQuery } from './schemas.ts'
+import { importChannels, previewChannels, shareChannels } from './transfer.ts'
 import {
-  changeRemote,
-  listRemote,
-  nameRemote,
-  readFromRemote,
-  readRemote,
-  readRemoteSection,
-  rebootRemote,
-} from './remote/remote.ts'
-import {
-  remoteActionAskSchema,
-  remoteActionSchema,
-  remoteChangeSchema,
-  remoteListSchema,
-  remoteNamingSchema,
-  remoteOverviewSchema,
-  remoteParam,
-  remoteSectionParam,
-  remoteSectionSchema,
-} from './remote/schemas.ts'
+  begunSchema,
+  channelImportSchema,
+  channelPlanSchema,
+  channelPreviewSchema,
+  fileExportSchema,
+  fileImportSchema,
+  filePlanSchema,
+  filePreviewSchema,
+  fileSchema,
+  sharedSchema,
+  shareSchema,
+} from './transfer-schemas.ts'
 
-const begun = z.object({ action: remoteActionSchema })
-
-export const remoteRoutes = new Hono<AppEnv>()
-  .get(
-    '/',
-    requirePermission('configuration', 'read'),
-    answers('The nodes that are administered over the mesh', { 200: remoteListSchema }),
-    async (c) => c.json(await listRemote(c.var.ctx)),
-  )
-  .get(
-    '/:id',
-    requirePermission('configuration', 'read'),
-    answers(
-      'A node that is administered over the mesh, and about what each action costs on the air',
-      { 200: remoteOverviewSchema },
-      ['node_not_found', 'unsupported_on_this_runtime', 'radio_unavailable'],
-    ),
-    validate('param', remoteParam),
-    whereTheRadioIs,
-    async (c) => c.json(await readRemote(c.var.ctx, c.req.valid('param').id)),
-  )
-  .put(
-    '/:id',
+export const transferRoutes = new Hono<AppEnv>()
+  .post(
+    '/channels/share',
     requirePermission('configuration', 'write'),
     requireFreshProof,
-    answers(
-      'Name a node as own, so that it may be administered over the mesh, and trust its present public key; or end that',
-      { 200: remoteListSchema },
-      ['node_not_found', 'unsupported_on_this_runtime', 'radio_unavailable'],
-    ),
-    validate('param', remoteParam),
-    validate('json', remoteNamingSchema),
+    answers('Channels of a radio as a URL, with the keys of the named channels', { 200: sharedSchema }, [
+      'source_not_found',
+      'radio_unavailable',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('query', sourceQuery),
+    validate('json', shareSchema),
     whereTheRadioIs,
-    async (c) => {
-      await nameRemote(c.var.ctx, c.req.valid('param').id, c.req.valid('json').own)
-      return c.json(await listRemote(c.var.ctx))
-    },
+    async (c) => c.json(await shareChannels(c.var.ctx, c.req.valid('query').source, c.req.valid('json'))),
   )
   .post(
-    '/:id',
+    '/channels/preview',
+    requirePermission('configuration', 'write'),
+    requireFreshProof,
+    answers('What importing the channels of a URL would change. Nothing is sent', { 200: channelPlanSchema }, [
+      'source_not_found',
+      'radio_unavailable',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('query', sourceQuery),
+    validate('json', channelPreviewSchema),
+    whereTheRadioIs,
+    async (c) => c.json(await previewChannels(c.var.ctx, c.req.valid('query').source, c.req.valid('json'))),
+  )
+  .put(
+    '/channels',
     requirePermission('configuration', 'write'),
     requireFreshProof,
     answers(
-      'Read a section of a node over the mesh, or make the node restart. GET shows how it stands, and live events of the kind `configuration` tell each step',
-      { 202: begun },
+      'Import the channels of a URL in one edit. The radio restarts; GET of each section shows the result',
+      { 200: begunSchema, 202: begunSchema },
       [
-        'node_not_found',
-        'section_not_found',
+        'source_not_found',
+        'radio_unavailable',
+        'unsupported_on_this_runtime',
+        'confirmation_required',
         'configuration_changed',
         'configuration_change_in_progress',
-        'unsupported_on_this_runtime',
-        'radio_unavailable',
       ],
     ),
-    validate('param', remoteParam),
-    validate('json', remoteActionAskSchema),
+    validate('query', sourceQuery),
+    validate('json', channelImportSchema),
     whereTheRadioIs,
     async (c) => {
-      const { id } = c.req.valid('param')
-      const asked = c.req.valid('json')
-      const { ctx } = c.var
-      const action = await (asked.action === 'read' ? readFromRemote(ctx, id, asked.section) : rebootRemote(ctx, id))
-      return c.json({ action }, 202)
+      const changes = await importChannels(c.var.ctx, c.req.valid('query').source, c.req.valid('json'))
+      return c.json({ changes }, changes.length === 0 ? 200 : 202)
     },
   )
   .get(
-    '/:id/:section',
+    '/file',
     requirePermission('configuration', 'read'),
-    answers(
-      'A section of the settings of a node, as it was last read over the mesh. Secrets are left out',
-      { 200: remoteSectionSchema },
-      ['node_not_found', 'section_not_found', 'unsupported_on_this_runtime', 'radio_unavailable'],
-    ),
-    validate('param', remoteSectionParam),
+    answers("A radio's settings as the YAML of the Meshtastic CLI, without secrets", { 200: fileSchema }, [
+      'source_not_found',
+      'radio_unavailable',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('query', sourceQuery),
     whereTheRadioIs,
-    async (c) => {
-      const { id, section } = c.req.valid('param')
-      return c.json(await readRemoteSection(c.var.ctx, id, section))
-    },
+    async (c) => c.json(await readPlainFile(c.var.ctx, c.req.valid('query').source)),
+  )
+  .post(
+    '/file/export',
+    requirePermission('configuration', 'write'),
+    requireFreshProof,
+    answers("A radio's settings as the YAML of the Meshtastic CLI, with the named secrets", { 200: fileSchema }, [
+      'source_not_found',
+      'radio_unavailable',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('query', sourceQuery),
+    validate('json', fileExportSchema),
+    whereTheRadioIs,
+    async (c) => c.json(await exportWithSecrets(c.var.ctx, c.req.valid('query').source, c.req.valid('json').secrets)),
+  )
+  .post(
+    '/file/preview',
+    requirePermission('configuration', 'write'),
+    requireFreshProof,
+    answers('What importing a file of the Meshtastic CLI would change. Nothing is sent', { 200: filePlanSchema }, [
+      'source_not_found',
+      'radio_unavailable',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('query', sourceQuery),
+    validate('json', filePreviewSchema),
+    whereTheRadioIs,
+    async (c) => c.json(await previewFile(c.var.ctx, c.req.valid('query').source, c.req.valid('json'))),
   )
   .put(
-    '/:id/:section',
+    '/file',
     requirePermission('configuration', 'write'),
     requireFreshProof,
     answers(
-      'Change a section of the settings of a node over the mesh. The node saves it and restarts, and the section is read again',
-      { 200: z.object({ action: z.null() }).describe('The node already has these values'), 202: begun },
+      'Apply sections of a file of the Meshtastic CLI in one edit. The radio restarts; GET of each section shows the result',
+      { 200: begunSchema, 202: begunSchema },
       [
-        'node_not_found',
-        'section_not_found',
+        'source_not_found',
+        'radio_unavailable',
+        'unsupported_on_this_runtime',
         'secret_required',
         'confirmation_required',
         'configuration_changed',
         'configuration_change_in_progress',
-        'unsupported_on_this_runtime',
-        'radio_unavailable',
       ],
     ),
-    validate('param', remoteSectionParam),
-    validate('json', remoteChangeSchema),
+    validate('query', sourceQuery),
+    validate('json', fileImportSchema),
     whereTheRadioIs,
     async (c) => {
-      const { id, section } = c.req.valid('param')
-      const action = await changeRemote(c.var.ctx, id, section, c.req.valid('json'))
-      return action === null ? c.json({ action }, 200) : c.json({ action }, 202)
+      const changes = await importFile(c.var.ctx, c.req.valid('query').source, c.req.valid('json'))
+      return c.json({ changes }, changes.length === 0 ? 200 : 202)
     },
   )

@@ -9,13 +9,13 @@ import { PortNum } from '../gen/ports_pb.ts'
 import { encodeData } from './to-radio.ts'
 
 /**
- * Payloads that set all parts of a section as one edit: the first begins it, the last makes the radio save and restart.
- * Each is for an admin packet to the radio itself, which needs no passkey from its own client.
+ * Payloads that set all parts of these sections as one edit: the first begins it, the last makes the radio save and
+ * restart. Each is for an admin packet to the radio itself, which needs no passkey from its own client.
  */
-export function encodeEdit(section: RawSection): Uint8Array[] {
+export function encodeEdit(sections: readonly RawSection[]): Uint8Array[] {
   const begin = create(AdminMessageSchema, { payloadVariant: { case: 'beginEditSettings', value: true } })
   const commit = create(AdminMessageSchema, { payloadVariant: { case: 'commitEditSettings', value: true } })
-  const sets = section.parts.map((part) => encodeSet(section, part))
+  const sets = sections.flatMap((section) => section.parts.map((part) => encodeSet(section, part)))
   return [toBinary(AdminMessageSchema, begin), ...sets, toBinary(AdminMessageSchema, commit)]
 }
 

@@ -56,6 +56,8 @@ export const AUDIT_ACTIONS = {
   connection_updated: 'configuration',
   connection_tested: 'configuration',
   app_requested: 'configuration',
+  channels_shared: 'configuration',
+  configuration_exported: 'configuration',
   automation_updated: 'automation',
   alert_rule_updated: 'alerts',
   alert_destination_updated: 'alerts',

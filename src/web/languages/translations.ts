@@ -30,6 +30,7 @@ import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
 import type { messages } from '../strings/mesh/messages.ts'
+import type { keyTexts } from '../strings/mesh/keys.ts'
 import type { needTexts } from '../strings/mesh/needs.ts'
 import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
@@ -60,6 +61,7 @@ import type { restoreTexts } from '../strings/system/restore.ts'
 import type { restoredAccessTexts } from '../strings/system/restored-access.ts'
 import type { settingsTexts } from '../strings/system/settings.ts'
 import type { clockStates, jobNames, problemTexts, systemTexts, tableNames } from '../strings/system/system.ts'
+import type { transfer } from '../strings/system/transfer.ts'
 import type { unitTexts } from '../strings/units.ts'
 
 /** What a translation holds: the same as the English texts, in another wording. */
@@ -88,6 +90,7 @@ export interface Translations {
   readonly common: typeof common
   readonly errors: typeof errors
   readonly dashboard: typeof dashboard
+  readonly keyTexts: typeof keyTexts
   readonly needTexts: typeof needTexts
   readonly identityTexts: typeof identityTexts
   readonly frames: typeof frameTexts
@@ -139,6 +142,7 @@ export interface Translations {
   readonly packetOrigins: typeof packetOrigins
   readonly connectionTexts: typeof connectionTexts
   readonly CONNECTION_KINDS: typeof CONNECTION_KINDS
+  readonly transfer: typeof transfer
   readonly restoreTexts: typeof restoreTexts
   readonly restoredAccessTexts: typeof restoredAccessTexts
   readonly settingsTexts: typeof settingsTexts

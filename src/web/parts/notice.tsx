@@ -11,7 +11,8 @@ export function explain(error: ApiError): string {
   const texts: Readonly<Record<string, string>> = t.errors
   const text = texts[error.code]
   if (error.issues.length > 0) return `${text ?? error.message} ${error.issues.map(issueText).join('; ')}`
-  return text ?? error.message
+  // The service says what is wrong with the content of a text.
+  return error.code === 'invalid_request' ? error.message : (text ?? error.message)
 }
 
 function issueText({ path, message }: { path: string; message: string }): string {

@@ -45,6 +45,12 @@ const needs: readonly [method: string, path: () => string, body?: unknown][] = [
   ['POST', () => '/api/system/restore/reapply', { ids: [1] }],
   ['PUT', () => '/api/public-access', {}],
   ['PUT', () => '/api/configuration/lora', {}],
+  ['POST', () => '/api/configuration/transfer/channels/share', { channels: [0] }],
+  ['POST', () => '/api/configuration/transfer/channels/preview', { url: 'x' }],
+  ['PUT', () => '/api/configuration/transfer/channels', { url: 'x' }],
+  ['POST', () => '/api/configuration/transfer/file/export', {}],
+  ['POST', () => '/api/configuration/transfer/file/preview', { yaml: 'x' }],
+  ['PUT', () => '/api/configuration/transfer/file', { yaml: 'x', sections: ['lora'] }],
 ]
 
 test.each(needs)('%s %s needs a sign-in within the last 15 minutes, or a new proof', async (method, path, body) => {

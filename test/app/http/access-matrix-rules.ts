@@ -130,6 +130,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/map/archive': may('nodes', 'read'),
   'GET /api/map/preview': may('settings', 'write'),
   'GET /api/nodes': may('nodes', 'read'),
+  'GET /api/nodes/keys': may('nodes', 'read'),
   'GET /api/nodes/:id': may('nodes', 'read'),
   'PUT /api/nodes/:id': may('nodes', 'write'),
   'DELETE /api/nodes/:id': may('nodes', 'write'),
@@ -217,6 +218,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/remote/:id': may('configuration', 'write'),
   'GET /api/remote/:id/:section': may('configuration', 'read'),
   'PUT /api/remote/:id/:section': may('configuration', 'write'),
+  'POST /api/configuration/transfer/channels/share': may('configuration', 'write'),
+  'POST /api/configuration/transfer/channels/preview': may('configuration', 'write'),
+  'PUT /api/configuration/transfer/channels': may('configuration', 'write'),
+  'GET /api/configuration/transfer/file': may('configuration', 'read'),
+  'POST /api/configuration/transfer/file/export': may('configuration', 'write'),
+  'POST /api/configuration/transfer/file/preview': may('configuration', 'write'),
+  'PUT /api/configuration/transfer/file': may('configuration', 'write'),
 }
 
 /**
@@ -233,6 +241,7 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/map/archive': 'none',
   'GET /api/map/preview': 'none',
   'GET /api/nodes': 'view',
+  'GET /api/nodes/keys': 'view',
   'GET /api/nodes/:id': 'view',
   'GET /api/nodes/:id/positions': 'view',
   'GET /api/nodes/:id/radios': 'view',
@@ -271,4 +280,5 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/remote': 'view',
   'GET /api/remote/:id': 'view',
   'GET /api/remote/:id/:section': 'view',
+  'GET /api/configuration/transfer/file': 'none',
 }

@@ -41,7 +41,7 @@ function issuesOf(section: RawSection, input: Partial<SectionInput>) {
 function sent(section: RawSection, input: Partial<SectionInput>) {
   const planned = plan(section, input)
   if (!planned.ok) throw new Error(JSON.stringify(planned.issues))
-  const [begin, set, commit] = encodeEdit(planned.plan.section).map((bytes) => fromBinary(AdminMessageSchema, bytes))
+  const [begin, set, commit] = encodeEdit([planned.plan.section]).map((bytes) => fromBinary(AdminMessageSchema, bytes))
   expect([begin?.payloadVariant, commit?.payloadVariant]).toStrictEqual([
     { case: 'beginEditSettings', value: true },
     { case: 'commitEditSettings', value: true },

@@ -127,7 +127,7 @@ describe('the demo mesh', () => {
       const names = device?.sections().map(({ section }) => section)
       expect(names).toEqual(expect.arrayContaining(['owner', 'channels', 'lora', 'network', 'security', 'mqtt']))
       const change = { values: { longName: 'Renamed Hall' }, secrets: {}, confirm: [], revision: null }
-      device?.prepare('owner', change).start('an id')
+      device?.prepare(new Map([['owner', change]])).start(new Map([['owner', 'an id']]))
       clock.advance(60_000)
       expect(radio.links()).toMatchObject([{ state: 'connected', reconnects: 1 }])
       expect(device?.sections().find(({ section }) => section === 'owner')?.values).toMatchObject({

@@ -220,6 +220,7 @@ const DAY = 86_400_000
 /** Requests for all routes with data of the mesh, by route. */
 export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
   'GET /api/nodes': () => ['/api/nodes', '/api/nodes?since=1', '/api/nodes?q=!b', '/api/nodes?q=state'],
+  'GET /api/nodes/keys': () => ['/api/nodes/keys'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
   'GET /api/nodes/:id/radios': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/radios`),

@@ -207,6 +207,30 @@ export const DIALOGS: readonly State[] = [
     },
   },
   {
+    name: 'sharing channels',
+    of: 'pages/device-config/transfer/share.tsx',
+    path: '/configuration/channels',
+    open: pressed('Share channels'),
+  },
+  {
+    name: 'adding channels',
+    of: 'pages/device-config/transfer/add.tsx',
+    path: '/configuration/channels',
+    open: pressed('Add channels'),
+  },
+  {
+    name: 'exporting a file',
+    of: 'pages/device-config/transfer/file.tsx',
+    path: '/configuration/owner',
+    open: pressed('Export file'),
+  },
+  {
+    name: 'importing a file',
+    of: 'pages/device-config/transfer/file.tsx',
+    path: '/configuration/owner',
+    open: pressed('Import file'),
+  },
+  {
     name: 'an alert rule',
     of: 'pages/alerts/rule-form.tsx',
     path: '/alerts',

@@ -5,6 +5,7 @@ import { readWorldOfKeys } from '../world/read-world.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { World, WorldNode } from '../world/world.ts'
 import type { KeyProblem } from '../facts.ts'
+import { overlap } from '../../mesh/nodes/key-health.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
@@ -71,10 +72,4 @@ function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNo
     ...(isShared ? ['shared' as const] : []),
     ...(spoofSuspected ? [isLocal ? ('own_spoofed' as const) : ('spoofed' as const)] : []),
   ]
-}
-
-/** A node that continues under another number is silent under the old one. */
-function overlap(a: WorldNode, b: WorldNode): boolean {
-  const [older, newer] = a.firstHeard <= b.firstHeard ? [a, b] : [b, a]
-  return newer.lastHeard !== null && (older.lastHeard ?? 0) > newer.firstHeard
 }

@@ -2,10 +2,10 @@ import { ownedBy } from '../../base/owned.ts'
 import { desc, eq, gt, sql } from 'drizzle-orm'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
-import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import type { Radio } from '../../mesh/radios/radio.ts'
+import { findWeakKeys } from '../../mesh/nodes/key-health.ts'
 import { listSources } from '../../mesh/radios/sources.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { problemsOf, readRetentionState } from '../../retention/state.ts'
@@ -281,19 +281,6 @@ async function readAnchors(store: Store, only: { ruleIds: string; nums: string }
     byRule.set(ruleId, ofRule.set(nodeNum, { latitude, longitude }))
   }
   return byRule
-}
-
-const strong = new Set<string>()
-const MAX_STRONG = 20_000
-
-async function findWeakKeys(known: readonly WorldNode[]): Promise<Set<string>> {
-  const weak = new Set<string>()
-  for (const { publicKey } of known) {
-    if (publicKey === null || strong.has(publicKey)) continue
-    if (await isWeakKey(publicKey)) weak.add(publicKey)
-    else if (strong.size < MAX_STRONG) strong.add(publicKey)
-  }
-  return weak
 }
 
 async function readBackups(store: Store): Promise<World['backups']> {

@@ -1,5 +1,5 @@
 import type { RemoteReason, RemoteState } from '../../../shared/mesh/remote-states.ts'
-import type { LiveSection, PreparedChange, SectionChange } from '../device.ts'
+import type { LiveSection, PreparedSection, SectionChange } from '../device.ts'
 
 /** A node that is administered over the mesh, and the radio of this service that does it. */
 export type RemoteTarget = {
@@ -26,7 +26,12 @@ export type RemoteChange = SectionChange & {
 }
 
 /** An action that can begin: no other action with the node begins until it has ended or is released. */
-export type PreparedAction = Pick<PreparedChange, 'start' | 'release'>
+export type PreparedAction = {
+  /** Begins to send; each step is stored in the row with this id. */
+  start(id: string): void
+  /** Gives up the action, unless it was started. */
+  release(): void
+}
 
 /** What actions cost on the air, in bytes of the answer for each part. */
 export type PartSizes = readonly number[]
@@ -44,7 +49,7 @@ export type RemoteAdmin = {
   /** Each throws `radio_unavailable` and `configuration_change_in_progress`. */
   prepareRead(target: RemoteTarget, section: string): PreparedAction
   /** Also throws what `prepare` of a radio of this service throws. */
-  prepareChange(target: RemoteTarget, section: string, change: RemoteChange): PreparedChange
+  prepareChange(target: RemoteTarget, section: string, change: RemoteChange): PreparedSection & PreparedAction
   prepareReboot(target: RemoteTarget): PreparedAction
   /** Drops what is known of a node. */
   forget(nodeNum: number): void

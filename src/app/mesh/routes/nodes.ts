@@ -7,6 +7,7 @@ import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { flagQuery, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { announceNodes } from '../live/details.ts'
+import { keyHealthSchema, listKeyHealth } from '../nodes/key-health.ts'
 import { listNodes, MAX_NODES, openNodeCursor } from '../nodes/list/list.ts'
 import {
   acceptKey,
@@ -96,6 +97,15 @@ export const nodeRoutes = new Hono<AppEnv>()
         ...(next === null ? {} : { 'X-Next-Cursor': await next }),
       })
     },
+  )
+  .get(
+    '/keys',
+    requirePermission('nodes', 'read'),
+    inTurn('read'),
+    answers('Nodes with a public key that is weak, shared with another node, or contradicted', {
+      200: z.array(keyHealthSchema),
+    }),
+    async (c) => c.json(await listKeyHealth(c.var.ctx)),
   )
   .get(
     '/:id',

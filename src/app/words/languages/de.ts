@@ -506,4 +506,29 @@ export const texts: Translation = {
   'a private key is never sent over the mesh': 'ein privater Schlüssel wird nie über das Mesh gesendet',
   'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
     'Firmware vor 2.8 bräuchte in diesem Abschnitt den privaten Schlüssel des Knotens, über das Mesh. Er hat {version}',
+  'The radio has no channel in slot {slot}': 'Das Funkgerät hat keinen Kanal auf Platz {slot}',
+  '{wanted} channels do not fit: the radio has {free} free slots. Remove channels first, or replace all':
+    '{wanted} Kanäle passen nicht: Das Funkgerät hat {free} freie Plätze. Entfernen Sie zuerst Kanäle, oder ersetzen Sie alle',
+  'This is no URL. A URL of channels begins with https://meshtastic.org/e/#':
+    'Das ist keine URL. Eine URL von Kanälen beginnt mit https://meshtastic.org/e/#',
+  'This is a URL of another site. A URL of channels begins with https://meshtastic.org/e/#':
+    'Das ist die URL einer anderen Website. Eine URL von Kanälen beginnt mit https://meshtastic.org/e/#',
+  'This URL of Meshtastic is not one of channels, which begins with https://meshtastic.org/e/#':
+    'Diese URL von Meshtastic ist keine von Kanälen. Die beginnt mit https://meshtastic.org/e/#',
+  'Nothing follows the # in this URL: it was cut off': 'In dieser URL folgt nichts auf das #: Sie wurde abgeschnitten',
+  'The channels in this URL cannot be read: it was cut off or altered':
+    'Die Kanäle in dieser URL sind nicht lesbar: Sie wurde abgeschnitten oder verändert',
+  'There are no channels in this URL': 'In dieser URL sind keine Kanäle',
+  'There are {count} channels in this URL, and a radio takes eight':
+    'In dieser URL sind {count} Kanäle, und in ein Funkgerät passen acht',
+  'Channel {channel} in this URL has a key of {bytes} bytes. Keys have 0, 1, 16 or 32':
+    'Kanal {channel} in dieser URL hat einen Schlüssel von {bytes} Bytes. Schlüssel haben 0, 1, 16 oder 32',
+  'The name of channel {channel} in this URL does not fit into 11 bytes':
+    'Der Name von Kanal {channel} in dieser URL passt nicht in 11 Bytes',
+  'The radio has no secret {name}': 'Das Funkgerät hat kein Geheimnis {name}',
+  'The file changes nothing in the section {section}': 'Die Datei ändert nichts im Abschnitt {section}',
+  'This is no YAML: line {line} cannot be read': 'Das ist kein YAML: Zeile {line} ist nicht lesbar',
+  'This is no configuration of a radio: it has no names with values':
+    'Das ist keine Konfiguration eines Funkgeräts: Es sind keine Namen mit Werten darin',
+  'This YAML refers to its own parts too often': 'Dieses YAML verweist zu oft auf seine eigenen Teile',
 }

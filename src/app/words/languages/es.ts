@@ -508,4 +508,29 @@ export const texts: Translation = {
   'a private key is never sent over the mesh': 'una clave privada nunca se envía por la malla',
   'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
     'El firmware anterior a 2.8 necesitaría en esta sección la clave privada del nodo, por la malla. Tiene {version}',
+  'The radio has no channel in slot {slot}': 'La radio no tiene ningún canal en la posición {slot}',
+  '{wanted} channels do not fit: the radio has {free} free slots. Remove channels first, or replace all':
+    'No caben {wanted} canales: la radio tiene {free} posiciones libres. Quite canales primero o sustitúyalos todos',
+  'This is no URL. A URL of channels begins with https://meshtastic.org/e/#':
+    'Esto no es una URL. Una URL de canales empieza por https://meshtastic.org/e/#',
+  'This is a URL of another site. A URL of channels begins with https://meshtastic.org/e/#':
+    'Es la URL de otro sitio. Una URL de canales empieza por https://meshtastic.org/e/#',
+  'This URL of Meshtastic is not one of channels, which begins with https://meshtastic.org/e/#':
+    'Esta URL de Meshtastic no es de canales, que empieza por https://meshtastic.org/e/#',
+  'Nothing follows the # in this URL: it was cut off': 'En esta URL no hay nada después de #: está cortada',
+  'The channels in this URL cannot be read: it was cut off or altered':
+    'Los canales de esta URL no se pueden leer: está cortada o alterada',
+  'There are no channels in this URL': 'No hay canales en esta URL',
+  'There are {count} channels in this URL, and a radio takes eight':
+    'Hay {count} canales en esta URL, y en una radio caben ocho',
+  'Channel {channel} in this URL has a key of {bytes} bytes. Keys have 0, 1, 16 or 32':
+    'El canal {channel} de esta URL tiene una clave de {bytes} bytes. Las claves tienen 0, 1, 16 o 32',
+  'The name of channel {channel} in this URL does not fit into 11 bytes':
+    'El nombre del canal {channel} de esta URL no cabe en 11 bytes',
+  'The radio has no secret {name}': 'La radio no tiene ningún secreto {name}',
+  'The file changes nothing in the section {section}': 'El archivo no cambia nada en la sección {section}',
+  'This is no YAML: line {line} cannot be read': 'Esto no es YAML: no se puede leer la línea {line}',
+  'This is no configuration of a radio: it has no names with values':
+    'Esto no es la configuración de una radio: no tiene nombres con valores',
+  'This YAML refers to its own parts too often': 'Este YAML remite demasiadas veces a sus propias partes',
 }

@@ -515,4 +515,29 @@ export const texts: Translation = {
   'a private key is never sent over the mesh': 'une clé privée n’est jamais envoyée par le réseau maillé',
   'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
     'Un firmware antérieur à 2.8 aurait besoin de la clé privée du nœud dans cette section, par le réseau maillé. Il a {version}',
+  'The radio has no channel in slot {slot}': 'La radio n’a aucun canal à l’emplacement {slot}',
+  '{wanted} channels do not fit: the radio has {free} free slots. Remove channels first, or replace all':
+    '{wanted} canaux, c’est trop : emplacements libres de la radio : {free}. Supprimez d’abord des canaux ou remplacez-les tous',
+  'This is no URL. A URL of channels begins with https://meshtastic.org/e/#':
+    'Ce n’est pas une URL. Une URL de canaux commence par https://meshtastic.org/e/#',
+  'This is a URL of another site. A URL of channels begins with https://meshtastic.org/e/#':
+    'C’est l’URL d’un autre site. Une URL de canaux commence par https://meshtastic.org/e/#',
+  'This URL of Meshtastic is not one of channels, which begins with https://meshtastic.org/e/#':
+    'Cette URL de Meshtastic n’est pas une URL de canaux, qui commence par https://meshtastic.org/e/#',
+  'Nothing follows the # in this URL: it was cut off': 'Rien ne suit le # dans cette URL : elle a été coupée',
+  'The channels in this URL cannot be read: it was cut off or altered':
+    'Les canaux de cette URL sont illisibles : elle a été coupée ou modifiée',
+  'There are no channels in this URL': 'Il n’y a aucun canal dans cette URL',
+  'There are {count} channels in this URL, and a radio takes eight':
+    'Il y a {count} canaux dans cette URL, et une radio en prend huit',
+  'Channel {channel} in this URL has a key of {bytes} bytes. Keys have 0, 1, 16 or 32':
+    'Le canal {channel} de cette URL a une clé de {bytes} octets. Les clés en ont 0, 1, 16 ou 32',
+  'The name of channel {channel} in this URL does not fit into 11 bytes':
+    'Le nom du canal {channel} de cette URL ne tient pas dans 11 octets',
+  'The radio has no secret {name}': 'La radio n’a pas de secret {name}',
+  'The file changes nothing in the section {section}': 'Le fichier ne change rien dans la section {section}',
+  'This is no YAML: line {line} cannot be read': 'Ce n’est pas du YAML : la ligne {line} est illisible',
+  'This is no configuration of a radio: it has no names with values':
+    'Ce n’est pas la configuration d’une radio : il n’y a pas de noms avec des valeurs',
+  'This YAML refers to its own parts too often': 'Ce YAML renvoie trop souvent à ses propres parties',
 }

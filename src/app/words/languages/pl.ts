@@ -507,4 +507,29 @@ export const texts: Translation = {
   'a private key is never sent over the mesh': 'klucz prywatny nigdy nie jest wysyłany przez sieć mesh',
   'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
     'Oprogramowanie starsze niż 2.8 wymagałoby w tej sekcji klucza prywatnego węzła, przez sieć mesh. Węzeł ma {version}',
+  'The radio has no channel in slot {slot}': 'Radio nie ma kanału w miejscu {slot}',
+  '{wanted} channels do not fit: the radio has {free} free slots. Remove channels first, or replace all':
+    'Liczba kanałów się nie mieści ({wanted}): wolne miejsca w radiu: {free}. Najpierw usuń kanały albo zastąp wszystkie',
+  'This is no URL. A URL of channels begins with https://meshtastic.org/e/#':
+    'To nie jest adres URL. Adres kanałów zaczyna się od https://meshtastic.org/e/#',
+  'This is a URL of another site. A URL of channels begins with https://meshtastic.org/e/#':
+    'To adres innej strony. Adres kanałów zaczyna się od https://meshtastic.org/e/#',
+  'This URL of Meshtastic is not one of channels, which begins with https://meshtastic.org/e/#':
+    'Ten adres Meshtastic nie jest adresem kanałów, który zaczyna się od https://meshtastic.org/e/#',
+  'Nothing follows the # in this URL: it was cut off': 'W tym adresie nie ma nic po znaku #: został ucięty',
+  'The channels in this URL cannot be read: it was cut off or altered':
+    'Nie można odczytać kanałów z tego adresu: został ucięty lub zmieniony',
+  'There are no channels in this URL': 'W tym adresie nie ma kanałów',
+  'There are {count} channels in this URL, and a radio takes eight':
+    'Liczba kanałów w tym adresie: {count}, a radio mieści osiem',
+  'Channel {channel} in this URL has a key of {bytes} bytes. Keys have 0, 1, 16 or 32':
+    'Kanał {channel} w tym adresie ma klucz o długości {bytes} B. Klucze mają 0, 1, 16 lub 32',
+  'The name of channel {channel} in this URL does not fit into 11 bytes':
+    'Nazwa kanału {channel} w tym adresie nie mieści się w 11 bajtach',
+  'The radio has no secret {name}': 'Radio nie ma sekretu {name}',
+  'The file changes nothing in the section {section}': 'Plik niczego nie zmienia w sekcji {section}',
+  'This is no YAML: line {line} cannot be read': 'To nie jest YAML: nie można odczytać wiersza {line}',
+  'This is no configuration of a radio: it has no names with values':
+    'To nie jest konfiguracja radia: nie ma w niej nazw z wartościami',
+  'This YAML refers to its own parts too often': 'Ten YAML zbyt często odwołuje się do własnych części',
 }

@@ -505,4 +505,29 @@ export const texts: Translation = {
   'a private key is never sent over the mesh': 'uma chave privada nunca é enviada pela malha',
   'Firmware before 2.8 would need the private key of the node in this section, over the mesh. It has {version}':
     'Firmware anterior à 2.8 precisaria da chave privada do nó nesta seção, pela malha. Ele tem {version}',
+  'The radio has no channel in slot {slot}': 'O rádio não tem canal na posição {slot}',
+  '{wanted} channels do not fit: the radio has {free} free slots. Remove channels first, or replace all':
+    '{wanted} canais não cabem: o rádio tem {free} posições livres. Remova canais primeiro ou substitua todos',
+  'This is no URL. A URL of channels begins with https://meshtastic.org/e/#':
+    'Isto não é uma URL. Uma URL de canais começa com https://meshtastic.org/e/#',
+  'This is a URL of another site. A URL of channels begins with https://meshtastic.org/e/#':
+    'Esta é a URL de outro site. Uma URL de canais começa com https://meshtastic.org/e/#',
+  'This URL of Meshtastic is not one of channels, which begins with https://meshtastic.org/e/#':
+    'Esta URL do Meshtastic não é de canais, que começa com https://meshtastic.org/e/#',
+  'Nothing follows the # in this URL: it was cut off': 'Nesta URL não há nada depois do #: ela foi cortada',
+  'The channels in this URL cannot be read: it was cut off or altered':
+    'Não é possível ler os canais desta URL: ela foi cortada ou alterada',
+  'There are no channels in this URL': 'Não há canais nesta URL',
+  'There are {count} channels in this URL, and a radio takes eight':
+    'Há {count} canais nesta URL, e em um rádio cabem oito',
+  'Channel {channel} in this URL has a key of {bytes} bytes. Keys have 0, 1, 16 or 32':
+    'O canal {channel} desta URL tem uma chave de {bytes} bytes. As chaves têm 0, 1, 16 ou 32',
+  'The name of channel {channel} in this URL does not fit into 11 bytes':
+    'O nome do canal {channel} desta URL não cabe em 11 bytes',
+  'The radio has no secret {name}': 'O rádio não tem o segredo {name}',
+  'The file changes nothing in the section {section}': 'O arquivo não muda nada na seção {section}',
+  'This is no YAML: line {line} cannot be read': 'Isto não é YAML: não é possível ler a linha {line}',
+  'This is no configuration of a radio: it has no names with values':
+    'Isto não é a configuração de um rádio: não há nomes com valores',
+  'This YAML refers to its own parts too often': 'Este YAML remete vezes demais às suas próprias partes',
 }

@@ -1,14 +1,22 @@
 import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
-import type { LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../../app/device-config/device.ts'
+import type {
+  LiveSection,
+  PlannedSection,
+  PreparedChange,
+  PreparedSection,
+  RadioDevice,
+  SectionChange,
+} from '../../../app/device-config/device.ts'
 import { createHmac, randomBytes } from 'node:crypto'
 import type { ChangeOutcome } from '../../../app/device-config/records.ts'
-import { AppError } from '../../../app/http/errors.ts'
+import { AppError, type Issue, oneLine } from '../../../app/http/errors.ts'
 import { encodeEdit } from '../../../meshtastic/link/admin-packets.ts'
-import { addDerived, planChange, type SectionPlan } from '../../../meshtastic/config/change.ts'
+import { addDerived, planChange, type SectionInput, type SectionPlan } from '../../../meshtastic/config/change.ts'
 import {
   createConfigReader,
   type RadioConfig,
   type RawSection,
+  SECTION_SCHEMAS,
   sectionBytes,
 } from '../../../meshtastic/config/sections.ts'
 import { findUnrenewed } from '../../../meshtastic/config/secrets.ts'
@@ -85,9 +93,9 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     recovery = createRestart({ config: known, link, send, clock, nextId, onEnd })
     recovery.start()
   }
-  const begin = (plan: SectionPlan, steps: readonly Uint8Array[], base: RadioConfig, id: string) => {
+  const begin = (plans: readonly SectionPlan[], steps: readonly Uint8Array[], base: RadioConfig, ids: Ids) => {
     const made = createEdit({
-      plan,
+      plans,
       steps,
       config: base,
       readAt,
@@ -95,34 +103,50 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       send,
       clock,
       nextId,
-      onOutcome(outcome, isFinal) {
+      onOutcome({ section: { section } }, outcome, isFinal) {
         if (isFinal) edit = null
-        options.onOutcome({ id, section: plan.section.section }, outcome, isFinal)
+        options.onOutcome({ id: ids.get(section) ?? '', section }, outcome, isFinal)
       },
     })
     edit = made
     made.start()
   }
-  const prepare = (name: string, change: SectionChange): PreparedChange => {
-    const base = current()
-    const section = base?.sections.get(name)
-    if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
-    const plan = check(section, change, { presets: regionPresets, owner: base.sections.get('owner') })
+  const reveal = () => {
+    const known = current()
+    if (known === null) throw unread('', link.info())
+    return known
+  }
+  const findSection = (name: string) => {
+    const known = current()
+    const section = known?.sections.get(name)
+    if (known === null || section === undefined) throw unread(name, known === null ? link.info() : null)
+    return section
+  }
+  const prepare = (asked: ReadonlyMap<string, SectionChange>): PreparedChange => {
+    const changes = inOrder(asked).map(([name, change]) => ({ section: findSection(name), change }))
+    const base = reveal()
+    const owner = ownerAfter(base, asked)
+    const all = changes.map(({ section, change }) => check(section, change, { presets: regionPresets, owner }))
+    const plans = all.filter((plan) => plan.changes.length > 0)
     // Done before anything is recorded, because a change that cannot be sent does not count.
-    const steps = encodeEdit(plan.section)
+    const steps = encodeEdit(plans.map(({ section }) => section))
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true
     const release = () => {
       isReserved = false
     }
     return {
-      ...summarize(plan),
-      start(id) {
+      sections: plans.map(summarize),
+      start(ids) {
         release()
-        begin(plan, steps, base, id)
+        begin(plans, steps, base, ids)
       },
       release,
     }
+  }
+  const plan: RadioDevice['plan'] = (asked) => {
+    const owner = ownerAfter(reveal(), asked)
+    return inOrder(asked).map(([name, input]) => examine(findSection(name), input, { presets: regionPresets, owner }))
   }
   return {
     device: {
@@ -130,7 +154,9 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       kind,
       nodeNum: () => link.info().radio?.nodeNum ?? null,
       sections: () => (current() === null ? [] : sections),
+      reveal,
       regionPresets: () => (current() === null ? [] : regionPresets),
+      plan,
       prepare,
     },
     take(message) {
@@ -195,6 +221,28 @@ function unread(section: string, link: LinkInfo | null): AppError {
   return new AppError('radio_unavailable', why)
 }
 
+/** The ids of changes by section. */
+type Ids = ReadonlyMap<string, string>
+
+/**
+ * The owner first, who decides which regions are allowed, and security last, after which a radio may refuse the rest.
+ */
+function inOrder<T>(asked: ReadonlyMap<string, T>): (readonly [name: string, change: T])[] {
+  const ranks = new Map([...SECTION_SCHEMAS.keys()].map((name, at) => [name, at]))
+  const rank = (name: string) =>
+    name === 'owner' ? -2 : name === 'channels' ? -1 : name === 'security' ? Infinity : (ranks.get(name) ?? 0)
+  return [...asked].toSorted(([a], [b]) => rank(a) - rank(b))
+}
+
+/** The owner as the same edit leaves it. */
+function ownerAfter({ sections }: RadioConfig, asked: ReadonlyMap<string, SectionInput>): RawSection | undefined {
+  const [owner, change] = [sections.get('owner'), asked.get('owner')]
+  if (owner === undefined || change === undefined) return owner
+  const planned = planChange(owner, change)
+  const [part] = planned.ok ? planned.plan.section.parts : []
+  return part === undefined ? owner : { ...owner, parts: [part] }
+}
+
 type Allowed = { readonly presets: readonly RegionPresets[]; readonly owner: RawSection | undefined }
 
 /** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
@@ -204,24 +252,14 @@ export function check(section: RawSection, change: SectionChange, { presets, own
   }
   const planned = planChange(section, change)
   if (!planned.ok) {
-    const issues = planned.issues.slice(0, 50).map(({ path, message }) => ({
-      path: path.slice(0, 200).toWellFormed(),
-      message,
-    }))
-    throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
-      issues,
-    })
+    const issues = shortened(planned.issues)
+    throw new AppError('invalid_request', oneLine(issues), { issues })
   }
-  const problem = findPresetProblem(presets, planned.plan, owner)
-  if (problem !== null) {
-    const issue = { path: `values.${problem.field}`, message: problem.message }
-    throw new AppError('invalid_request', `${issue.path}: ${issue.message}`, { issues: [issue] })
-  }
-  demandSecrets(section, planned.plan)
-  const risky = planned.plan.changes
-    .filter(({ leaf, after }) => leaf.field.risk !== null || lossOf(section.section, leaf.path, after) !== null)
-    .map(({ leaf }) => leaf.path)
-  const missing = risky.filter((path) => !change.confirm.includes(path))
+  const issues = refusals(planned.plan, { presets, owner })
+  if (issues.length > 0) throw new AppError('invalid_request', oneLine(issues), { issues })
+  const secrets = unrenewed(section, planned.plan)
+  if (secrets.length > 0) throw new AppError('secret_required', oneLine(secrets), { issues: secrets })
+  const missing = Object.keys(risksOf(planned.plan)).filter((path) => !change.confirm.includes(path))
   if (missing.length > 0) {
     throw new AppError(
       'confirmation_required',
@@ -232,17 +270,41 @@ export function check(section: RawSection, change: SectionChange, { presets, own
   return completeKeys(section, planned.plan)
 }
 
-/**
- * Somebody who may write settings must not learn a secret by sending it to another server. Throws `secret_required`.
- */
-function demandSecrets(section: RawSection, plan: SectionPlan): void {
-  const asked = findUnrenewed(section, plan.changes)
-  if (asked.length === 0) return
-  const issues = asked.map(({ path, secret }) => ({
+/** What `check` would find, without a word about confirmations. */
+function examine(section: RawSection, input: SectionInput, allowed: Allowed): PlannedSection {
+  const planned = planChange(section, input)
+  if (!planned.ok) {
+    const nothing = { fields: [], secretsChanged: [], before: {}, after: {}, risks: {} }
+    return { section: section.section, ...nothing, issues: shortened(planned.issues) }
+  }
+  const issues = [...refusals(planned.plan, allowed), ...unrenewed(section, planned.plan)]
+  return { ...summarize(planned.plan), risks: risksOf(planned.plan), issues }
+}
+
+function shortened(issues: readonly Issue[]): Issue[] {
+  return issues.slice(0, 50).map(({ path, message }) => ({ path: path.slice(0, 200).toWellFormed(), message }))
+}
+
+function refusals(plan: SectionPlan, { presets, owner }: Allowed): Issue[] {
+  const problem = findPresetProblem(presets, plan, owner)
+  return problem === null ? [] : [{ path: `values.${problem.field}`, message: problem.message }]
+}
+
+function risksOf({ section: { section }, changes }: SectionPlan): PlannedSection['risks'] {
+  return Object.fromEntries(
+    changes.flatMap(({ leaf: { path, field }, after }) => {
+      const risk = field.risk ?? (lossOf(section, path, after) === null ? null : 'link')
+      return risk === null ? [] : [[path, risk]]
+    }),
+  )
+}
+
+/** Somebody who may write settings must not learn a secret by sending it to another server. */
+function unrenewed(section: RawSection, plan: SectionPlan): Issue[] {
+  return findUnrenewed(section, plan.changes).map(({ path, secret }) => ({
     path: `secrets.${secret}`,
     message: `changing ${path} requires this secret to be entered again or cleared: the radio would send it to another destination`,
   }))
-  throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
 /** A radio accepts any public key, even one that does not belong to the private one. */
@@ -252,9 +314,10 @@ function completeKeys(section: RawSection, plan: SectionPlan): SectionPlan {
 }
 
 /** What a change is about, without secrets. */
-export function summarize({ changes }: SectionPlan) {
+export function summarize({ section: { section }, changes }: SectionPlan): PreparedSection {
   const open = changes.filter(({ leaf }) => !leaf.field.secret)
   return {
+    section,
     fields: changes.map(({ leaf }) => leaf.path),
     secretsChanged: changes.filter(({ leaf }) => leaf.field.secret).map(({ leaf }) => leaf.path),
     before: Object.fromEntries(open.map(({ leaf, before }) => [leaf.path, before])),

@@ -23,14 +23,14 @@ export const EDIT_TIMINGS = {
 } as const satisfies Record<string, number>
 
 export type EditOptions = ExchangeNeeds & {
-  readonly plan: SectionPlan
-  /** Its encoded messages, from the first to the command to save. */
+  readonly plans: readonly SectionPlan[]
+  /** Their encoded messages, from the first to the command to save. */
   readonly steps: readonly Uint8Array[]
-  /** The settings on which the plan is based, and when they were read. */
+  /** The settings on which the plans are based, and when they were read. */
   readonly config: RadioConfig
   readonly readAt: number
-  /** `isFinal` false: the radio did not come back in time; the outcome may still change. */
-  onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
+  /** Called for each plan. `isFinal` false: the radio did not come back in time; the outcome may still change. */
+  onOutcome(plan: SectionPlan, outcome: ChangeOutcome, isFinal: boolean): void
 }
 
 /**
@@ -58,7 +58,7 @@ type Progress = {
  * if the radio is not in the middle of it.
  */
 export function createEdit(options: EditOptions): Exchange {
-  const { plan, steps, link, send, clock, nextId, onOutcome } = options
+  const { plans, steps, link, send, clock, nextId, onOutcome } = options
   const patience = createTimer(clock)
   const limit = createTimer(clock)
   const at = beginProgress(options.config)
@@ -70,14 +70,15 @@ export function createEdit(options: EditOptions): Exchange {
     limit.stop()
     at.restart?.stop()
   }
-  const settle = (outcome: ChangeOutcome) => {
+  const settleEach = (judge: (plan: SectionPlan) => ChangeOutcome) => {
     end()
-    onOutcome(outcome, true)
+    for (const plan of plans) onOutcome(plan, judge(plan), true)
   }
+  const settle = (outcome: ChangeOutcome) => settleEach(() => outcome)
   const watchTime = () =>
     limit.start(EDIT_TIMINGS.limitMs, () => {
       if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
-      else onOutcome(unknown('the radio did not come back'), false)
+      else for (const plan of plans) onOutcome(plan, unknown('the radio did not come back'), false)
     })
   const sendNext = () => {
     const payload = steps[at.sent]
@@ -90,7 +91,7 @@ export function createEdit(options: EditOptions): Exchange {
       return
     }
     at.sent += 1
-    const isTried = plan.section.section === 'mqtt' && at.sent > 1 && !isCommitting()
+    const isTried = plans.some(({ section }) => section.section === 'mqtt') && at.sent > 1 && !isCommitting()
     patience.start(isTried ? EDIT_TIMINGS.brokerMs : EDIT_TIMINGS.answerMs, onSilence)
   }
   const onSilence = () => {
@@ -109,7 +110,7 @@ export function createEdit(options: EditOptions): Exchange {
     watchTime()
     at.phase = 'waiting'
     const onEnd = (read: RadioConfig, hasRestarted: boolean) =>
-      settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+      settleEach((plan) => compare({ plan, config: at.config, read, obstacle, hasRestarted }))
     at.restart = createRestart({ config, link, send, clock, nextId, onEnd })
     at.restart.start()
   }
@@ -153,7 +154,7 @@ export function createEdit(options: EditOptions): Exchange {
     onRead(read) {
       if (at.restart !== null) return at.restart.onRead(read)
       if (at.phase === 'checking') {
-        if (isSame(plan, at.config, read)) at.config = read
+        if (plans.every((plan) => isSame(plan, at.config, read))) at.config = read
         else settle(failed('the settings have changed since they were read; nothing was sent'))
       }
       if (at.phase !== 'waiting') return
@@ -162,7 +163,7 @@ export function createEdit(options: EditOptions): Exchange {
       // A different radio at this address must not be restarted.
       if (hasRestarted || read.nodeNum !== at.config.nodeNum) {
         const obstacle = at.isCommitAnswered ? null : reason
-        settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+        settleEach((plan) => compare({ plan, config: at.config, read, obstacle, hasRestarted }))
       } else at.obstacle = { reason, read }
     },
     stop() {

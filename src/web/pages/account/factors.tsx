@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { encode } from 'uqr'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
 import { dateTime } from '../../format.ts'
@@ -10,6 +9,7 @@ import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { CODE_FIELD } from '../../parts/form/code-field.ts'
 import { Actions, Field, handleForm, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
+import { QrCode } from '../../parts/qr-code.tsx'
 import { Card } from '../../parts/page.tsx'
 import { canUsePasskeys } from '../../can-use-passkeys.ts'
 import { createPasskey } from '../../passkeys.ts'
@@ -242,7 +242,7 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
   return (
     <form onSubmit={submit} class="stack">
       <p class="measure">{factorTexts.scan}</p>
-      <QrCode text={begun.uri} />
+      <QrCode text={begun.uri} label={factorTexts.qr} />
       <div>
         <div class="faint">{factorTexts.secret}</div>
         <CopyText text={begun.secret} label={factorTexts.secret} />
@@ -253,17 +253,5 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
         <Submit busy={busy.value} idle={factorTexts.confirm} working={t.common.saving} />
       </Actions>
     </form>
-  )
-}
-
-/** Black on white in every theme, because cameras expect it. */
-function QrCode({ text }: { text: string }) {
-  const { data, size } = encode(text, { border: 4 })
-  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
-  return (
-    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={factorTexts.qr} shape-rendering="crispEdges">
-      <rect width={size} height={size} fill="#fff" />
-      <path d={dark.join('')} fill="#000" />
-    </svg>
   )
 }

@@ -18,6 +18,7 @@ import type { Overview } from './model.ts'
 import { SectionNav } from './nav.tsx'
 import { RemoteConfiguration } from './remote/remote.tsx'
 import { SectionPane } from './section.tsx'
+import { FileButtons } from './transfer/buttons.tsx'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 const POLL_MS = 15_000
@@ -59,6 +60,9 @@ function OwnRadio({ section }: { section: string | null }) {
       title={c.title}
       actions={
         <>
+          {known !== null && known.source !== null && known.editable && (
+            <FileButtons source={known.source} onSent={() => void overview.reload()} />
+          )}
           {known !== null && <Targets source={known.source} sources={known.sources} nodeId={null} />}
           <a class="button" href={href('/configuration/connections')}>
             {c.connections}

@@ -32,6 +32,7 @@ import {
 import { Offline } from './offline.tsx'
 import { type Refusal, SaveBar } from './save.tsx'
 import { SecretField } from './secret.tsx'
+import { ChannelButtons } from './transfer/buttons.tsx'
 import { describe, fieldHelp, fieldName, inOrder, sectionName } from './words.ts'
 
 type Props = { section: Section; overview: Overview; loaded: Loaded<Section>; onSent(): void }
@@ -53,6 +54,15 @@ export function SectionPane(props: Props) {
         </p>
         <ChangeNotice section={section} />
       </div>
+      {section.section === 'channels' && mayWrite && section.editable && (
+        <ChannelButtons
+          section={section}
+          onSent={() => {
+            props.onSent()
+            void props.loaded.reload()
+          }}
+        />
+      )}
       {!mayWrite && <p class="faint">{c.readOnly}</p>}
       {!section.editable && !isApplying && <Offline section={section} />}
       {busyWith !== null && busyWith !== section.section && <div class="notice">{c.busy(sectionName(busyWith))}</div>}

@@ -5,21 +5,24 @@ import { FIELDS, OPTIONS, SPELLINGS } from '../../strings/system/configuration-f
 import { c, SECTIONS } from '../../strings/system/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './model.ts'
 
+/** What names a field: its path, with `*` for the index of a channel. */
+type Named = { readonly field: Pick<FieldInfo, 'path'>; readonly channel: number | null }
+
 export function sectionName(section: string): string {
   return SECTIONS[section]?.[0] ?? spell(section)
 }
 
-function wordsFor(section: string, { field, channel }: Leaf): readonly [name: string, help?: string] | undefined {
+function wordsFor(section: string, { field, channel }: Named): readonly [name: string, help?: string] | undefined {
   return FIELDS[channel === null ? `${section}.${field.path}` : field.path.replace('channels.*', 'channels')]
 }
 
 /** The label of a field in its section. */
-export function fieldName(section: string, leaf: Leaf): string {
+export function fieldName(section: string, leaf: Named): string {
   return wordsFor(section, leaf)?.[0] ?? spell(leaf.field.path.split('.').at(-1) ?? '')
 }
 
 /** The label together with the channel. */
-export function fullName(section: string, leaf: Leaf): string {
+export function fullName(section: string, leaf: Named): string {
   const name = fieldName(section, leaf)
   return leaf.channel === null ? name : `${c.channel(leaf.channel)}: ${name}`
 }
@@ -42,7 +45,7 @@ function spell(name: string): string {
 const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK', 'NMEA', 'HQ', 'RTO'])
 
 /** An option in readable form; regions keep their capitals. */
-export function optionName(field: FieldInfo, option: string): string {
+export function optionName(field: Pick<FieldInfo, 'path' | 'type'>, option: string): string {
   const speed = /^BAUD_(\d+)$/.exec(option)?.[1]
   const words = OPTIONS[option] ?? speed
   if (words !== undefined) return words

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { firmwareName, humanize, modelName } from '../../format.ts'
+import { hasKeyProblem } from '../../state/mesh/key-health.ts'
 import { activeMs, isActive, isCalled, type Node } from '../../state/mesh/nodes.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { place, setQuery } from '../../router.ts'
@@ -98,6 +99,11 @@ const FACETS = {
     options: () => listed(t.nodes.proofs),
     has: (node, value) =>
       value === 'doubtful' ? node.keyMismatch || node.spoofSuspected : node.signed === (value === 'signed'),
+  },
+  keys: {
+    label: t.nodes.keys,
+    options: () => (isAnonymous.value ? [] : listed(t.nodes.keyProblems)),
+    has: ({ nodeNum }, value) => hasKeyProblem(nodeNum, value),
   },
 } as const satisfies Readonly<Record<string, Facet>>
 

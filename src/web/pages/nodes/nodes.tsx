@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useMemo } from 'preact/hooks'
 import { saveCsv } from '../../csv.ts'
+import { keyHealth } from '../../state/mesh/key-health.ts'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh/nodes.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -27,6 +28,7 @@ import {
   sortsDownFirst,
 } from './columns.tsx'
 import { AddFilter, clearFacets, FilterChips, isWanted, offeredShown, readNodeFilters } from './filters.tsx'
+import { KeyHelp } from './keys.tsx'
 import { comparisonOf, MAX_COMPARED, picked } from './picked.ts'
 import { SaveView, Views } from './views.tsx'
 
@@ -37,12 +39,13 @@ export function NodesPage() {
   const filters = readNodeFilters(query)
   const by: Key = KEYS.find((key) => key === query.get('sort')) ?? 'lastHeard'
   const isDown = query.get('order') === null ? sortsDownFirst(by) : query.get('order') === 'down'
+  const doubted = filters.used.find(({ name }) => name === 'keys')
   const all = nodes.value
   const at = now.value
   const rows = useMemo(() => {
     const found = (all ?? []).filter((node) => isWanted(node, filters, at))
     return sortNodes(found, by, isDown)
-  }, [all, query, at])
+  }, [all, query, at, keyHealth.value])
   const filled = useMemo(() => filledColumns(all ?? []), [all])
   const steady = useSteady('nodes', rows, numberOf, query.toString())
   const sorted = t.nodes.sorted(t.nodes.columns[by], isDown)
@@ -56,6 +59,7 @@ export function NodesPage() {
           {sorted}
         </span>
       </Toolbar>
+      {doubted !== undefined && <KeyHelp problem={doubted.value} />}
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {all?.length === 0 && (
         <Empty icon="nodes" title={t.nodes.empty}>

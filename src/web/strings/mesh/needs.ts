@@ -22,6 +22,9 @@ export const needTexts = catalog('needTexts', {
   linkDown: (name: string) => `${name} is not connected.`,
   sourceQuiet: (name: string) => `The collector ${name} delivers nothing.`,
   notDelivered: (target: string) => `Nothing can be delivered to ${target}.`,
+  weakKey: (name: string) => `The key of ${name} is weak: others have it too.`,
+  weakKeyHelp: 'update its firmware and create a new key',
+  openSecurity: 'Open its security settings',
   notLooked: 'Not everything could be looked at.',
   nothing: 'Nothing needs you.',
   watches: (rules: number, nodes: number) =>

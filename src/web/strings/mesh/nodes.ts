@@ -49,6 +49,8 @@ export const nodes = catalog('nodes', {
   places: { known: 'known', unknown: 'not known' },
   proof: 'Signature',
   proofs: { signed: 'verified', unsigned: 'none', doubtful: 'in doubt' },
+  keys: 'Public key',
+  keyProblems: { any: 'in doubt', shared: 'of several nodes', weak: 'weak', changed: 'changed' },
   sortColumn: 'Sort by',
   sortOrder: 'Order',
   orders: { up: 'ascending', down: 'descending' },

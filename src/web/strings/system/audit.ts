@@ -95,6 +95,8 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   connection_updated: 'Changed a connection',
   connection_tested: 'Tested a connection',
   app_requested: 'An app asked a radio for something',
+  channels_shared: 'Shared channels of a radio with their keys',
+  configuration_exported: 'Exported radio configuration with secrets',
   automation_updated: 'Changed automation',
   alert_rule_updated: 'Changed an alert rule',
   alert_destination_updated: 'Changed a destination of alerts',

@@ -194,7 +194,7 @@ describe('a change that was checked', () => {
   const prepare = (service: ConfigService, root: string) => {
     const [device] = service.radio.devices()
     if (device === undefined) throw new Error('no device')
-    return device.prepare('mqtt', { values: { root }, ...NOTHING_ELSE })
+    return device.prepare(new Map([['mqtt', { values: { root }, ...NOTHING_ELSE }]]))
   }
 
   it('blocks others until it is released', async () => {
@@ -202,7 +202,7 @@ describe('a change that was checked', () => {
     const first = prepare(service, 'one')
     expect(() => prepare(service, 'two')).toThrow('Configuration change in progress')
     first.release()
-    expect(prepare(service, 'two').fields).toStrictEqual(['root'])
+    expect(prepare(service, 'two').sections).toMatchObject([{ section: 'mqtt', fields: ['root'] }])
     expect(service.device.packets).toStrictEqual([])
   })
 
@@ -212,7 +212,7 @@ describe('a change that was checked', () => {
     service.device.kick()
     await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
     await service.untilConnected(500)
-    prepared.start('an id')
+    prepared.start(new Map([['mqtt', 'an id']]))
     await service.settle()
     expect(service.device.packets).toStrictEqual([])
     const again = prepare(service, 'two')

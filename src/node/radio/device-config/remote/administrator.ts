@@ -1,5 +1,5 @@
 import type { RadioDevice } from '../../../../app/device-config/device.ts'
-import type { LiveSection, PreparedChange } from '../../../../app/device-config/device.ts'
+import type { LiveSection } from '../../../../app/device-config/device.ts'
 import type {
   PreparedAction,
   RemoteAdmin,
@@ -174,7 +174,7 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
         keepParts(target.nodeNum, section, await readParts(needs, section, null))
         return 'done'
       }),
-    prepareChange(target, section, change): PreparedChange {
+    prepareChange(target, section, change) {
       const node = known.get(target.nodeNum)
       const base = node?.sections.get(section)?.raw
       if (node === undefined || base === undefined) {
@@ -185,7 +185,7 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
       }
       if (section === 'security') demandNewFirmware(node)
       const plan = checkRemote(base, change, node.sections.get('owner')?.raw)
-      const steps = encodeEdit(plan.section)
+      const steps = encodeEdit([plan.section])
       const run = (needs: Needs) =>
         changeRemotely(needs, { plan, base, steps }, (reading) => keepParts(target.nodeNum, section, reading))
       return { ...summarize(plan), ...prepareAction(target, section, run) }

@@ -9,11 +9,13 @@ import { Card } from '../../../parts/page.tsx'
 import { href } from '../../../router.ts'
 import { refreshFiring } from '../../../state/firing.ts'
 import { useAction, useLoad } from '../../../state/load.ts'
+import { nodes } from '../../../state/mesh/nodes.ts'
 import { has, isAdmin, isAnonymous } from '../../../state/session.ts'
 import { needTexts } from '../../../strings/mesh/needs.ts'
 import { Calm } from './calm.tsx'
 import { lookAround } from './look-around.ts'
 import type { Need } from './need.ts'
+import { readOwnKeyNeeds } from './own-keys.ts'
 
 type Dashboard = InferResponseType<typeof api.dashboard.$get, 200>
 
@@ -27,7 +29,14 @@ const SLOW_POLL_MS = 2 * POLL_MS
  */
 export function NeedsYou({ found }: { found: Dashboard | null }) {
   const service = useLoad(readService, [isAdmin.value], has('backups') ? POLL_MS : SLOW_POLL_MS)
-  const { needs, looked, isLooking } = lookAround(found, service)
+  const own = isAnonymous.value ? [] : (nodes.value ?? []).filter(({ isLocal }) => isLocal)
+  const keys = useLoad(
+    () => readOwnKeyNeeds(own),
+    [own.map(({ nodeNum, publicKey }) => `${nodeNum} ${publicKey}`).join()],
+  )
+  const around = lookAround(found, service)
+  const { looked, isLooking } = around
+  const needs = [...around.needs, ...(keys.data.value ?? [])]
   // People without an account have no rules, radios or backups: without repeaters there is nothing to look at.
   if (isAnonymous.value && needs.length === 0 && looked.relays === 0) return null
   return (

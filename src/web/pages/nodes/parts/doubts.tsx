@@ -5,9 +5,13 @@ import { askFirst } from '../../../parts/dialog.tsx'
 import { Actions } from '../../../parts/form/field.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { say } from '../../../parts/notice.tsx'
-import { can } from '../../../state/session.ts'
+import { href } from '../../../router.ts'
+import { can, isAnonymous } from '../../../state/session.ts'
+import { useLoad } from '../../../state/load.ts'
+import type { KeyHealth } from '../../../state/mesh/key-health.ts'
 import { nameOf, nodeName, refreshNodes } from '../../../state/mesh/nodes.ts'
 import { identityTexts } from '../../../strings/mesh/identity.ts'
+import { keyTexts } from '../../../strings/mesh/keys.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { t } from '../../../strings.ts'
 import type { NodeDetail } from './detail.ts'
@@ -31,7 +35,31 @@ export function Doubts({ node, onChanged }: Props) {
       )}
       <Claims node={node} onChanged={onChanged} />
       {node.weakKey && <Warning title={nodeTexts.weakKey} help={nodeTexts.weakKeyHelp} />}
+      {node.publicKey !== null && can('nodes', 'read') && !isAnonymous.value && <Sharing node={node} />}
     </>
+  )
+}
+
+/** Other nodes with the same key. */
+function Sharing({ node: { nodeNum, publicKey } }: { node: NodeDetail }) {
+  const { data } = useLoad(() => ask<KeyHealth[]>(api.nodes.keys.$get()), [publicKey])
+  const others = data.value?.find((each) => each.nodeNum === nodeNum)?.sharedWith ?? []
+  if (others.length === 0) return null
+  return (
+    <Warning title={keyTexts.sharedTitle} help={keyTexts.sharedHelp}>
+      <ul class="rows tight">
+        {others.map((other) => {
+          const id = `!${other.toString(16).padStart(8, '0')}`
+          return (
+            <li key={other}>
+              <a href={href(`/nodes/${id}`)}>
+                <bdi>{nameOf(other, id)}</bdi>
+              </a>
+            </li>
+          )
+        })}
+      </ul>
+    </Warning>
   )
 }
 

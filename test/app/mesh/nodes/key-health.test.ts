@@ -1,0 +1,72 @@
+import { base64Encode } from '@bufbuild/protobuf/wire'
+import { afterEach, expect, it, vi } from 'vitest'
+import { type Client, createTestApp, START } from '../../../support/app.ts'
+
+const A = 0xa0cb0001
+afterEach(() => vi.restoreAllMocks())
+
+const WEAK = 200
+/** The keys themselves are not published: the first published hash stands for one. */
+function weaken(): void {
+  const digest = crypto.subtle.digest.bind(crypto.subtle)
+  vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (algorithm, data) => {
+    const isWeak = data instanceof Uint8Array && data.length === 32 && data[0] === WEAK
+    return isWeak ? Uint8Array.from(Buffer.from(WEAK_HASH, 'hex')).buffer : digest(algorithm, data)
+  })
+}
+const WEAK_HASH = 'f47ecc17e6b4a322eceed9084f3963ea8075e124ce05366963b2cbc028d3348b'
+
+const key = (n: number) => base64Encode(new Uint8Array(32).fill(n))
+
+async function startMesh() {
+  const app = await createTestApp()
+  const insert = app.store.sqlite.prepare(
+    'insert into nodes (node_num, public_key, key_mismatch, is_hidden, first_heard, last_heard) values (?, ?, ?, ?, ?, ?)',
+  )
+  const add = (
+    nodeNum: number,
+    publicKey: string | null,
+    { mismatch = 0, hidden = 0, from = START, to = START + 1000 } = {},
+  ) => insert.run(nodeNum, publicKey, mismatch, hidden, from, to)
+  return { app, add }
+}
+
+it('nodes with a weak key, one of several nodes, or a contradicted one are listed', async () => {
+  const { app, add } = await startMesh()
+  weaken()
+  add(A, key(1))
+  add(A + 1, key(2))
+  add(A + 2, key(2))
+  add(A + 3, key(WEAK))
+  add(A + 4, key(3), { mismatch: 1 })
+  add(A + 5, null)
+  add(A + 6, null)
+  const admin = await app.admin()
+  expect(await (await admin.send('GET', '/api/nodes/keys')).json()).toStrictEqual([
+    { nodeNum: A + 1, changed: false, weak: false, sharedWith: [A + 2] },
+    { nodeNum: A + 2, changed: false, weak: false, sharedWith: [A + 1] },
+    { nodeNum: A + 3, changed: false, weak: true, sharedWith: [] },
+    { nodeNum: A + 4, changed: true, weak: false, sharedWith: [] },
+  ])
+})
+
+it('a node that continues under another number shares its key with nobody', async () => {
+  const { app, add } = await startMesh()
+  add(A, key(1), { from: START, to: START + 1000 })
+  add(A + 1, key(1), { from: START + 2000, to: START + 3000 })
+  const admin = await app.admin()
+  expect(await (await admin.send('GET', '/api/nodes/keys')).json()).toStrictEqual([])
+})
+
+it('a node that the viewer may not see is no duplicate of one that they see', async () => {
+  const { app, add } = await startMesh()
+  add(A, key(1))
+  add(A + 1, key(1), { hidden: 1 })
+  const list = async (client: Client) => (await client.send('GET', '/api/nodes/keys')).json()
+  const admin = await app.admin()
+  expect(await list(admin)).toHaveLength(2)
+  const anna = await app.user('anna', { nodes: { read: true, write: false } })
+  expect(await list(anna)).toStrictEqual([])
+  const bert = await app.user('bert', { nodes: { read: false, write: false } })
+  expect((await bert.send('GET', '/api/nodes/keys')).status).toBe(403)
+})
