@@ -171,7 +171,7 @@ describe('a link to a broker', () => {
     const broker = await startBroker({ tls })
     const unknown = listenTo(broker.url)
     expect((await unknown.until('waiting')).reason).toBe(
-      "the broker's certificate was issued by an unknown authority; set MESHTASTIC_MQTT_CA to the file of its certificate",
+      "the broker's certificate was issued by an unknown authority; add the authority's certificate to the connection",
     )
     const link = listenTo(broker.url, { ca: pem('authority') })
     await link.until('connected')

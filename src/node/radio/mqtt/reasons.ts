@@ -1,5 +1,5 @@
 const UNKNOWN_AUTHORITY =
-  "the broker's certificate was issued by an unknown authority; set MESHTASTIC_MQTT_CA to the file of its certificate"
+  "the broker's certificate was issued by an unknown authority; add the authority's certificate to the connection"
 
 const EXPLANATIONS: ReadonlyMap<string | number, string> = new Map<string | number, string>([
   ['ECONNREFUSED', 'the broker refuses connections'],
