@@ -110,7 +110,7 @@ const MODULE_SECTIONS: ReadonlyMap<number, string> = new Map([
 /** What is passed to the radio, or why not. */
 export type Prepared =
   | { readonly ok: true; readonly payload: Uint8Array; readonly what: string | null }
-  | { readonly ok: false; readonly error: Routing_Error; readonly why: string }
+  | { readonly ok: false; readonly error: Routing_Error; readonly why: string; readonly what: string | null }
 
 /** Sections with keys and passwords: an app without them would write back made-up ones. */
 const WITH_KEYS: ReadonlySet<string> = new Set(['security', 'network', 'mqtt', 'meshBeacon'])
@@ -130,29 +130,30 @@ export function prepareWrite(
     case 33: {
       const channel = decode(ChannelSchema, variant.bytes)
       if (channel === null || channel.index < 0 || channel.index >= RADIO_CHANNELS) return badRequest('no such channel')
-      if (!sharesChannelKeys) return notAllowed(NO_KEYS)
+      const what = `channel ${channel.index}`
+      if (!sharesChannelKeys) return notAllowed(NO_KEYS, what)
       const before = parts.channels.get(channel.index)
       const isUsed = before !== undefined && before.role !== Channel_Role.DISABLED
       if (isUsed && !sight.canReadSlot(channel.index))
-        return notAllowed('the user of this port may not read that channel')
-      return { ok: true, payload, what: `channel ${channel.index}` }
+        return notAllowed('the user of this port may not read that channel', what)
+      return { ok: true, payload, what }
     }
     case 34: {
       const config = decode(ConfigSchema, variant.bytes)
       const section = config?.payloadVariant.case
       if (config === null || section === undefined || NEVER.has(section)) return badRequest('no such section')
-      if (WITH_KEYS.has(section) && !sharesChannelKeys) return notAllowed(NO_KEYS)
+      if (WITH_KEYS.has(section) && !sharesChannelKeys) return notAllowed(NO_KEYS, section)
       const value = restoreConfig(config, parts.configs.get(section))
-      if (value === null) return notAllowed(NOT_GIVEN)
+      if (value === null) return notAllowed(NOT_GIVEN, section)
       return { ok: true, payload: encode({ case: 'setConfig', value }), what: section }
     }
     case 35: {
       const config = decode(ModuleConfigSchema, variant.bytes)
       const section = config?.payloadVariant.case
       if (config === null || section === undefined) return badRequest('no such section')
-      if (WITH_KEYS.has(section) && !sharesChannelKeys) return notAllowed(NO_KEYS)
+      if (WITH_KEYS.has(section) && !sharesChannelKeys) return notAllowed(NO_KEYS, section)
       const value = restoreModuleConfig(config, parts.modules.get(section))
-      if (value === null) return notAllowed(NOT_GIVEN)
+      if (value === null) return notAllowed(NOT_GIVEN, section)
       return { ok: true, payload: encode({ case: 'setModuleConfig', value }), what: section }
     }
     default:
@@ -168,7 +169,7 @@ export function prepareContact(variant: AdminVariant, payload: Uint8Array, parts
   const isSame =
     key.length > 0 && key.length === contact.publicKey.length && key.every((byte, at) => byte === contact.publicKey[at])
   if (!isSame || contact.shouldIgnore || !sight.seesNode(contact.nodeNum)) {
-    return notAllowed('the radio has no such node with this key')
+    return notAllowed('the radio has no such node with this key', null)
   }
   return { ok: true, payload, what: null }
 }
@@ -196,10 +197,10 @@ function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array | null
   }
 }
 
-function notAllowed(why: string): Prepared {
-  return { ok: false, error: Routing_Error.NOT_AUTHORIZED, why }
+function notAllowed(why: string, what: string | null): Prepared {
+  return { ok: false, error: Routing_Error.NOT_AUTHORIZED, why, what }
 }
 
 function badRequest(why: string): Prepared {
-  return { ok: false, error: Routing_Error.BAD_REQUEST, why }
+  return { ok: false, error: Routing_Error.BAD_REQUEST, why, what: null }
 }

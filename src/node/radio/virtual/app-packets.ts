@@ -147,8 +147,8 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       return
     }
     const prepared = prepare(kind, variant, data.payload, parts, sight)
-    if (!prepared.ok) return refuse(prepared.error, request, prepared.why)
     const what = prepared.what === null ? request : `${request} ${prepared.what}`
+    if (!prepared.ok) return refuse(prepared.error, what, prepared.why)
     let outgoing: Outgoing
     try {
       outgoing = reserve(app, packet, 'admin')

@@ -1,4 +1,4 @@
-import { toBinary } from '@bufbuild/protobuf'
+import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   type FromRadio,
@@ -26,6 +26,7 @@ import {
   startAppPort,
   WIFI,
 } from '../../../support/radio/app-port.ts'
+import { readRadio } from '../../../support/radio/recorded.ts'
 import { FAR, OWN, until } from '../../../support/radio/service.ts'
 
 let port: AppPort
@@ -70,6 +71,32 @@ describe('the handshake of an app', () => {
     ])
     expect(received.at(-1)?.payloadVariant.value).toBe(4711)
     expect(received[0]?.payloadVariant).toMatchObject({ value: { myNodeNum: OWN, nodedbCount: 3 } })
+  })
+
+  it.each(['node-B', 'node-C'])('comes as that of a real radio, recorded: %s', async (source) => {
+    port = await startAppPort()
+    const { handshake } = readRadio(source)
+    port.says({ whole: handshake })
+    port.device.send(fromRadio({ case: 'rebooted', value: true }))
+    const recorded = handshake(1234).map((bytes) => fromBinary(FromRadioSchema, bytes))
+    const named = (messages: readonly FromRadio[]) =>
+      messages.flatMap(({ payloadVariant: { case: variant, value } }) => {
+        const section = variant === 'config' || variant === 'moduleConfig' ? value.payloadVariant.case : variant
+        // What is newer than our table might hold a secret.
+        return section === undefined ? [] : [section]
+      })
+    const [own] = recorded.flatMap(({ payloadVariant: { case: variant, value } }) =>
+      variant === 'myInfo' ? [value.myNodeNum] : [],
+    )
+    await until(async () => {
+      const app = await port.connect()
+      app.send({ case: 'wantConfigId', value: 1234 })
+      await app.settled()
+      app.close()
+      expect(app.received[0]?.payloadVariant.value).toMatchObject({ myNodeNum: own })
+      const end = app.received.findIndex(({ payloadVariant }) => payloadVariant.value === 1234)
+      expect(named(app.received.slice(0, end + 1))).toStrictEqual(named(recorded))
+    })
   })
 
   it('leaves out the nodes for 69420, and all the rest for 69421', async () => {

@@ -1,6 +1,10 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Routing_Error as Error_ } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
+import { ToRadioSchema } from '../../../../src/meshtastic/gen/stream_pb.ts'
+import { encodeFrame } from '../../../../src/meshtastic/link/framing.ts'
+import { readRecordings } from '../../../meshtastic/recordings.ts'
 import { fromRadio } from '../../../support/radio/device.ts'
 import { type AppPeer, type AppPort, startAppPort } from '../../../support/radio/app-port.ts'
 import { FAR, OWN, until } from '../../../support/radio/service.ts'
@@ -133,6 +137,36 @@ describe('what an app sends', () => {
     )
     expect(port.packetsSent()).toStrictEqual([])
   })
+})
+
+it('what a real client wrote to its radio is understood, and passes where it may', async () => {
+  port = await startAppPort({ mayConfigure: true })
+  const app = await port.app1()
+  const written = readRecordings('toradio').filter(({ source }) => source === 'setup')
+  const packets = written.flatMap(({ bytes }) => {
+    const { payloadVariant } = fromBinary(ToRadioSchema, bytes)
+    return payloadVariant.case === 'packet' ? [payloadVariant.value] : []
+  })
+  // To one radio: begin, a LoRa section, a network section, its owner, commit.
+  const edit = packets.filter(({ to }) => to === packets[0]?.to)
+  for (const packet of edit) {
+    app.sendRaw(
+      encodeFrame(
+        toBinary(
+          ToRadioSchema,
+          create(ToRadioSchema, { payloadVariant: { case: 'packet', value: { ...packet, to: OWN } } }),
+        ),
+      ),
+    )
+  }
+  await until(() => expect(port.requests()).toHaveLength(5))
+  expect(port.requests().map(({ request, outcome }) => [request, outcome])).toStrictEqual([
+    ['begin_edit_settings', 'passed'],
+    ['set_config lora', 'passed'],
+    ['set_config network', 'refused'],
+    ['set_owner', 'passed'],
+    ['commit_edit_settings', 'passed'],
+  ])
 })
 
 describe('the pace is that of the radio', () => {
