@@ -115,6 +115,29 @@ describe('admin messages', () => {
     expect(port.packetsSent()).toStrictEqual([])
   })
 
+  it('change nothing that the user of the port may not change or see, whatever the port allows', async () => {
+    const both = { read: true, write: true }
+    const seen = { nodes: { read: true, write: false }, messages: both, configuration: both }
+    const scope = { channels: { read: [0], write: [0] }, direct: { read: false, write: false } }
+    port = await startAppPort(ALL, async (app) => (await app.user('operator', seen, scope)).id)
+    const app = await port.app1()
+    const settings = { name: 'mine', psk: new Uint8Array(16).fill(1) }
+    expect(await app.refusal(app.admin({ case: 'setChannel', value: { index: 1, role: 2, settings } }))).toBe(
+      Error_.NOT_AUTHORIZED,
+    )
+    expect(await app.refusal(app.admin({ case: 'setFavoriteNode', value: FAR }))).toBe(Error_.NOT_AUTHORIZED)
+    const id = app.admin({ case: 'setChannel', value: { index: 2, role: 2, settings } })
+    expect(await port.sent()).toMatchObject({ id })
+    await port.stop()
+    const reader = { ...seen, configuration: { read: true, write: false } }
+    port = await startAppPort(ALL, async (app_) => (await app_.user('reader', reader, scope)).id)
+    const other = await port.app1()
+    for (const payload of [raw(64, 'number'), raw(97, 'number'), raw(42, 'number')]) {
+      expect(await other.refusal(other.admin(payload))).toBe(Error_.NOT_AUTHORIZED)
+    }
+    expect(port.packetsSent()).toStrictEqual([])
+  })
+
   it('a flood of them is refused, and costs the log a line every two seconds', async () => {
     port = await startAppPort()
     const app = await port.app1()
