@@ -30,7 +30,7 @@ export const nodeRadioRoutes = new Hono<AppEnv>()
     answers(
       'Whether the radios of this service have the node as a favourite, or ignore it',
       { 200: markStatesSchema },
-      ['node_not_found'],
+      ['node_not_found', 'unsupported_on_this_runtime'],
     ),
     validate('param', nodeParam),
     async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
@@ -41,6 +41,7 @@ export const nodeRadioRoutes = new Hono<AppEnv>()
     inTurn('read'),
     answers('The latest requests to a node, newest first', { 200: z.object({ requests: z.array(requestSchema) }) }, [
       'node_not_found',
+      'unsupported_on_this_runtime',
     ]),
     validate('param', nodeParam),
     async (c) => c.json({ requests: await listRequests(c.var.ctx, c.req.valid('param').id) }),
@@ -79,7 +80,9 @@ export const tracerouteRadioRoutes = new Hono<AppEnv>()
     '/:id/answers',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('The nodes that answered a traceroute to all, the best heard first', { 200: directAnswersSchema }),
+    answers('The nodes that answered a traceroute to all, the best heard first', { 200: directAnswersSchema }, [
+      'unsupported_on_this_runtime',
+    ]),
     validate('param', idParam),
     async (c) => c.json(await listDirectAnswers(c.var.ctx, c.req.valid('param').id)),
   )
