@@ -15,6 +15,7 @@ import { remoteEvent } from '../../app/device-config/remote/event.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/runs.ts'
 import { addToOutbox } from '../../app/mesh/ingest/outbox.ts'
+import { BROADCAST } from '../../meshtastic/node-id.ts'
 import { decodeFromRadio, echoSent } from '../../meshtastic/link/from-radio.ts'
 import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
@@ -370,8 +371,8 @@ function openLink(
     onAnswer: (key, answer) =>
       records.add(async () => {
         const asked = await recordAnswer(store, key, answer)
-        if (asked !== null) await tellNodes([asked])
-        else publish(await readDelivery(store, key))
+        if (asked === BROADCAST) publish(await readDelivery(store, key))
+        else if (asked !== null) await tellNodes([asked])
       }),
     onSent(message, sentKind, nodeNum) {
       onSent(name, message, sentKind, nodeNum)

@@ -40,14 +40,11 @@ export function mayAnswer({ payload, requestId }: Packet): boolean {
 }
 
 /**
- * Records the answer to a request, or one of those to a traceroute to all. Calls run one after the other. Returns the
- * node if it was asked by a request.
+ * Records the answer to a request, or one of those to a traceroute to all. Calls run one after the other. Returns who
+ * was asked: a node, `BROADCAST`, or null if the packet answers nothing.
  */
 export async function recordAnswer(store: Store, key: PacketKey, { packet, at }: Answer): Promise<number | null> {
-  if (packet.payload.kind === 'traceroute') {
-    await recordDirect(store, key, { packet, at })
-    return null
-  }
+  if (packet.payload.kind === 'traceroute') return recordDirect(store, key, { packet, at })
   const request = await queries(store).request.get(key)
   if (request === undefined || request.to !== packet.from) return null
   if (portOf(packet.payload.kind) !== portOfRequest(request.kind)) return null
@@ -73,13 +70,17 @@ function portOfRequest(kind: RequestKind) {
  * A node that hears a traceroute to all adds itself and answers. Our own radio may stand before it, because it takes
  * its own broadcast for one that it heard. A longer way is not a direct one.
  */
-async function recordDirect(store: Store, { nodeNum, packetId }: PacketKey, { packet, at }: Answer): Promise<void> {
+async function recordDirect(
+  store: Store,
+  { nodeNum, packetId }: PacketKey,
+  { packet, at }: Answer,
+): Promise<number | null> {
   const { payload, from, hopsAway, hopStart, hopLimit, viaMqtt, snr } = packet
   const asked = await queries(store).asked.get({ nodeNum, packetId })
-  if (asked === undefined || payload.kind !== 'traceroute') return
+  if (asked === undefined || payload.kind !== 'traceroute') return null
   const { route, snrTowards } = payload.route
   const way = route[0] === nodeNum ? route.slice(1) : route
-  if (way.length > 1 || way.some((hop) => hop !== from)) return
+  if (way.length > 1 || way.some((hop) => hop !== from)) return null
   const { id } = asked
   // Firmware 2.8 answers without hops, and then says neither how many it had nor how many it took.
   const isDirect = !viaMqtt && (hopsAway === 0 || (hopStart === 0 && hopLimit === 0))
@@ -98,4 +99,5 @@ async function recordDirect(store: Store, { nodeNum, packetId }: PacketKey, { pa
       .set({ state: 'delivered', routingError: null, answeredAt: sql`coalesce(${traceroutes.answeredAt}, ${at})` })
       .where(eq(traceroutes.id, id)),
   ])
+  return BROADCAST
 }
