@@ -2,7 +2,7 @@
 export const REMOTE_ACTIONS = ['read', 'change', 'reboot'] as const
 
 /** The states of such an action while it lasts, in this order. */
-const OPEN_REMOTE_STATES = ['queued', 'waiting_for_key', 'sent', 'restarting'] as const
+export const OPEN_REMOTE_STATES = ['queued', 'waiting_for_key', 'sent', 'restarting'] as const
 
 /** Its outcomes. */
 const REMOTE_OUTCOMES = ['done', 'applied', 'differs', 'refused', 'timed_out', 'lost', 'unverified', 'failed'] as const

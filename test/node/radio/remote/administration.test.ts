@@ -272,6 +272,20 @@ describe('a change', () => {
     expect(cases(service).filter((each) => each === 'setConfig')).toHaveLength(1)
   })
 
+  it('of a password after the session was renewed is begun once more, too', async () => {
+    const service = await startRead('mqtt')
+    let isRenewed = false
+    service.node.manners.loses = ({ payloadVariant }) => {
+      if (payloadVariant.case === 'beginEditSettings' && !isRenewed) {
+        isRenewed = true
+        service.node.renewSession()
+      }
+      return false
+    }
+    await service.changeOver('mqtt', { secrets: { password: 'another secret' } })
+    expect(service.node.saved.modules.get('mqtt')?.payloadVariant.value).toMatchObject({ password: 'another secret' })
+  })
+
   it('whose session is renewed again and again is refused', async () => {
     const service = await startRead('position')
     service.node.manners.loses = ({ payloadVariant }) => {
@@ -327,6 +341,8 @@ describe('a change', () => {
     const service = await startRead('position')
     service.node.manners.isGoneAfterRestart = true
     expect(await service.changeOver('position', CHANGE)).toMatchObject({ state: 'lost', reason: 'not_back' })
+    // What it had in its memory before it was told to save is not what it has now, as far as is known.
+    expect((await service.section('position'))['values']).toMatchObject({ positionBroadcastSecs: 900 })
   })
 
   it('whose saving was not heard is told to save again', async () => {

@@ -31,8 +31,8 @@ type Change = {
 }
 
 /**
- * Changes a section: read, begin, set, read what the node has in its memory, save, restart, read again. Returns the
- * parts as they were read last. Throws `Ended` with the outcome, always.
+ * Changes a section: read, begin, set, read what the node has in its memory, save, restart, read again. `onRead` gets
+ * what the node has saved. Throws `Ended` with the outcome, always.
  */
 export async function changeRemotely(needs: Needs, change: Change, onRead: (reading: Reading) => void): Promise<never> {
   const { plan, base, steps } = change
@@ -40,16 +40,13 @@ export async function changeRemotely(needs: Needs, change: Change, onRead: (read
   const prefixes = plan.section.parts.map(({ prefix }) => prefix)
   const commit = steps.at(-1)
   if (commit === undefined) throw new Error('a change without steps')
-  const read = async (attempts?: number) => {
-    const reading = await readParts(needs, section, prefixes, attempts)
-    onRead(reading)
-    return reading
-  }
+  const read = (attempts?: number) => readParts(needs, section, prefixes, attempts)
   needs.report('waiting_for_key')
   if (section === 'security' && !keepsPrivateKey((await readFirmware(needs)).version)) {
     throw new Ended('refused', 'old_firmware')
   }
   const first = await read()
+  onRead(first)
   if (!isUnchanged(base, first)) throw new Ended('failed', 'other_values')
   needs.report('sent')
   const taken = await makeEdit(needs, plan, steps.slice(0, -1), first.passkey, read)
@@ -57,7 +54,7 @@ export async function changeRemotely(needs: Needs, change: Change, onRead: (read
   const saved = await order(needs, commit, taken.passkey)
   if (saved.kind !== 'delivered' && saved.kind !== 'silent')
     throw await undone(needs, taken.passkey, explainOrder(saved))
-  throw await verify({ needs, plan, commit, taken, read }, saved.kind === 'delivered')
+  throw await verify({ needs, plan, commit, taken, read, onRead }, saved.kind === 'delivered')
 }
 
 type Reader = (attempts?: number) => Promise<Reading>
@@ -80,8 +77,9 @@ async function makeEdit(
       throw isUntouched ? problem : await undone(needs, passkey, problem)
     }
     const now = await readOrUndo(needs, passkey, read)
-    if (problem === null && missingOf(plan, now).length === 0) return now
     const isIgnored = isAsBefore(plan, sectionOf(plan, now)) && !isSameKey(passkey, now.passkey)
+    const isBlind = isIgnored && !isRenewed
+    if (problem === null && missingOf(plan, now).length === 0 && !isBlind) return now
     const hasEnded = problem !== null || isIgnored
     if (isRenewed || !hasEnded) {
       const outcome = new Ended('refused', hasEnded ? 'bad_session' : 'not_taken', { differing: missingOf(plan, now) })
@@ -135,11 +133,12 @@ type Saving = {
   /** What the node had in its memory before it was told to save. */
   readonly taken: Reading
   readonly read: Reader
+  readonly onRead: (reading: Reading) => void
 }
 
 /** Reads until the node has restarted: its session has another passkey then. */
 async function verify(saving: Saving, isSaid: boolean): Promise<Ended> {
-  const { needs, commit, taken, read } = saving
+  const { needs, commit, taken, read, onRead } = saving
   const deadline = needs.now() + REMOTE_TIMINGS.returnMs
   let isConfirmed = isSaid
   let isRepeated = false
@@ -157,7 +156,10 @@ async function verify(saving: Saving, isSaid: boolean): Promise<Ended> {
       unasked = again.outcome.state === 'failed' ? again : null
       continue
     }
-    if (!isSameKey(again.passkey, taken.passkey)) return judge(saving, again, isConfirmed)
+    if (!isSameKey(again.passkey, taken.passkey)) {
+      onRead(again)
+      return judge(saving, again, isConfirmed)
+    }
     early += 1
     if (!isConfirmed && !isRepeated) {
       isRepeated = true

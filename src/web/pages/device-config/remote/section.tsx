@@ -1,4 +1,4 @@
-import { isOpenRemote } from '../../../../shared/mesh/remote-states.ts'
+import { isOpenRemote, OPEN_REMOTE_STATES, type RemoteState } from '../../../../shared/mesh/remote-states.ts'
 import { api, ask } from '../../../api.ts'
 import { Age } from '../../../parts/age.tsx'
 import { Failure, say } from '../../../parts/notice.tsx'
@@ -83,6 +83,9 @@ function ReadAgain({ remote, section, isFirst, onBegun }: Props & { isFirst: boo
   )
 }
 
+/** States in which the node has what it had before. */
+const KEPT: ReadonlySet<RemoteState> = new Set([...OPEN_REMOTE_STATES, 'failed', 'refused'])
+
 type EditorProps = {
   remote: Remote
   found: RemoteSection
@@ -95,7 +98,7 @@ function Editor({ remote, found, shown, loaded, onBegun }: EditorProps) {
   if (!can('configuration', 'write')) return <SectionFacts section={shown} />
   const { lastChange } = found
   const canPutBack =
-    found.editable && lastChange !== null && lastChange.settledAt !== null && Object.keys(lastChange.before).length > 0
+    found.editable && lastChange !== null && !KEPT.has(lastChange.state) && Object.keys(lastChange.before).length > 0
   return (
     <>
       {!found.editable && <div class="notice notice-warn">{r.notEditable}</div>}
