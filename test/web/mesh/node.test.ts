@@ -107,6 +107,7 @@ test('the page of a node says first whether it is alive, where, how it is, and w
     'History',
     'Neighbours',
     'Traceroutes',
+    'Ask this node',
     'Messages',
     'Latest packets',
     'Device',
