@@ -2,6 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf'
 import { and, asc, desc, eq, inArray, isNull, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes, remoteActions, remoteNodes, remoteSections } from '../../../db/schema.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import type { LiveSection } from '../device.ts'
 import type { StoredSection } from '../records.ts'
@@ -62,13 +63,9 @@ export function deleteRemoteNode({ db }: Store, nodeNum: number): Statement {
 export async function storeRemoteSection(store: Store, nodeNum: number, read: LiveSection): Promise<void> {
   const { section, readAt } = read
   const found = { values: JSON.stringify(read.values), secrets: JSON.stringify(read.secrets), readAt }
-  await store.db
-    .insert(remoteSections)
-    // Nobody may have named the node any more.
-    .select(
-      sql`select ${nodeNum}, ${section}, ${found.values}, ${found.secrets}, ${readAt}
-        where exists (select 1 from remote_nodes where node_num = ${nodeNum})`,
-    )
+  // Nobody may have named the node any more.
+  const isNamed = sql`where exists (select 1 from remote_nodes where node_num = ${nodeNum})`
+  await insertSelect(store.db, remoteSections, { nodeNum, section, ...found }, isNamed)
     .onConflictDoUpdate({ target: [remoteSections.nodeNum, remoteSections.section], set: found })
     .run()
 }

@@ -353,6 +353,7 @@ describe('a change', () => {
   it.each([
     ['lora', { values: { region: 'US', modemPreset: 'LONG_SLOW', hopLimit: 5 } }, ['modemPreset', 'region']],
     ['lora', { values: { txEnabled: false, usePreset: false }, confirm: ['usePreset'] }, ['txEnabled']],
+    ['lora', { values: { hopLimit: 0 } }, ['hopLimit']],
     ['network', { values: { wifiEnabled: false }, secrets: { wifiPsk: null } }, ['wifiEnabled', 'wifiPsk']],
     ['channels', { secrets: { 'channels.0.settings.psk': 'Ag==' }, confirm: ['psk'] }, ['channels.0.settings.psk']],
     ['security', { values: { isManaged: true } }, ['isManaged']],

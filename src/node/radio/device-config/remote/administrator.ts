@@ -1,5 +1,4 @@
-import type { RadioDevice } from '../../../../app/device-config/device.ts'
-import type { LiveSection } from '../../../../app/device-config/device.ts'
+import type { LiveSection, RadioDevice } from '../../../../app/device-config/device.ts'
 import type {
   PreparedAction,
   RemoteAdmin,
@@ -9,8 +8,7 @@ import type {
 } from '../../../../app/device-config/remote/port.ts'
 import { AppError } from '../../../../app/http/errors.ts'
 import { said } from '../../../../app/words/words.ts'
-import { DEFAULT_PRESET, modulationOf, presetModulation } from '../../../../meshtastic/airtime.ts'
-import type { LoraSettings } from '../../../../meshtastic/airtime.ts'
+import { DEFAULT_PRESET, type LoraSettings, modulationOf, presetModulation } from '../../../../meshtastic/airtime.ts'
 import type { SectionPlan } from '../../../../meshtastic/config/change.ts'
 import { type RawSection, SECTION_SCHEMAS, sectionBytes } from '../../../../meshtastic/config/sections.ts'
 import { encodeEdit, encodeRestart } from '../../../../meshtastic/link/admin-packets.ts'

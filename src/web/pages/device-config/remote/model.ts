@@ -1,9 +1,7 @@
 import type { InferResponseType } from 'hono/client'
-import { type api, ask, askAs } from '../../../api.ts'
-import { api as service } from '../../../api.ts'
-import { tenths } from '../../../format.ts'
+import { api, ask, askAs } from '../../../api.ts'
+import { count, tenths } from '../../../format.ts'
 import { r } from '../../../strings/system/remote.ts'
-import { count } from '../../../format.ts'
 import type { Destination, Section } from '../model.ts'
 
 type NodeRoute = (typeof api.remote)[':id']
@@ -37,12 +35,12 @@ export function destinationOf(remote: Remote, { changeAirtime }: RemoteSection):
     nothing: r.nothing,
     async put({ section }, json, accept) {
       const asked = { param: { id: remote.nodeId, section }, json: { ...json, accept: [...accept] } }
-      const { action } = await askAs<{ action: RemoteAction | null }>(service.remote[':id'][':section'].$put(asked))
+      const { action } = await askAs<{ action: RemoteAction | null }>(api.remote[':id'][':section'].$put(asked))
       return action
     },
   }
 }
 
 export function readSection(remote: Remote, section: string): Promise<unknown> {
-  return ask(service.remote[':id'].$post({ param: { id: remote.nodeId }, json: { action: 'read', section } }))
+  return ask(api.remote[':id'].$post({ param: { id: remote.nodeId }, json: { action: 'read', section } }))
 }
