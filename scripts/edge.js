@@ -27,12 +27,12 @@ async function buildWorker() {
   await minifyAgain(join(dist, 'edge/worker.js'))
 }
 
-/** Vite's minifier and this one find different things: 6 KB less, compressed. */
+/** Vite's minifier and this one find different things: 6 KB less, compressed. As for Vite, reading a property does nothing else. */
 async function minifyAgain(file) {
   const { code, map } = await minify(readFileSync(file, 'utf8'), {
     module: true,
     ecma: 2020,
-    compress: { passes: 3 },
+    compress: { passes: 3, pure_getters: true },
     sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: 'worker.js.map' },
   })
   writeFileSync(file, code)

@@ -18,6 +18,7 @@ export function workerPlugins(root) {
     withoutRestore(root),
     withoutRadioSettings(root),
     withoutRadioRoutes(root),
+    withoutConnections(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
@@ -126,6 +127,14 @@ function withoutRadioRoutes(root) {
         ${routers.join('\n')}`
     },
   }
+}
+
+/** The edge connects to nothing: its list of connections is empty. */
+function withoutConnections(root) {
+  const file = join(root, 'src/app/connections/connections.ts')
+  const code = 'export const connectionSchema = null; export const listConnections = async () => []'
+  const load = (id) => (id === file ? code : null)
+  return { name: 'without-connections', enforce: 'pre', load }
 }
 
 /** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */

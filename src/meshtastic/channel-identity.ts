@@ -127,4 +127,6 @@ const PRESET_NAMES: ReadonlyMap<Preset, string> = new Map([
 ])
 
 /** The names that the firmware gives to channels without one. */
-export const PRESET_CHANNEL_NAMES: readonly string[] = [...PRESET_NAMES.values(), 'Custom']
+export function presetChannelNames(): readonly string[] {
+  return [...PRESET_NAMES.values(), 'Custom']
+}

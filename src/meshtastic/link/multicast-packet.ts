@@ -1,4 +1,4 @@
-import { PRESET_CHANNEL_NAMES } from '../channel-identity.ts'
+import { presetChannelNames } from '../channel-identity.ts'
 import { hashChannel } from '../crypto/channel.ts'
 import { type MeshPacket, MeshPacket_TransportMechanism, MeshPacketSchema } from '../gen/packet_pb.ts'
 import { BROADCAST } from '../node-id.ts'
@@ -58,5 +58,5 @@ export async function openMulticast(
 const nothing: OpenDirect = async () => null
 
 function namedKeys({ name, key }: ChannelKey): readonly ChannelKey[] {
-  return name === '' ? PRESET_CHANNEL_NAMES.map((preset) => ({ name: preset, key })) : [{ name, key }]
+  return name === '' ? presetChannelNames().map((preset) => ({ name: preset, key })) : [{ name, key }]
 }
