@@ -83,3 +83,7 @@ export const MAX_BROKER_PASSWORD = 1024
 export const MAX_CHANNEL_URL = 4000
 /** Characters of a configuration file of a radio; one with all settings has about 6,000. */
 export const MAX_CONFIGURATION_FILE = 60_000
+
+/** Networks that may connect to a port for apps, and characters of their list. */
+export const MAX_NETWORKS = 32
+export const MAX_NETWORK_LIST = 1500

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSite, type Site } from '../support/web/site.ts'
+import { freePort } from '../support/servers/free-port.ts'
 import { fromRadio, type RadioDevice, smallHandshake, startRadioDevice } from '../support/radio/device.ts'
 
 const PASSWORD = 'three radios on one hill'
@@ -93,4 +94,24 @@ test('an address where no radio is says so, with the remedy, and is not saved by
   await dialog.getByRole('button', { name: 'Save anyway' }).waitFor()
   await dialog.getByRole('button', { name: 'Back' }).click()
   expect(await dialog.getByLabel('Port', { exact: true }).inputValue()).toBe('1')
+})
+
+test('a port for apps is opened with the view of whoever opens it, and closed again', async () => {
+  const { page, goto, signIn, violations } = await site.visit(PHONE)
+  await goto('/configuration/connections')
+  await signIn('admin', PASSWORD)
+  await page.getByRole('button', { name: 'Apps of Hill' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Apps on Hill' })
+  const port = await freePort()
+  await dialog.getByLabel('Port', { exact: true }).fill(String(port))
+  await dialog.getByRole('option', { name: 'admin (you)' }).waitFor({ state: 'attached' })
+  expect(await violations()).toEqual([])
+  await dialog.getByRole('button', { name: 'Open the port' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText(`Apps connect on port ${port}, 0 apps now`).waitFor()
+  expect(await violations()).toEqual([])
+  await page.getByRole('button', { name: 'Apps of Hill' }).click()
+  await dialog.getByRole('button', { name: 'Close the port' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText(/^Apps connect on port/).waitFor({ state: 'detached' })
 })

@@ -30,10 +30,18 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   '/account': ['Your account', 'Your account'],
   '/users/new': ['New user', 'Users'],
   '/public-access': ['Public access', 'Public access'],
+  '/configuration/connections': ['Connections', 'Configuration'],
   '/automation/new': ['New rule', 'Automation'],
   '/nowhere': ['Page not found', 'Mesh Monitoring'],
 }
-const PAGES = [...pagesWith(NODE), '/users/new', '/public-access', '/automation/new', '/nowhere']
+const PAGES = [
+  ...pagesWith(NODE),
+  '/users/new',
+  '/public-access',
+  '/configuration/connections',
+  '/automation/new',
+  '/nowhere',
+]
 
 /** What a screen reader says about a field, beyond its name. */
 async function described(page: Page, label: string): Promise<string> {

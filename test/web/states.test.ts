@@ -138,6 +138,7 @@ test('none of this wrote anything to the console, but the refusal that asks for 
 
 /** Sources whose states need other data: the tests that open them check them too. */
 const ELSEWHERE = {
+  'pages/connections/fields.tsx': 'connections.test.ts',
   'pages/device-config/section.tsx': 'configuration.test.ts',
   'pages/map/panel/waypoint-list.tsx': 'map-layers.test.ts',
   'pages/nodes/parts/routes.tsx': 'pages.test.ts',
@@ -153,8 +154,9 @@ function sources(): Map<string, string> {
 
 test('every dialog is in the list of dialogs', () => {
   const found = [...sources()].flatMap(([path, text]) => {
-    // A node that is configured over the mesh answers only in remote.test.ts, which opens these.
-    if (/^pages\/device-config\/(?:remote\/|losses)/.test(path)) return []
+    // A node that is configured over the mesh answers only in remote.test.ts, which opens these, and connections of one's
+    // own are in connections.test.ts alone.
+    if (/^pages\/(?:device-config\/(?:remote\/|losses)|connections\/)/.test(path)) return []
     const uses = path === 'parts/dialog.tsx' ? [] : (text.match(/<Dialog\b|<dialog\b|\baskFirst\(/g) ?? [])
     return uses.map(() => path)
   })

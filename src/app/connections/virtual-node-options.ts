@@ -1,7 +1,5 @@
 import * as z from 'zod'
-
-/** The most networks in a list. */
-const MAX_NETWORKS = 32
+import { MAX_NETWORKS } from '../../shared/limits.ts'
 
 const address = z.union([z.ipv4(), z.ipv6()])
 

@@ -3311,6 +3311,42 @@ export const words: Translations = {
     tak: ['TAK', 'Wie es als TAK tracker in TAK-Apps erscheint.'],
   },
   packetOrigins: { message: 'Eine Person', detection: 'Ein Erkennungssensor', alert: 'Ein Alarm' },
+  appTexts: {
+    button: 'Apps',
+    buttonOf: (name) => `Apps von ${name}`,
+    title: (name) => `Apps an ${name}`,
+    help: 'Ein Funkgerät nimmt immer nur eine App an, und dieser Dienst belegt es. Hier öffnet er einen eigenen Port, mit dem sich Meshtastic-Apps wie mit dem Funkgerät verbinden (TCP), bis zu acht zugleich.',
+    port: 'Port',
+    host: 'Adresse dieses Rechners, auf der er lauscht',
+    hostHelp: '127.0.0.1 ist nur dieser Rechner. Für Telefone geben Sie seine Adresse in Ihrem Netzwerk ein.',
+    networks: 'Netzwerke, die sich verbinden dürfen',
+    networksHelp: 'Etwa 192.168.1.0/24, eines pro Zeile. Leer: alle, die die Adresse erreichen.',
+    viewer: 'Apps sehen, was dieser Benutzer sieht, und senden als er',
+    viewerHelp:
+      'Apps melden sich nicht an: Wer den Port erreicht, sieht die Kanäle, Knoten und Direktnachrichten dieses Benutzers.',
+    asMe: (name) => `${name} (Sie)`,
+    asPublic: 'Besucher ohne Konto (öffentlicher Zugang)',
+    powers: {
+      mayConfigure: 'Apps dürfen Einstellungen ändern',
+      mayReboot: 'Apps dürfen das Funkgerät neu starten',
+      sharesChannelKeys: 'Apps bekommen Kanalschlüssel',
+      proxiesMqtt: 'Eine App befördert das MQTT des Funkgeräts',
+    },
+    powersHelp: {
+      mayConfigure:
+        'Nur wenn der Benutzer die Konfiguration ändern darf. Zurücksetzen auf Werkseinstellungen wird immer abgelehnt.',
+      mayReboot: 'Auch herunterfahren, wonach es nur von Hand wieder startet.',
+      sharesChannelKeys:
+        'Der Kanäle, die der Benutzer sieht, damit eine App sie teilen kann. Der private Schlüssel bleibt immer hier.',
+      proxiesMqtt: 'Für ein Funkgerät, dessen MQTT-Client das Telefon benutzt. Immer nur eine App tut es.',
+    },
+    open: 'Port öffnen',
+    close: 'Port schließen',
+    opened: 'Der Port ist offen',
+    closed: 'Der Port ist geschlossen',
+    state: (port, clients) => `Apps verbinden sich mit Port ${port}, jetzt: ${number(clients)}`,
+    waiting: (port) => `Port ${port} nimmt jetzt keine Apps an`,
+  },
   connectionTexts: {
     title: 'Verbindungen',
     help: 'Die Funkgeräte und Broker, mit denen sich dieser Dienst verbindet. Jede lässt sich ohne Neustart ändern, während die anderen weiterlaufen.',

@@ -2909,6 +2909,42 @@ export const words: Translations = {
   },
 
   packetOrigins: { message: 'Una persona', detection: 'Un sensor de detección', alert: 'Una alerta' },
+  appTexts: {
+    button: 'Aplicaciones',
+    buttonOf: (name) => `Aplicaciones de ${name}`,
+    title: (name) => `Aplicaciones en ${name}`,
+    help: 'Una radio acepta una sola aplicación a la vez, y este servicio la ocupa. Aquí abre un puerto propio al que las aplicaciones de Meshtastic se conectan como a la radio (TCP), hasta ocho a la vez.',
+    port: 'Puerto',
+    host: 'Dirección de este equipo en la que escucha',
+    hostHelp: '127.0.0.1 es solo este equipo. Para teléfonos, introduzca su dirección en la red.',
+    networks: 'Redes que pueden conectarse',
+    networksHelp: 'Como 192.168.1.0/24, una por línea. Vacío: cualquiera que alcance la dirección.',
+    viewer: 'Las aplicaciones ven lo que ve este usuario y envían en su nombre',
+    viewerHelp:
+      'Las aplicaciones no inician sesión: quien alcance el puerto ve los canales, nodos y mensajes directos de este usuario.',
+    asMe: (name) => `${name} (usted)`,
+    asPublic: 'Visitantes sin cuenta (acceso público)',
+    powers: {
+      mayConfigure: 'Las aplicaciones pueden cambiar ajustes',
+      mayReboot: 'Las aplicaciones pueden reiniciar la radio',
+      sharesChannelKeys: 'Las aplicaciones reciben claves de canal',
+      proxiesMqtt: 'Una aplicación transporta el MQTT de la radio',
+    },
+    powersHelp: {
+      mayConfigure:
+        'Solo si el usuario puede cambiar la configuración. El restablecimiento de fábrica siempre se rechaza.',
+      mayReboot: 'También apagarla, tras lo cual solo vuelve a mano.',
+      sharesChannelKeys:
+        'De los canales que ve el usuario, para que una aplicación pueda compartirlos. La clave privada nunca sale.',
+      proxiesMqtt: 'Para una radio cuyo cliente MQTT usa el teléfono. Solo una aplicación a la vez lo hace.',
+    },
+    open: 'Abrir el puerto',
+    close: 'Cerrar el puerto',
+    opened: 'El puerto está abierto',
+    closed: 'El puerto está cerrado',
+    state: (port, clients) => `Las aplicaciones se conectan en el puerto ${port}, ahora: ${number(clients)}`,
+    waiting: (port) => `El puerto ${port} no acepta aplicaciones ahora`,
+  },
   connectionTexts: {
     title: 'Conexiones',
     help: 'Las radios y los brókeres a los que se conecta este servicio. Cada una puede cambiarse sin reiniciar, mientras las demás continúan.',

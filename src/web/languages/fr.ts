@@ -3286,6 +3286,43 @@ export const words: Translations = {
     tak: ['TAK', 'Comment elle apparaît dans les applications TAK, comme TAK tracker.'],
   },
   packetOrigins: { message: 'Une personne', detection: 'Un capteur de détection', alert: 'Une alerte' },
+  appTexts: {
+    button: 'Applications',
+    buttonOf: (name) => `Applications de ${name}`,
+    title: (name) => `Applications sur ${name}`,
+    help: 'Une radio accepte une seule application à la fois, et ce service l’occupe. Ici, il ouvre un port auquel les applications Meshtastic se connectent comme à la radio (TCP), jusqu’à huit à la fois.',
+    port: 'Port',
+    host: 'Adresse de cette machine sur laquelle écouter',
+    hostHelp: '127.0.0.1 est cette machine seule. Pour des téléphones, saisissez son adresse dans votre réseau.',
+    networks: 'Réseaux autorisés à se connecter',
+    networksHelp: 'Par exemple 192.168.1.0/24, un par ligne. Vide : tous ceux qui atteignent l’adresse.',
+    viewer: 'Les applications voient ce que voit cet utilisateur, et envoient en son nom',
+    viewerHelp:
+      'Les applications ne s’identifient pas : qui atteint le port voit les canaux, les nœuds et les messages directs de cet utilisateur.',
+    asMe: (name) => `${name} (vous)`,
+    asPublic: 'Visiteurs sans compte (accès public)',
+    powers: {
+      mayConfigure: 'Les applications peuvent modifier les réglages',
+      mayReboot: 'Les applications peuvent redémarrer la radio',
+      sharesChannelKeys: 'Les applications reçoivent les clés des canaux',
+      proxiesMqtt: 'Une application transporte le MQTT de la radio',
+    },
+    powersHelp: {
+      mayConfigure:
+        'Seulement si l’utilisateur peut modifier la configuration. La réinitialisation d’usine est toujours refusée.',
+      mayReboot: 'L’éteindre aussi, après quoi elle ne revient qu’à la main.',
+      sharesChannelKeys:
+        'Des canaux que l’utilisateur voit, pour qu’une application puisse les partager. La clé privée ne sort jamais.',
+      proxiesMqtt:
+        'Pour une radio dont le client MQTT passe par le téléphone. Une seule application à la fois le fait.',
+    },
+    open: 'Ouvrir le port',
+    close: 'Fermer le port',
+    opened: 'Le port est ouvert',
+    closed: 'Le port est fermé',
+    state: (port, clients) => `Les applications se connectent au port ${port}, maintenant : ${number(clients)}`,
+    waiting: (port) => `Le port ${port} n’accepte aucune application pour le moment`,
+  },
   connectionTexts: {
     title: 'Connexions',
     help: 'Les radios et les brokers auxquels ce service se connecte. Chaque connexion peut être modifiée sans redémarrage, pendant que les autres continuent.',

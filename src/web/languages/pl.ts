@@ -3313,6 +3313,42 @@ export const words: Translations = {
     tak: ['TAK', 'Jak pojawia się w aplikacjach TAK jako TAK tracker.'],
   },
   packetOrigins: { message: 'Osoba', detection: 'Czujnik wykrywania', alert: 'Alarm' },
+  appTexts: {
+    button: 'Aplikacje',
+    buttonOf: (name) => `Aplikacje radia ${name}`,
+    title: (name) => `Aplikacje na ${name}`,
+    help: 'Radio przyjmuje naraz jedną aplikację, a zajmuje je ta usługa. Tutaj otwiera ona własny port, z którym aplikacje Meshtastic łączą się jak z radiem (TCP), do ośmiu naraz.',
+    port: 'Port',
+    host: 'Adres tego komputera, na którym nasłuchuje',
+    hostHelp: '127.0.0.1 to tylko ten komputer. Dla telefonów wpisz jego adres w Twojej sieci.',
+    networks: 'Sieci, które mogą się łączyć',
+    networksHelp: 'Na przykład 192.168.1.0/24, po jednej w wierszu. Puste: każdy, kto dosięga adresu.',
+    viewer: 'Aplikacje widzą to, co widzi ten użytkownik, i wysyłają jako on',
+    viewerHelp:
+      'Aplikacje się nie logują: kto dosięga portu, widzi kanały, węzły i wiadomości bezpośrednie tego użytkownika.',
+    asMe: (name) => `${name} (Ty)`,
+    asPublic: 'Odwiedzający bez konta (dostęp publiczny)',
+    powers: {
+      mayConfigure: 'Aplikacje mogą zmieniać ustawienia',
+      mayReboot: 'Aplikacje mogą ponownie uruchomić radio',
+      sharesChannelKeys: 'Aplikacje dostają klucze kanałów',
+      proxiesMqtt: 'Aplikacja przenosi MQTT radia',
+    },
+    powersHelp: {
+      mayConfigure:
+        'Tylko jeśli użytkownik może zmieniać konfigurację. Przywrócenie ustawień fabrycznych jest zawsze odrzucane.',
+      mayReboot: 'Także wyłączyć je, po czym włączy się tylko ręcznie.',
+      sharesChannelKeys:
+        'Kanałów, które widzi użytkownik, aby aplikacja mogła je udostępnić. Klucz prywatny nigdy nie wychodzi.',
+      proxiesMqtt: 'Dla radia, którego klient MQTT używa telefonu. Robi to jedna aplikacja naraz.',
+    },
+    open: 'Otwórz port',
+    close: 'Zamknij port',
+    opened: 'Port jest otwarty',
+    closed: 'Port jest zamknięty',
+    state: (port, clients) => `Aplikacje łączą się z portem ${port}, teraz: ${number(clients)}`,
+    waiting: (port) => `Port ${port} nie przyjmuje teraz aplikacji`,
+  },
   connectionTexts: {
     title: 'Połączenia',
     help: 'Radia i brokery, z którymi łączy się ta usługa. Każde można zmienić bez ponownego uruchamiania, a pozostałe działają dalej.',

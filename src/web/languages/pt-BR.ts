@@ -2899,6 +2899,41 @@ export const words: Translations = {
   },
 
   packetOrigins: { message: 'Uma pessoa', detection: 'Um sensor de detecção', alert: 'Um alerta' },
+  appTexts: {
+    button: 'Aplicativos',
+    buttonOf: (name) => `Aplicativos de ${name}`,
+    title: (name) => `Aplicativos em ${name}`,
+    help: 'Um rádio aceita um aplicativo por vez, e este serviço o ocupa. Aqui ele abre uma porta própria, à qual os aplicativos Meshtastic se conectam como ao rádio (TCP), até oito ao mesmo tempo.',
+    port: 'Porta',
+    host: 'Endereço desta máquina em que escuta',
+    hostHelp: '127.0.0.1 é somente esta máquina. Para telefones, digite o endereço dela na sua rede.',
+    networks: 'Redes que podem se conectar',
+    networksHelp: 'Como 192.168.1.0/24, uma por linha. Vazio: qualquer um que alcance o endereço.',
+    viewer: 'Os aplicativos veem o que este usuário vê e enviam em nome dele',
+    viewerHelp:
+      'Os aplicativos não fazem login: quem alcança a porta vê os canais, nós e mensagens diretas deste usuário.',
+    asMe: (name) => `${name} (você)`,
+    asPublic: 'Visitantes sem conta (acesso público)',
+    powers: {
+      mayConfigure: 'Os aplicativos podem alterar configurações',
+      mayReboot: 'Os aplicativos podem reiniciar o rádio',
+      sharesChannelKeys: 'Os aplicativos recebem chaves de canais',
+      proxiesMqtt: 'Um aplicativo transporta o MQTT do rádio',
+    },
+    powersHelp: {
+      mayConfigure: 'Somente se o usuário puder alterar a configuração. A restauração de fábrica é sempre recusada.',
+      mayReboot: 'Também desligá-lo, e depois ele só volta manualmente.',
+      sharesChannelKeys:
+        'Dos canais que o usuário vê, para que um aplicativo possa compartilhá-los. A chave privada nunca sai.',
+      proxiesMqtt: 'Para um rádio cujo cliente MQTT usa o telefone. Um aplicativo por vez faz isso.',
+    },
+    open: 'Abrir a porta',
+    close: 'Fechar a porta',
+    opened: 'A porta está aberta',
+    closed: 'A porta está fechada',
+    state: (port, clients) => `Os aplicativos se conectam na porta ${port}, agora: ${number(clients)}`,
+    waiting: (port) => `A porta ${port} não aceita aplicativos agora`,
+  },
   connectionTexts: {
     title: 'Conexões',
     help: 'Os rádios e brokers aos quais este serviço se conecta. Cada conexão pode ser alterada sem reiniciar, enquanto as outras continuam.',

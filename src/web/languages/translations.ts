@@ -55,6 +55,7 @@ import type { auditTexts, AUDIT_NAMES, AUDIT_RESOURCES } from '../strings/system
 import type { backupTexts } from '../strings/system/backups.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
+import type { appTexts } from '../strings/system/apps.ts'
 import type { CONNECTION_KINDS, connectionTexts } from '../strings/system/connections.ts'
 import type { r } from '../strings/system/remote.ts'
 import type { restoreTexts } from '../strings/system/restore.ts'
@@ -140,6 +141,7 @@ export interface Translations {
   readonly remote: typeof r
   readonly SECTIONS: typeof SECTIONS
   readonly packetOrigins: typeof packetOrigins
+  readonly appTexts: typeof appTexts
   readonly connectionTexts: typeof connectionTexts
   readonly CONNECTION_KINDS: typeof CONNECTION_KINDS
   readonly transfer: typeof transfer

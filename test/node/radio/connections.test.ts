@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/base/log.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { readConnections } from '../../../src/app/connections/connections.ts'
 import { openConnecting } from '../../../src/node/radio/connecting.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
+import { freePort } from '../../support/servers/free-port.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { openMemoryStore } from '../../support/memory-store.ts'
@@ -88,16 +87,6 @@ async function device(): Promise<RadioDevice> {
   const started = await startRadioDevice()
   endings.push(() => started.stop())
   return started
-}
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<{ readonly port: number }> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = Object(server.address())
-  server.close()
-  await once(server, 'close')
-  return { port }
 }
 
 const tcp = ({ port }: RadioDevice) => ({ kind: 'tcp', settings: { host: '127.0.0.1', port } })
@@ -269,7 +258,7 @@ test('a port for apps is opened with a connection, changed and closed without to
   const [connection] = (await service.ask('GET', '')).body.connections
   await until(() => expect(stateOf(service, connection?.name ?? '')).toBe('connected'))
   const put = (virtualNode: unknown) => service.ask('PUT', `/${connection?.id}`, { virtualNode })
-  const { port } = await freePort()
+  const port = await freePort()
   const opened = await put({ port, userId: null })
   expect([opened.status, opened.body.connection.virtualNode?.options.host]).toEqual([200, '127.0.0.1'])
   const portOf = () => service.radio.virtualNodes().get(connection?.name ?? '')
@@ -292,7 +281,7 @@ test('only administrators give a port the view of another user, or change such a
   const anna = await app.user('anna', all)
   const put = async (client: Client, virtualNode: object) =>
     (await client.send('PUT', `/api/connections/${connection.id}`, { virtualNode })).status
-  const { port } = await freePort()
+  const port = await freePort()
   const adminId = Object(app.store.sqlite.prepare(`select id from users where username = 'admin'`).get()).id
   expect(await put(anna, { port, userId: adminId })).toBe(403)
   expect(await put(anna, { port, userId: anna.id })).toBe(200)

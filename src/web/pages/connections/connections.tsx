@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { api, ask, send } from '../../api.ts'
 import { age } from '../../format.ts'
 import { Age, now } from '../../parts/age.tsx'
@@ -10,9 +11,11 @@ import { Empty, Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { place, setQuery } from '../../router.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { can, has } from '../../state/session.ts'
+import { can, has, isAdmin, user } from '../../state/session.ts'
 import { connectionKind, connectionTexts } from '../../strings/system/connections.ts'
+import { appTexts } from '../../strings/system/apps.ts'
 import { t } from '../../strings.ts'
+import { AppsDialog } from './apps.tsx'
 import { addressOf, ConnectDialog } from './connect.tsx'
 import type { Connection, Connections } from './connection.ts'
 
@@ -60,6 +63,7 @@ export function ConnectionsPage() {
 
 function List({ connections, reload }: Pick<Connections, 'connections'> & { reload(): Promise<void> }) {
   const edited = useSignal<Connection | null>(null)
+  const opening = useSignal<Connection | null>(null)
   return (
     <Card title={connectionTexts.title} help={connectionTexts.help}>
       <ul class="rows">
@@ -69,10 +73,21 @@ function List({ connections, reload }: Pick<Connections, 'connections'> & { relo
             connection={connection}
             above={connections[at - 1] ?? null}
             onEdit={() => (edited.value = connection)}
+            onApps={() => (opening.value = connection)}
             reload={reload}
           />
         ))}
       </ul>
+      {opening.value !== null && (
+        <AppsDialog
+          connection={opening.value}
+          onClose={() => (opening.value = null)}
+          onSaved={() => {
+            opening.value = null
+            void reload()
+          }}
+        />
+      )}
       {edited.value !== null && (
         <ConnectDialog
           connection={edited.value}
@@ -87,9 +102,16 @@ function List({ connections, reload }: Pick<Connections, 'connections'> & { relo
   )
 }
 
-type RowProps = { connection: Connection; above: Connection | null; onEdit(): void; reload(): Promise<void> }
+type RowProps = {
+  connection: Connection
+  above: Connection | null
+  onEdit(): void
+  /** Opens the window about its port for apps. */
+  onApps(): void
+  reload(): Promise<void>
+}
 
-function Row({ connection, above, onEdit, reload }: RowProps) {
+function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
   const { name, kind, enabled, fromEnvironment, settings, link, waiting } = connection
   const changing = useAction()
   const param = { id: String(connection.id) }
@@ -118,7 +140,14 @@ function Row({ connection, above, onEdit, reload }: RowProps) {
         await reload()
       },
     })
-  const mayChange = can('configuration', 'write') && !fromEnvironment
+  const mayWrite = can('configuration', 'write')
+  const mayChange = mayWrite && !fromEnvironment
+  const port = connection.virtualNode
+  // Only administrators change a port with the view of another user.
+  const mayOpen =
+    mayWrite &&
+    isOwnKind(kind) &&
+    (port === null || isAdmin.value || [null, user.value?.id].includes(port.options.userId))
   const moveUp = () =>
     void changing.run(async () => {
       if (above === null) return
@@ -127,7 +156,7 @@ function Row({ connection, above, onEdit, reload }: RowProps) {
     })
   return (
     <LinkRow
-      state={link?.state ?? 'stopped'}
+      state={link?.state ?? 'off'}
       name={name}
       word={
         !enabled
@@ -140,33 +169,40 @@ function Row({ connection, above, onEdit, reload }: RowProps) {
       }
       reason={link?.reason ?? null}
       actions={
-        mayChange && (
-          <>
-            <Switch
-              label={connectionTexts.turnOn(name)}
-              checked={enabled}
-              disabled={changing.busy.value}
-              onChange={toggle}
-            />
-            {above !== null && !above.fromEnvironment && (
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={connectionTexts.up(name)}
+        <>
+          {mayOpen && (
+            <button type="button" class="button small" aria-label={appTexts.buttonOf(name)} onClick={onApps}>
+              {appTexts.button}
+            </button>
+          )}
+          {mayChange && (
+            <>
+              <Switch
+                label={connectionTexts.turnOn(name)}
+                checked={enabled}
                 disabled={changing.busy.value}
-                onClick={moveUp}
-              >
-                <Icon name="up" />
+                onChange={toggle}
+              />
+              {above !== null && !above.fromEnvironment && (
+                <button
+                  type="button"
+                  class="icon-button"
+                  aria-label={connectionTexts.up(name)}
+                  disabled={changing.busy.value}
+                  onClick={moveUp}
+                >
+                  <Icon name="up" />
+                </button>
+              )}
+              <button type="button" class="button small" aria-label={connectionTexts.editOf(name)} onClick={onEdit}>
+                {connectionTexts.edit}
               </button>
-            )}
-            <button type="button" class="button small" aria-label={connectionTexts.editOf(name)} onClick={onEdit}>
-              {connectionTexts.edit}
-            </button>
-            <button type="button" class="button small danger-quiet" onClick={remove}>
-              {t.common.delete}
-            </button>
-          </>
-        )
+              <button type="button" class="button small danger-quiet" onClick={remove}>
+                {t.common.delete}
+              </button>
+            </>
+          )}
+        </>
       }
     >
       <span class="tag">{connectionKind(kind)}</span>{' '}
@@ -177,6 +213,14 @@ function Row({ connection, above, onEdit, reload }: RowProps) {
       )}{' '}
       <span class="break">{settings === null ? '' : addressOf({ kind, settings })}</span>
       {link !== null && <div>{t.dashboard.since(age(link.since, now.value))}</div>}
+      {port !== null && (
+        <div>
+          {port.state === 'open'
+            ? appTexts.state(port.options.port, port.clients)
+            : appTexts.waiting(port.options.port)}
+          {port.reason !== null && <span class="warn"> {port.reason}</span>}
+        </div>
+      )}
       {settings === null && !fromEnvironment && <div class="warn">{connectionTexts.unreadable}</div>}
       <Failure error={changing.error.value} />
     </LinkRow>
