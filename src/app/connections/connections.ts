@@ -127,7 +127,7 @@ const queries = prepareOnce((db) => ({
 
 type Row = typeof connections.$inferSelect
 
-/** A connection with its settings opened. `target`: null if the environment has them, or they cannot be opened. */
+/** A connection with its settings opened, as decided in docs/decisions/connections.md. `target`: null if the environment has them, or they cannot be opened. */
 export type Stored = {
   readonly row: Row
   readonly target: Target | null
@@ -150,7 +150,14 @@ async function openRow(needs: Needs, row: Row): Promise<Stored> {
 
 async function openTarget({ config }: Needs, { name, kind, sealed }: Row): Promise<Target | null> {
   const text = sealed === null ? null : await unseal(config.SESSION_SECRET, connectionLabel(name), sealed)
-  return text === null || !isStoredKind(kind) ? null : readTarget(kind, JSON.parse(text), null)
+  if (text === null || !isStoredKind(kind)) return null
+  try {
+    return readTarget(kind, JSON.parse(text), null)
+  } catch (error) {
+    // Of another version of the service: this one alone has to be entered again.
+    if (error instanceof AppError) return null
+    throw error
+  }
 }
 
 const isStoredKind = (kind: LinkKind): kind is StoredKind => STORED_KINDS.some((one) => one === kind)
@@ -394,7 +401,7 @@ export async function pinCertificate(
   const pinned = readTarget(row.kind, { ...target.settings, fingerprint }, null)
   const changed = await needs.store.db
     .update(connections)
-    .set({ sealed: await sealTarget(needs, row.name, pinned) })
+    .set({ sealed: await sealTarget(needs, row.name, pinned), revision: NEXT_REVISION })
     .where(sql`id = ${row.id} and sealed = ${row.sealed}`)
     .returning({ id: connections.id })
     .all()

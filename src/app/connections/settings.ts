@@ -148,7 +148,9 @@ function withStored(given: Settings, stored: Settings): Settings {
     ...('keys' in asked ? { keys: opened(asked['keys']) } : {}),
     ...('privateKeys' in asked ? { privateKeys: opened(asked['privateKeys']) } : {}),
     // A certificate belongs to its server.
-    ...(serverOf(asked) !== serverOf(stored) && given['fingerprint'] === stored['fingerprint'] && 'fingerprint' in asked
+    ...(serverOf(asked) !== serverOf(stored) &&
+    (given['fingerprint'] === undefined || given['fingerprint'] === stored['fingerprint']) &&
+    'fingerprint' in asked
       ? { fingerprint: null }
       : {}),
   }

@@ -1,5 +1,5 @@
 import type { LiveSection } from './device.ts'
-import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
@@ -157,17 +157,25 @@ export async function noteDuringChange(store: Store, source: string, notice: str
 }
 
 /** A change with an unknown outcome. */
-type LostChange = { readonly source: string; readonly id: string; readonly section: string }
+export type LostChange = { readonly source: string; readonly id: string; readonly section: string }
 
 /** Changes that an earlier process began and did not finish. Their outcome is unknown until they are settled. */
-export async function loseChanges(store: Store): Promise<LostChange[]> {
+export async function loseChanges(store: Store, names: readonly string[] | null = null): Promise<LostChange[]> {
+  const ofSource = names === null ? undefined : inArray(sources.name, names)
   const lost = await store.db
     .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })
     .from(deviceConfigChanges)
     .innerJoin(sources, eq(sources.id, deviceConfigChanges.sourceId))
-    .where(isOpen)
+    .where(and(isOpen, ofSource))
     .all()
-  await store.db.update(deviceConfigChanges).set({ state: 'unknown', reason: LOST }).where(isOpen).run()
+  const ids = lost.map(({ id }) => id)
+  if (ids.length > 0) {
+    await store.db
+      .update(deviceConfigChanges)
+      .set({ state: 'unknown', reason: LOST })
+      .where(inArray(deviceConfigChanges.id, ids))
+      .run()
+  }
   return lost
 }
 

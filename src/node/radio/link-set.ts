@@ -8,7 +8,7 @@ export type LinkSet<Configured, Opened> = {
   /** In the order in which they are wanted. */
   all(): readonly Opened[]
   /** Closes what is not wanted any more or has another key, and opens what is new. The others are not touched. */
-  want(all: readonly Wanted<Configured>[]): { readonly made: readonly Opened[] }
+  want(all: readonly Wanted<Configured>[]): { readonly made: readonly Opened[]; readonly closed: readonly string[] }
   /** What the key of an open connection is from now on. */
   rekey(name: string, key: string): void
 }
@@ -21,20 +21,25 @@ export function createLinkSet<Configured extends { readonly name: string }, Open
   return {
     all: () => [...links.values()].map(({ opened }) => opened),
     want(all) {
+      const order = all.map(({ configured: { name } }) => name)
+      const placeOf = (name: string) => order.indexOf(name)
+      const closed: string[] = []
       const keys = new Map(all.map(({ key, configured }) => [configured.name, key]))
       for (const [name, { key, opened }] of links) {
         if (keys.get(name) === key) continue
         links.delete(name)
         close(opened)
+        closed.push(name)
       }
       const made: Opened[] = []
-      const openNow = ({ key, configured }: Wanted<Configured>): Open<Opened> => {
+      for (const { key, configured } of all) {
+        if (links.has(configured.name)) continue
         const opened = open(configured)
+        links.set(configured.name, { key, opened })
         made.push(opened)
-        return { key, opened }
       }
-      links = new Map(all.map((one) => [one.configured.name, links.get(one.configured.name) ?? openNow(one)]))
-      return { made }
+      links = new Map([...links].toSorted(([a], [b]) => placeOf(a) - placeOf(b)))
+      return { made, closed }
     },
     rekey(name, key) {
       const found = links.get(name)

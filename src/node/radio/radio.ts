@@ -4,7 +4,13 @@ import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
 import type { LinkInfo, PortInfo, Radio } from '../../app/mesh/radios/radio.ts'
 import type { Ports } from '../../app/base/context.ts'
-import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
+import {
+  type LostChange,
+  loseChanges,
+  noteDuringChange,
+  settleChange,
+  storeSections,
+} from '../../app/device-config/records.ts'
 import {
   loseRemoteActions,
   noteRemoteStep,
@@ -94,6 +100,8 @@ type OpenedRadio = {
   readonly marking: Marking
   readonly ownUser: OwnUser
   readonly asker: Asker
+  /** As the port for apps uses it: it does not interrupt a change of settings by reading the radio again. */
+  readonly forApps: { readonly link: RadioLink; readonly transmitter: Transmitter }
 }
 type Opened = OpenedRadio | { readonly link: Link }
 
@@ -187,6 +195,7 @@ export function openRadio(needs: Needs): NodeRadio {
   set.want(environmentLinks({ config }).wanted)
   const links = () => set.all().map(({ link }) => link)
   const radios = () => set.all().filter((one) => 'transmitter' in one)
+  const appRadios = () => radios().map(({ forApps }) => forApps)
   const ports = createPortSet({
     store,
     findViewer: (userId) => findPortViewer({ store, config, providers: needs.providers ?? [], now: clock.now }, userId),
@@ -215,20 +224,24 @@ export function openRadio(needs: Needs): NodeRadio {
       }),
   })
   // Of several processes on one database, only the one with the radios knows which packets are being sent.
-  let lost: ReturnType<typeof loseChanges> | null = null
+  let hasRecovered = false
+  /** Changes that were interrupted, until their radio is there to be restarted. */
+  const lost: LostChange[] = []
   const recover = (made: readonly Opened[]) => {
     const found = made.filter((one) => 'transmitter' in one)
     if (found.length === 0) return
-    if (lost === null) {
+    if (!hasRecovered) {
+      hasRecovered = true
       records.add(() => loseUnfinished(store))
       records.add(() => loseRemoteActions(store, clock.now()))
+      records.add(async () => void lost.push(...(await loseChanges(store))))
     }
     records.add(async () => {
-      lost ??= loseChanges(store)
-      const all = await lost
       for (const { configurator } of found) {
-        const own = all.filter(({ source }) => source === configurator.device.source)
-        for (const { source, section } of own) {
+        const own = lost.filter(({ source }) => source === configurator.device.source)
+        for (const change of own) {
+          lost.splice(lost.indexOf(change), 1)
+          const { source, section } = change
           log.warn('A change of settings was interrupted: the radio is restarted when it connects', { source, section })
         }
         configurator.recover(own)
@@ -244,10 +257,12 @@ export function openRadio(needs: Needs): NodeRadio {
       names = now.names
       ingest = makeIngest()
     }
-    const { made } = set.want(now.wanted)
+    const { made, closed } = set.want(now.wanted)
+    // What was being changed over a connection that was closed is ended by the next one to its radio.
+    if (closed.length > 0) records.add(async () => void lost.push(...(await loseChanges(store, closed))))
     recover(made)
-    ports.want(radios(), new Map([...now.virtualNodes, ...(needs.virtualNodes ?? [])]))
     for (const { link } of made) link.start()
+    ports.want(appRadios(), new Map([...now.virtualNodes, ...(needs.virtualNodes ?? [])]))
   }
   /** One change after the other. */
   let applied: Promise<void> = Promise.resolve()
@@ -259,7 +274,7 @@ export function openRadio(needs: Needs): NodeRadio {
       tellHeard = onHeard
       phase = 'started'
       recover(set.all())
-      ports.want(radios(), needs.virtualNodes ?? new Map())
+      ports.want(appRadios(), needs.virtualNodes ?? new Map())
       for (const link of links()) link.start()
       applyConnections().catch((error: unknown) => log.error('The connections could not be read', { error }))
     },
@@ -315,13 +330,14 @@ export function openRadio(needs: Needs): NodeRadio {
 /** Closes one connection while the others go on. What waited to be sent is told as not sent. */
 function closeLink(opened: Opened): void {
   if ('transmitter' in opened) {
+    // While everything still listens, so that what is under way is told as lost.
+    opened.link.stop()
     opened.marking.stop()
     opened.asker.stop()
     opened.transmitter.abandon()
     opened.transmitter.stop()
     opened.configurator.stop()
-  }
-  opened.link.stop()
+  } else opened.link.stop()
 }
 
 function openLink(
@@ -428,7 +444,9 @@ function openLink(
       tellLink(info)
     },
   })
-  return { link, transmitter, configurator, hearings, forgetting, marking, ownUser, asker }
+  const readAgain = () => !configurator.isBusy() && link.readAgain()
+  const forApps = { link: { ...link, readAgain }, transmitter }
+  return { link, transmitter, configurator, hearings, forgetting, marking, ownUser, asker, forApps }
 }
 
 function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {

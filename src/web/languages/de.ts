@@ -3347,6 +3347,36 @@ export const words: Translations = {
     state: (port, clients) => `Apps verbinden sich mit Port ${port}, jetzt: ${number(clients)}`,
     waiting: (port) => `Port ${port} nimmt jetzt keine Apps an`,
   },
+  radioProblems: {
+    unknown_name: 'der Hostname ist nicht bekannt: Prüfen Sie die Schreibweise, oder nehmen Sie die IP-Adresse',
+    unreachable:
+      'unter dieser Adresse antwortet nichts: Prüfen Sie die Adresse, und ob das Funkgerät eingeschaltet und in diesem Netzwerk ist',
+    refused:
+      'der Rechner antwortet, aber nicht auf diesem Port: Prüfen Sie den Port (4403 für TCP), und ob beim Funkgerät der Netzwerkzugang eingeschaltet ist',
+    no_device:
+      'dieses serielle Gerät gibt es nicht: Stecken Sie es ein, und wählen Sie es unter /dev/serial/by-id; ein Container braucht --device',
+    no_permission:
+      'der Dienst darf das serielle Gerät nicht öffnen: Nehmen Sie seinen Benutzer in die Gruppe des Geräts auf, meist dialout, und starten Sie den Dienst neu',
+    in_use: 'ein anderes Programm hat das serielle Gerät geöffnet: Schließen Sie es',
+    no_serial_port: 'das ist kein serieller Port: Wählen Sie einen unter /dev/serial/by-id',
+    no_serial_support:
+      'serielle Ports sind auf diesem Rechner nicht benutzbar: Installieren Sie den Dienst neu, oder verbinden Sie das Funkgerät über das Netzwerk',
+    certificate_changed:
+      'das Zertifikat des Funkgeräts hat sich geändert, wie nach einem Zurücksetzen auf Werkseinstellungen: Wenn Sie das erwartet haben, nehmen Sie das neue an; sonst antwortet unter dieser Adresse ein anderes Gerät',
+    no_tls: 'das Funkgerät spricht auf diesem Port kein TLS: Nehmen Sie eine Adresse, die mit http:// beginnt',
+    no_answer:
+      'das Gerät nimmt die Verbindung an und sagt nichts: Prüfen Sie, ob es ein Meshtastic-Funkgerät ist und sein serieller oder Netzwerkzugang eingeschaltet ist',
+    not_a_radio: 'das Gerät antwortet, ist aber kein Meshtastic-Funkgerät: Prüfen Sie Adresse und Port',
+    meshcore:
+      'das ist ein MeshCore-Funkgerät: Nur Meshtastic-Funkgeräte lassen sich verbinden; spielen Sie Meshtastic auf, oder wählen Sie ein anderes Gerät',
+    rnode:
+      'das ist ein RNode (Reticulum): Nur Meshtastic-Funkgeräte lassen sich verbinden; spielen Sie Meshtastic auf, oder wählen Sie ein anderes Gerät',
+    old_firmware: 'die Firmware des Funkgeräts ist zu alt: Aktualisieren Sie sie auf 2.3 oder neuer',
+    busy: 'das Funkgerät schließt die Verbindung sofort: Ein anderer Client belegt es; schließen Sie diese App',
+    locked: 'das Funkgerät ist gesperrt (Lockdown): Entsperren Sie es in der App',
+    unfinished:
+      'das Funkgerät beginnt zu antworten und wird nicht fertig: Starten Sie es neu, und stellen Sie einen entfernten Client näher auf',
+  },
   connectionTexts: {
     title: 'Verbindungen',
     help: 'Die Funkgeräte und Broker, mit denen sich dieser Dienst verbindet. Jede lässt sich ohne Neustart ändern, während die anderen weiterlaufen.',

@@ -2945,6 +2945,34 @@ export const words: Translations = {
     state: (port, clients) => `Las aplicaciones se conectan en el puerto ${port}, ahora: ${number(clients)}`,
     waiting: (port) => `El puerto ${port} no acepta aplicaciones ahora`,
   },
+  radioProblems: {
+    unknown_name: 'el nombre de host no se conoce: compruebe cómo está escrito o use la dirección IP',
+    unreachable: 'nada responde en esta dirección: compruebe la dirección y que la radio esté encendida y en esta red',
+    refused:
+      'el equipo responde, pero no en este puerto: compruebe el puerto (4403 para TCP) y que la radio tenga activado el acceso por red',
+    no_device:
+      'no existe ese dispositivo serie: conéctelo y elíjalo por su nombre en /dev/serial/by-id; un contenedor necesita --device',
+    no_permission:
+      'el servicio no puede abrir el dispositivo serie: añada su usuario al grupo del dispositivo, normalmente dialout, y reinicie el servicio',
+    in_use: 'otro programa tiene abierto el dispositivo serie: cierre ese programa',
+    no_serial_port: 'esto no es un puerto serie: elija uno en /dev/serial/by-id',
+    no_serial_support:
+      'no se pueden usar puertos serie en este equipo: reinstale el servicio o conecte la radio por la red',
+    certificate_changed:
+      'el certificado de la radio ha cambiado, como tras un restablecimiento de fábrica: si lo esperaba, acepte el nuevo; si no, otro dispositivo responde en esta dirección',
+    no_tls: 'la radio no habla TLS en este puerto: use una dirección que empiece por http://',
+    no_answer:
+      'el dispositivo acepta la conexión y no dice nada: compruebe que sea una radio Meshtastic y que tenga activado el acceso serie o por red',
+    not_a_radio: 'el dispositivo responde, pero no es una radio Meshtastic: compruebe la dirección y el puerto',
+    meshcore:
+      'esto es una radio MeshCore: solo se pueden conectar radios Meshtastic; instale Meshtastic o elija otro dispositivo',
+    rnode:
+      'esto es un RNode (Reticulum): solo se pueden conectar radios Meshtastic; instale Meshtastic o elija otro dispositivo',
+    old_firmware: 'el firmware de la radio es demasiado antiguo: actualícelo a 2.3 o posterior',
+    busy: 'la radio cierra la conexión enseguida: otro cliente la ocupa; cierre esa aplicación',
+    locked: 'la radio está bloqueada (lockdown): desbloquéela en la aplicación',
+    unfinished: 'la radio empieza a responder y no termina: reiníciela y acerque el cliente remoto',
+  },
   connectionTexts: {
     title: 'Conexiones',
     help: 'Las radios y los brókeres a los que se conecta este servicio. Cada una puede cambiarse sin reiniciar, mientras las demás continúan.',

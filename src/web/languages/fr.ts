@@ -3323,6 +3323,34 @@ export const words: Translations = {
     state: (port, clients) => `Les applications se connectent au port ${port}, maintenant : ${number(clients)}`,
     waiting: (port) => `Le port ${port} n’accepte aucune application pour le moment`,
   },
+  radioProblems: {
+    unknown_name: 'le nom d’hôte est inconnu : vérifiez son orthographe ou utilisez l’adresse IP',
+    unreachable: 'rien ne répond à cette adresse : vérifiez l’adresse, et que la radio est allumée et dans ce réseau',
+    refused:
+      'l’hôte répond, mais pas sur ce port : vérifiez le port (4403 pour TCP), et que l’accès réseau de la radio est activé',
+    no_device:
+      'ce périphérique série n’existe pas : branchez-le et choisissez-le par son nom sous /dev/serial/by-id ; un conteneur a besoin de --device',
+    no_permission:
+      'le service n’a pas le droit d’ouvrir le périphérique série : ajoutez son utilisateur au groupe du périphérique, en général dialout, et redémarrez le service',
+    in_use: 'un autre programme a ouvert le périphérique série : fermez ce programme',
+    no_serial_port: 'ce n’est pas un port série : choisissez-en un sous /dev/serial/by-id',
+    no_serial_support:
+      'les ports série sont inutilisables sur cette machine : réinstallez le service, ou connectez la radio par le réseau',
+    certificate_changed:
+      'le certificat de la radio a changé, comme après une réinitialisation d’usine : si vous vous y attendiez, acceptez le nouveau ; sinon, un autre appareil répond à cette adresse',
+    no_tls: 'la radio ne parle pas TLS sur ce port : utilisez une adresse qui commence par http://',
+    no_answer:
+      'l’appareil accepte la connexion et ne dit rien : vérifiez que c’est une radio Meshtastic, et que son accès série ou réseau est activé',
+    not_a_radio: 'l’appareil répond, mais ce n’est pas une radio Meshtastic : vérifiez l’adresse et le port',
+    meshcore:
+      'c’est une radio MeshCore : seules les radios Meshtastic peuvent être connectées ; installez Meshtastic ou choisissez un autre appareil',
+    rnode:
+      'c’est un RNode (Reticulum) : seules les radios Meshtastic peuvent être connectées ; installez Meshtastic ou choisissez un autre appareil',
+    old_firmware: 'le firmware de la radio est trop ancien : mettez-le à jour vers 2.3 ou plus récent',
+    busy: 'la radio ferme la connexion aussitôt : un autre client l’occupe ; fermez cette application',
+    locked: 'la radio est verrouillée (lockdown) : déverrouillez-la dans l’application',
+    unfinished: 'la radio commence à répondre et ne finit pas : redémarrez-la, et rapprochez un client distant',
+  },
   connectionTexts: {
     title: 'Connexions',
     help: 'Les radios et les brokers auxquels ce service se connecte. Chaque connexion peut être modifiée sans redémarrage, pendant que les autres continuent.',

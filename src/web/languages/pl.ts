@@ -3349,6 +3349,32 @@ export const words: Translations = {
     state: (port, clients) => `Aplikacje łączą się z portem ${port}, teraz: ${number(clients)}`,
     waiting: (port) => `Port ${port} nie przyjmuje teraz aplikacji`,
   },
+  radioProblems: {
+    unknown_name: 'nazwa hosta nie jest znana: sprawdź pisownię albo użyj adresu IP',
+    unreachable: 'pod tym adresem nic nie odpowiada: sprawdź adres oraz czy radio jest włączone i w tej sieci',
+    refused:
+      'host odpowiada, ale nie na tym porcie: sprawdź port (4403 dla TCP) i czy radio ma włączony dostęp sieciowy',
+    no_device:
+      'nie ma takiego urządzenia szeregowego: podłącz je i wybierz po nazwie z /dev/serial/by-id; kontener potrzebuje --device',
+    no_permission:
+      'usługa nie może otworzyć urządzenia szeregowego: dodaj jej użytkownika do grupy urządzenia, zwykle dialout, i uruchom usługę ponownie',
+    in_use: 'inny program ma otwarte urządzenie szeregowe: zamknij go',
+    no_serial_port: 'to nie jest port szeregowy: wybierz jakiś z /dev/serial/by-id',
+    no_serial_support:
+      'na tym komputerze nie można używać portów szeregowych: zainstaluj usługę ponownie albo połącz radio przez sieć',
+    certificate_changed:
+      'certyfikat radia się zmienił, jak po przywróceniu ustawień fabrycznych: jeśli się tego spodziewasz, przyjmij nowy; w przeciwnym razie pod tym adresem odpowiada inne urządzenie',
+    no_tls: 'radio nie używa TLS na tym porcie: użyj adresu zaczynającego się od http://',
+    no_answer:
+      'urządzenie przyjmuje połączenie i nic nie mówi: sprawdź, czy to radio Meshtastic i czy ma włączony dostęp szeregowy lub sieciowy',
+    not_a_radio: 'urządzenie odpowiada, ale nie jest radiem Meshtastic: sprawdź adres i port',
+    meshcore: 'to radio MeshCore: połączyć można tylko radia Meshtastic; wgraj Meshtastic albo wybierz inne urządzenie',
+    rnode: 'to RNode (Reticulum): połączyć można tylko radia Meshtastic; wgraj Meshtastic albo wybierz inne urządzenie',
+    old_firmware: 'oprogramowanie radia jest za stare: zaktualizuj je do 2.3 lub nowszego',
+    busy: 'radio od razu zamyka połączenie: zajmuje je inny klient; zamknij tę aplikację',
+    locked: 'radio jest zablokowane (lockdown): odblokuj je w aplikacji',
+    unfinished: 'radio zaczyna odpowiadać i nie kończy: uruchom je ponownie i przysuń odległego klienta',
+  },
   connectionTexts: {
     title: 'Połączenia',
     help: 'Radia i brokery, z którymi łączy się ta usługa. Każde można zmienić bez ponownego uruchamiania, a pozostałe działają dalej.',

@@ -2934,6 +2934,34 @@ export const words: Translations = {
     state: (port, clients) => `Os aplicativos se conectam na porta ${port}, agora: ${number(clients)}`,
     waiting: (port) => `A porta ${port} não aceita aplicativos agora`,
   },
+  radioProblems: {
+    unknown_name: 'o nome do host não é conhecido: verifique a grafia ou use o endereço IP',
+    unreachable: 'nada responde neste endereço: verifique o endereço e se o rádio está ligado e nesta rede',
+    refused:
+      'o host responde, mas não nesta porta: verifique a porta (4403 para TCP) e se o rádio tem o acesso à rede ligado',
+    no_device:
+      'não existe esse dispositivo serial: conecte-o e escolha-o pelo nome em /dev/serial/by-id; um contêiner precisa de --device',
+    no_permission:
+      'o serviço não pode abrir o dispositivo serial: adicione o usuário dele ao grupo do dispositivo, normalmente dialout, e reinicie o serviço',
+    in_use: 'outro programa está com o dispositivo serial aberto: feche esse programa',
+    no_serial_port: 'isto não é uma porta serial: escolha uma em /dev/serial/by-id',
+    no_serial_support:
+      'portas seriais não podem ser usadas nesta máquina: reinstale o serviço ou conecte o rádio pela rede',
+    certificate_changed:
+      'o certificado do rádio mudou, como após uma restauração de fábrica: se você esperava isso, aceite o novo; caso contrário, outro dispositivo responde neste endereço',
+    no_tls: 'o rádio não fala TLS nesta porta: use um endereço que comece com http://',
+    no_answer:
+      'o dispositivo aceita a conexão e não diz nada: verifique se é um rádio Meshtastic e se o acesso serial ou de rede está ligado',
+    not_a_radio: 'o dispositivo responde, mas não é um rádio Meshtastic: verifique o endereço e a porta',
+    meshcore:
+      'isto é um rádio MeshCore: somente rádios Meshtastic podem ser conectados; instale o Meshtastic ou escolha outro dispositivo',
+    rnode:
+      'isto é um RNode (Reticulum): somente rádios Meshtastic podem ser conectados; instale o Meshtastic ou escolha outro dispositivo',
+    old_firmware: 'o firmware do rádio é antigo demais: atualize-o para 2.3 ou posterior',
+    busy: 'o rádio fecha a conexão imediatamente: outro cliente o ocupa; feche esse aplicativo',
+    locked: 'o rádio está bloqueado (lockdown): desbloqueie-o no aplicativo',
+    unfinished: 'o rádio começa a responder e não termina: reinicie-o e aproxime o cliente remoto',
+  },
   connectionTexts: {
     title: 'Conexões',
     help: 'Os rádios e brokers aos quais este serviço se conecta. Cada conexão pode ser alterada sem reiniciar, enquanto as outras continuam.',

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
+import { seal } from '../../../src/app/base/sealing.ts'
 import { createLog } from '../../../src/app/base/log.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { readConnections } from '../../../src/app/connections/connections.ts'
@@ -249,6 +250,46 @@ test('a standby and a demonstration open none of them', async () => {
   standby.app.store.sqlite.prepare(`insert into settings values ('standby', 'true', 1)`).run()
   await standby.ask('POST', '', { name: 'hill', ...tcp(hill) })
   expect([standby.radio.links(), hill.connections()]).toEqual([[], 0])
+})
+
+test('what was sent over a connection that is closed is told as lost, not as sent for ever', async () => {
+  const service = await start()
+  const hill = await device()
+  const { connection } = (await service.ask('POST', '', { name: 'hill', ...tcp(hill) })).body
+  await until(() => expect(stateOf(service, 'hill')).toBe('connected'))
+  service.clock.advance(100)
+  const channels = () => service.app.store.sqlite.prepare('select count(*) from channels').pluck().get()
+  await until(() => expect(channels()).toBe(1))
+  const sent = await service.admin.send('POST', '/api/messages', { text: 'is anybody there?' })
+  expect(sent.status).toBe(202)
+  await hill.next('packet')
+  const state = () => service.app.store.sqlite.prepare('select delivery_state from messages').pluck().get()
+  await until(() => expect(state()).toBe('sent'))
+  await service.ask('PUT', `/${connection.id}`, { enabled: false })
+  await until(() => expect(state()).toBe('unknown'))
+})
+
+test('a connection that this version cannot read stops no other one, and can be deleted', async () => {
+  const service = await start()
+  const hill = await device()
+  const { app } = service
+  await service.ask('POST', '', { name: 'hill', enabled: false, ...tcp(hill) })
+  const later = await seal(app.ports.config.SESSION_SECRET, 'connection:later', '{"host":"hill","colour":"red"}')
+  app.store.sqlite
+    .prepare(
+      `insert into connections (name, kind, enabled, position, sealed, revision, created_at, updated_at)
+        values ('later', 'tcp', 1, 0, ?, 99, 1, 1), ('unsealed', 'tcp', 1, 0, 'nonsense', 98, 1, 1)`,
+    )
+    .run(later)
+  const [first] = (await service.ask('GET', '')).body.connections.filter(({ name }) => name === 'hill')
+  await service.ask('PUT', `/${first?.id}`, { enabled: true })
+  await until(() => expect(stateOf(service, 'hill')).toBe('connected'))
+  const others = (await service.ask('GET', '')).body.connections.filter(({ name }) => name !== 'hill')
+  expect(others.map(({ settings, link }) => [settings, link])).toEqual([
+    [null, null],
+    [null, null],
+  ])
+  for (const { id } of others) expect((await service.ask('DELETE', `/${id}`)).status).toBe(204)
 })
 
 test('a port for apps is opened with a connection, changed and closed without touching it', async () => {

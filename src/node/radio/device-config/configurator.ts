@@ -60,6 +60,8 @@ export type Configurator = {
    * is connected.
    */
   recover(changes: readonly BegunChange[]): void
+  /** Whether a change is prepared or under way, or one is being ended. */
+  isBusy(): boolean
   stop(): void
 }
 
@@ -186,6 +188,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       recovery?.onState(state)
       recoverNow()
     },
+    isBusy: () => edit !== null || isReserved || recovery !== null || lost.length > 0,
     recover(changes) {
       lost = [...lost, ...changes]
       recoverNow()

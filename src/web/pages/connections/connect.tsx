@@ -7,6 +7,7 @@ import { Actions, Field, handleForm, Select, Submit } from '../../parts/form/fie
 import { Failure, say } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { connectionKind, connectionTexts } from '../../strings/system/connections.ts'
+import { problemWords } from '../../strings/system/radio-problems.ts'
 import { t } from '../../strings.ts'
 import type { Candidate, Connection, Found, Kind, Settings } from './connection.ts'
 import { SettingsFields, settingsIn, textOf } from './fields.tsx'
@@ -166,7 +167,7 @@ function Outcome(props: { connection: Connection | null; tried: Tried; onBack():
       <div role="status">
         {found.problem !== null && (
           <p>
-            <strong class="bad">{connectionTexts.problem}.</strong> {found.problem}
+            <strong class="bad">{connectionTexts.problem}.</strong> {problemWords(found.problem)}
           </p>
         )}
         {isGood && radio === null && <p class="good">{connectionTexts.isThere}</p>}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { problemWords } from '../../strings/system/radio-problems.ts'
 
 /** A connection in a list: its state as a dot and a word, and why it does not work. `actions` stand at its end. */
 export function LinkRow(props: {
@@ -17,7 +18,7 @@ export function LinkRow(props: {
           <strong class="break">{props.name}</strong> {props.word}
         </div>
         <div class="faint">{props.children}</div>
-        {props.reason !== null && <div class="bad">{props.reason}</div>}
+        {props.reason !== null && <div class="bad">{problemWords(props.reason)}</div>}
       </div>
       {props.actions !== undefined && <div class="row-actions">{props.actions}</div>}
     </li>

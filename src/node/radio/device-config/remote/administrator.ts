@@ -63,6 +63,7 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
   const known = new Map<number, Known>()
   const busy = new Set<number>()
   const waits = new Set<() => void>()
+  let isStopped = false
 
   const knownOf = (nodeNum: number): Known => {
     const found = known.get(nodeNum) ?? { sections: new Map(), firmware: null, showsPrivateKey: false }
@@ -115,6 +116,7 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
     target: RemoteTarget,
     section: string | null,
     run: (needs: Needs) => Promise<RemoteStep['state']>,
+    isRead = false,
   ): PreparedAction => {
     const { nodeNum, publicKey } = target
     const radio = find(target.source)
@@ -125,13 +127,17 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
     busy.add(nodeNum)
     let isStarted = false
     const execute = async (id: string) => {
+      let hasBegun = false
       const tell = (step: RemoteStep) => options.onStep({ id, nodeNum, section }, step)
       const needs: Needs = {
         ask: ({ attempts = ATTEMPTS, ...asked }) =>
           radio.asker.ask({ ...asked, to: nodeNum, way, attempts, patienceMs: patienceOf(radio, target) }),
         wait,
         now: () => clock.now(),
-        report: (state) => tell({ state, reason: null, detail: null, differing: [] }),
+        report(state) {
+          hasBegun ||= !isRead && (state === 'sent' || state === 'restarting')
+          tell({ state, reason: null, detail: null, differing: [] })
+        },
         onFirmware(version) {
           knownOf(nodeNum).firmware = version
           options.onFirmware(nodeNum, version)
@@ -144,9 +150,13 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
       } catch (error) {
         busy.delete(nodeNum)
         if (error instanceof Ended) tell(error.outcome)
+        else if (error instanceof Stopped) {
+          // The connection was closed. At the end of the service the next start tells it.
+          if (isStopped) return
+          tell((hasBegun ? new Ended('unverified', 'stopped_midway') : new Ended('failed', 'stopped_before')).outcome)
+        }
         // Whatever a node answers, it must not stop the service.
-        else if (!(error instanceof Stopped))
-          tell(new Ended('unverified', 'node_error', { detail: String(error) }).outcome)
+        else tell(new Ended('unverified', 'node_error', { detail: String(error) }).outcome)
       }
     }
     return {
@@ -166,12 +176,17 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
     sections: (nodeNum) => [...(known.get(nodeNum)?.sections.values() ?? [])].map(({ view }) => view),
     sizes,
     prepareRead: (target, section) =>
-      prepareAction(target, section, async (needs) => {
-        needs.report('sent')
-        if (section === 'security') await readFirmware(needs)
-        keepParts(target.nodeNum, section, await readParts(needs, section, null))
-        return 'done'
-      }),
+      prepareAction(
+        target,
+        section,
+        async (needs) => {
+          needs.report('sent')
+          if (section === 'security') await readFirmware(needs)
+          keepParts(target.nodeNum, section, await readParts(needs, section, null))
+          return 'done'
+        },
+        true,
+      ),
     prepareChange(target, section, change) {
       const node = known.get(target.nodeNum)
       const base = node?.sections.get(section)?.raw
@@ -202,6 +217,7 @@ export function createAdministrator(options: AdministratorOptions): RemoteAdmin 
       }),
     forget: (nodeNum) => void known.delete(nodeNum),
     stop() {
+      isStopped = true
       for (const { asker } of radios()) asker.stop()
       for (const end of waits) end()
     },
