@@ -307,7 +307,7 @@ describe('other payloads', () => {
     const point = { id: 3, latitudeI: 10, longitudeI: 20, expire: 0x7fffffff, name: 'Well', icon: 0x1f4a7 }
     const waypoint = toBinary(WaypointSchema, create(WaypointSchema, point))
     expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload: waypoint })).toMatchObject({
-      waypoint: { id: 3, latitude: 0.000001, expiresAt: 0x7fffffff * 1000, lockedTo: null, icon: '💧' },
+      waypoint: { id: 3, latitude: 0.000001, expiresAt: null, lockedTo: null, icon: '💧' },
     })
   })
 

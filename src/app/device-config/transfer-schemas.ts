@@ -22,11 +22,7 @@ export const sharedSchema = z.object({
   lora: z.boolean(),
 })
 
-const url = z
-  .string()
-  .min(1)
-  .max(MAX_CHANNEL_URL)
-  .describe('As Meshtastic apps share channels: https://meshtastic.org/e/#…')
+const url = z.string().min(1).max(MAX_CHANNEL_URL).describe('As Meshtastic apps share channels: meshtastic.org/e/#…')
 const mode = z
   .enum(['add', 'replace'])
   .optional()

@@ -83,12 +83,16 @@ function createScribbler(seed: number) {
   }
   const packet = () => {
     const [portnum, schema] = one(PORTS)
-    const payload = random() < 0.1 ? bytes() : toBinary(schema, write(schema))
+    const from = one([1, 2, 3, 0xffffffff, 0])
+    const content = write(schema)
+    // A waypoint that is locked to somebody else than its sender is refused.
+    if (portnum === PortNum.WAYPOINT_APP) Object.assign(content, { lockedTo: one([0, from, 7]) })
+    const payload = random() < 0.1 ? bytes() : toBinary(schema, content)
     const isText = random() < 0.1
     const data = create(DataSchema, { portnum: isText ? PortNum.TEXT_MESSAGE_APP : portnum, payload })
     const packet = create(MeshPacketSchema, {
       ...Object(write(MeshPacketSchema)),
-      from: one([1, 2, 3, 0xffffffff, 0]),
+      from,
       id: Math.floor(random() * 1e9),
       payloadVariant: { case: 'decoded', value: data },
     })

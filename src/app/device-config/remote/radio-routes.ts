@@ -33,7 +33,9 @@ export const remoteRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('configuration', 'read'),
-    answers('The nodes that are administered over the mesh', { 200: remoteListSchema }),
+    answers('The nodes that are administered over the mesh', { 200: remoteListSchema }, [
+      'unsupported_on_this_runtime',
+    ]),
     async (c) => c.json(await listRemote(c.var.ctx)),
   )
   .get(

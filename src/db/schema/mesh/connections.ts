@@ -11,7 +11,7 @@ export const connections = sqliteTable('connections', {
   enabled: flag('enabled').notNull(),
   /** Its place in lists, from 0. Of several radios that can send, the first one does. */
   position: integer('position').notNull(),
-  /** JSON of its address and secrets, sealed under SESSION_SECRET; null: they are in the environment. */
+  /** Its address and secrets, sealed under SESSION_SECRET; null: they are in the environment. */
   sealed: text('sealed'),
   /** JSON of the options of its virtual node; null: it has none. */
   virtualNode: text('virtual_node'),

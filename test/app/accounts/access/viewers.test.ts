@@ -165,7 +165,7 @@ test('an anonymous visitor gets only rounded positions, and nothing that reveals
   const others = marksForAnonymous([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
   expect(latestIn(answers, MESH, [0, 1, 2])).toEqual(others)
   const { waypoints } = Object(JSON.parse(answers.get('/api/waypoints') ?? ''))
-  expect(waypoints).toHaveLength(6)
+  expect(waypoints).toHaveLength(4)
   for (const { latitude } of waypoints) expect(latitude).toBe(2 ** 20 / 2 / 1e7)
   expect([...answers].filter(([, body]) => body.includes('radio-1')).map(([path]) => path)).toEqual([])
 })
