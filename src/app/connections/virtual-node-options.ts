@@ -3,16 +3,30 @@ import { MAX_NETWORKS } from '../../shared/limits.ts'
 
 const address = z.union([z.ipv4(), z.ipv6()])
 
+/** In its one canonical spelling, IPv6 in brackets; null: not an address. */
+function canonical(host: string): string | null {
+  const url = `http://${host.includes(':') ? `[${host}]` : host}`
+  return URL.canParse(url) ? new URL(url).hostname : null
+}
+
 /** Whether this stands for every address of the machine, in any spelling. */
 export function isEverywhere(host: string): boolean {
-  return /^[0:.]+$/.test(host.replace(/^::ffff:/i, ''))
+  return ['0.0.0.0', '[::]', '[::ffff:0:0]', null].includes(canonical(host))
+}
+
+/** Whether this is an IPv4 address that is written as an IPv6 one. */
+export function isMapped(host: string): boolean {
+  return /^\[::ffff:[\da-f]+:[\da-f]+\]$/.test(canonical(host) ?? '')
 }
 
 /** A port where Meshtastic apps connect as to the radio. The protocol has no login: who reaches the port, has its view. */
 export const virtualNodeOptions = z
   .strictObject({
     port: z.int().min(1).max(65_535).describe('TCP port; Meshtastic apps expect 4403'),
-    host: address.default('127.0.0.1').describe('Address of this machine to listen on'),
+    host: address
+      .refine((host) => !isMapped(host), 'an IPv4 address is written as such')
+      .default('127.0.0.1')
+      .describe('Address of this machine to listen on'),
     allowedNetworks: z
       .array(z.union([address, z.cidrv4(), z.cidrv6()]))
       .max(MAX_NETWORKS)

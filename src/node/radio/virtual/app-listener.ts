@@ -1,5 +1,5 @@
 import { type BlockList, createServer, isIP, type Socket } from 'node:net'
-import { isEverywhere } from '../../../app/connections/virtual-node-options.ts'
+import { isEverywhere, isMapped } from '../../../app/connections/virtual-node-options.ts'
 import { createTimer, type Clock } from '../../clock.ts'
 import { parseTrustedProxies, plainAddress } from '../../http/client-address.ts'
 
@@ -31,11 +31,15 @@ type Options = {
   readonly onState: () => void
 }
 
-/** Listens for apps. Throws `RangeError` for every address of this machine without a list of networks. */
+/**
+ * Listens for apps. Throws `RangeError` for every address of this machine without a list of networks, and for an IPv4
+ * address that is written as an IPv6 one.
+ */
 export function listenForApps({ host, port, allowedNetworks, clock, onApp, onState }: Options): AppListener {
   if (isEverywhere(host) && allowedNetworks.length === 0) {
     throw new RangeError('A port on every address of this machine needs the networks that may connect')
   }
+  if (isMapped(host)) throw new RangeError('An IPv4 address is written as such')
   const allowed = allowedNetworks.length === 0 ? null : parseTrustedProxies(allowedNetworks)
   const rate = createConnectRate(clock)
   const retry = createTimer(clock)

@@ -426,13 +426,33 @@ describe('connections', () => {
   })
 
   it('every address of the machine is refused without networks', async () => {
-    for (const host of ['0.0.0.0', '::', '0:0::0', '::ffff:0.0.0.0']) {
+    for (const host of ['0.0.0.0', '::', '0:0::0', '::0.0.0.0']) {
       await expect(startAppPort({ host })).rejects.toThrow(RangeError)
       expect(virtualNodeOptions.safeParse({ port: 4403, userId: null, host }).success).toBe(false)
       const allowedNetworks = ['192.0.2.0/24', '2001:db8::1']
       expect(virtualNodeOptions.safeParse({ port: 4403, userId: null, host, allowedNetworks }).success).toBe(true)
     }
     port = await startAppPort()
+  })
+
+  it('an IPv4 address in the dress of IPv6 is refused in every spelling, with networks or without', async () => {
+    const everywhere = ['::ffff:0.0.0.0', '::FFFF:0:0', '0:0:0:0:0:ffff:0:0', '0::ffff:0:0', '0:0:0:0:0:ffff:0.0.0.0']
+    for (const host of [...everywhere, '::ffff:192.0.2.1', '0:0:0:0:0:FFFF:c000:201']) {
+      for (const allowedNetworks of [[], ['192.0.2.0/24']]) {
+        await expect(startAppPort({ host, allowedNetworks })).rejects.toThrow(RangeError)
+        expect(virtualNodeOptions.safeParse({ port: 4403, userId: null, host, allowedNetworks }).success).toBe(false)
+      }
+    }
+    port = await startAppPort()
+  })
+
+  it('of IPv4 to a port on every address of both kinds are judged by the networks of IPv4', async () => {
+    port = await startAppPort({ host: '::', allowedNetworks: ['127.0.0.0/8'] })
+    await port.app1()
+    await port.stop()
+    port = await startAppPort({ host: '::', allowedNetworks: ['192.0.2.0/24', '::1'] })
+    const app = await port.connect()
+    await app.closed()
   })
 
   it('a port in use is said in words, and taken when it is free', async () => {
