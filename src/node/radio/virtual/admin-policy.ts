@@ -4,7 +4,7 @@ import type { Sight } from './sight.ts'
 
 /**
  * What becomes of an admin message. `copy`: answered here. `radio`: the radio answers it. `mark`: a mark of a node, which the service
- * keeps, too. `write`: the radio does it, after secrets are put back.
+ * keeps, too. `contact`: answered here as well, if the radio has it. `write`: the radio does it, after secrets are put back.
  */
 export type AdminAction = 'copy' | 'radio' | 'mark' | 'contact' | 'write' | 'reboot' | 'dropped'
 

@@ -108,9 +108,14 @@ const MODULE_SECTIONS: ReadonlyMap<number, string> = new Map([
 ])
 
 /** What is passed to the radio, or why not. */
-export type Prepared =
-  | { readonly ok: true; readonly payload: Uint8Array; readonly what: string | null }
-  | { readonly ok: false; readonly error: Routing_Error; readonly why: string; readonly what: string | null }
+export type Prepared = { readonly ok: true; readonly payload: Uint8Array; readonly what: string | null } | Unprepared
+
+type Unprepared = {
+  readonly ok: false
+  readonly error: Routing_Error
+  readonly why: string
+  readonly what: string | null
+}
 
 /** Sections with keys and passwords: an app without them would write back made-up ones. */
 const WITH_KEYS: ReadonlySet<string> = new Set(['security', 'network', 'mqtt', 'meshBeacon'])
@@ -161,8 +166,11 @@ export function prepareWrite(
   }
 }
 
-/** A contact passes only with the key that the radio has for it. Pure. */
-export function prepareContact(variant: AdminVariant, payload: Uint8Array, parts: RadioParts, sight: Sight): Prepared {
+/**
+ * Why a contact is not taken; null: the radio has this node with this key. Nothing is left to do then, because a radio
+ * would take names and marks from it, too. Pure.
+ */
+export function refuseContact(variant: AdminVariant, parts: RadioParts, sight: Sight): Unprepared | null {
   const contact = variant.bytes === null ? null : readSharedContact(variant.bytes)
   if (contact === null) return badRequest('it cannot be read')
   const key = parts.nodes.get(contact.nodeNum)?.info.user?.publicKey ?? new Uint8Array(0)
@@ -171,7 +179,7 @@ export function prepareContact(variant: AdminVariant, payload: Uint8Array, parts
   if (!isSame || contact.shouldIgnore || !sight.seesNode(contact.nodeNum)) {
     return notAllowed('the radio has no such node with this key', null)
   }
-  return { ok: true, payload, what: null }
+  return null
 }
 
 /** The marks that a message sets; null: none that the service keeps. */
@@ -197,10 +205,10 @@ function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array | null
   }
 }
 
-function notAllowed(why: string, what: string | null): Prepared {
+function notAllowed(why: string, what: string | null): Unprepared {
   return { ok: false, error: Routing_Error.NOT_AUTHORIZED, why, what }
 }
 
-function badRequest(why: string): Prepared {
+function badRequest(why: string): Unprepared {
   return { ok: false, error: Routing_Error.BAD_REQUEST, why, what: null }
 }

@@ -25,7 +25,7 @@ import { create } from '@bufbuild/protobuf'
 import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import type { Transmitter } from '../sending/transmitter.ts'
-import { answerFromCopy, marksOf, prepareContact, type Prepared, prepareWrite } from './admin-requests.ts'
+import { answerFromCopy, marksOf, type Prepared, prepareWrite, refuseContact } from './admin-requests.ts'
 import { judgeAdmin } from './admin-policy.ts'
 import type { AppClient } from './app-client.ts'
 import type { RadioCopy, RadioParts } from './copy.ts'
@@ -146,7 +146,18 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       if (packet.wantAck) replies.routing(app, packet.id, Routing_Error.NONE)
       return
     }
-    const prepared = prepare(kind, variant, data.payload, parts, sight)
+    if (kind === 'contact') {
+      const refusal = refuseContact(variant, parts, sight)
+      if (refusal !== null) return refuse(refusal.error, request, refusal.why)
+      await records.write(sender, { request, outcome: 'answered' })
+      replies.status(app, packet.id)
+      if (data.wantResponse || packet.wantAck) replies.routing(app, packet.id, Routing_Error.NONE)
+      return
+    }
+    const prepared: Prepared =
+      kind === 'write'
+        ? prepareWrite(variant, data.payload, parts, sight, options)
+        : { ok: true, payload: data.payload, what: null }
     const what = prepared.what === null ? request : `${request} ${prepared.what}`
     if (!prepared.ok) return refuse(prepared.error, what, prepared.why)
     let outgoing: Outgoing
@@ -164,18 +175,6 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       outgoing.release()
     }
     replies.status(app, packet.id)
-  }
-
-  const prepare = (
-    kind: string,
-    variant: AdminVariant,
-    payload: Uint8Array,
-    parts: RadioParts,
-    sight: Sight,
-  ): Prepared => {
-    if (kind === 'write') return prepareWrite(variant, payload, parts, sight, options)
-    if (kind === 'contact') return prepareContact(variant, payload, parts, sight)
-    return { ok: true, payload, what: null }
   }
 
   /** What follows from a message that the radio takes. */

@@ -19,10 +19,6 @@ const data = (portnum: PortNum, payload: Uint8Array = new Uint8Array(0)) => ({
   },
 })
 const rows = (query: string) => port.store.sqlite.prepare(query).all()
-const portsOf = () =>
-  port
-    .packetsSent()
-    .map(({ payloadVariant: { case: variant, value } }) => (variant === 'decoded' ? value.portnum : null))
 const answersTo = ({ received }: AppPeer, id: number) =>
   received.filter(({ payloadVariant: { value } }) => Object(value).payloadVariant?.value?.requestId === id)
 
@@ -294,23 +290,32 @@ describe('admin messages that pass', () => {
     await until(() => expect(asked()).toBe(before + 1))
   })
 
-  it('the time is dropped, and a contact passes with the key of the radio only', async () => {
+  it('the time is dropped', async () => {
     port = await startAppPort()
     const app = await port.app1()
     app.admin({ case: 'setTimeOnly', value: 1_700_000_000 })
+    await app.settled()
+    expect(port.packetsSent()).toStrictEqual([])
+    expect(port.requests().map(({ request, outcome }) => [request, outcome])).toStrictEqual([['set_time', 'dropped']])
+  })
+
+  it('a contact is answered here, with the key of the radio only: it renames and marks nothing', async () => {
+    port = await startAppPort()
+    const app = await port.app1()
     const contact = (key: number) => {
-      const user = Uint8Array.of(0x42, 32, ...new Uint8Array(32).fill(key))
-      const shared = Uint8Array.of(0x08, ...varint(FAR), 0x12, user.length, ...user)
+      const name = new TextEncoder().encode('Renamed')
+      const user = Uint8Array.of(0x12, name.length, ...name, 0x42, 32, ...new Uint8Array(32).fill(key))
+      // Ends with `manually_verified`.
+      const shared = Uint8Array.of(0x08, ...varint(FAR), 0x12, user.length, ...user, 0x20, 1)
       return Uint8Array.of(0x92, 0x04, shared.length, ...shared)
     }
     expect(await app.refusal(app.admin(contact(1)))).toBe(Error_.NOT_AUTHORIZED)
-    const id = app.admin(contact(9))
-    expect(await port.sent()).toMatchObject({ id })
-    expect(portsOf()).toStrictEqual([PortNum.ADMIN_APP])
+    expect(await app.refusal(app.admin(contact(9)))).toBe(Error_.NONE)
+    await app.settled()
+    expect(port.packetsSent()).toStrictEqual([])
     expect(port.requests().map(({ request, outcome }) => [request, outcome])).toStrictEqual([
-      ['set_time', 'dropped'],
       ['add_contact', 'refused'],
-      ['add_contact', 'passed'],
+      ['add_contact', 'answered'],
     ])
   })
 })
