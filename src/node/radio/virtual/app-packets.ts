@@ -1,4 +1,4 @@
-import { toBinary } from '@bufbuild/protobuf'
+import { create, toBinary } from '@bufbuild/protobuf'
 import type { Ports } from '../../../app/base/context.ts'
 import type { VirtualNodeOptions } from '../../../app/connections/virtual-node-options.ts'
 import { AppError } from '../../../app/http/errors.ts'
@@ -17,11 +17,10 @@ import { type AdminVariant, readAdminVariant } from '../../../meshtastic/link/ad
 import { encodeAppPacket } from '../../../meshtastic/link/app-messages.ts'
 import { Channel_Role } from '../../../meshtastic/gen/channel_pb.ts'
 import type { Data, MeshPacket } from '../../../meshtastic/gen/packet_pb.ts'
-import { Routing_Error } from '../../../meshtastic/gen/payloads_pb.ts'
+import { Routing_Error, UserSchema } from '../../../meshtastic/gen/payloads_pb.ts'
 import { type MqttClientProxyMessage, ToRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Store } from '../../../db/store.ts'
-import { create } from '@bufbuild/protobuf'
 import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import type { Transmitter } from '../sending/transmitter.ts'
@@ -211,7 +210,9 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     }
     const keyOf = (nodeNum: number) => parts.nodes.get(nodeNum)?.info.user?.publicKey ?? NO_KEY
     const isOn = (slot: number) => (parts.channels.get(slot)?.role ?? Channel_Role.DISABLED) !== Channel_Role.DISABLED
-    const verdict = judgePacket(packet, { own, sight, isOn, keyOf })
+    const user = parts.nodes.get(own)?.info.user
+    const ownUser = user === undefined ? null : toBinary(UserSchema, user)
+    const verdict = judgePacket(packet, { own, sight, isOn, keyOf, ownUser })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
     if (verdict.kind === 'send') return send(app, packet, sight, verdict)
     if (verdict.isForged && records.admit(app.address, clock.now())) {

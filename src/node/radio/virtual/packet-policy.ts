@@ -39,6 +39,8 @@ export type PacketRules = {
   readonly isOn: (slot: number) => boolean
   /** The public key of a node in the radio's list; empty: unknown. */
   readonly keyOf: (nodeNum: number) => Uint8Array
+  /** The radio's own `User`, encoded; null: unknown. */
+  readonly ownUser: Uint8Array | null
 }
 
 /** The pace of each port. Others have a pace of their own. */
@@ -66,7 +68,8 @@ const REFUSED: ReadonlySet<PortNum> = new Set([
 ])
 
 /** Decides about a packet by its own words and the rights of the port; pure. */
-export function judgePacket(packet: MeshPacket, { own, sight, isOn, keyOf }: PacketRules): PacketVerdict {
+export function judgePacket(packet: MeshPacket, rules: PacketRules): PacketVerdict {
+  const { own, isOn, keyOf } = rules
   const { from, to, channel, payloadVariant, pkiEncrypted, publicKey } = packet
   if (from !== 0 && from !== own) return forged('the sender is another node')
   if (payloadVariant.case !== 'decoded') return refused(Routing_Error.BAD_REQUEST, 'the content is encrypted')
@@ -88,13 +91,13 @@ export function judgePacket(packet: MeshPacket, { own, sight, isOn, keyOf }: Pac
       return { ...forged('not the key of that node'), error: Routing_Error.PKI_FAILED }
   }
   if (REFUSED.has(data.portnum)) return refused(Routing_Error.BAD_REQUEST, 'apps may not send on this port')
-  return judgeContent(packet, data, { own, sight })
+  return judgeContent(packet, data, rules)
 }
 
 function judgeContent(
   { to, channel, hopLimit }: MeshPacket,
   data: Data,
-  { own, sight }: Pick<PacketRules, 'own' | 'sight'>,
+  { own, sight, ownUser }: PacketRules,
 ): PacketVerdict {
   const as = KINDS.get(data.portnum) ?? 'other'
   const { permissions } = sight.viewer
@@ -116,6 +119,11 @@ function judgeContent(
     return refused(Routing_Error.TOO_LARGE, 'the text is too long')
   if (text !== null && (text.trim() === '' || text.includes('\0')))
     return refused(Routing_Error.BAD_REQUEST, 'not a text')
+  // The mesh would take names, role and key from it as those of the radio.
+  if (as === 'node-info') {
+    if (ownUser === null) return refused(Routing_Error.NO_INTERFACE, 'the radio has not said its names yet')
+    return { kind: 'send', data: { ...data, payload: ownUser }, as, text }
+  }
   return { kind: 'send', data, as, text }
 }
 

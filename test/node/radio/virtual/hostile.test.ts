@@ -1,11 +1,11 @@
-import { create, toBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { virtualNodeOptions } from '../../../../src/app/connections/virtual-node-options.ts'
 import { AdminMessageSchema } from '../../../../src/meshtastic/gen/admin_pb.ts'
 import { ModuleConfigSchema } from '../../../../src/meshtastic/gen/module_config_pb.ts'
-import { Routing_Error as Error_ } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { Routing_Error as Error_, UserSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { ToRadioSchema } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { encodeFrame } from '../../../../src/meshtastic/link/framing.ts'
@@ -17,8 +17,10 @@ import {
   PSK,
   PUBLIC_KEY,
   startAppPort,
+  wholeHandshake,
   WIFI,
 } from '../../../support/radio/app-port.ts'
+import { fromRadio } from '../../../support/radio/device.ts'
 import { FAR, OWN, until } from '../../../support/radio/service.ts'
 
 let port: AppPort
@@ -292,6 +294,36 @@ describe('forged packets', () => {
       relayNode: 0,
       viaMqtt: false,
     })
+  })
+
+  it('names of the radio are its own, whatever the app says they are', async () => {
+    port = await startAppPort()
+    const app = await port.app1()
+    const forged = {
+      longName: 'Somebody Else',
+      shortName: 'SE',
+      publicKey: FAR_KEY,
+      isLicensed: true,
+      role: 2,
+    } as const
+    const payload = toBinary(UserSchema, create(UserSchema, forged))
+    const value = { portnum: PortNum.NODEINFO_APP, payload, wantResponse: true }
+    app.packet({ to: FAR, payloadVariant: { case: 'decoded', value } })
+    const { payloadVariant } = await port.sent()
+    if (payloadVariant.case !== 'decoded') throw new Error('encrypted')
+    expect(payloadVariant.value).toMatchObject({ portnum: PortNum.NODEINFO_APP, wantResponse: true })
+    const own = { longName: 'Test Radio', shortName: 'Test', publicKey: PUBLIC_KEY }
+    expect(fromBinary(UserSchema, payloadVariant.value.payload)).toStrictEqual(create(UserSchema, own))
+    // A radio that says no names of its own.
+    port.says({ whole: (nonce) => wholeHandshake(nonce, { firmware: '2.9.0' }).toSpliced(2, 1) })
+    port.device.send(fromRadio({ case: 'rebooted', value: true }))
+    await app.closed()
+    await until(() => expect(port.info()).toMatchObject({ state: 'open', clients: 0 }))
+    const other = await port.app1()
+    expect(await other.refusal(other.packet({ to: FAR, payloadVariant: { case: 'decoded', value } }))).toBe(
+      Error_.NO_INTERFACE,
+    )
+    expect(port.packetsSent()).toHaveLength(1)
   })
 
   it('an id is used once: of the same app it is ignored, of another one refused', async () => {
