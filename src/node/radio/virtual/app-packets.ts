@@ -208,11 +208,12 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     if (known === 'collision' || (await isSent(store, { nodeNum: own, packetId: packet.id }))) {
       return replies.refuse(app, packet.id, Routing_Error.BAD_REQUEST)
     }
+    const isKnown = (nodeNum: number) => parts.nodes.has(nodeNum)
     const keyOf = (nodeNum: number) => parts.nodes.get(nodeNum)?.info.user?.publicKey ?? NO_KEY
     const isOn = (slot: number) => (parts.channels.get(slot)?.role ?? Channel_Role.DISABLED) !== Channel_Role.DISABLED
     const user = parts.nodes.get(own)?.info.user
     const ownUser = user === undefined ? null : toBinary(UserSchema, user)
-    const verdict = judgePacket(packet, { own, sight, isOn, keyOf, ownUser })
+    const verdict = judgePacket(packet, { own, sight, isOn, isKnown, keyOf, ownUser })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
     if (verdict.kind === 'send') return send(app, packet, sight, verdict)
     if (verdict.isForged && records.admit(app.address, clock.now())) {

@@ -37,6 +37,8 @@ export type PacketRules = {
   readonly sight: Sight
   /** Whether a slot of the radio holds a channel. */
   readonly isOn: (slot: number) => boolean
+  /** Whether a node is in the radio's list. */
+  readonly isKnown: (nodeNum: number) => boolean
   /** The public key of a node in the radio's list; empty: unknown. */
   readonly keyOf: (nodeNum: number) => Uint8Array
   /** The radio's own `User`, encoded; null: unknown. */
@@ -54,6 +56,9 @@ const KINDS: ReadonlyMap<PortNum, OutgoingKind> = new Map<PortNum, OutgoingKind>
   [PortNum.ALERT_APP, 'alert'],
 ])
 
+/** With these, an app can ask a node for its own, as the pages do. */
+const ASKING: ReadonlySet<string> = new Set<OutgoingKind>(['position', 'telemetry', 'node-info'])
+
 /** What only radios send, or what an app could use to act as another one. */
 const REFUSED: ReadonlySet<PortNum> = new Set([
   PortNum.UNKNOWN_APP,
@@ -69,7 +74,7 @@ const REFUSED: ReadonlySet<PortNum> = new Set([
 
 /** Decides about a packet by its own words and the rights of the port; pure. */
 export function judgePacket(packet: MeshPacket, rules: PacketRules): PacketVerdict {
-  const { own, isOn, keyOf } = rules
+  const { own, sight, isOn, isKnown, keyOf } = rules
   const { from, to, channel, payloadVariant, pkiEncrypted, publicKey } = packet
   if (from !== 0 && from !== own) return forged('the sender is another node')
   if (payloadVariant.case !== 'decoded') return refused(Routing_Error.BAD_REQUEST, 'the content is encrypted')
@@ -83,6 +88,9 @@ export function judgePacket(packet: MeshPacket, rules: PacketRules): PacketVerdi
       return { ...forged('admin messages to other nodes are sent on the page'), error: Routing_Error.NOT_AUTHORIZED }
     return pkiEncrypted || publicKey.length > 0 ? forged('a key of another node') : { kind: 'admin', data }
   }
+  // A hidden node is answered as one that does not exist.
+  if (!isToRadio && to !== BROADCAST && !(isKnown(to) && sight.seesNode(to)))
+    return refused(Routing_Error.NO_ROUTE, 'the node is unknown')
   if (pkiEncrypted || publicKey.length > 0) {
     // Apps name the key of the node that they write to.
     const key = keyOf(to)
@@ -106,6 +114,11 @@ function judgeContent(
   // A traceroute belongs to its channel, and what an app tells the radio itself is sent to nobody.
   const isOfChannel = as === 'traceroute'
   const isToRadio = to === own || to === 0
+  // A packet that asks tells something as well: it needs the rights to both.
+  const isAsking = data.wantResponse && ASKING.has(as) && !isToRadio
+  if (isAsking && !(permissions.info.write && sight.canWrite(channel, BROADCAST))) {
+    return refused(Routing_Error.NOT_AUTHORIZED, 'the user of this port may not ask nodes there')
+  }
   if (isToRadio && as !== 'position') return refused(Routing_Error.BAD_REQUEST, 'the radio would send it to itself')
   if (!isToRadio && !sight.canWrite(channel, isOfChannel ? BROADCAST : to)) {
     return refused(Routing_Error.NOT_AUTHORIZED, 'the user of this port may not send there')

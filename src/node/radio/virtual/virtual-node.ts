@@ -279,7 +279,12 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
     if (data.portnum === PortNum.ROUTING_APP) {
       if (isOwn) packets.onAdminAnswer(data.requestId, routingErrorOf(data.payload))
     } else if (!isOwn || !PASSED_ANSWERS.has(readAdminVariant(data.payload)?.number ?? 0)) return
-    owner?.push(encodeFromRadio({ case: 'packet', value: packet }), 'packet')
+    if (owner === undefined) return
+    later(async () => {
+      const sight = await look()
+      if (sight === null || !(isOwn || sight.seesNode(from))) return
+      owner.push(encodeFromRadio({ case: 'packet', value: packet }), 'packet')
+    })
   }
   const unlisten = link.listen({
     onFrames: (batch: readonly ReceivedEvent[]) => {

@@ -16,6 +16,7 @@ import {
   PRIVATE_KEY,
   PSK,
   PUBLIC_KEY,
+  SECRET,
   startAppPort,
   wholeHandshake,
   WIFI,
@@ -325,6 +326,66 @@ describe('forged packets', () => {
     )
     expect(port.packetsSent()).toHaveLength(1)
   })
+
+  it('to a hidden node are answered as to one that does not exist, and never sent', async () => {
+    const both = { read: true, write: true }
+    const rights = { nodes: { read: true, write: false }, messages: both, info: both }
+    const scope = { channels: { read: [0], write: [0] }, direct: both }
+    port = await startAppPort({}, async (app) => (await app.user('sender', rights, scope)).id)
+    const admin = await port.app.admin()
+    await until(async () =>
+      expect((await admin.send('PUT', `/api/nodes/${SECRET}`, { hidden: true })).status).toBe(200),
+    )
+    const app = await port.app1()
+    const route = { case: 'decoded', value: { portnum: PortNum.TRACEROUTE_APP, wantResponse: true } } as const
+    for (const to of [SECRET, 0xa0cb0077]) {
+      const sealed = { pkiEncrypted: true, publicKey: FAR_KEY }
+      for (const packet of [{ payloadVariant: text }, { payloadVariant: text, ...sealed }, { payloadVariant: route }]) {
+        expect(await app.refusal(app.packet({ to, ...packet }))).toBe(Error_.NO_ROUTE)
+      }
+    }
+    expect(port.packetsSent()).toStrictEqual([])
+    expect(port.store.sqlite.prepare('select count(*) n from messages').get()).toStrictEqual({ n: 0 })
+    app.text('to one that is seen', { to: FAR })
+    expect(await port.sent()).toMatchObject({ to: FAR })
+  })
+
+  it('an answer of a node that is hidden by now does not reach the app', async () => {
+    const both = { read: true, write: true }
+    const rights = { nodes: { read: true, write: false }, messages: both }
+    const scope = { channels: { read: [0], write: [0] }, direct: both }
+    port = await startAppPort({}, async (app) => (await app.user('sender', rights, scope)).id)
+    const app = await port.app1()
+    const id = app.text('hello', { to: FAR })
+    await port.sent()
+    const admin = await port.app.admin()
+    await until(async () => expect((await admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })).status).toBe(200))
+    port.answers(id, Error_.NO_RESPONSE, FAR)
+    // The radio itself says what became of it, also then.
+    port.answers(id, Error_.MAX_RETRANSMIT)
+    expect(await app.refusal(id)).toBe(Error_.MAX_RETRANSMIT)
+  })
+
+  it.each([PortNum.POSITION_APP, PortNum.TELEMETRY_APP, PortNum.NODEINFO_APP])(
+    'that ask on port %s need the rights of the page',
+    async (portnum) => {
+      const both = { read: true, write: true }
+      const rights = { nodes: { read: true, write: false }, messages: both }
+      const scope = { channels: { read: [0, 1], write: [0] }, direct: both }
+      const asking = { to: FAR, payloadVariant: { case: 'decoded', value: { portnum, wantResponse: true } } } as const
+      port = await startAppPort({}, async (app) => (await app.user('teller', rights, scope)).id)
+      const teller = await port.app1()
+      expect(await teller.refusal(teller.packet(asking))).toBe(Error_.NOT_AUTHORIZED)
+      const id = teller.packet({ to: FAR, payloadVariant: { case: 'decoded', value: { portnum } } })
+      expect(await port.sent()).toMatchObject({ id })
+      await port.stop()
+      port = await startAppPort({}, async (app) => (await app.user('asker', { ...rights, info: both }, scope)).id)
+      const asker = await port.app1()
+      expect(await asker.refusal(asker.packet({ ...asking, channel: 1 }))).toBe(Error_.NOT_AUTHORIZED)
+      const asked = asker.packet(asking)
+      expect(await port.sent()).toMatchObject({ id: asked })
+    },
+  )
 
   it('an id is used once: of the same app it is ignored, of another one refused', async () => {
     port = await startAppPort()
