@@ -11,6 +11,9 @@ import type { Link } from '../link.ts'
 const MAX_AT_ONCE = 20
 /** A radio confirms an order before it has looked whether it can be followed, so its list is read after this time. */
 const READ_BACK_MS = 3000
+/** More nodes than a radio remembers are not compared, and no list beyond these that wait to be stored. */
+const MAX_NODES = 5000
+const MAX_LISTS = 4
 /** Firmware answers this number with the nodes alone (PhoneAPI.h); older firmware answers it like any other. */
 const ONLY_NODES = 69_421
 
@@ -98,14 +101,14 @@ export function createMarking(options: {
       if (event.type === 'my-info') begin()
       if (event.type === 'node-info') {
         const { nodeNum, isFavorite, isIgnored } = event.node
-        listed?.set(nodeNum, { isFavorite, isIgnored })
+        if (listed !== null && listed.size < MAX_NODES) listed.set(nodeNum, { isFavorite, isIgnored })
       }
       if (event.type === 'notification') {
         const [, , num = ''] = NO_ROOM.exec(event.message) ?? []
         for (const [key, order] of told) if (key.startsWith(`${Number.parseInt(num, 16)} `)) order.isFull = true
       }
       if (event.type !== 'config-complete') return
-      const found = listed
+      const found = complete.length < MAX_LISTS ? listed : null
       const own = link.info().radio?.nodeNum ?? null
       listed = null
       isReadingBack = false

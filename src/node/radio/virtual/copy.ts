@@ -83,11 +83,7 @@ export function createRadioCopy(): RadioCopy {
           reading = startReading(value)
           break
         case 'nodeInfo':
-          if (value.num !== 0 && value.num !== BROADCAST) {
-            const isOwn = value.num === known()?.myInfo.myNodeNum
-            const whence: Whence = isOwn ? 'own' : 'memory'
-            known()?.nodes.set(value.num, { info: value, position: whence, metrics: whence })
-          }
+          noteNode(known(), value)
           break
         case 'packet':
           if (current !== null) hear(known() ?? current, value, isOld, now)
@@ -127,6 +123,14 @@ function startReading(myInfo: MyNodeInfo): RadioParts {
     files: [],
     nodes: new Map(),
   }
+}
+
+function noteNode(parts: RadioParts | null, info: NodeInfo): void {
+  if (parts === null || info.num === 0 || info.num === BROADCAST) return
+  const isOwn = info.num === parts.myInfo.myNodeNum
+  if (!isOwn && parts.nodes.size >= MAX_NODES && !parts.nodes.has(info.num)) return
+  const whence: Whence = isOwn ? 'own' : 'memory'
+  parts.nodes.set(info.num, { info, position: whence, metrics: whence })
 }
 
 /** The most files that a radio lists. */

@@ -265,3 +265,15 @@ it('a mark that is set on one radio reaches the other radios', async () => {
   await put({ isFavorite: false })
   await until(() => expect([one.orders, other.orders.slice(1)]).toStrictEqual([['-fav a0cb0002'], ['-fav a0cb0002']]))
 })
+
+it('of a list without end, the first 5,000 nodes are compared', async () => {
+  const last = 0xb0000000 + 5099
+  const keeper = await startKeeper({ known: Array.from({ length: 5100 }, (_, at) => 0xb0000000 + at) })
+  const { begin, marks, apart } = await startService(keeper)
+  await begin()
+  await apart(() => {
+    for (const nodeNum of [FAR, last]) keeper.memory.set(nodeNum, { isFavorite: true })
+  })
+  const favourites = () => Array.from(marks(), (row) => Object(row)).filter(([, isFavorite]) => isFavorite === 1)
+  await until(() => expect(favourites()).toStrictEqual([[FAR, 1, 0]]))
+})

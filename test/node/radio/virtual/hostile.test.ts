@@ -420,6 +420,21 @@ describe('forged packets', () => {
   })
 })
 
+it('a radio that lists nodes without end is believed 5,000 of them', async () => {
+  port = await startAppPort()
+  const first = await port.app1()
+  port.says({ nodes: 5100, firmware: '2.9.0' })
+  port.device.send(fromRadio({ case: 'rebooted', value: true }))
+  await first.closed()
+  await until(() => expect(port.info()).toMatchObject({ state: 'open', clients: 0 }))
+  const app = await port.app1(69_421)
+  const nums = app.received.flatMap(({ payloadVariant: { case: variant, value } }) =>
+    variant === 'nodeInfo' ? [value.num] : [],
+  )
+  expect(nums).toHaveLength(5000)
+  expect(nums.slice(0, 2)).toStrictEqual([OWN, FAR])
+})
+
 describe('what is no message', () => {
   it('random bytes, half frames and single bytes disturb nobody', async () => {
     port = await startAppPort()
