@@ -16,7 +16,7 @@ import {
   AdminMessageSchema,
 } from '../../../meshtastic/gen/admin_pb.ts'
 import { Channel_Role, ChannelSchema } from '../../../meshtastic/gen/channel_pb.ts'
-import { ConfigSchema } from '../../../meshtastic/gen/config_pb.ts'
+import { type Config, ConfigSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { DeviceUIConfigSchema } from '../../../meshtastic/gen/device_ui_pb.ts'
 import { ModuleConfigSchema } from '../../../meshtastic/gen/module_config_pb.ts'
 import { Routing_Error } from '../../../meshtastic/gen/payloads_pb.ts'
@@ -150,6 +150,7 @@ export function prepareWrite(
       if (WITH_KEYS.has(section) && !sharesChannelKeys) return notAllowed(NO_KEYS, section)
       const value = restoreConfig(config, parts.configs.get(section))
       if (value === null) return notAllowed(NOT_GIVEN, section)
+      restoreIgnored(value, parts.configs.get(section), sight)
       return { ok: true, payload: encode({ case: 'setConfig', value }), what: section }
     }
     case 35: {
@@ -164,6 +165,18 @@ export function prepareWrite(
     default:
       return { ok: true, payload, what: null }
   }
+}
+
+/** The most nodes that firmware ignores in the LoRa section (config.options). */
+const MAX_IGNORED = 3
+
+/** Puts the ignored nodes back that the app did not get, because they are hidden from it. */
+function restoreIgnored({ payloadVariant: written }: Config, before: Config | undefined, sight: Sight): void {
+  const had = before?.payloadVariant
+  if (written.case !== 'lora' || had?.case !== 'lora') return
+  const kept = had.value.ignoreIncoming.filter((nodeNum) => !sight.seesNode(nodeNum))
+  if (kept.length === 0) return
+  written.value.ignoreIncoming = [...new Set([...kept, ...written.value.ignoreIncoming])].slice(0, MAX_IGNORED)
 }
 
 /**

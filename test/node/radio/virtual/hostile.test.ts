@@ -153,6 +153,27 @@ describe('admin messages', () => {
   })
 })
 
+it('a LoRa section that is written back keeps the ignored nodes that the app did not get', async () => {
+  const both = { read: true, write: true }
+  const rights = { nodes: { read: true, write: false }, messages: both, configuration: both }
+  port = await startAppPort(ALL, async (app) => (await app.user('operator', rights)).id)
+  const admin = await port.app.admin()
+  await until(async () => expect((await admin.send('PUT', `/api/nodes/${SECRET}`, { hidden: true })).status).toBe(200))
+  const app = await port.app1()
+  for (const ignoreIncoming of [[], [FAR], [1, 2, SECRET], [1, 2, 3]]) {
+    app.admin({
+      case: 'setConfig',
+      value: { payloadVariant: { case: 'lora', value: { hopLimit: 5, ignoreIncoming } } },
+    })
+    const { payloadVariant } = await port.sent()
+    const payload = payloadVariant.case === 'decoded' ? payloadVariant.value.payload : Uint8Array.of()
+    // Firmware takes three.
+    expect(fromBinary(AdminMessageSchema, payload).payloadVariant.value).toMatchObject({
+      payloadVariant: { value: { hopLimit: 5, ignoreIncoming: [...new Set([SECRET, ...ignoreIncoming])].slice(0, 3) } },
+    })
+  }
+})
+
 describe('a redacted key that is written back', () => {
   it('is refused without the keys, in every section that has some', async () => {
     port = await startAppPort({ mayConfigure: true })
