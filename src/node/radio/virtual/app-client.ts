@@ -25,6 +25,8 @@ export type AppClient = {
   lastHeardAt(): number
   /** Whether its first handshake is complete: until then packets wait. */
   isReady(): boolean
+  /** Whether it takes a handshake at the moment, the first or another one. */
+  isReading(): boolean
   /** Sends a handshake in place of one that is under way. */
   begin(frames: Iterator<Uint8Array, void>): void
   /** Queues a payload for the app. `reply`: an answer to itself, which does not wait for the handshake. */
@@ -125,6 +127,7 @@ export function createAppClient({ id, address, socket, clock, onMessage, onEnd }
     address,
     lastHeardAt: () => lastHeardAt,
     isReady: () => isReady,
+    isReading: () => handshake !== null,
     begin(frames) {
       handshake = frames
       pump()

@@ -155,13 +155,16 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
       return null
     }
     const now = describe(sight)
-    // Their lists of channels and nodes are outdated: they read them again.
+    // Their lists of channels and nodes are outdated: they read them again. The rest of a handshake would be, too.
     if (seen !== '' && seen !== now) startOver()
     seen = now
     return sight
   }
   const startOver = () => {
-    for (const app of apps.values()) if (app.isReady()) app.push(REBOOTED, 'packet')
+    for (const app of apps.values()) {
+      if (app.isReading()) app.end()
+      else if (app.isReady()) app.push(REBOOTED, 'packet')
+    }
   }
   const watch = () =>
     recheck.start(RECHECK_MS, () => {
@@ -240,6 +243,7 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
     }
   }
   const begin = async (app: AppClient, nonce: number) => {
+    if (!apps.has(app.id)) return
     const last = asked.get(app.id)
     const now = clock.now()
     if (last?.nonce === nonce && now - last.at < SAME_NONCE_MS) return
@@ -404,10 +408,11 @@ function routingErrorOf(payload: Uint8Array): Routing_Error {
   }
 }
 
-/** Differs if an app sees other channels, nodes or settings. */
+/** Differs if an app sees other channels, nodes, settings or contents. */
 function describe(sight: Sight): string {
   const slots = Array.from({ length: RADIO_CHANNELS }, (_, slot) => sight.canReadSlot(slot))
-  const { user, permissions, view } = sight.viewer
+  const { user, permissions, precisionBits, view } = sight.viewer
+  const { channels, direct } = view
   // From anonymous callers, nodes are hidden and shown all the time, as they are heard.
-  return JSON.stringify([slots, permissions.configuration.read, user === null ? [] : [...view.hidden]])
+  return JSON.stringify([slots, permissions, precisionBits, channels, direct, user === null ? [] : [...view.hidden]])
 }

@@ -1,12 +1,14 @@
-import { fromBinary, toBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   type FromRadio,
   FromRadioSchema,
   LockdownStatus_State as Lockdown,
+  ToRadioSchema,
 } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { findPortViewer } from '../../../../src/app/accounts/access/port-viewer.ts'
+import { encodeFrame } from '../../../../src/meshtastic/link/framing.ts'
 import { createLink } from '../../../../src/node/radio/link.ts'
 import { createTransmitter } from '../../../../src/node/radio/sending/transmitter.ts'
 import { connectTcp } from '../../../../src/node/radio/transports/tcp.ts'
@@ -428,6 +430,32 @@ describe('a port is a viewer', () => {
     const other = await port.connect()
     await other.closed()
     expect(port.info()).toMatchObject({ state: 'waiting', reason: expect.stringContaining('may not read') })
+  })
+
+  it('a handshake that lasts ends when rights are taken away: its rest would show what was seen before', async () => {
+    port = await startAppPort({}, asUser)
+    const admin = await port.app.admin()
+    port.says({ nodes: 2000, firmware: '2.9.0' })
+    const first = await port.app1()
+    port.device.send(fromRadio({ case: 'rebooted', value: true }))
+    await first.closed()
+    await until(() => expect(port.info()).toMatchObject({ state: 'open', clients: 0 }))
+    const [slow, other] = [await port.connect(), await port.app1()]
+    // More than the operating system takes for an app that takes nothing.
+    const asks = Array.from({ length: 150 }, (_, at) =>
+      encodeFrame(
+        toBinary(ToRadioSchema, create(ToRadioSchema, { payloadVariant: { case: 'wantConfigId', value: at + 1 } })),
+      ),
+    )
+    slow.sendRaw(Buffer.concat(asks))
+    await slow.next('myInfo')
+    slow.stall()
+    await other.settled()
+    expect((await admin.send('PUT', `/api/nodes/${SECRET}`, { hidden: true })).status).toBe(200)
+    port.clock.advance(3000)
+    await until(() => expect(port.info().clients).toBe(1))
+    await other.next('rebooted')
+    await other.settled()
   })
 
   it('a deactivated user has no port', async () => {
