@@ -143,7 +143,14 @@ export type AppPort = {
   /** The routing answer of the radio, or of another node, to a packet. */
   answers(requestId: number, error?: Routing_Error, from?: number): void
   /** Requests of apps in the audit log, in order. */
-  requests(): { request: string; outcome: string; reason?: string; ip: string | null; username: string | null }[]
+  requests(): {
+    request: string
+    outcome: string
+    reason?: string
+    unrecorded?: number
+    ip: string | null
+    username: string | null
+  }[]
   stop(): Promise<void>
 }
 

@@ -119,8 +119,6 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   }
 
   const admin = async (app: AppClient, packet: MeshPacket, data: Data, sight: Sight, parts: RadioParts) => {
-    if (!records.admit(app.address, clock.now()))
-      return replies.refuse(app, packet.id, Routing_Error.RATE_LIMIT_EXCEEDED)
     const sender = senderOf(app, sight)
     const variant = readAdminVariant(data.payload)
     const verdict = judgeAdmin(variant, options, sight)
@@ -167,7 +165,8 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     }
     try {
       // Recorded before it happens: a change without its entry cannot exist.
-      await records.write(sender, { request: what, outcome: 'passed' })
+      if (!(await records.write(sender, { request: what, outcome: 'passed' })))
+        return replies.refuse(app, packet.id, Routing_Error.RATE_LIMIT_EXCEEDED)
       follow(packet.id, kind, variant, sender)
       outgoing.send(encodeAdminPacket(outgoing.nodeNum, packet.id, prepared.payload))
     } finally {
@@ -216,7 +215,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     const verdict = judgePacket(packet, { own, sight, isOn, isKnown, keyOf, ownUser })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
     if (verdict.kind === 'send') return send(app, packet, sight, verdict)
-    if (verdict.isForged && records.admit(app.address, clock.now())) {
+    if (verdict.isForged) {
       await records.write(senderOf(app, sight), { request: 'packet', outcome: 'refused', reason: verdict.why })
     }
     replies.refuse(app, packet.id, verdict.error)

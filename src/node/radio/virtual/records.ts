@@ -2,42 +2,53 @@ import { type AppRequest, type AppSender, recordAppRequest } from '../../../app/
 
 type Rate = { readonly burst: number; readonly oneMoreMs: number }
 
-/** Requests that are recorded from one address: an app writes a whole configuration as 40 messages. */
-const OF_ONE: Rate = { burst: 80, oneMoreMs: 2000 }
-const OF_ALL: Rate = { burst: 400, oneMoreMs: 500 }
-const MAX_ADDRESSES = 256
+/** Entries of a port: anybody who reaches it can cause them. */
+const USUAL: Rate = { burst: 30, oneMoreMs: 60_000 }
+/** Those of what the radio gets: an app writes a whole configuration as 40 messages. */
+const PASSED: Rate = { burst: 80, oneMoreMs: 60_000 }
+/** What changes nothing has one entry of each address in this time. */
+const HARMLESS_MS = 3_600_000
+const MAX_KNOWN = 256
 
 /** Records what apps ask of a radio. */
 export type RequestRecords = {
-  /** Whether one more request from this address may be recorded; false counts it as unrecorded. */
-  admit(address: string, now: number): boolean
-  /** Records an admitted request. */
-  write(sender: AppSender, request: Pick<AppRequest, 'request' | 'outcome' | 'reason'>): Promise<void>
+  /**
+   * Records a request; one too many is counted in the next entry instead. Returns whether it is recorded: what is not
+   * must not reach the radio.
+   */
+  write(sender: AppSender, request: Pick<AppRequest, 'request' | 'outcome' | 'reason'>): Promise<boolean>
 }
 
-/** Bounds the audit log: what exceeds the rate is refused and only counted. */
+/** Bounds the audit log. */
 export function createRequestRecords(about: () => Pick<AppRequest, 'radio' | 'port'>): RequestRecords {
-  const ofAll = createBucket(OF_ALL)
-  const byAddress = new Map<string, ReturnType<typeof createBucket>>()
+  const usual = createBucket(USUAL)
+  const passed = createBucket(PASSED)
+  /** When the last harmless request of an address was recorded. */
+  const harmless = new Map<string, number>()
   let unrecorded = 0
-  const bucketOf = (address: string) => {
-    const bucket = byAddress.get(address) ?? createBucket(OF_ONE)
-    byAddress.delete(address)
-    byAddress.set(address, bucket)
-    const [oldest] = byAddress.keys()
-    if (byAddress.size > MAX_ADDRESSES && oldest !== undefined) byAddress.delete(oldest)
-    return bucket
+  const admit = (address: string, outcome: AppRequest['outcome'], now: number): boolean => {
+    if (outcome === 'passed') return passed.take(now)
+    if (outcome === 'refused') return usual.take(now)
+    const key = `${outcome} ${address}`
+    const before = harmless.get(key)
+    if (before !== undefined && now >= before && now - before < HARMLESS_MS) return false
+    if (!usual.take(now)) return false
+    harmless.delete(key)
+    harmless.set(key, now)
+    const [oldest] = harmless.keys()
+    if (harmless.size > MAX_KNOWN && oldest !== undefined) harmless.delete(oldest)
+    return true
   }
   return {
-    admit(address, now) {
-      const isAdmitted = bucketOf(address).take(now) && ofAll.take(now)
-      if (!isAdmitted) unrecorded += 1
-      return isAdmitted
-    },
     async write(sender, request) {
+      if (!admit(sender.address, request.outcome, sender.now())) {
+        unrecorded += 1
+        return false
+      }
       const missed = unrecorded
       unrecorded = 0
       await recordAppRequest(sender, { ...about(), ...request, ...(missed === 0 ? {} : { unrecorded: missed }) })
+      return true
     },
   }
 }

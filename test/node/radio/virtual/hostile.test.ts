@@ -10,6 +10,7 @@ import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { ToRadioSchema } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { encodeFrame } from '../../../../src/meshtastic/link/framing.ts'
 import {
+  type AppPeer,
   type AppPort,
   BROKER,
   FAR_KEY,
@@ -68,8 +69,10 @@ describe('admin messages', () => {
     }
     const unexpected = new Set(variantsOfRadio().filter((number) => !passed.includes(number)))
     expect(unexpected).toStrictEqual(new Set())
+    port.clock.advance(60_000)
+    await app.refusal(app.admin(raw(94, 'number')))
     const asked = port.requests()
-    expect(asked).toHaveLength(2 * 129)
+    expect(asked.reduce((all, { unrecorded = 0 }) => all + 1 + unrecorded, 0)).toBe(2 * 129 + 1)
     expect(asked.every(({ ip, username }) => ip === '127.0.0.1' && username === 'admin')).toBe(true)
   })
 
@@ -141,15 +144,56 @@ describe('admin messages', () => {
     expect(port.packetsSent()).toStrictEqual([])
   })
 
-  it('a flood of them is refused, and costs the log a line every two seconds', async () => {
+  it('a flood of them costs the log 30 entries, then one a minute, from however many connections', async () => {
     port = await startAppPort()
+    const apps = [await port.app1(), await port.app1()]
+    for (let at = 0; at < 150; at += 1) apps[at % 2]?.admin(raw(94, 'number'))
+    for (const app of apps) await app.settled()
+    expect(port.requests()).toHaveLength(30)
+    const [app] = apps
+    for (const missed of [120, 0]) {
+      port.clock.advance(60_000)
+      expect(await app?.refusal(app.admin(raw(94, 'number')))).toBe(Error_.NOT_AUTHORIZED)
+      expect(port.requests().at(-1)?.unrecorded ?? 0).toBe(missed)
+    }
+  })
+
+  it('that read are all answered, with one entry an hour for an address', async () => {
+    port = await startAppPort()
+    const [app, other] = [await port.app1(), await port.app1()]
+    const ask = async (peer: AppPeer, times: number) => {
+      for (let at = 0; at < times; at += 1) {
+        const id = peer.admin({ case: 'getOwnerRequest', value: true })
+        await peer.next('packet', ({ payloadVariant: { value } }) => {
+          const { payloadVariant } = Object(value)
+          return payloadVariant?.value.portnum === PortNum.ADMIN_APP && payloadVariant.value.requestId === id
+        })
+      }
+    }
+    await ask(app, 50)
+    await ask(other, 50)
+    expect(port.requests()).toMatchObject([{ request: 'get_owner', outcome: 'answered' }])
+    // The apps have gone silent by then, and so has the radio.
+    port.clock.advance(3_600_000)
+    await Promise.all([app.closed(), other.closed()])
+    await until(() => {
+      port.clock.advance(1000)
+      expect(port.info()).toMatchObject({ state: 'open', clients: 0 })
+    })
+    await ask(await port.app1(), 1)
+    expect(port.requests()).toMatchObject([{}, { outcome: 'answered', unrecorded: 99 }])
+  })
+
+  it('without an entry of their own do not reach the radio', async () => {
+    port = await startAppPort({ mayConfigure: true })
     const app = await port.app1()
-    for (let at = 0; at < 150; at += 1) app.admin(raw(94, 'number'))
-    await app.settled()
-    expect(port.requests().length).toBeLessThanOrEqual(80)
-    port.clock.advance(4000)
-    expect(await app.refusal(app.admin(raw(94, 'number')))).toBe(Error_.NOT_AUTHORIZED)
-    expect(port.requests().at(-1)).toMatchObject({ unrecorded: 70 })
+    for (let at = 0; at < 85; at += 1) {
+      const id = app.admin({ case: 'setOwner', value: { longName: `Name ${at}`, shortName: 'N' } })
+      if (at >= 80) expect(await app.refusal(id)).toBe(Error_.RATE_LIMIT_EXCEEDED)
+      else await port.sent()
+    }
+    expect(port.packetsSent()).toHaveLength(80)
+    expect(port.requests()).toHaveLength(80)
   })
 })
 
