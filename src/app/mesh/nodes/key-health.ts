@@ -6,35 +6,64 @@ import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
 import { nodeNumField } from '../../http/fields.ts'
 
+/** Nodes in the answer, as in the list of nodes, and numbers at each. */
+const MAX_LISTED = 5000
+const MAX_SHARING = 20
+
 export const keyHealthSchema = z
   .object({
     nodeNum: nodeNumField,
     changed: z.boolean().describe('Another key was announced in the name of the node: its `keyMismatch`'),
     weak: z.boolean().describe('Made with too little entropy: its `weakKey`'),
-    sharedWith: z.array(nodeNumField).describe('Other nodes with the same key at the same time'),
+    sharedWith: z.array(nodeNumField).describe('Other nodes with the same key at the same time, at most 20'),
+    holders: z.int().describe('All nodes with the key, itself and silent ones included'),
   })
   .meta({ id: 'KeyHealth', description: 'A node whose public key is not its own, or may not be' })
 
-/** The nodes with such a key, as far as the viewer sees nodes: a hidden one is no duplicate of a visible one. */
+/**
+ * The nodes with such a key, those known the longest first, as far as the viewer sees nodes: a hidden one is no
+ * duplicate of a visible one.
+ */
 export async function listKeyHealth({ store, viewer: { view } }: Reader): Promise<z.infer<typeof keyHealthSchema>[]> {
   const { nodeNum, publicKey, keyMismatch, firstHeard, lastHeard } = nodes
   const known = await store.db
     .select({ nodeNum, publicKey, changed: keyMismatch, firstHeard, lastHeard })
     .from(nodes)
     .where(and(isNotNull(publicKey), ofNodesSeenBy(view, nodeNum)))
+    .orderBy(firstHeard)
     .all()
-  const weak = await findWeakKeys(known)
+  const weak: ReadonlySet<string | null> = await findWeakKeys(known)
   const byKey = Map.groupBy(known, (node) => node.publicKey)
-  return known.flatMap((node) => {
-    const sharing = (byKey.get(node.publicKey) ?? []).filter((other) => other !== node && overlap(node, other))
-    const isWeak = node.publicKey !== null && weak.has(node.publicKey)
-    if (!node.changed && !isWeak && sharing.length === 0) return []
-    const sharedWith = sharing.map((other) => other.nodeNum)
-    return [{ nodeNum: node.nodeNum, changed: node.changed, weak: isWeak, sharedWith }]
-  })
+  const longest = new Map<string | null, Sharing[]>()
+  return known
+    .map((node) => {
+      const key = node.publicKey
+      const others = longest.get(key) ?? []
+      const sharedWith = others.flatMap((other) => {
+        if (!overlap(other, node)) return []
+        if (other.sharedWith.length < MAX_SHARING) other.sharedWith.push(node.nodeNum)
+        return other.nodeNum
+      })
+      const found = { ...node, sharedWith }
+      // Whoever overlaps with anybody overlaps with one of those that stayed the longest.
+      longest.set(
+        key,
+        [...others, found].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0)).slice(0, MAX_SHARING),
+      )
+      return {
+        nodeNum: node.nodeNum,
+        changed: node.changed,
+        weak: weak.has(key),
+        sharedWith,
+        holders: byKey.get(key)?.length ?? 0,
+      }
+    })
+    .filter((node) => node.changed || node.weak || node.sharedWith.length > 0)
+    .slice(0, MAX_LISTED)
 }
 
 type Heard = { readonly firstHeard: number; readonly lastHeard: number | null }
+type Sharing = Heard & { readonly nodeNum: number; readonly sharedWith: number[] }
 
 /** Whether both were there at the same time: a node that continues under another number is silent under the old one. */
 export function overlap(a: Heard, b: Heard): boolean {

@@ -1,9 +1,13 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
 import { afterEach, expect, it, vi } from 'vitest'
+import * as z from 'zod'
+import { keyHealthSchema } from '../../../../src/app/mesh/nodes/key-health.ts'
 import { type Client, createTestApp, START } from '../../../support/app.ts'
 
 const A = 0xa0cb0001
 afterEach(() => vi.restoreAllMocks())
+
+const keysSchema = z.array(keyHealthSchema)
 
 const WEAK = 200
 /** The keys themselves are not published: the first published hash stands for one. */
@@ -43,10 +47,10 @@ it('nodes with a weak key, one of several nodes, or a contradicted one are liste
   add(A + 6, null)
   const admin = await app.admin()
   expect(await (await admin.send('GET', '/api/nodes/keys')).json()).toStrictEqual([
-    { nodeNum: A + 1, changed: false, weak: false, sharedWith: [A + 2] },
-    { nodeNum: A + 2, changed: false, weak: false, sharedWith: [A + 1] },
-    { nodeNum: A + 3, changed: false, weak: true, sharedWith: [] },
-    { nodeNum: A + 4, changed: true, weak: false, sharedWith: [] },
+    { nodeNum: A + 1, changed: false, weak: false, sharedWith: [A + 2], holders: 2 },
+    { nodeNum: A + 2, changed: false, weak: false, sharedWith: [A + 1], holders: 2 },
+    { nodeNum: A + 3, changed: false, weak: true, sharedWith: [], holders: 1 },
+    { nodeNum: A + 4, changed: true, weak: false, sharedWith: [], holders: 1 },
   ])
 })
 
@@ -69,4 +73,26 @@ it('a node that the viewer may not see is no duplicate of one that they see', as
   expect(await list(anna)).toStrictEqual([])
   const bert = await app.user('bert', { nodes: { read: false, write: false } })
   expect((await bert.send('GET', '/api/nodes/keys')).status).toBe(403)
+})
+
+it('a key with which a stranger makes up thousands of nodes gives a short list at each of so many nodes', async () => {
+  const { app, add } = await startMesh()
+  const MADE_UP = 5200
+  app.store.sqlite.exec('begin')
+  // The oldest is there all the time, the others were heard once each: they share the key with it alone.
+  add(A, key(1), { from: START, to: START + 100_000 })
+  for (let n = 1; n <= 30; n += 1) add(A + n, key(1), { from: START + n, to: START + n })
+  for (let n = 31; n <= MADE_UP; n += 1) add(A + n, key(1), { from: START + n, to: START + 90_000 })
+  app.store.sqlite.exec('commit')
+  const admin = await app.admin()
+  const listed = keysSchema.parse(await (await admin.send('GET', '/api/nodes/keys')).json())
+  expect(listed).toHaveLength(5000)
+  expect(listed.slice(0, 2)).toMatchObject([
+    { nodeNum: A, sharedWith: Array.from({ length: 20 }, (_, n) => A + 1 + n), holders: MADE_UP + 1 },
+    { nodeNum: A + 1, sharedWith: [A] },
+  ])
+  expect(listed[30]).toMatchObject({ nodeNum: A + 30, sharedWith: [A] })
+  const lengths = listed.map(({ sharedWith }) => sharedWith.length)
+  expect(Math.min(...lengths)).toBe(1)
+  expect(Math.max(...lengths)).toBe(20)
 })
