@@ -100,6 +100,23 @@ describe('radios that announce themselves', () => {
     expect(found.some(({ address }) => /:(?:0|80)$/.test(address))).toBe(false)
   })
 
+  it('are read from the first 200 records of a datagram only', async () => {
+    const port = await freePort()
+    const clock = createManualClock(START)
+    const browsing = browseRadios(clock, { interface: '127.0.0.1', port })
+    const liar = createMulticast({ interface: '127.0.0.1', port, bind: '0.0.0.0' })
+    endings.push(() => liar.destroy())
+    await once(liar, 'query')
+    const service = (name: string, at: number): Answer => ({ name, type: 'SRV', data: { port: at, target: 'a.local' } })
+    const fill = Array.from({ length: 199 }, (_, n) => service(`printer-${n}._http._tcp.local`, 80))
+    liar.respond([...fill, service('in._meshtastic._tcp.local', 1000), service('out._meshtastic._tcp.local', 1001)])
+    const last = once(liar, 'query')
+    liar.respond([{ name: '_meshtastic._tcp.local', type: 'PTR', data: 'end._meshtastic._tcp.local' }])
+    await last
+    clock.advance(3000)
+    expect(await browsing).toStrictEqual([{ address: '127.0.0.1:1000', name: 'in', nodeId: null }])
+  })
+
   it('are none where the port cannot be used', async () => {
     const taken = createSocket('udp4')
     taken.bind(0)

@@ -9,6 +9,8 @@ const ASK_AGAIN_MS = 1000
 const MAX_RADIOS = 50
 /** Names that were announced without an address, and were asked for it. */
 const MAX_QUESTIONS = 50
+/** Records that are read of one datagram: they are compared with each other. */
+const MAX_RECORDS = 200
 
 type Answer = NonNullable<ResponsePacket['answers']>[number]
 
@@ -41,7 +43,7 @@ export async function browseRadios(clock: Clock, options: MulticastOptions): Pro
     // A network without multicast, or noise.
     multicast.on('warning', () => {})
     multicast.on('response', (response, { address }) => {
-      const records = [...(response.answers ?? []), ...(response.additionals ?? [])]
+      const records = [...(response.answers ?? []), ...(response.additionals ?? [])].slice(0, MAX_RECORDS)
       for (const radio of readRadios(records, address)) {
         if (found.size < MAX_RADIOS) found.set(radio.address, radio)
       }
