@@ -1,14 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { TLSSocket } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createLink } from '../../../src/node/radio/link.ts'
 import { connectHttp, type HttpTarget } from '../../../src/node/radio/transports/http.ts'
 import { RADIO_PROBLEMS } from '../../../src/shared/mesh/radio-problems.ts'
 import { startRadioDevice } from '../../support/radio/device.ts'
 import { startHttpDevice, type Tls } from '../../support/radio/http-device.ts'
+import { portOf } from '../../support/servers/port-of.ts'
 import { watchLink } from '../../support/radio/watched-link.ts'
 
 const endings: (() => unknown)[] = []
@@ -102,6 +106,35 @@ describe('the certificate of a radio', () => {
     web.setTls(first)
     watched.start()
     await watched.until('connected')
+  })
+})
+
+describe('a server that accepts connections and says nothing', () => {
+  it('has no connection any more when the link has ended, and a late handshake pins nothing', async () => {
+    const silent = createServer()
+    const sockets: Socket[] = []
+    silent.on('connection', (socket: Socket) => sockets.push(socket))
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    endings.push(() => {
+      for (const socket of sockets) socket.destroy()
+      silent.close()
+    })
+    const told: string[] = []
+    const connect = connectHttp({
+      url: `https://127.0.0.1:${portOf(silent)}`,
+      fingerprint: null,
+      onFingerprint: (fingerprint) => told.push(fingerprint),
+    })
+    const stream = connect({ onOpen() {}, onData() {}, onClose() {} })
+    const [socket] = await once(silent, 'connection')
+    await once(socket, 'readable')
+    stream.destroy()
+    // It answers now, to nobody.
+    const late = new TLSSocket(socket, { ...first, isServer: true })
+    late.on('error', () => {})
+    if (!socket.closed) await once(socket, 'close')
+    expect([sockets.length, told]).toStrictEqual([1, []])
   })
 })
 
