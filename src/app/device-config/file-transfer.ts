@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { parseDocument, stringify } from 'yaml'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
+import { channelsOf, isUsed } from '../../meshtastic/exchange/channel-plan.ts'
 import { exportFile, type LeftOut, listSecretNames, readFile } from '../../meshtastic/exchange/cli-file.ts'
 import { takenLora } from '../../meshtastic/exchange/mesh-settings.ts'
 import { audit } from '../audit/audit.ts'
@@ -9,6 +10,7 @@ import { AppError } from '../http/errors.ts'
 import { said } from '../words/words.ts'
 import { findDevice } from './device-config.ts'
 import type { RadioDevice } from './device.ts'
+import { readSlots } from './readable-slots.ts'
 import type { Change } from './schemas.ts'
 import { apply, type ImportPlan, planSlots, readUrl, tell, urlOfAll } from './transfer.ts'
 import type { fileImportSchema, filePlanSchema, filePreviewSchema, fileSchema } from './transfer-schemas.ts'
@@ -21,16 +23,32 @@ export async function readPlainFile(ctx: Ctx, source: string | undefined): Promi
   return writeFile(await findDevice(ctx, source), [])
 }
 
-/** The settings with the named secrets. Throws `source_not_found`, `radio_unavailable`, `invalid_request`. */
+/**
+ * The settings with the named secrets. Throws `source_not_found`, `radio_unavailable`, `invalid_request`, and
+ * `forbidden` for secrets beyond what the viewer may read.
+ */
 export async function exportWithSecrets(
   ctx: SignedInCtx,
   source: string | undefined,
   secrets: readonly string[],
 ): Promise<z.infer<typeof fileSchema>> {
   const device = await findDevice(ctx, source)
+  await demandSecrets(ctx, device, secrets)
   const file = writeFile(device, secrets)
   await ctx.store.atomic([audit(ctx, 'configuration_exported', { source: device.source, secrets: [...secrets] })])
   return file
+}
+
+/** Direct messages to the radio, and the keys of channels, are not for everybody who may change settings. */
+async function demandSecrets(ctx: SignedInCtx, device: RadioDevice, secrets: readonly string[]): Promise<void> {
+  if (secrets.includes('security.privateKey') && !ctx.viewer.user.isAdmin) {
+    throw new AppError('forbidden', 'Only administrators may export the private key of a radio')
+  }
+  if (!secrets.includes('channels')) return
+  const canRead = await readSlots(ctx, device)
+  if (channelsOf(device.reveal().sections).some((channel) => isUsed(channel) && !canRead(channel.index))) {
+    throw new AppError('forbidden', 'The radio has channels that you may not read, so you cannot export all channels')
+  }
 }
 
 function writeFile(device: RadioDevice, secrets: readonly string[]): z.infer<typeof fileSchema> {

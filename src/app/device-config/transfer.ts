@@ -23,6 +23,7 @@ import { wordsFor } from '../words/reader.ts'
 import { type Said, said } from '../words/words.ts'
 import { changeSections, findDevice } from './device-config.ts'
 import type { RadioDevice } from './device.ts'
+import { readSlots } from './readable-slots.ts'
 import type { Change } from './schemas.ts'
 import type {
   channelImportSchema,
@@ -32,7 +33,10 @@ import type {
   shareSchema,
 } from './transfer-schemas.ts'
 
-/** The URL of channels with their keys, which is what is asked for. Throws `radio_unavailable`, `invalid_request`. */
+/**
+ * The URL of channels with their keys, which is what is asked for. Those that the viewer may not read count as missing.
+ * Throws `radio_unavailable`, `invalid_request`.
+ */
 export async function shareChannels(
   ctx: SignedInCtx,
   source: string | undefined,
@@ -40,7 +44,8 @@ export async function shareChannels(
 ): Promise<z.infer<typeof sharedSchema>> {
   const device = await findDevice(ctx, source)
   const { sections } = device.reveal()
-  const present = channelsOf(sections).filter(isUsed)
+  const canRead = await readSlots(ctx, device)
+  const present = channelsOf(sections).filter((channel) => isUsed(channel) && canRead(channel.index))
   const chosen = present
     .filter(({ index }) => slots.includes(index))
     .toSorted((a, b) => Number(b.role === Channel_Role.PRIMARY) - Number(a.role === Channel_Role.PRIMARY))

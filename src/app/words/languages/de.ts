@@ -526,6 +526,10 @@ export const texts: Translation = {
   'The name of channel {channel} in this URL does not fit into 11 bytes':
     'Der Name von Kanal {channel} in dieser URL passt nicht in 11 Bytes',
   'The radio has no secret {name}': 'Das Funkgerät hat kein Geheimnis {name}',
+  'Only administrators may export the private key of a radio':
+    'Nur Administratoren dürfen den privaten Schlüssel eines Funkgeräts exportieren',
+  'The radio has channels that you may not read, so you cannot export all channels':
+    'Das Funkgerät hat Kanäle, die Sie nicht lesen dürfen. Deshalb können Sie nicht alle Kanäle exportieren',
   'The file changes nothing in the section {section}': 'Die Datei ändert nichts im Abschnitt {section}',
   'This is no YAML: line {line} cannot be read': 'Das ist kein YAML: Zeile {line} ist nicht lesbar',
   'This is no configuration of a radio: it has no names with values':

@@ -528,6 +528,10 @@ export const texts: Translation = {
   'The name of channel {channel} in this URL does not fit into 11 bytes':
     'El nombre del canal {channel} de esta URL no cabe en 11 bytes',
   'The radio has no secret {name}': 'La radio no tiene ningún secreto {name}',
+  'Only administrators may export the private key of a radio':
+    'Solo los administradores pueden exportar la clave privada de una radio',
+  'The radio has channels that you may not read, so you cannot export all channels':
+    'La radio tiene canales que usted no puede leer, así que no puede exportar todos los canales',
   'The file changes nothing in the section {section}': 'El archivo no cambia nada en la sección {section}',
   'This is no YAML: line {line} cannot be read': 'Esto no es YAML: no se puede leer la línea {line}',
   'This is no configuration of a radio: it has no names with values':

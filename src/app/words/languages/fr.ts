@@ -535,6 +535,10 @@ export const texts: Translation = {
   'The name of channel {channel} in this URL does not fit into 11 bytes':
     'Le nom du canal {channel} de cette URL ne tient pas dans 11 octets',
   'The radio has no secret {name}': 'La radio n’a pas de secret {name}',
+  'Only administrators may export the private key of a radio':
+    'Seuls les administrateurs peuvent exporter la clé privée d’une radio',
+  'The radio has channels that you may not read, so you cannot export all channels':
+    'La radio a des canaux que vous ne pouvez pas lire : vous ne pouvez donc pas exporter tous les canaux',
   'The file changes nothing in the section {section}': 'Le fichier ne change rien dans la section {section}',
   'This is no YAML: line {line} cannot be read': 'Ce n’est pas du YAML : la ligne {line} est illisible',
   'This is no configuration of a radio: it has no names with values':

@@ -527,6 +527,10 @@ export const texts: Translation = {
   'The name of channel {channel} in this URL does not fit into 11 bytes':
     'Nazwa kanału {channel} w tym adresie nie mieści się w 11 bajtach',
   'The radio has no secret {name}': 'Radio nie ma sekretu {name}',
+  'Only administrators may export the private key of a radio':
+    'Tylko administratorzy mogą eksportować klucz prywatny radia',
+  'The radio has channels that you may not read, so you cannot export all channels':
+    'Radio ma kanały, których nie możesz czytać, więc nie możesz wyeksportować wszystkich kanałów',
   'The file changes nothing in the section {section}': 'Plik niczego nie zmienia w sekcji {section}',
   'This is no YAML: line {line} cannot be read': 'To nie jest YAML: nie można odczytać wiersza {line}',
   'This is no configuration of a radio: it has no names with values':

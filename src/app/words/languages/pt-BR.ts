@@ -525,6 +525,10 @@ export const texts: Translation = {
   'The name of channel {channel} in this URL does not fit into 11 bytes':
     'O nome do canal {channel} desta URL não cabe em 11 bytes',
   'The radio has no secret {name}': 'O rádio não tem o segredo {name}',
+  'Only administrators may export the private key of a radio':
+    'Somente administradores podem exportar a chave privada de um rádio',
+  'The radio has channels that you may not read, so you cannot export all channels':
+    'O rádio tem canais que você não pode ler, por isso não é possível exportar todos os canais',
   'The file changes nothing in the section {section}': 'O arquivo não muda nada na seção {section}',
   'This is no YAML: line {line} cannot be read': 'Isto não é YAML: não é possível ler a linha {line}',
   'This is no configuration of a radio: it has no names with values':

@@ -4,9 +4,11 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { encodeChannelUrl, parseChannelUrl } from '../../../../src/meshtastic/exchange/channel-url.ts'
 import { ChannelSettingsSchema } from '../../../../src/meshtastic/gen/channel_pb.ts'
 import { Config_LoRaConfigSchema } from '../../../../src/meshtastic/gen/config_pb.ts'
+import type { Scope } from '../../../../src/shared/access/scope.ts'
 import { auditRows } from '../../../support/app.ts'
 import { type ConfigService, SETTINGS, start, stopServices } from '../../../support/radio/config-service.ts'
 import type { SettingsInit } from '../../../support/radio/config-device.ts'
+import { until } from '../../../support/radio/service.ts'
 
 afterEach(stopServices)
 
@@ -127,6 +129,69 @@ describe('channels are shared', () => {
     const adding = await service.ask('POST', `${CHANNELS}/share`, { channels: [0], add: true, lora: true })
     expect(adding.body).toMatchObject({ url: 'https://meshtastic.org/e/?add=true#CgMSAQE', lora: false })
     expect(await service.ask('POST', `${CHANNELS}/share`, { channels: [5] })).toMatchObject({ status: 400 })
+  })
+})
+
+describe('a user who may change settings', () => {
+  const PERMISSIONS = { configuration: { read: true, write: true } }
+  const scopeOf = (channels: Scope['channels']): Scope => ({ channels, direct: { read: false, write: false } })
+
+  /** The radio's channels are stored with the next batch. */
+  const untilStored = (service: ConfigService) =>
+    until(() => {
+      service.clock.advance(500)
+      expect(service.store.sqlite.prepare('select identity from channels where channel_index = 1').get()).toMatchObject(
+        {
+          identity: expect.stringMatching(/:Rescue$/),
+        },
+      )
+    })
+
+  it('gets the keys of the channels that they may read, and of no other', async () => {
+    const service = await start(RADIO)
+    const anna = await service.app.user('anna', PERMISSIONS, scopeOf({ read: [0], write: [0] }))
+    const ask = (path: string, body: object) => service.ask('POST', path, body, anna)
+    await untilStored(service)
+    expect((await ask(`${CHANNELS}/share`, { channels: [0] })).status).toBe(200)
+    const hidden = await ask(`${CHANNELS}/share`, { channels: [1] })
+    const both = await ask(`${CHANNELS}/share`, { channels: [0, 1] })
+    for (const answer of [hidden, both]) {
+      expect(answer).toMatchObject({ status: 400, body: { detail: 'The radio has no channel in slot 1' } })
+    }
+    const file = await ask(`${FILE}/export`, { secrets: ['channels'] })
+    expect(file).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden', detail: expect.stringMatching(/cannot export all channels/) },
+    })
+    expect(tracesIn([hidden, both, file].map(({ text: said }) => said).join())).toStrictEqual([])
+    expect((await ask(`${FILE}/export`, { secrets: ['mqtt.password'] })).status).toBe(200)
+  })
+
+  it('gets no key of a slot whose channel has changed and is not stored yet', async () => {
+    const service = await start(RADIO)
+    const bert = await service.app.user('bert', PERMISSIONS, scopeOf({ read: [0, 1], write: [] }))
+    const ask = (path: string, body: object) => service.ask('POST', path, body, bert)
+    await untilStored(service)
+    expect((await ask(`${CHANNELS}/share`, { channels: [0, 1] })).status).toBe(200)
+    expect((await ask(`${FILE}/export`, { secrets: ['channels'] })).status).toBe(200)
+    service.store.sqlite.exec(`update channels set identity = '1:Former' where channel_index = 1`)
+    expect((await ask(`${CHANNELS}/share`, { channels: [1] })).status).toBe(400)
+    expect((await ask(`${FILE}/export`, { secrets: ['channels'] })).status).toBe(403)
+  })
+
+  it('does not get the private key of the radio, which is for administrators', async () => {
+    const service = await start(RADIO)
+    const carl = await service.app.user('carl', PERMISSIONS, scopeOf('all'))
+    const secrets = ['channels', 'security.privateKey']
+    const refused = await service.ask('POST', `${FILE}/export`, { secrets }, carl)
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden', detail: expect.stringMatching(/^Only administrators/) },
+    })
+    expect(tracesIn(refused.text)).toStrictEqual([])
+    expect(auditRows(service.app).map(({ action }) => action)).not.toContain('configuration_exported')
+    expect((await service.ask('POST', `${FILE}/export`, { secrets: ['channels'] }, carl)).status).toBe(200)
+    expect((await service.ask('POST', `${FILE}/export`, { secrets })).status).toBe(200)
   })
 })
 
