@@ -535,4 +535,5 @@ export const texts: Translation = {
   'This is no configuration of a radio: it has no names with values':
     'Das ist keine Konfiguration eines Funkgeräts: Es sind keine Namen mit Werten darin',
   'This YAML refers to its own parts too often': 'Dieses YAML verweist zu oft auf seine eigenen Teile',
+  'an IPv4 address is written as such': 'eine IPv4-Adresse wird als solche geschrieben',
 }

@@ -537,4 +537,5 @@ export const texts: Translation = {
   'This is no configuration of a radio: it has no names with values':
     'Esto no es la configuración de una radio: no tiene nombres con valores',
   'This YAML refers to its own parts too often': 'Este YAML remite demasiadas veces a sus propias partes',
+  'an IPv4 address is written as such': 'una dirección IPv4 se escribe como tal',
 }

@@ -544,4 +544,5 @@ export const texts: Translation = {
   'This is no configuration of a radio: it has no names with values':
     'Ce n’est pas la configuration d’une radio : il n’y a pas de noms avec des valeurs',
   'This YAML refers to its own parts too often': 'Ce YAML renvoie trop souvent à ses propres parties',
+  'an IPv4 address is written as such': 'une adresse IPv4 s’écrit comme telle',
 }

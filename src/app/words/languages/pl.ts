@@ -536,4 +536,5 @@ export const texts: Translation = {
   'This is no configuration of a radio: it has no names with values':
     'To nie jest konfiguracja radia: nie ma w niej nazw z wartościami',
   'This YAML refers to its own parts too often': 'Ten YAML zbyt często odwołuje się do własnych części',
+  'an IPv4 address is written as such': 'adres IPv4 zapisuje się jako taki',
 }

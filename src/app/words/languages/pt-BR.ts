@@ -534,4 +534,5 @@ export const texts: Translation = {
   'This is no configuration of a radio: it has no names with values':
     'Isto não é a configuração de um rádio: não há nomes com valores',
   'This YAML refers to its own parts too often': 'Este YAML remete vezes demais às suas próprias partes',
+  'an IPv4 address is written as such': 'um endereço IPv4 é escrito como tal',
 }
