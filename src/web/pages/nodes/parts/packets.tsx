@@ -36,7 +36,7 @@ export function NodePackets({ node }: { node: Node }) {
     >
       <Failure error={error.value} />
       {data.value !== null && packets.length === 0 && <p class="faint">{nodeTexts.noPackets}</p>}
-      <ul class="rows tight">
+      <ul class="rows tight packet-rows">
         {packets.map((packet) => (
           <PacketLine packet={packet} key={packet.id} />
         ))}
