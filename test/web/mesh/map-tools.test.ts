@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { demoNode } from '../../support/mesh/topology.ts'
+import { isLive } from '../../support/radio/site.ts'
 import { closeVisits, openSignedIn } from '../../support/signed-in.ts'
 import { openDemoMap } from '../../support/web/demo-map.ts'
 import { overflowOf, type Site } from '../../support/web/site.ts'
@@ -99,6 +100,7 @@ test('the map follows a node that moves, until the user moves the map', async ()
       .where(eq(nodes.nodeNum, demoNode(11)))
     store.close()
   }
+  await isLive({ page })
   await move(49.95)
   // The stream of events begins anew, and what has changed is loaded.
   await page.context().setOffline(true)
