@@ -90,6 +90,8 @@ const EMPTY_PAGES = [
 ] as const
 /** Sources whose empty pages have nothing to do with a radio. */
 const NOT_ABOUT_RADIOS = {
+  'connections/connections.tsx': 'where a radio is connected',
+  'device-config/remote/remote.tsx': 'a node that is not administered yet',
   'automation/editor.tsx': 'a rule that was deleted',
   'backups/backups.tsx': 'a runtime without backups',
   'map/frame/node-frame.tsx': 'a node that is shown to nobody',
