@@ -38,7 +38,11 @@ export function ConnectionsPage() {
   return (
     <Page title={connectionTexts.title} actions={known !== null && known.connections.length > 0 && add}>
       <Failure error={error.value} retry={reload} />
-      {known !== null && known.isDemo && <p class="notice">{connectionTexts.demo}</p>}
+      {known !== null && known.isDemo && (
+        <Empty icon="radio">
+          <p>{connectionTexts.demo}</p>
+        </Empty>
+      )}
       {known !== null && known.connections.length === 0 && has('radio') && !known.isDemo && (
         <Empty icon="radio" title={connectionTexts.none}>
           <p>{connectionTexts.noneHelp}</p>
