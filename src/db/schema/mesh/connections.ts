@@ -15,6 +15,8 @@ export const connections = sqliteTable('connections', {
   sealed: text('sealed'),
   /** JSON of the options of its virtual node; null: it has none. */
   virtualNode: text('virtual_node'),
+  /** When a restore brought it back: until an administrator releases it, nothing is opened. Null: it is not held. */
+  heldAt: integer('held_at'),
   /** A higher number than of any connection before, at each change. */
   revision: integer('revision').notNull(),
   createdAt: integer('created_at').notNull(),

@@ -1,0 +1,1 @@
+ALTER TABLE `connections` ADD `held_at` integer;
