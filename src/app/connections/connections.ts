@@ -47,6 +47,10 @@ export const connectionChangesSchema = z.strictObject({
     .nullable()
     .optional()
     .describe('null: no port for apps. Only administrators give a port the view of another user'),
+  held: z
+    .literal(false)
+    .optional()
+    .describe('Releases a connection that a restore brought back. Only administrators do that'),
 })
 
 export const connectionSchema = z
@@ -69,6 +73,11 @@ export const connectionSchema = z
       })
       .nullable()
       .describe('null: it is switched off, or nothing runs it'),
+    heldAt: timeField
+      .nullable()
+      .describe(
+        'When a restore brought it back. Until an administrator releases it, it is not opened; one of the environment is, without its port for apps',
+      ),
     virtualNode: z
       .object({
         options: virtualNodeOptions,
@@ -186,7 +195,7 @@ function isOfEnvironment({ connecting }: Pick<Ports, 'connecting'>, { name }: Ro
 }
 
 function publicConnection(ctx: Pick<Ports, 'radio' | 'connecting'>, { row, target, virtualNode }: Stored) {
-  const { id, name, kind, enabled, position, createdAt, updatedAt } = row
+  const { id, name, kind, enabled, position, heldAt, createdAt, updatedAt } = row
   const port = ctx.radio?.virtualNodes?.().get(name) ?? CLOSED
   const link = ctx.radio?.links().find((one) => one.name === name) ?? null
   return {
@@ -198,6 +207,7 @@ function publicConnection(ctx: Pick<Ports, 'radio' | 'connecting'>, { row, targe
     fromEnvironment: row.sealed === null,
     settings: target === null ? null : shownSettings(target),
     link: link && { state: link.state, since: link.since, reason: link.reason, lastFrameAt: link.lastFrameAt },
+    heldAt,
     virtualNode: virtualNode && {
       options: virtualNode,
       state: port.state,
@@ -276,7 +286,7 @@ function sealTarget({ config }: Pick<Needs, 'config'>, name: string, { settings 
 
 /**
  * Changes a connection. Only this one is closed and opened again, and only if its address or a secret changed. Throws
- * `connection_not_found`, `invalid_request`, `configuration_changed`.
+ * `connection_not_found`, `invalid_request`, `admin_required`, `configuration_changed`.
  */
 export async function changeConnection(
   ctx: SignedInCtx,
@@ -302,26 +312,33 @@ export async function changeConnection(
   const port = virtualNode === null ? null : JSON.stringify(virtualNode)
   const isNewPort = port !== row.virtualNode
   const isNewTarget = JSON.stringify(target) !== JSON.stringify(before)
+  const heldAt = releases(ctx, found, changes) ? null : row.heldAt
   const sealed = target !== null && isNewTarget ? await sealTarget(ctx, name, target) : row.sealed
   await store.atomic([
     store.db
       .update(connections)
-      .set({ enabled, position, sealed, virtualNode: port, revision: NEXT_REVISION, updatedAt: ctx.now() })
+      .set({ enabled, position, sealed, virtualNode: port, heldAt, revision: NEXT_REVISION, updatedAt: ctx.now() })
       .where(sql`id = ${id} and revision = ${row.revision}
         and (enabled <> ${Number(enabled)} or position <> ${position} or sealed is not ${sealed}
-          or virtual_node is not ${port})`),
+          or virtual_node is not ${port} or held_at is not ${heldAt})`),
     audit(
       ctx,
       'connection_updated',
       {
         name,
         kind,
-        before: { enabled: row.enabled, order: row.position, ...(isNewPort ? { virtualNode: found.virtualNode } : {}) },
+        before: {
+          enabled: row.enabled,
+          order: row.position,
+          ...(isNewPort ? { virtualNode: found.virtualNode } : {}),
+          ...(heldAt === row.heldAt ? {} : { held: 'restore' }),
+        },
         after: {
           enabled,
           order: position,
           ...(isNewPort ? { virtualNode } : {}),
           ...(isNewTarget ? { settings: 'changed' } : {}),
+          ...(heldAt === row.heldAt ? {} : { held: null }),
         },
       },
       { onlyIfChanged: true },
@@ -332,10 +349,26 @@ export async function changeConnection(
     after.row.enabled === enabled &&
     after.row.position === position &&
     after.row.sealed === sealed &&
-    after.row.virtualNode === port
+    after.row.virtualNode === port &&
+    after.row.heldAt === heldAt
   if (!isDone) throw new AppError('configuration_changed', 'Somebody else has changed this connection meanwhile')
   await ctx.radio?.applyConnections?.()
   return publicConnection(ctx, after)
+}
+
+/**
+ * Whether a connection that a restore brought back is used again. Settings that could not be opened were never in use
+ * here: who enters them anew knows where they lead. Throws `admin_required`.
+ */
+function releases(
+  { viewer }: SignedInCtx,
+  { row, target }: Stored,
+  { held, settings }: z.output<typeof connectionChangesSchema>,
+): boolean {
+  if (row.heldAt === null) return false
+  const { isAdmin } = viewer.user
+  if (held === false && !isAdmin) throw new AppError('admin_required')
+  return held === false || (isAdmin && target === null && settings !== undefined)
 }
 
 export const probeSchema = z.strictObject({

@@ -34,7 +34,10 @@ export function environmentLinks({ config }: Pick<Needs, 'config'>): WantedLinks
   }
 }
 
-/** Those of the environment, then those of the table; none of the table while DEMO is true, or in a standby. */
+/**
+ * Those of the environment, then those of the table: none of the table while DEMO is true, or in a standby, and of those
+ * that a restore brought back only the released ones.
+ */
 export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
   const { config, store } = needs
   const ofEnvironment = environmentLinks(needs)
@@ -45,7 +48,7 @@ export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
   const stored = all.filter(({ row }) => row.sealed !== null)
   const wanted = stored.flatMap((one) => {
     const { target, row } = one
-    if (target === null || !row.enabled) return []
+    if (target === null || !row.enabled || row.heldAt !== null) return []
     const pin = async (fingerprint: string) => {
       const pinned = await pinCertificate(needs, one, fingerprint)
       if (pinned !== null) needs.onPinned(row.name, keyOf(pinned))
@@ -57,7 +60,9 @@ export async function wantedLinks(needs: Needs): Promise<WantedLinks> {
     wanted: [...ofEnvironment.wanted, ...wanted],
     names: [...ofEnvironment.names, ...stored.map(({ row }) => row.name)],
     virtualNodes: new Map(
-      all.flatMap(({ row, virtualNode }) => (virtualNode === null ? [] : [[row.name, virtualNode]])),
+      all.flatMap(({ row, virtualNode }) =>
+        virtualNode === null || row.heldAt !== null ? [] : [[row.name, virtualNode]],
+      ),
     ),
   }
 }

@@ -3388,6 +3388,13 @@ export const words: Translations = {
     environment: 'Aus der Umgebung',
     environmentHelp: 'Von einer Umgebungsvariable gesetzt und nur dort zu ändern.',
     unreadable: 'Ihre Adresse ist nicht lesbar: SESSION_SECRET ist ein anderes. Geben Sie sie neu ein.',
+    held: 'Zurückgehalten',
+    heldSince: (at) =>
+      `Eine Wiederherstellung brachte sie am ${at} zurück. Sie bleibt aus, bis ein Administrator sie freigibt: Ein Funkgerät bedient einen Client, und vielleicht ist ein anderer Dienst damit verbunden.`,
+    heldPort: (at) =>
+      `Eine Wiederherstellung brachte ihren Port für Apps am ${at} zurück. Er bleibt geschlossen, bis ein Administrator ihn freigibt.`,
+    release: 'Freigeben',
+    releaseOf: (name) => `${name} freigeben`,
     off: 'Aus',
     notRun: 'Nicht offen',
     connected: 'Verbunden',

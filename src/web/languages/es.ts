@@ -2983,6 +2983,13 @@ export const words: Translations = {
     environment: 'Del entorno',
     environmentHelp: 'La define una variable del entorno y solo se cambia allí.',
     unreadable: 'Su dirección no se puede leer: SESSION_SECRET es otro. Introdúzcala de nuevo.',
+    held: 'Retenida',
+    heldSince: (at) =>
+      `Una restauración la recuperó el ${at}. Sigue desconectada hasta que un administrador la libere: una radio atiende a un solo cliente, y puede tenerla otro servicio.`,
+    heldPort: (at) =>
+      `Una restauración recuperó su puerto para aplicaciones el ${at}. Sigue cerrado hasta que un administrador lo libere.`,
+    release: 'Liberar',
+    releaseOf: (name) => `Liberar ${name}`,
     off: 'Apagada',
     notRun: 'No abierta',
     connected: 'Conectada',

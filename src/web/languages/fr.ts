@@ -3362,6 +3362,13 @@ export const words: Translations = {
     environment: 'De l’environnement',
     environmentHelp: 'Définie par une variable d’environnement, et modifiable seulement là.',
     unreadable: 'Son adresse est illisible : SESSION_SECRET a changé. Saisissez-la de nouveau.',
+    held: 'Suspendue',
+    heldSince: (at) =>
+      `Une restauration l’a rétablie le ${at}. Elle reste coupée jusqu’à ce qu’un administrateur la libère : une radio ne sert qu’un client, et un autre service l’utilise peut-être.`,
+    heldPort: (at) =>
+      `Une restauration a rétabli son port pour les applications le ${at}. Il reste fermé jusqu’à ce qu’un administrateur le libère.`,
+    release: 'Libérer',
+    releaseOf: (name) => `Libérer ${name}`,
     off: 'Désactivée',
     notRun: 'Non ouverte',
     connected: 'Connectée',

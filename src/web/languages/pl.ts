@@ -3385,6 +3385,13 @@ export const words: Translations = {
     environment: 'Ze środowiska',
     environmentHelp: 'Ustawione zmienną środowiskową i zmieniane tylko tam.',
     unreadable: 'Nie można odczytać adresu: SESSION_SECRET jest inny. Wpisz go ponownie.',
+    held: 'Wstrzymane',
+    heldSince: (at) =>
+      `Przywrócono je z kopii zapasowej ${at}. Pozostaje wyłączone, dopóki administrator go nie zwolni: radio obsługuje jednego klienta, a może je mieć inna usługa.`,
+    heldPort: (at) =>
+      `Jego port dla aplikacji przywrócono z kopii zapasowej ${at}. Port pozostaje zamknięty, dopóki administrator go nie zwolni.`,
+    release: 'Zwolnij',
+    releaseOf: (name) => `Zwolnij ${name}`,
     off: 'Wyłączone',
     notRun: 'Nieotwarte',
     connected: 'Połączone',

@@ -2972,6 +2972,13 @@ export const words: Translations = {
     environment: 'Do ambiente',
     environmentHelp: 'Definida por uma variável de ambiente e alterada somente lá.',
     unreadable: 'O endereço não pode ser lido: SESSION_SECRET é outro. Digite-o novamente.',
+    held: 'Retida',
+    heldSince: (at) =>
+      `Uma restauração a trouxe de volta em ${at}. Ela fica desligada até que um administrador a libere: um rádio atende um só cliente, e outro serviço pode estar com ele.`,
+    heldPort: (at) =>
+      `Uma restauração trouxe de volta a porta dela para aplicativos em ${at}. A porta fica fechada até que um administrador a libere.`,
+    release: 'Liberar',
+    releaseOf: (name) => `Liberar ${name}`,
     off: 'Desligada',
     notRun: 'Não aberta',
     connected: 'Conectada',

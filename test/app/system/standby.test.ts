@@ -54,7 +54,12 @@ test('a standby sends alerts about itself only; once promoted, about the mesh ag
   await alerts.pass(3 * MINUTE)
   expect(titles().toSorted()).toStrictEqual(['Account', 'Backup', 'Down'])
   expect((await alerts.alerts()).map(({ kind }) => kind)).toContain('message')
+  alerts.app.store.sqlite.exec(
+    `insert into connections (name, kind, enabled, position, sealed, held_at, revision, created_at, updated_at)
+      values ('restored', 'tcp', 1, 0, 'x', 1, 1, 1, 1)`,
+  )
   await promote(null, true)
+  expect(rows('select held_at from connections')).toStrictEqual([[null]])
   await alerts.pass(3 * MINUTE)
   expect(titles()).toHaveLength(3)
   await store(alerts.ingest, [packet(text('new too'), { from: FAR + 1 })], { at: alerts.app.clock.now })

@@ -4,7 +4,10 @@ import { createLog } from '../../../src/app/base/log.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { readConnections } from '../../../src/app/connections/connections.ts'
 import { openConnecting } from '../../../src/node/radio/connecting.ts'
+import { restoreBackup } from '../../../src/node/backup/restore/restore.ts'
+import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
+import { keptLog, makeBackup, makeDataDir, MADE_AT, restoreOptions } from '../../support/backup/backup.ts'
 import { freePort } from '../../support/servers/free-port.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
@@ -26,6 +29,7 @@ type Connection = {
   readonly enabled: boolean
   readonly settings: object | null
   readonly link: { readonly state: string } | null
+  readonly heldAt: number | null
   readonly virtualNode: { readonly options: { readonly host: string } } | null
 }
 /** The fields of any answer; each has some of them. */
@@ -46,9 +50,8 @@ type Service = {
   tells(words: string): boolean
 }
 
-async function start(env: Record<string, string> = {}): Promise<Service> {
+async function start(env: Record<string, string> = {}, store: SqliteStore = openMemoryStore()): Promise<Service> {
   const clock = createManualClock(START)
-  const store = openMemoryStore()
   endings.push(() => store.close())
   const parsed = parseConfig({ SESSION_SECRET: 's'.repeat(40), ...env })
   if (!parsed.ok) throw new Error(parsed.problems.join())
@@ -338,6 +341,71 @@ test('only administrators give a port the view of another user, or change such a
   })
   const { id } = broker.body.connection
   expect((await service.ask('PUT', `/${id}`, { virtualNode: { port, userId: null } })).status).toBe(400)
+})
+
+test('a restore holds connections and ports for apps until an administrator releases them', async () => {
+  const here = makeDataDir()
+  endings.push(() => here.remove())
+  const [hill, valley, mast] = [await device(), await device(), await device()]
+  const env = { MESHTASTIC_TCP: `127.0.0.1:${mast.port}` }
+  const ports = [await freePort(), await freePort()]
+  const first = await start(env, openDatabase(here.database))
+  await first.ask('POST', '', { name: 'hill', ...tcp(hill) })
+  await first.ask('POST', '', { name: 'valley', enabled: false, ...tcp(valley) })
+  const idOf = async (service: Service, name: string) =>
+    (await service.ask('GET', '')).body.connections.find((one) => one.name === name)?.id
+  const mastName = `127.0.0.1:${mast.port}`
+  for (const [i, name] of ['hill', mastName].entries())
+    await first.ask('PUT', `/${await idOf(first, name)}`, { virtualNode: { port: ports[i], userId: null } })
+  await until(() => expect([stateOf(first, 'hill'), stateOf(first, mastName)]).toEqual(['connected', 'connected']))
+  const backup = await makeBackup(here.dataDir)
+  // The radios and the directory stay.
+  for (const end of endings.splice(4).toReversed()) await end()
+  const { log, lines } = keptLog()
+  await restoreBackup(restoreOptions(here.dataDir, { log }), backup)
+  expect(lines).toContainEqual(expect.stringMatching(/^warn 2 connections of the backup stay off until /))
+
+  const service = await start(env, openDatabase(here.database))
+  await until(() => expect(stateOf(service, mastName)).toBe('connected'))
+  const held = async () =>
+    (await service.ask('GET', '')).body.connections.map(({ name, heldAt, link }) => [name, heldAt, link?.state])
+  const at = MADE_AT + 60_000
+  expect(await held()).toEqual([
+    [mastName, at, 'connected'],
+    ['hill', at, undefined],
+    ['valley', null, undefined],
+  ])
+  const portsOf = () => [...service.radio.virtualNodes()].map(([name, { port }]) => [name, port])
+  expect([hill.connections(), portsOf()]).toEqual([1, []])
+  // Switching it on is no release, and only administrators release.
+  const id = await idOf(service, 'hill')
+  const anna = await service.app.user('anna', { configuration: { read: true, write: true } })
+  const put = async (body: object) => (await anna.send('PUT', `/api/connections/${id}`, body)).status
+  expect([await put({ enabled: false }), await put({ enabled: true }), await put({ held: false })]).toEqual([
+    200, 200, 403,
+  ])
+  expect(hill.connections()).toBe(1)
+  expect((await service.ask('PUT', `/${id}`, { held: false })).body.connection.heldAt).toBeNull()
+  await until(() => expect([stateOf(service, 'hill'), portsOf()]).toEqual(['connected', [['hill', ports[0]]]]))
+  await service.ask('PUT', `/${await idOf(service, mastName)}`, { held: false })
+  await until(() => expect(portsOf()).toHaveLength(2))
+  expect(mast.connections()).toBe(2)
+  expect(auditRows(service.app).findLast(({ details }) => Object(details).name === 'hill')?.details).toMatchObject({
+    before: { held: 'restore' },
+    after: { held: null },
+  })
+})
+
+test('after a restore under another SESSION_SECRET an address is entered again, and used at once', async () => {
+  const hill = await device()
+  const service = await start()
+  const { connection } = (await service.ask('POST', '', { name: 'hill', ...tcp(hill) })).body
+  await service.ask('PUT', `/${connection.id}`, { enabled: false })
+  service.app.store.sqlite.exec(`update connections set held_at = 1, enabled = 1, sealed = 'sealed elsewhere'`)
+  const found = (await service.ask('GET', '')).body.connections
+  expect(found).toMatchObject([{ settings: null, heldAt: 1, link: null }])
+  await service.ask('PUT', `/${connection.id}`, { settings: tcp(hill).settings })
+  await until(() => expect(stateOf(service, 'hill')).toBe('connected'))
 })
 
 test.each([

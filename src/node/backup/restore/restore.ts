@@ -153,8 +153,13 @@ export async function restoreHolding(options: RestoreOptions, name: string): Pro
   const { dataDir, log } = options
   try {
     const backup = demandBackup(dataDir, name)
-    const { tables, rows, signature, report } = await restoreLocked(options, name, backup)
+    const { tables, rows, signature, report, held } = await restoreLocked(options, name, backup)
     log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
+    if (held > 0) {
+      log.warn(
+        `${held} connections of the backup stay off until an administrator releases them on the page Connections`,
+      )
+    }
     if (signature !== 'own') {
       const why = UNTRUSTED[signature]
       log.warn(
@@ -187,7 +192,9 @@ const UNTRUSTED = {
   none: 'is not signed',
 } as const
 
-type Done = Restored & { readonly signature: Signature; readonly report: RestoredAccessReport }
+/** `held`: connections that stay off. */
+type Outcome = { readonly report: RestoredAccessReport; readonly held: number }
+type Done = Restored & Outcome & { readonly signature: Signature }
 
 /** What the restore undid, and the outcome of each change to reapply. */
 type RestoredAccessReport = {
@@ -247,7 +254,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   const scratch = scratchOf(dataDir)
   files.remove(scratch)
   files.makeDirectory(scratch)
-  let report: RestoredAccessReport
+  let outcome: Outcome
   try {
     const file = builtIn(scratch)
     // SQLite would create it with the umask's permissions.
@@ -265,7 +272,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
     try {
       // From here on the old database is touched, though not changed.
       replaced = settleReplaced(live, log)
-      report = await finishBuilt(built, options, { name, manifest, signature, replaced })
+      outcome = await finishBuilt(built, options, { name, manifest, signature, replaced })
     } finally {
       built.close()
     }
@@ -282,7 +289,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   files.rename(markerIn(scratch), markerFile(dataDir))
   files.sync(dataDir)
   files.remove(scratch)
-  return { tables: manifest.tables.length, rows, signature, report }
+  return { tables: manifest.tables.length, rows, signature, ...outcome }
 }
 
 /**
@@ -298,7 +305,7 @@ async function finishBuilt(
     readonly signature: Signature
     readonly replaced: Replaced
   },
-): Promise<RestoredAccessReport> {
+): Promise<Outcome> {
   const { database: live, log, now } = options
   const { name, manifest, signature, replaced } = facts
   const replacedFile = replaced === 'sound' ? live : null
@@ -307,6 +314,7 @@ async function finishBuilt(
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
   if (replacedFile !== null) carryFacts(built, replacedFile)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
+  const held = holdConnections(built, at)
   const found =
     replacedFile === null
       ? null
@@ -326,6 +334,7 @@ async function finishBuilt(
     rows: totalRows(manifest),
     signature,
     carriedAuditEntries: carried,
+    ...(held > 0 && { heldConnections: held }),
     ...(options.stage !== undefined && { stagedBy: options.stage.by }),
     ...(restoredAccess.length > 0 && { restoredAccess: restoredAccess.slice(0, MAX_NAMED).map(nameRestoredAccess) }),
     ...(restoredAccess.length > MAX_NAMED && { restoredAccessMore: restoredAccess.length - MAX_NAMED }),
@@ -339,10 +348,18 @@ async function finishBuilt(
     ...list,
     outcomeWrites(store, outcome, at),
   ])
-  return {
-    restoredAccess,
-    outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), restoredAccess),
-  }
+  const outcomes = options.reapply === null ? null : await reapplyAll(options.reapply(store), restoredAccess)
+  return { report: { restoredAccess, outcomes }, held }
+}
+
+/**
+ * Radios serve one client, and a backup may be restored on a second machine beside the first, or bring back a port for
+ * apps that was closed since: nothing that would be opened by itself is. Returns the number of connections.
+ */
+function holdConnections(built: Database.Database, at: number): number {
+  return built
+    .prepare('update connections set held_at = ? where enabled and (sealed is not null or virtual_node is not null)')
+    .run(at).changes
 }
 
 async function restoredAccessBy(

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { api, ask, send } from '../../api.ts'
-import { age } from '../../format.ts'
+import { age, dateMinutes } from '../../format.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
@@ -116,10 +116,10 @@ type RowProps = {
 }
 
 function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
-  const { name, kind, enabled, fromEnvironment, settings, link, waiting } = connection
+  const { name, kind, enabled, fromEnvironment, settings, link, waiting, heldAt } = connection
   const changing = useAction()
   const param = { id: String(connection.id) }
-  const put = async (json: { enabled?: boolean; order?: number }) => {
+  const put = async (json: { enabled?: boolean; order?: number; held?: false }) => {
     await ask(api.connections[':id'].$put({ param, json }))
     await reload()
   }
@@ -147,6 +147,7 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
   const mayWrite = can('configuration', 'write')
   const mayChange = mayWrite && !fromEnvironment
   const port = connection.virtualNode
+  const isHeld = heldAt !== null && !fromEnvironment
   // Only administrators change a port with the view of another user.
   const mayOpen =
     mayWrite &&
@@ -165,11 +166,13 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
       word={
         !enabled
           ? connectionTexts.off
-          : link === null
-            ? connectionTexts.notRun
-            : link.state === 'connected'
-              ? connectionTexts.connected
-              : t.shell.link[link.state]
+          : isHeld
+            ? connectionTexts.held
+            : link === null
+              ? connectionTexts.notRun
+              : link.state === 'connected'
+                ? connectionTexts.connected
+                : t.shell.link[link.state]
       }
       reason={link?.reason ?? null}
       actions={
@@ -179,14 +182,27 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
               {appTexts.button}
             </button>
           )}
+          {heldAt !== null && mayWrite && isAdmin.value && (
+            <button
+              type="button"
+              class="button small"
+              aria-label={connectionTexts.releaseOf(name)}
+              disabled={changing.busy.value}
+              onClick={() => void changing.run(() => put({ held: false }))}
+            >
+              {connectionTexts.release}
+            </button>
+          )}
           {mayChange && (
             <>
-              <Switch
-                label={connectionTexts.turnOn(name)}
-                checked={enabled}
-                disabled={changing.busy.value}
-                onChange={toggle}
-              />
+              {!isHeld && (
+                <Switch
+                  label={connectionTexts.turnOn(name)}
+                  checked={enabled}
+                  disabled={changing.busy.value}
+                  onChange={toggle}
+                />
+              )}
               {above !== null && !above.fromEnvironment && (
                 <button
                   type="button"
@@ -224,6 +240,9 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
             : appTexts.waiting(port.options.port)}
           {port.reason !== null && <span class="warn"> {port.reason}</span>}
         </div>
+      )}
+      {heldAt !== null && (settings !== null || fromEnvironment) && (
+        <div class="warn">{connectionTexts[isHeld ? 'heldSince' : 'heldPort'](dateMinutes(heldAt))}</div>
       )}
       {settings === null && !fromEnvironment && <div class="warn">{connectionTexts.unreadable}</div>}
       <Failure error={changing.error.value} />

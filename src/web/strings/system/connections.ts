@@ -11,6 +11,13 @@ export const connectionTexts = catalog('connectionTexts', {
   environment: 'From the environment',
   environmentHelp: 'Set by a variable of the environment, and changed only there.',
   unreadable: 'Its address cannot be read: SESSION_SECRET is another one. Enter it again.',
+  held: 'Held',
+  heldSince: (at: string) =>
+    `A restore brought it back on ${at}. It stays off until an administrator releases it: a radio serves one client, and another service may have it.`,
+  heldPort: (at: string) =>
+    `A restore brought its port for apps back on ${at}. The port stays closed until an administrator releases it.`,
+  release: 'Release',
+  releaseOf: (name: string) => `Release ${name}`,
   off: 'Off',
   notRun: 'Not open',
   connected: 'Connected',
