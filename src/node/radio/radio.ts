@@ -55,6 +55,7 @@ import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
 import type { PacketKind } from './sending/queue.ts'
 import { createPortSet } from './virtual/port-set.ts'
+import type { VirtualNodeNeeds } from './virtual/virtual-node.ts'
 import { findPortViewer } from '../../app/accounts/access/port-viewer.ts'
 import type { VirtualNodeOptions } from '../../app/connections/virtual-node-options.ts'
 import { isOpenRemote } from '../../shared/mesh/remote-states.ts'
@@ -101,7 +102,7 @@ type OpenedRadio = {
   readonly ownUser: OwnUser
   readonly asker: Asker
   /** As the port for apps uses it: it does not interrupt a change of settings by reading the radio again. */
-  readonly forApps: { readonly link: RadioLink; readonly transmitter: Transmitter }
+  readonly forApps: Pick<VirtualNodeNeeds, 'link' | 'transmitter' | 'claimSettings'>
 }
 type Opened = OpenedRadio | { readonly link: Link }
 
@@ -445,7 +446,7 @@ function openLink(
     },
   })
   const readAgain = () => !configurator.isBusy() && link.readAgain()
-  const forApps = { link: { ...link, readAgain }, transmitter }
+  const forApps = { link: { ...link, readAgain }, transmitter, claimSettings: configurator.claimForApp }
   return { link, transmitter, configurator, hearings, forgetting, marking, ownUser, asker, forApps }
 }
 

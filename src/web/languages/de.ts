@@ -703,7 +703,7 @@ export const words: Translations = {
     configuration_changed:
       'Die Einstellungen des Funkgeräts wurden inzwischen anderswo geändert. Prüfen Sie sie, bevor Sie senden.',
     configuration_change_in_progress:
-      'Das Funkgerät übernimmt gerade eine andere Änderung. Warten Sie, bis es wieder da ist.',
+      'Eine andere Änderung dieses Funkgeräts läuft, auf einer Seite oder in einer Meshtastic-App. Versuchen Sie es erneut, wenn sie fertig ist.',
     automation_not_found: 'Diese Regel gibt es nicht. Vielleicht wurde sie gelöscht.',
     automation_changed: 'Jemand hat diese Regel inzwischen geändert. Prüfen Sie sie und wiederholen Sie Ihre Änderung.',
     automation_unreadable: 'Diese Version kann die Regel nicht lesen. Die Regel läuft nicht. Sie können sie löschen.',

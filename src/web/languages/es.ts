@@ -329,7 +329,8 @@ export const words: Translations = {
     confirmation_required: 'Este cambio necesita otra confirmación. Recargue la página y revíselo.',
     secret_required: 'Este cambio enviaría un secreto guardado a otro lugar. Introduzca el secreto de nuevo o bórrelo.',
     configuration_changed: 'Entretanto se cambiaron los ajustes de la radio en otro lugar. Revíselos antes de enviar.',
-    configuration_change_in_progress: 'La radio está aplicando otro cambio. Espere a que vuelva.',
+    configuration_change_in_progress:
+      'Hay otro cambio de esta radio en curso, en una página o en una aplicación de Meshtastic. Vuelva a intentarlo cuando termine.',
     automation_not_found: 'Esta regla no existe. Puede que se haya eliminado.',
     automation_changed: 'Entretanto alguien cambió esta regla. Revísela y repita su cambio.',
     automation_unreadable: 'Esta versión no puede leer la regla. La regla no se ejecuta. Puede eliminarla.',

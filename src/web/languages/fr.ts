@@ -715,7 +715,8 @@ export const words: Translations = {
       'Cette modification enverrait ailleurs un secret enregistré. Saisissez-le de nouveau, ou effacez-le.',
     configuration_changed:
       'Les réglages de la radio ont été modifiés ailleurs entre-temps. Vérifiez-les avant d’envoyer.',
-    configuration_change_in_progress: 'La radio applique une autre modification. Attendez son retour.',
+    configuration_change_in_progress:
+      'Une autre modification de cette radio est en cours, sur une page ou dans une application Meshtastic. Réessayez quand elle sera finie.',
     automation_not_found: 'Cette règle n’existe pas. Elle a peut-être été supprimée.',
     automation_changed: 'Quelqu’un a modifié cette règle entre-temps. Vérifiez-la, puis refaites votre modification.',
     automation_unreadable:
@@ -3364,11 +3365,11 @@ export const words: Translations = {
     unreadable: 'Son adresse est illisible : SESSION_SECRET a changé. Saisissez-la de nouveau.',
     held: 'Suspendue',
     heldSince: (at) =>
-      `Une restauration l’a rétablie le ${at}. Elle reste coupée jusqu’à ce qu’un administrateur la libère : une radio ne sert qu’un client, et un autre service l’utilise peut-être.`,
+      `Une restauration l’a rétablie le ${at}. Elle reste coupée jusqu’à ce qu’un administrateur la réactive : une radio ne sert qu’un client, et un autre service l’utilise peut-être.`,
     heldPort: (at) =>
-      `Une restauration a rétabli son port pour les applications le ${at}. Il reste fermé jusqu’à ce qu’un administrateur le libère.`,
-    release: 'Libérer',
-    releaseOf: (name) => `Libérer ${name}`,
+      `Une restauration a rétabli son port pour les applications le ${at}. Il reste fermé jusqu’à ce qu’un administrateur le réactive.`,
+    release: 'Réactiver',
+    releaseOf: (name) => `Réactiver ${name}`,
     off: 'Désactivée',
     notRun: 'Non ouverte',
     connected: 'Connectée',

@@ -779,7 +779,8 @@ export const words: Translations = {
     confirmation_required: 'Ta zmiana wymaga jeszcze jednego potwierdzenia. Odśwież stronę i ją przejrzyj.',
     secret_required: 'Ta zmiana wysłałaby zapisany sekret gdzie indziej. Wpisz sekret ponownie albo go wyczyść.',
     configuration_changed: 'Ustawienia radia zmieniono w międzyczasie gdzie indziej. Przejrzyj je przed wysłaniem.',
-    configuration_change_in_progress: 'Radio wprowadza inną zmianę. Poczekaj, aż znów będzie dostępne.',
+    configuration_change_in_progress:
+      'Trwa inna zmiana tego radia, na stronie albo w aplikacji Meshtastic. Spróbuj ponownie, gdy się skończy.',
     automation_not_found: 'Ta reguła nie istnieje. Mogła zostać usunięta.',
     automation_changed: 'Ktoś zmienił tę regułę w międzyczasie. Przejrzyj ją i powtórz swoją zmianę.',
     automation_unreadable: 'Ta wersja nie potrafi odczytać reguły. Reguła nie działa. Możesz ją usunąć.',
@@ -3387,11 +3388,11 @@ export const words: Translations = {
     unreadable: 'Nie można odczytać adresu: SESSION_SECRET jest inny. Wpisz go ponownie.',
     held: 'Wstrzymane',
     heldSince: (at) =>
-      `Przywrócono je z kopii zapasowej ${at}. Pozostaje wyłączone, dopóki administrator go nie zwolni: radio obsługuje jednego klienta, a może je mieć inna usługa.`,
+      `Przywrócono je z kopii zapasowej ${at}. Pozostaje wyłączone, dopóki administrator go nie wznowi: radio obsługuje jednego klienta, a może je mieć inna usługa.`,
     heldPort: (at) =>
-      `Jego port dla aplikacji przywrócono z kopii zapasowej ${at}. Port pozostaje zamknięty, dopóki administrator go nie zwolni.`,
-    release: 'Zwolnij',
-    releaseOf: (name) => `Zwolnij ${name}`,
+      `Jego port dla aplikacji przywrócono z kopii zapasowej ${at}. Port pozostaje zamknięty, dopóki administrator go nie wznowi.`,
+    release: 'Wznów',
+    releaseOf: (name) => `Wznów ${name}`,
     off: 'Wyłączone',
     notRun: 'Nieotwarte',
     connected: 'Połączone',

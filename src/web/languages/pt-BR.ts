@@ -332,7 +332,8 @@ export const words: Translations = {
       'Esta alteração enviaria um segredo armazenado para outro lugar. Informe o segredo de novo ou apague-o.',
     configuration_changed:
       'As configurações do rádio foram alteradas em outro lugar nesse meio-tempo. Revise-as antes de enviar.',
-    configuration_change_in_progress: 'O rádio está aplicando outra alteração. Espere até ele voltar.',
+    configuration_change_in_progress:
+      'Outra alteração deste rádio está em andamento, em uma página ou em um aplicativo Meshtastic. Tente de novo quando ela terminar.',
     automation_not_found: 'Esta regra não existe. Pode ter sido excluída.',
     automation_changed: 'Alguém alterou esta regra nesse meio-tempo. Revise-a e repita a sua alteração.',
     automation_unreadable: 'Esta versão não consegue ler a regra. A regra não é executada. Você pode excluí-la.',

@@ -62,7 +62,8 @@ export const errors = catalog('errors', {
   confirmation_required: 'This change needs another confirmation. Reload the page and review it.',
   secret_required: 'This change would send a stored secret somewhere else. Enter the secret again, or clear it.',
   configuration_changed: 'The radio’s settings were changed elsewhere in the meantime. Review them before you send.',
-  configuration_change_in_progress: 'The radio is applying another change. Wait until it is back.',
+  configuration_change_in_progress:
+    'Another change of this radio is under way, on a page or in a Meshtastic app. Try again when it is done.',
   automation_not_found: 'This rule does not exist. It may have been deleted.',
   automation_changed: 'Somebody changed this rule in the meantime. Review it, then repeat your change.',
   automation_unreadable: 'This version cannot read the rule. The rule does not run. You can delete it.',

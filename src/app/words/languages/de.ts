@@ -3,6 +3,8 @@ import type { Translation } from '../words.ts'
 /** German. Terms: see src/web/languages/de.ts. */
 export const texts: Translation = {
   '1–64 letters, digits, - and _': '1–64 Buchstaben, Ziffern, - und _',
+  'A Meshtastic app is changing the settings of this radio. Wait until it has finished':
+    'Eine Meshtastic-App ändert die Einstellungen dieses Funkgeräts. Warten Sie, bis sie fertig ist',
   'A backup failed': 'Eine Sicherung ist fehlgeschlagen',
   'A destination of alerts was added, or got another address.':
     'Ein Ziel von Alarmen wurde hinzugefügt oder bekam eine andere Adresse.',

@@ -3,6 +3,8 @@ import type { Translation } from '../words.ts'
 /** Spanish. Terms: see src/web/languages/es.ts. */
 export const texts: Translation = {
   '1–64 letters, digits, - and _': 'de 1 a 64 letras, dígitos, - y _',
+  'A Meshtastic app is changing the settings of this radio. Wait until it has finished':
+    'Una aplicación de Meshtastic está cambiando los ajustes de esta radio. Espere a que termine',
   'A backup failed': 'Falló una copia de seguridad',
   'A destination of alerts was added, or got another address.':
     'Se añadió un destino de alertas o se cambió su dirección.',

@@ -3,6 +3,8 @@ import type { Translation } from '../words.ts'
 /** French. Terms: see src/web/languages/fr.ts. */
 export const texts: Translation = {
   '1–64 letters, digits, - and _': 'de 1 à 64 lettres, chiffres, - et _',
+  'A Meshtastic app is changing the settings of this radio. Wait until it has finished':
+    'Une application Meshtastic modifie les réglages de cette radio. Attendez qu’elle ait fini',
   'A backup failed': 'Une sauvegarde a échoué',
   'A destination of alerts was added, or got another address.':
     'Une destination d’alertes a été ajoutée, ou son adresse a changé.',

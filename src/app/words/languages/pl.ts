@@ -3,6 +3,8 @@ import type { Translation } from '../words.ts'
 /** Polish. Terms: see src/web/languages/pl.ts. */
 export const texts: Translation = {
   '1–64 letters, digits, - and _': '1–64 litery, cyfry, - i _',
+  'A Meshtastic app is changing the settings of this radio. Wait until it has finished':
+    'Aplikacja Meshtastic zmienia ustawienia tego radia. Poczekaj, aż skończy',
   'A backup failed': 'Kopia zapasowa nie powiodła się',
   'A destination of alerts was added, or got another address.': 'Dodano cel alarmów albo zmieniono jego adres.',
   'A destination of your alerts was added, changed or deleted': 'Dodano, zmieniono lub usunięto cel Twoich alarmów',

@@ -3,6 +3,8 @@ import type { Translation } from '../words.ts'
 /** Brazilian Portuguese. Terms: see src/web/languages/pt-BR.ts. */
 export const texts: Translation = {
   '1–64 letters, digits, - and _': '1–64 letras, dígitos, - e _',
+  'A Meshtastic app is changing the settings of this radio. Wait until it has finished':
+    'Um aplicativo Meshtastic está alterando as configurações deste rádio. Espere até ele terminar',
   'A backup failed': 'Um backup falhou',
   'A destination of alerts was added, or got another address.':
     'Um destino de alertas foi adicionado ou recebeu outro endereço.',

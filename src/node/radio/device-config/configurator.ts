@@ -26,6 +26,7 @@ import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
+import { createAppEdits } from './app-edits.ts'
 import { createEdit } from './edit.ts'
 import type { Link } from '../link.ts'
 import { createRestart, type Exchange } from './restart.ts'
@@ -62,6 +63,11 @@ export type Configurator = {
   recover(changes: readonly BegunChange[]): void
   /** Whether a change is prepared or under way, or one is being ended. */
   isBusy(): boolean
+  /**
+   * An app is about to change settings, and the page waits from now on: at most for `ms`, and if it has not begun an edit
+   * (`isOpen`), until the radio has been read. False: a change of the page is under way, and the app must not.
+   */
+  claimForApp(ms: number, isOpen: boolean): boolean
   stop(): void
 }
 
@@ -71,6 +77,7 @@ const revisionKey = randomBytes(32)
 export function createConfigurator(options: ConfiguratorOptions): Configurator {
   const { source, kind, link, clock, random } = options
   const reader = createConfigReader()
+  const appEdits = createAppEdits(clock)
   const nextId = createPacketIds(random)
   let config: RadioConfig | null = null
   let regionPresets: readonly RegionPresets[] = []
@@ -79,7 +86,10 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   let edit: Exchange | null = null
   let isReserved = false
   let lost: readonly BegunChange[] = []
+  /** It tells its settings: a list of nodes alone ends like them. */
+  let isReading = false
   let recovery: Exchange | null = null
+  const isBusy = () => edit !== null || isReserved || recovery !== null || lost.length > 0
 
   const current = () => (link.info().state === 'connected' ? config : null)
   const send = (message: Uint8Array, known: RadioConfig) => current() === known && link.send(message)
@@ -133,6 +143,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     // Done before anything is recorded, because a change that cannot be sent does not count.
     const steps = encodeEdit(plans.map(({ section }) => section))
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
+    if (appEdits.isGoing()) throw new AppError('configuration_change_in_progress', BY_AN_APP)
     isReserved = true
     const release = () => {
       isReserved = false
@@ -163,10 +174,16 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     },
     take(message) {
       const { case: variant, value } = message.payloadVariant
-      if (variant === 'myInfo') regionPresets = []
+      if (variant === 'myInfo') {
+        regionPresets = []
+        isReading = true
+        appEdits.onReading()
+      }
       if (variant === 'regionPresets') regionPresets = listRegionPresets(value)
       const read = reader.take(message)
-      if (read === null) return
+      if (read === null || !isReading) return
+      isReading = false
+      appEdits.onRead()
       config = read
       readAt = clock.now()
       const at = readAt
@@ -188,7 +205,12 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       recovery?.onState(state)
       recoverNow()
     },
-    isBusy: () => edit !== null || isReserved || recovery !== null || lost.length > 0,
+    isBusy,
+    claimForApp(ms, isOpen) {
+      if (isBusy()) return false
+      appEdits.note(ms, isOpen)
+      return true
+    },
     recover(changes) {
       lost = [...lost, ...changes]
       recoverNow()
@@ -201,6 +223,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   }
 }
 
+const BY_AN_APP = said('A Meshtastic app is changing the settings of this radio. Wait until it has finished')
 const RECOVERED =
   'the service was stopped while the change was made; the radio has restarted since, with the settings that it had saved'
 const UNRECOVERED =

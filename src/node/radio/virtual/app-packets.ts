@@ -22,6 +22,7 @@ import { type MqttClientProxyMessage, ToRadioSchema } from '../../../meshtastic/
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Store } from '../../../db/store.ts'
 import type { Clock } from '../../clock.ts'
+import type { Configurator } from '../device-config/configurator.ts'
 import type { Link } from '../link.ts'
 import type { Transmitter } from '../sending/transmitter.ts'
 import { answerFromCopy, marksOf, type Prepared, prepareWrite, refuseContact } from './admin-requests.ts'
@@ -41,6 +42,7 @@ const GIVEN_UP_MS = 120_000
 export type AppPacketsOptions = {
   readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
   readonly transmitter: Pick<Transmitter, 'reserveForApp'>
+  readonly claimSettings: Configurator['claimForApp']
   readonly store: Store
   readonly options: VirtualNodeOptions
   readonly copy: RadioCopy
@@ -157,6 +159,11 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
         : { ok: true, payload: data.payload, what: null }
     const what = prepared.what === null ? request : `${request} ${prepared.what}`
     if (!prepared.ok) return refuse(prepared.error, what, prepared.why)
+    const isWrite = kind === 'write' || kind === 'reboot'
+    const isOpen = variant.number === BEGIN || (isEditing && variant.number !== COMMIT)
+    if (isWrite && !needs.claimSettings(isOpen ? GIVEN_UP_MS : 2 * READ_AGAIN_MS, isOpen)) {
+      return refuse(Routing_Error.RATE_LIMIT_EXCEEDED, what, 'settings are being changed on the page')
+    }
     let outgoing: Outgoing
     try {
       outgoing = reserve(app, packet, 'admin')
@@ -179,8 +186,8 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   const follow = (packetId: number, kind: string, variant: AdminVariant, sender: AppSender) => {
     if (kind === 'reboot') link.expectRestart()
     if (kind === 'write') {
-      if (variant.number === 64) isEditing = true
-      if (variant.number === 65) isEditing = false
+      if (variant.number === BEGIN) isEditing = true
+      if (variant.number === COMMIT) isEditing = false
       // The radio restarts by itself after most changes.
       if (!isEditing) link.expectRestart()
       readAgainLater()
@@ -250,6 +257,9 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
 type Kind = Parameters<Transmitter['reserveForApp']>[0]['kind']
 type Sending = Extract<PacketVerdict, { kind: 'send' }>
 
+/** The fields of `AdminMessage` between which a radio saves nothing. */
+const BEGIN = 64
+const COMMIT = 65
 const NO_KEY = new Uint8Array(0)
 const MAX_WAITING_MARKS = 100
 

@@ -2,7 +2,7 @@ import type { VirtualNodeOptions } from '../../../app/connections/virtual-node-o
 import type { PortInfo } from '../../../app/mesh/radios/radio.ts'
 import { openVirtualNode, type VirtualNode, type VirtualNodeNeeds } from './virtual-node.ts'
 
-type Radio = Pick<VirtualNodeNeeds, 'link' | 'transmitter'>
+type Radio = Pick<VirtualNodeNeeds, 'link' | 'transmitter' | 'claimSettings'>
 type Needs = Omit<VirtualNodeNeeds, keyof Radio | 'options' | 'findViewer' | 'radios'> & {
   readonly findViewer: (userId: number | null) => ReturnType<VirtualNodeNeeds['findViewer']>
   /** Names of all known radios, in their order. */

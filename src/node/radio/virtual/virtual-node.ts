@@ -15,6 +15,7 @@ import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { type FromRadio, type ToRadio, ToRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
 import { RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
 import { createTimer, type Clock } from '../../clock.ts'
+import type { Configurator } from '../device-config/configurator.ts'
 import type { RadioLink } from '../link.ts'
 import type { ReceivedEvent } from '../session.ts'
 import type { Transmitter } from '../sending/transmitter.ts'
@@ -47,6 +48,8 @@ const MAX_GONE = 100
 export type VirtualNodeNeeds = {
   readonly link: Pick<RadioLink, 'info' | 'send' | 'listen' | 'expectRestart' | 'readAgain'>
   readonly transmitter: Pick<Transmitter, 'reserveForApp'>
+  /** Keeps changes of settings by apps and by the page apart. */
+  readonly claimSettings: Configurator['claimForApp']
   readonly store: Store
   readonly options: VirtualNodeOptions
   /** The viewer of the port with current rights; null: nobody may see anything there. */
@@ -115,6 +118,7 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
   const packets = createAppPackets({
     link,
     transmitter: needs.transmitter,
+    claimSettings: needs.claimSettings,
     store,
     options,
     copy,

@@ -255,6 +255,7 @@ it('a port that is opened later has the radio read again', async () => {
       onDelivery() {},
       onHandOver: (_key, then) => then(),
     }),
+    claimSettings: () => true,
     store: port.store,
     options: { ...DEFAULTS, userId: 1 },
     findViewer: () => findPortViewer({ ...port.app.ports, now: clock.now }, 1),

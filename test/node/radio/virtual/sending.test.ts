@@ -290,6 +290,49 @@ describe('admin messages that pass', () => {
     await until(() => expect(asked()).toBe(before + 1))
   })
 
+  it('and the page do not change settings at once, and an app that vanished keeps the page waiting two minutes', async () => {
+    port = await startAppPort({ mayConfigure: true, mayReboot: true })
+    const app = await port.app1()
+    const page = await port.app.admin()
+    const change = async (nodeInfoBroadcastSecs = 7200) => {
+      const source = port.app.ports.radio?.links()[0]?.name ?? ''
+      const { revision } = Object(await (await page.send('GET', `/api/configuration/device?source=${source}`)).json())
+      const body = { revision, values: { nodeInfoBroadcastSecs } }
+      const answer = await page.send('PUT', `/api/configuration/device?source=${source}`, body)
+      return [answer.status, Object(await answer.json()).detail]
+    }
+    const BUSY = [409, 'A Meshtastic app is changing the settings of this radio. Wait until it has finished']
+    const written = async (message: Parameters<typeof app.admin>[0]) => {
+      const id = app.admin(message)
+      await until(() => expect(port.packetsSent().at(-1)?.id).toBe(id))
+    }
+    await written({ case: 'setOwner', value: { longName: 'New Name', shortName: 'NN' } })
+    expect(await change()).toStrictEqual(BUSY)
+    const asked = () => port.device.received.filter(({ payloadVariant: { case: is } }) => is === 'wantConfigId').length
+    const before = asked()
+    port.clock.advance(15_000)
+    await until(() => expect(asked()).toBe(before + 1))
+    // It has been read since: nothing is in the way of the page, which changes nothing here.
+    await until(async () => expect(await change(0)).toStrictEqual([200, undefined]))
+    await written({ case: 'beginEditSettings', value: true })
+    app.close()
+    port.clock.advance(119_000)
+    expect(await change()).toStrictEqual(BUSY)
+    port.clock.advance(1000)
+    await until(async () => expect(await change()).toStrictEqual([202, undefined]))
+    const back = await port.app1()
+    for (const message of [
+      { case: 'setOwner', value: { longName: 'Other', shortName: 'O' } },
+      { case: 'rebootSeconds', value: 1 },
+    ] as const) {
+      expect(await back.refusal(back.admin(message))).toBe(Error_.RATE_LIMIT_EXCEEDED)
+    }
+    expect(port.requests().slice(-2)).toMatchObject([
+      { request: 'set_owner', outcome: 'refused', reason: 'settings are being changed on the page' },
+      { request: 'reboot', outcome: 'refused' },
+    ])
+  })
+
   it('the time is dropped', async () => {
     port = await startAppPort()
     const app = await port.app1()
