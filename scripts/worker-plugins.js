@@ -221,7 +221,7 @@ const ABSENT = new Set([
   'disk',
 ])
 const HOLDERS = new Set(['ctx', 'ports', 'needs', 'c.var.ctx', "c.get('ctx')"])
-/** What functions return here: without e-mail nobody ever gets a link, and no radio can send. */
+/** What functions return here: without e-mail nobody ever gets a link, and no radio can send, or change a waypoint. */
 const ANSWERS = new Map([
   ['siteOfMail', 'null'],
   ['findLink', 'null'],
@@ -232,6 +232,7 @@ const ANSWERS = new Map([
   ['chooseRadio', 'null'],
   ['configuredRadios', 'null'],
   ['isClockTrusted', 'true'],
+  ['restOfWaypoint', "''"],
 ])
 
 /** Checks for a port that the edge never has always give the same answer: code that needs the port is left out. */

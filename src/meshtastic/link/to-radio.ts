@@ -3,6 +3,9 @@ import { PortNum } from '../gen/ports_pb.ts'
 import { type ToRadio, ToRadioSchema } from '../gen/stream_pb.ts'
 import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 
+/** The longest content of a packet, in bytes. */
+export const MAX_PAYLOAD_BYTES = 233
+
 /** Routing fields of every packet that we send. */
 export type Destination = {
   /** Node number (u32) or `BROADCAST`. */

@@ -1,7 +1,8 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { base64Decode, base64Encode, BinaryReader } from '@bufbuild/protobuf/wire'
 import { WaypointSchema } from '../gen/payloads_pb.ts'
 import { PortNum } from '../gen/ports_pb.ts'
-import { type Destination, encodeData } from './to-radio.ts'
+import { type Destination, encodeData, MAX_PAYLOAD_BYTES } from './to-radio.ts'
 
 /** The latest end that apps can show. They take 0 for a waypoint that has ended. */
 export const NO_END = 0x7fffffff
@@ -21,11 +22,29 @@ export type WaypointToSend = {
   /** Milliseconds; null: it has no end. `deleted`: everybody deletes it. */
   readonly expiresAt: number | 'deleted' | null
   readonly lockedTo: number | null
+  /** Its other fields, as `restOfWaypoint` returned them. */
+  readonly rest: string
 }
 
-/** An encoded ToRadio that shares, changes or deletes a waypoint. */
-export function encodeWaypoint(destination: Destination, waypoint: WaypointToSend): Uint8Array {
-  const { id, name, description, icon, latitude, longitude, expiresAt, lockedTo } = waypoint
+/** The newest field that is read here, and written. */
+const LAST_FIELD = WaypointSchema.field.icon.number
+
+/** The fields of an encoded waypoint that nothing here reads, such as a geofence, in base64. Throws for malformed bytes. */
+export function restOfWaypoint(bytes: Uint8Array): string {
+  const reader = new BinaryReader(bytes)
+  const rest: number[] = []
+  while (reader.pos < reader.len) {
+    const start = reader.pos
+    const [number, wireType] = reader.tag()
+    reader.skip(wireType, number)
+    if (number > LAST_FIELD) rest.push(...bytes.subarray(start, reader.pos))
+  }
+  return base64Encode(Uint8Array.from(rest))
+}
+
+/** An encoded ToRadio that shares, changes or deletes a waypoint; null: it is too long for a packet. */
+export function encodeWaypoint(destination: Destination, waypoint: WaypointToSend): Uint8Array | null {
+  const { id, name, description, icon, latitude, longitude, expiresAt, lockedTo, rest } = waypoint
   const message = create(WaypointSchema, {
     id,
     name,
@@ -36,7 +55,9 @@ export function encodeWaypoint(destination: Destination, waypoint: WaypointToSen
     expire: secondsOf(expiresAt),
     lockedTo: lockedTo ?? 0,
   })
-  return encodeData({ ...destination, port: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, message) })
+  const payload = Uint8Array.from([...toBinary(WaypointSchema, message), ...base64Decode(rest)])
+  if (payload.length > MAX_PAYLOAD_BYTES) return null
+  return encodeData({ ...destination, port: PortNum.WAYPOINT_APP, payload })
 }
 
 function secondsOf(expiresAt: WaypointToSend['expiresAt']): number {

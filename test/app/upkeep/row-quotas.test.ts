@@ -86,7 +86,7 @@ describe('the row counts', () => {
       insert into neighbors values (1, 2, 1, 1, 0, 0), (1, 3, 1, 1, 0, 0);
       insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         values (1, 1, 1, 9, 1, 'sent', 'admin'), (1, 2, 1, 9, 1, 'delivered', null);
-      insert into waypoints values (1, 5, 1, '', '', null, 1, 1, null, null, 0, 0);
+      insert into waypoints values (1, 5, 1, '', '', null, 1, 1, null, null, 0, 0, '');
       update waypoints set from_node_num = 6;
       insert into telemetry values (1, 1, 1, 9, 0) on conflict do nothing;
       delete from messages where from_node_num = 51; delete from telemetry where metric = 2`)
@@ -180,7 +180,7 @@ describe('in a table with too many rows', () => {
     addNodes(2, 40)
     addMessages(2, 3)
     exec(`${numbers(50)} insert into neighbors select 1 + (n > 3), n, 1, n, 0, 0 from i;
-      ${numbers(50)} insert into waypoints select n, 1 + (n > 3), n, '', '', null, 1, 1, null, null, 0, 0 from i;
+      ${numbers(50)} insert into waypoints select n, 1 + (n > 3), n, '', '', null, 1, 1, null, null, 0, 0, '' from i;
       ${numbers(50)} insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         select 1, n, 9, iif(n > 3, 2, 1), n, 'delivered', iif(n = 50, 'admin', null) from i;
       insert into receptions select m.id, 1, e.value, e.value, null, null, null, null from messages m,

@@ -1,4 +1,5 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
+import { restOfWaypoint } from '../../../meshtastic/link/waypoint.ts'
 import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
@@ -91,7 +92,7 @@ export function addReports(traffic: Traffic, arrival: TrafficArrival): void {
     if (known?.heard !== true || heard)
       traffic.neighbors.set(from, { t: heardAt, heard, rows: listNeighbors(from, payload, reported) })
   }
-  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, reported))
+  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, packet, reported))
 }
 
 type Reported = { readonly t: number; readonly channel: number; readonly heard: boolean }
@@ -107,7 +108,8 @@ function listNeighbors(
 }
 
 /** An expired waypoint needs no position. */
-function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, heard }: Reported): WaypointRow[] {
+function listWaypoint(waypoint: Waypoint, packet: Packet, { t, channel, heard }: Reported): WaypointRow[] {
+  const { from: fromNodeNum, bytes } = packet
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t
   const latitude = waypoint.latitude ?? (isOver ? 0 : null)
@@ -115,7 +117,10 @@ function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel, hea
   if (id === 0 || latitude === null || longitude === null) return []
   // A node locks a waypoint for itself alone: nobody takes one over in the name of another node.
   if (lockedTo !== null && lockedTo !== fromNodeNum) return []
-  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel, heard }]
+  const rest = restOfWaypoint(bytes)
+  return [
+    { id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel, heard, rest },
+  ]
 }
 
 /**

@@ -132,11 +132,14 @@ async function share(ctx: SignedInCtx, input: Shared, known: Row | null, isDelet
       icon: input.icon === null ? null : String.fromCodePoint(input.icon.codePointAt(0) ?? 0),
       expiresAt: isDeleted ? 'deleted' : expiresAt,
       lockedTo: input.locked ? nodeNum : null,
+      rest: isDeleted || known === null ? '' : known.rest,
     }
     const way = { to: BROADCAST, channel: slot, id: packetId, hopLimit, wantAck: hopLimit > 0 }
+    const message = encodeWaypoint(way, waypoint)
+    if (message === null) throw tooLong()
     const details = { kind: 'waypoint', packetId, to: BROADCAST, channel: number, waypoint: waypoint.id }
     await ctx.store.atomic([audit(ctx, 'message_sent', { ...details, ...(isDeleted ? { deleted: true } : {}) })])
-    outgoing.send(encodeWaypoint(way, waypoint))
+    outgoing.send(message)
     const { id, name, description, icon, latitude, longitude, lockedTo } = waypoint
     const sender = { fromNodeNum: nodeNum, fromNodeId: formatNodeId(nodeNum), timestamp: ctx.now() }
     return { id, ...sender, name, description, icon, latitude, longitude, expiresAt, lockedTo }
@@ -151,6 +154,12 @@ function isOfAnother(known: Row | null, nodeNum: number): boolean {
 
 function lockedToAnother(): AppError {
   return new AppError('forbidden', 'The waypoint is locked: only the node that locked it may change it')
+}
+
+/** Only with fields of a later version of the apps, which are kept. */
+function tooLong(): AppError {
+  const message = 'too long beside what an app has stored in this waypoint'
+  return new AppError('invalid_request', `description: ${message}`, { issues: [{ path: 'description', message }] })
 }
 
 /** One that is locked to a radio of ours is sent by that radio. */

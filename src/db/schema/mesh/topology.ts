@@ -66,6 +66,8 @@ export const waypoints = sqliteTable(
     channel: integer('channel').default(UNKNOWN_CHANNEL),
     /** As for `neighbors`. */
     heard: flag('heard').notNull().default(false),
+    /** Its fields that nothing here reads, such as a geofence, as they were sent: base64. */
+    rest: text('rest').notNull().default(''),
   },
   (t) => [index('waypoints_sender').on(t.fromNodeNum)],
 )

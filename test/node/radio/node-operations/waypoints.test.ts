@@ -31,7 +31,8 @@ async function start() {
   let id = 900
   /** The radio hears a waypoint of another node. */
   const hear = async (from: number, waypoint: Record<string, unknown>, to = BROADCAST) => {
-    const payload = toBinary(WaypointSchema, create(WaypointSchema, waypoint))
+    const message = Object.assign(create(WaypointSchema, waypoint), { $unknown: waypoint['$unknown'] })
+    const payload = toBinary(WaypointSchema, message)
     const payloadVariant = { case: 'decoded', value: { portnum: PortNum.WAYPOINT_APP, payload } } as const
     const signal = { rxRssi: -80, rxSnr: 5, hopStart: 3, hopLimit: 3 }
     service.device.send(fromRadio({ case: 'packet', value: { from, to, id: (id += 1), ...signal, payloadVariant } }))
@@ -106,6 +107,24 @@ it('a waypoint that is locked to another node is changed by nobody else, here or
   await hear(0xa0cb0077, { id: 7, name: 'Mine', latitudeI: 20, longitudeI: 20 })
   await hear(0xa0cb0077, { id: 7, name: 'Gone', expire: 1 })
   expect(await list()).toMatchObject([{ id: 7, name: 'Theirs' }])
+})
+
+it('a change on the page keeps a geofence, and fields of later apps', async () => {
+  const { service, admin, hear } = await start()
+  const boundingBox = { longitudeWestI: -10, latitudeSouthI: 5, longitudeEastI: 20, latitudeNorthI: 15 }
+  const fence = { geofenceRadius: 500, boundingBox, notifyOnEnter: true, notifyOnExit: true }
+  // A field 20, a varint, that no version has yet.
+  const $unknown = [{ no: 20, wireType: 0, data: Uint8Array.of(7) }]
+  await hear(FAR, { id: 7, name: 'Fence', latitudeI: 10, longitudeI: 10, ...fence, $unknown })
+  const longer = [{ no: 21, wireType: 2, data: Uint8Array.of(100, ...new Uint8Array(100)) }]
+  await hear(FAR, { id: 8, name: 'Full', latitudeI: 10, longitudeI: 10, ...fence, $unknown: longer })
+  const body = { ...HUT, description: 'd'.repeat(99) }
+  const refused = await admin.send('PUT', '/api/waypoints/8', body)
+  expect([refused.status, Object(await refused.json()).issues]).toMatchObject([400, [{ path: 'description' }]])
+
+  expect((await admin.send('PUT', '/api/waypoints/7', body)).status).toBe(202)
+  const waypoint = waypointIn(await service.sent())
+  expect(waypoint).toMatchObject({ name: 'Hut', ...fence, boundingBox, notifyFavoritesOnly: false, $unknown })
 })
 
 it('whoever may not send on a channel shares nothing there, and cannot change what is on it', async () => {

@@ -66,6 +66,7 @@ export type WaypointRow = {
   readonly lockedTo: number | null
   readonly channel: number | null
   readonly heard: boolean
+  readonly rest: string
 }
 
 /** A packet for the log; `payload` is JSON. */
@@ -146,7 +147,7 @@ const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't', 'channel', '
 
 const WAYPOINT_VALUES = {
   ...named('id', 'fromNodeNum', 't', 'name', 'description', 'icon'),
-  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel', 'heard'),
+  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel', 'heard', 'rest'),
 }
 
 const PACKET_VALUES = {
@@ -230,7 +231,7 @@ const queries = prepareOnce((db) => ({
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
       longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to,
-      channel = excluded.channel, heard = excluded.heard
+      channel = excluded.channel, heard = excluded.heard, rest = excluded.rest
       where excluded.t >= t and (excluded.heard or not waypoints.heard or t <= excluded.t - ${EARSHOT})
         and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),

@@ -1,0 +1,1 @@
+ALTER TABLE `waypoints` ADD `rest` text DEFAULT '' NOT NULL;
