@@ -1,8 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { messages, nodes, traceroutes } from '../../../db/schema.ts'
+import { messages, nodes, traceroutes, waypoints } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { PortViewer } from '../../accounts/access/port-viewer.ts'
+import { seesNodes } from '../../accounts/access/visible.ts'
 import { type Actor, audit, type AuditContext } from '../../audit/audit.ts'
 import type { Outgoing } from '../radios/radio.ts'
 
@@ -32,6 +34,11 @@ const queries = prepareOnce((db) => ({
         .from(traceroutes)
         .where(and(eq(traceroutes.fromNodeNum, value('nodeNum')), eq(traceroutes.requestId, value('packetId')))),
     )
+    .prepare(),
+  waypoint: db
+    .select()
+    .from(waypoints)
+    .where(eq(waypoints.id, value('id')))
     .prepare(),
   node: db
     .select({ id: nodes.id, isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored })
@@ -116,6 +123,28 @@ export async function storeAppTraceroute(
       { actor: actorOf(sender) },
     ),
   ])
+}
+
+/**
+ * Whether an app may share a waypoint with this id: not in place of one that its user does not see, or that is locked to
+ * another node.
+ */
+export async function mayShareWaypoint({ store, viewer, now }: AppSender, nodeNum: number, id: number) {
+  const known = await queries(store).waypoint.get({ id })
+  if (known === undefined || (known.expiresAt !== null && known.expiresAt <= now())) return true
+  const { permissions, view } = viewer
+  const isSeen = permissions.nodes.read && canReadChannel(view, known.channel) && seesNodes(view, [known.fromNodeNum])
+  return isSeen && (known.lockedTo === null || known.lockedTo === nodeNum)
+}
+
+/** Records a waypoint as sent by the user of the port. It is stored once the radio has it. */
+export async function recordAppWaypoint(
+  sender: AppSender,
+  { source, packetId }: Sent,
+  details: Pick<AppText, 'to' | 'channel'> & { readonly waypoint: number },
+): Promise<void> {
+  const about = { kind: 'waypoint', packetId, ...details, app: source }
+  await sender.store.atomic([audit(auditContextOf(sender), 'message_sent', about, { actor: actorOf(sender) })])
 }
 
 /** Marks of a node that an app set in the radio. */

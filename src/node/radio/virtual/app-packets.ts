@@ -9,6 +9,8 @@ import {
   type AppSender,
   isSent,
   keepMarks,
+  mayShareWaypoint,
+  recordAppWaypoint,
   storeAppText,
   storeAppTraceroute,
 } from '../../../app/mesh/sending/app-packets.ts'
@@ -99,10 +101,13 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       onDelivery: (event) => tell(app, packet, kind, event),
     })
 
-  const send = async (app: AppClient, packet: MeshPacket, sight: Sight, verdict: Sending) => {
-    const { data, as, text } = verdict
-    const outgoing = reserve(app, packet, as)
+  const send = async (app: AppClient, packet: MeshPacket, sight: Sight, own: number, verdict: Sending) => {
+    const { data, as, text, waypoint } = verdict
     const sender = senderOf(app, sight)
+    if (waypoint !== null && !(await mayShareWaypoint(sender, own, waypoint))) {
+      return replies.refuse(app, packet.id, Routing_Error.NOT_AUTHORIZED)
+    }
+    const outgoing = reserve(app, packet, as)
     const to = packet.to === 0 ? outgoing.nodeNum : packet.to
     const channel = packet.pkiEncrypted ? 0 : sight.numberOf(packet.channel)
     try {
@@ -112,6 +117,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
         await storeAppText(sender, outgoing, { to, channel, text, bytes, replyId, emoji: data.emoji !== 0 })
         events?.publish([await readSent(store, outgoing)])
       }
+      if (waypoint !== null) await recordAppWaypoint(sender, outgoing, { to, channel, waypoint })
       if (as === 'traceroute' && to !== BROADCAST) await storeAppTraceroute(sender, outgoing, { to, channel })
       outgoing.send(encodeAppPacket({ ...packet, to }, data, Math.min(packet.hopLimit, outgoing.hopLimit)))
     } finally {
@@ -221,7 +227,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     const ownUser = user === undefined ? null : toBinary(UserSchema, user)
     const verdict = judgePacket(packet, { own, sight, isOn, isKnown, keyOf, ownUser })
     if (verdict.kind === 'admin') return admin(app, packet, verdict.data, sight, parts)
-    if (verdict.kind === 'send') return send(app, packet, sight, verdict)
+    if (verdict.kind === 'send') return send(app, packet, sight, own, verdict)
     if (verdict.isForged) {
       await records.write(senderOf(app, sight), { request: 'packet', outcome: 'refused', reason: verdict.why })
     }

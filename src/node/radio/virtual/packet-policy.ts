@@ -1,14 +1,13 @@
+import { fromBinary } from '@bufbuild/protobuf'
 import type { OutgoingKind } from '../../../app/mesh/radios/radio.ts'
 import type { Data, MeshPacket } from '../../../meshtastic/gen/packet_pb.ts'
-import { Routing_Error } from '../../../meshtastic/gen/payloads_pb.ts'
+import { Routing_Error, WaypointSchema } from '../../../meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
+import { MAX_PAYLOAD_BYTES } from '../../../meshtastic/link/to-radio.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { RADIO_CHANNELS } from '../../../meshtastic/channel-identity.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 import type { Sight } from './sight.ts'
-
-/** The longest content of a packet, in bytes. */
-const MAX_PAYLOAD_BYTES = 233
 
 export type Refusal = {
   readonly kind: 'refused'
@@ -29,6 +28,8 @@ export type PacketVerdict =
       readonly as: OutgoingKind | 'other'
       /** Null: no text. */
       readonly text: string | null
+      /** Its id; null: no waypoint. */
+      readonly waypoint: number | null
     }
 
 export type PacketRules = {
@@ -135,9 +136,20 @@ function judgeContent(
   // The mesh would take names, role and key from it as those of the radio.
   if (as === 'node-info') {
     if (ownUser === null) return refused(Routing_Error.NO_INTERFACE, 'the radio has not said its names yet')
-    return { kind: 'send', data: { ...data, payload: ownUser }, as, text }
+    return { kind: 'send', data: { ...data, payload: ownUser }, as, text: null, waypoint: null }
   }
-  return { kind: 'send', data, as, text }
+  const waypoint = as === 'waypoint' ? idOfWaypoint(data.payload) : null
+  if (waypoint === 0) return refused(Routing_Error.BAD_REQUEST, 'not a waypoint')
+  return { kind: 'send', data, as, text, waypoint }
+}
+
+/** 0: it is none. */
+function idOfWaypoint(payload: Uint8Array): number {
+  try {
+    return fromBinary(WaypointSchema, payload).id
+  } catch {
+    return 0
+  }
 }
 
 function refused(error: Routing_Error, why: string): Refusal {

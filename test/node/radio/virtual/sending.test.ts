@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Routing_Error as Error_ } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { Routing_Error as Error_, WaypointSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import { ToRadioSchema } from '../../../../src/meshtastic/gen/stream_pb.ts'
 import { encodeFrame } from '../../../../src/meshtastic/link/framing.ts'
@@ -106,6 +106,43 @@ describe('what an app sends', () => {
     await until(() => expect(answersTo(app, id)).toHaveLength(1))
     port.clock.advance(100)
     await until(() => expect(rows('select answered_at is not null a from traceroutes')).toStrictEqual([{ a: 1 }]))
+  })
+
+  it('a waypoint is stored and recorded as that of the user, and replaces none that the user may not change', async () => {
+    const rights = { nodes: { read: true, write: false }, messages: { read: true, write: true } }
+    const scope = { channels: { read: [0], write: [0] }, direct: { read: true, write: true } }
+    port = await startAppPort({}, async (app) => (await app.user('sender', rights, scope)).id)
+    port.store.sqlite
+      .exec(`insert into waypoints (id, from_node_num, t, name, description, latitude, longitude, locked_to, channel)
+      values (71, ${FAR}, 1, 'locked', '', 1, 1, ${FAR}, 0), (72, ${FAR}, 1, 'unseen', '', 1, 1, null, 1)`)
+    const app = await port.app1()
+    const share = (id: number, more = {}) =>
+      app.packet({
+        ...data(
+          PortNum.WAYPOINT_APP,
+          toBinary(
+            WaypointSchema,
+            create(WaypointSchema, { id, name: 'Hut', latitudeI: 10, longitudeI: 20, expire: 0x7fffffff, ...more }),
+          ),
+        ),
+      })
+    for (const id of [71, 72]) expect(await app.refusal(share(id))).toBe(Error_.NOT_AUTHORIZED)
+    expect(await app.refusal(share(0))).toBe(Error_.BAD_REQUEST)
+    expect(await app.refusal(app.packet(data(PortNum.WAYPOINT_APP, Uint8Array.of(0xff))))).toBe(Error_.BAD_REQUEST)
+    const id = share(70, { geofenceRadius: 300 })
+    expect(await port.sent()).toMatchObject({ id, to: 0xffffffff })
+    await until(() => {
+      port.clock.advance(100)
+      expect(rows(`select id, from_node_num f, name, channel, rest from waypoints order by id`)).toStrictEqual([
+        { id: 70, f: OWN, name: 'Hut', channel: 0, rest: 'SKwC' },
+        { id: 71, f: FAR, name: 'locked', channel: 0, rest: '' },
+        { id: 72, f: FAR, name: 'unseen', channel: 1, rest: '' },
+      ])
+    })
+    const audited = rows(`select username, ip, details from audit_log where action = 'message_sent'`)
+    expect(audited.map((row) => ({ ...Object(row), details: JSON.parse(Object(row).details) }))).toMatchObject([
+      { username: 'sender', ip: '127.0.0.1', details: { kind: 'waypoint', packetId: id, channel: 0, waypoint: 70 } },
+    ])
   })
 
   it('is refused without the right to send there', async () => {
