@@ -5,7 +5,7 @@ import { readWorldOfKeys } from '../world/read-world.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { World, WorldNode } from '../world/world.ts'
 import type { KeyProblem } from '../facts.ts'
-import { overlap } from '../../mesh/nodes/key-health.ts'
+import { findMeeting } from '../../mesh/nodes/key-health.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
 import { defineKind, type Finding, nodeSubject, type OpenAlerts, type Watching } from './kind.ts'
@@ -45,13 +45,14 @@ export const key = defineKind(keySchema, {
 /** Watched nodes with a doubtful public key, or in whose name another sender seems to transmit. */
 function findKeys({ rule, anchorAt }: Watching<KeyRule>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
-  const sharing = Map.groupBy(
+  const byKey = Map.groupBy(
     world.nodes.filter(({ publicKey }) => publicKey !== null),
     ({ publicKey }) => publicKey,
   )
+  const sharing = new Set([...byKey.values()].flatMap((nodes) => [...findMeeting(nodes)]))
   return world.nodes.flatMap((node) => {
     if (!isWatched(node)) return []
-    const problems = problemsOf(node, world, sharing.get(node.publicKey) ?? [])
+    const problems = problemsOf(node, world, sharing.has(node))
     if (problems.length === 0) return []
     const { nodeNum, name, publicKey, refusedPublicKey, spoofClaim } = node
     const subject = nodeSubject(nodeNum)
@@ -63,9 +64,8 @@ function findKeys({ rule, anchorAt }: Watching<KeyRule>, world: World, open: Ope
   })
 }
 
-function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNode[]): KeyProblem[] {
+function problemsOf(node: WorldNode, { weakKeys }: World, isShared: boolean): KeyProblem[] {
   const { publicKey, keyMismatch, spoofSuspected, isLocal } = node
-  const isShared = same.some((other) => other !== node && overlap(node, other))
   return [
     ...(keyMismatch ? ['changed' as const] : []),
     ...(publicKey !== null && weakKeys.has(publicKey) ? ['weak' as const] : []),

@@ -65,8 +65,27 @@ export async function listKeyHealth({ store, viewer: { view } }: Reader): Promis
 type Heard = { readonly firstHeard: number; readonly lastHeard: number | null }
 type Sharing = Heard & { readonly nodeNum: number; readonly sharedWith: number[] }
 
+/** Those that were there at the same time as another one. Sorting them takes the longest. */
+export function findMeeting<T extends Heard>(all: readonly T[]): ReadonlySet<T> {
+  const byStart = all.toSorted((a, b) => a.firstHeard - b.firstHeard)
+  const found = new Set<T>()
+  let lastOfOlder = -Infinity
+  for (const one of byStart) {
+    const { firstHeard, lastHeard } = one
+    if (lastHeard !== null && lastOfOlder > firstHeard) found.add(one)
+    lastOfOlder = Math.max(lastOfOlder, lastHeard ?? 0)
+  }
+  let firstOfNewer = Infinity
+  for (const one of byStart.toReversed()) {
+    const { firstHeard, lastHeard } = one
+    if ((lastHeard ?? 0) > firstOfNewer) found.add(one)
+    if (lastHeard !== null) firstOfNewer = firstHeard
+  }
+  return found
+}
+
 /** Whether both were there at the same time: a node that continues under another number is silent under the old one. */
-export function overlap(a: Heard, b: Heard): boolean {
+function overlap(a: Heard, b: Heard): boolean {
   const [older, newer] = a.firstHeard <= b.firstHeard ? [a, b] : [b, a]
   return newer.lastHeard !== null && (older.lastHeard ?? 0) > newer.firstHeard
 }

@@ -1,7 +1,11 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
+import * as fc from 'fast-check'
 import { afterEach, expect, it, vi } from 'vitest'
 import * as z from 'zod'
-import { keyHealthSchema } from '../../../../src/app/mesh/nodes/key-health.ts'
+import { WHOLE_VIEW } from '../../../../src/app/accounts/access/visible.ts'
+import { key as keyRule } from '../../../../src/app/alerts/kinds/key.ts'
+import { findMeeting, keyHealthSchema } from '../../../../src/app/mesh/nodes/key-health.ts'
+import { NO_PERMISSIONS } from '../../../../src/shared/access/resources.ts'
 import { type Client, createTestApp, START } from '../../../support/app.ts'
 
 const A = 0xa0cb0001
@@ -96,3 +100,51 @@ it('a key with which a stranger makes up thousands of nodes gives a short list a
   expect(Math.min(...lengths)).toBe(1)
   expect(Math.max(...lengths)).toBe(20)
 })
+
+it('that nodes were there at the same time is found as by comparing each with each', () => {
+  const time = fc.integer({ min: 0, max: 12 })
+  const heard = fc.record({ firstHeard: time, lastHeard: fc.option(time) })
+  const meets = (older: Heard, newer: Heard) => newer.lastHeard !== null && (older.lastHeard ?? 0) > newer.firstHeard
+  fc.assert(
+    fc.property(fc.uniqueArray(heard, { selector: ({ firstHeard }) => firstHeard, maxLength: 8 }), (nodes) => {
+      const byStart = nodes.toSorted((a, b) => a.firstHeard - b.firstHeard)
+      const compared = byStart.filter((one, i) =>
+        byStart.some((other, j) => (i < j && meets(one, other)) || (j < i && meets(other, one))),
+      )
+      const found = findMeeting(nodes)
+      expect(byStart.filter((one) => found.has(one))).toStrictEqual(compared)
+    }),
+  )
+})
+
+it('an alert rule compares 5,000 nodes that have one key, and never met, in few steps', () => {
+  const MADE_UP = 5000
+  let looks = 0
+  const nothing = { role: null, latitude: null, longitude: null, precisionBits: null, positionChannel: null }
+  const never = { lastHeardByRadio: null, previousPublicKey: null, refusedPublicKey: null, spoofClaim: null }
+  const not = { isFavorite: false, isLocal: false, isIgnored: false, keyMismatch: false, spoofSuspected: false }
+  const nodes = Array.from({ length: MADE_UP }, (_, n) => ({
+    ...nothing,
+    ...never,
+    ...not,
+    id: n,
+    nodeNum: A + n,
+    name: 'made up',
+    publicKey: key(1),
+    get firstHeard() {
+      looks += 1
+      return n
+    },
+    lastHeard: n,
+  }))
+  const fields = { kind: 'key', name: 'Keys', nodes: { kind: 'all' } }
+  const rule = keyRule.schema.parse(fields)
+  const owner = { isAdmin: true, permissions: NO_PERMISSIONS, view: WHOLE_VIEW }
+  const watching = { id: 1, ownerId: 1, anchorAt: 0, rule, owner }
+  const world = { now: 1, startedAt: null, nodes, links: [], heardBy: new Map(), latest: new Map(), anchors: new Map() }
+  const more = { weakKeys: new Set<string>(), backups: { succeededAt: null, failure: null }, retention: [] }
+  expect(keyRule.state?.find(watching, { ...world, ...more }, new Map())).toStrictEqual([])
+  expect(looks).toBeLessThan(MADE_UP * 40)
+})
+
+type Heard = { readonly firstHeard: number; readonly lastHeard: number | null }
