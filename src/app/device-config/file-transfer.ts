@@ -1,13 +1,13 @@
 import type * as z from 'zod'
 import { parseDocument, stringify } from 'yaml'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
-import { channelsOf, isUsed } from '../../meshtastic/exchange/channel-plan.ts'
+import { channelsOf, isUsed, type MayCompare } from '../../meshtastic/exchange/channel-plan.ts'
 import { exportFile, type LeftOut, listSecretNames, readFile } from '../../meshtastic/exchange/cli-file.ts'
 import { takenLora } from '../../meshtastic/exchange/mesh-settings.ts'
 import { audit } from '../audit/audit.ts'
-import type { Ctx, SignedInCtx } from '../base/context.ts'
+import type { SignedInCtx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
-import { said } from '../words/words.ts'
+import { type Said, said } from '../words/words.ts'
 import { findDevice } from './device-config.ts'
 import type { RadioDevice } from './device.ts'
 import { readSlots } from './readable-slots.ts'
@@ -19,8 +19,9 @@ import type { fileImportSchema, filePlanSchema, filePreviewSchema, fileSchema } 
 const HEAD = '# start of Meshtastic configure yaml\n'
 
 /** The settings of a radio without any secret. Throws `source_not_found`, `radio_unavailable`. */
-export async function readPlainFile(ctx: Ctx, source: string | undefined): Promise<z.infer<typeof fileSchema>> {
-  return writeFile(await findDevice(ctx, source), [])
+export async function readPlainFile(ctx: SignedInCtx, source: string | undefined): Promise<z.infer<typeof fileSchema>> {
+  const device = await findDevice(ctx, source)
+  return writeFile(device, [], await readBarred(ctx, device))
 }
 
 /**
@@ -33,25 +34,35 @@ export async function exportWithSecrets(
   secrets: readonly string[],
 ): Promise<z.infer<typeof fileSchema>> {
   const device = await findDevice(ctx, source)
-  await demandSecrets(ctx, device, secrets)
-  const file = writeFile(device, secrets)
+  const barred = await readBarred(ctx, device)
+  const why = secrets.map((name) => barred.get(name)).find((one) => one !== undefined)
+  if (why !== undefined) throw new AppError('forbidden', why)
+  const file = writeFile(device, secrets, barred)
   await ctx.store.atomic([audit(ctx, 'configuration_exported', { source: device.source, secrets: [...secrets] })])
   return file
 }
 
-/** Direct messages to the radio, and the keys of channels, are not for everybody who may change settings. */
-async function demandSecrets(ctx: SignedInCtx, device: RadioDevice, secrets: readonly string[]): Promise<void> {
-  if (secrets.includes('security.privateKey') && !ctx.viewer.user.isAdmin) {
-    throw new AppError('forbidden', 'Only administrators may export the private key of a radio')
+/**
+ * Secrets that the viewer may not export, and why: direct messages to the radio, and the keys of channels, are not for
+ * everybody who may change settings.
+ */
+async function readBarred(ctx: SignedInCtx, device: RadioDevice): Promise<ReadonlyMap<string, Said>> {
+  const barred = new Map<string, Said>()
+  if (!ctx.viewer.user.isAdmin) {
+    barred.set('security.privateKey', said('Only administrators may export the private key of a radio'))
   }
-  if (!secrets.includes('channels')) return
   const canRead = await readSlots(ctx, device)
   if (channelsOf(device.reveal().sections).some((channel) => isUsed(channel) && !canRead(channel.index))) {
-    throw new AppError('forbidden', 'The radio has channels that you may not read, so you cannot export all channels')
+    barred.set('channels', said('The radio has channels that you may not read, so you cannot export all channels'))
   }
+  return barred
 }
 
-function writeFile(device: RadioDevice, secrets: readonly string[]): z.infer<typeof fileSchema> {
+function writeFile(
+  device: RadioDevice,
+  secrets: readonly string[],
+  barred: ReadonlyMap<string, unknown>,
+): z.infer<typeof fileSchema> {
   const config = device.reveal()
   const present = listSecretNames(config.sections)
   const unknown = secrets.find((name) => !present.includes(name))
@@ -62,7 +73,7 @@ function writeFile(device: RadioDevice, secrets: readonly string[]): z.infer<typ
   const file = exportFile(config.sections, named, named.has('channels') ? urlOfAll(config) : null)
   // As the CLI's library: sorted by name, and no line is folded.
   const yaml = HEAD + stringify(file, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
-  return { yaml, leftOut: present.filter((name) => !named.has(name)) }
+  return { yaml, leftOut: present.filter((name) => !named.has(name) && !barred.has(name)) }
 }
 
 /** Throws `source_not_found`, `radio_unavailable`, `invalid_request`. */
@@ -72,7 +83,7 @@ export async function previewFile(
   { yaml }: z.infer<typeof filePreviewSchema>,
 ): Promise<z.infer<typeof filePlanSchema>> {
   const device = await findDevice(ctx, source)
-  const { leftOut, ...plan } = planFile(device, yaml)
+  const { leftOut, ...plan } = planFile(device, yaml, await readSlots(ctx, device))
   return { ...(await tell(ctx, device, plan)), leftOut: [...leftOut] }
 }
 
@@ -83,7 +94,7 @@ export async function importFile(
   { yaml, sections, confirm, revisions }: z.infer<typeof fileImportSchema>,
 ): Promise<Change[]> {
   const device = await findDevice(ctx, source)
-  const { inputs, slots } = planFile(device, yaml)
+  const { inputs, slots } = planFile(device, yaml, await readSlots(ctx, device))
   const missing = sections.find((section) => !inputs.has(section))
   if (missing !== undefined) {
     throw new AppError(
@@ -100,12 +111,12 @@ export async function importFile(
 
 type PlannedFile = ImportPlan & { readonly leftOut: readonly LeftOut[] }
 
-function planFile(device: RadioDevice, yaml: string): PlannedFile {
+function planFile(device: RadioDevice, yaml: string, mayCompare: MayCompare): PlannedFile {
   const { sections } = device.reveal()
   const { inputs, hasLora, channelUrl, leftOut } = readFile(parseYaml(yaml), sections)
   if (channelUrl === null) return { inputs, slots: [], leftOut }
   const shared = readUrl(channelUrl)
-  const { input, slots } = planSlots(sections, shared, 'replace')
+  const { input, slots } = planSlots(sections, shared, 'replace', mayCompare)
   const all = new Map<string, SectionInput>([...inputs, ['channels', input]])
   if (shared.lora === null) return { inputs: all, slots, leftOut }
   const lora = { values: takenLora(shared.lora), secrets: {} }

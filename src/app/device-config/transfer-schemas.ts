@@ -51,7 +51,7 @@ export const fileExportSchema = z.strictObject({
 })
 export const fileSchema = z.object({
   yaml: z.string(),
-  leftOut: z.array(z.string()).describe('Secrets that the radio has and that are not in the file'),
+  leftOut: z.array(z.string()).describe('Secrets of the radio that are not in the file, and that you may export'),
 })
 
 export const filePreviewSchema = z.strictObject({ yaml })

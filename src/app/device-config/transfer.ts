@@ -4,6 +4,7 @@ import type { RadioConfig, RawSection } from '../../meshtastic/config/sections.t
 import {
   channelsOf,
   isUsed,
+  type MayCompare,
   planAdding,
   planReplacing,
   type SlotChange,
@@ -80,7 +81,7 @@ export async function previewChannels(
   asked: z.infer<typeof channelPreviewSchema>,
 ): Promise<z.infer<typeof channelPlanSchema>> {
   const device = await findDevice(ctx, source)
-  const { shared, mode, ...plan } = planChannels(device, asked)
+  const { shared, mode, ...plan } = await planChannels(ctx, device, asked)
   return {
     mode,
     hasLora: shared.lora !== null,
@@ -96,7 +97,7 @@ export async function importChannels(
   { confirm, revisions, ...asked }: z.infer<typeof channelImportSchema>,
 ): Promise<Change[]> {
   const device = await findDevice(ctx, source)
-  return apply(ctx, device, planChannels(device, asked), { confirm, revisions })
+  return apply(ctx, device, await planChannels(ctx, device, asked), { confirm, revisions })
 }
 
 /** What an import asks for. */
@@ -107,13 +108,15 @@ export type ImportPlan = {
 
 type PlannedChannels = ImportPlan & { readonly shared: SharedChannels; readonly mode: 'add' | 'replace' }
 
-function planChannels(
+async function planChannels(
+  ctx: SignedInCtx,
   device: RadioDevice,
   { url, mode: wanted, lora }: z.infer<typeof channelPreviewSchema>,
-): PlannedChannels {
+): Promise<PlannedChannels> {
+  const canRead = await readSlots(ctx, device)
   const shared = readUrl(url)
   const mode = wanted ?? (shared.isAddOnly ? 'add' : 'replace')
-  const { input, slots } = planSlots(device.reveal().sections, shared, mode)
+  const { input, slots } = planSlots(device.reveal().sections, shared, mode, canRead)
   const inputs = new Map([['channels', input]])
   if (lora && shared.lora !== null) inputs.set('lora', { values: takenLora(shared.lora), secrets: {} })
   return { inputs, slots, shared, mode }
@@ -131,8 +134,9 @@ export function planSlots(
   sections: ReadonlyMap<string, RawSection>,
   { channels }: SharedChannels,
   mode: 'add' | 'replace',
+  mayCompare: MayCompare,
 ): { readonly input: SectionInput; readonly slots: readonly SlotChange[] } {
-  const plan = (mode === 'add' ? planAdding : planReplacing)(channelsOf(sections), channels)
+  const plan = (mode === 'add' ? planAdding : planReplacing)(channelsOf(sections), channels, mayCompare)
   if (plan.ok) return plan
   const { wanted, free } = plan
   throw new AppError(

@@ -33,6 +33,12 @@ export type ChannelPlan =
   /** Fewer slots than channels. */
   | { readonly ok: false; readonly wanted: number; readonly free: number }
 
+/**
+ * Whether the key of a slot may be compared with another one. Any other key counts as different, because a comparison
+ * would confirm a guess.
+ */
+export type MayCompare = (slot: number) => boolean
+
 /** The channels of a radio in order of their slots; empty if it did not report them. */
 export function channelsOf(sections: ReadonlyMap<string, RawSection>): readonly Channel[] {
   const parts = sections.get('channels')?.parts ?? []
@@ -44,7 +50,11 @@ export function isUsed({ role }: Channel): boolean {
 }
 
 /** Takes all slots: the first channel becomes the primary one, and slots beyond the last one become free. */
-export function planReplacing(present: readonly Channel[], wanted: readonly ChannelSettings[]): ChannelPlan {
+export function planReplacing(
+  present: readonly Channel[],
+  wanted: readonly ChannelSettings[],
+  mayCompare: MayCompare,
+): ChannelPlan {
   if (wanted.length > present.length) return { ok: false, wanted: wanted.length, free: present.length }
   return merge(
     present.map((before, at) => {
@@ -55,16 +65,22 @@ export function planReplacing(present: readonly Channel[], wanted: readonly Chan
         : { before, role, settings }
     }),
     [],
+    mayCompare,
   )
 }
 
 /** Takes free slots only. A channel with the name and key of one that the radio has is skipped. */
-export function planAdding(present: readonly Channel[], wanted: readonly ChannelSettings[]): ChannelPlan {
-  const known = present.filter(isUsed).flatMap(({ settings }) => settings ?? [])
+export function planAdding(
+  present: readonly Channel[],
+  wanted: readonly ChannelSettings[],
+  mayCompare: MayCompare,
+): ChannelPlan {
+  const known = present.filter((channel) => isUsed(channel) && isComparable(channel, mayCompare))
+  const same = known.flatMap(({ settings }) => settings ?? [])
   const fresh: ChannelSettings[] = []
   const skipped: SlotChange[] = []
   for (const settings of wanted) {
-    if ([...known, ...fresh].some((other) => isSame(other, settings))) {
+    if ([...same, ...fresh].some((other) => isSame(other, settings))) {
       skipped.push({ index: null, change: 'skipped', ...about(settings), former: null })
     } else fresh.push(settings)
   }
@@ -74,7 +90,12 @@ export function planAdding(present: readonly Channel[], wanted: readonly Channel
     const before = free[at]
     return before === undefined ? [] : [{ before, role: Channel_Role.SECONDARY, settings }]
   })
-  return merge(taken, skipped)
+  return merge(taken, skipped, mayCompare)
+}
+
+/** Which of the keys that everybody knows a channel has, or that it has none, is shown to everybody. */
+function isComparable({ index, settings }: Channel, mayCompare: MayCompare): boolean {
+  return mayCompare(index) || (settings?.psk.length ?? 0) <= 1
 }
 
 function isSame(a: ChannelSettings, b: ChannelSettings): boolean {
@@ -97,13 +118,13 @@ type Slot = {
   readonly settings: ChannelSettings | null
 }
 
-function merge(slots: readonly Slot[], skipped: readonly SlotChange[]): ChannelPlan {
+function merge(slots: readonly Slot[], skipped: readonly SlotChange[], mayCompare: MayCompare): ChannelPlan {
   const secrets: Record<string, string | null> = {}
   const channels: JsonObject[] = []
   for (const { before, role, settings } of slots) {
     const { index, settings: old } = before
     const key = base64Encode(settings?.psk ?? new Uint8Array(0))
-    if (key !== base64Encode(old?.psk ?? new Uint8Array(0))) {
+    if (!isComparable(before, mayCompare) || key !== base64Encode(old?.psk ?? new Uint8Array(0))) {
       secrets[`channels.${index}.settings.psk`] = key === '' ? null : key
     }
     channels.push({ index, role: enumName(Channel_RoleSchema, role), settings: valuesOf(settings) })
@@ -111,7 +132,7 @@ function merge(slots: readonly Slot[], skipped: readonly SlotChange[]): ChannelP
   return {
     ok: true,
     input: { values: { channels }, secrets },
-    slots: [...slots.flatMap((slot) => describe(slot) ?? []), ...skipped],
+    slots: [...slots.flatMap((slot) => describe(slot, isComparable(slot.before, mayCompare)) ?? []), ...skipped],
   }
 }
 
@@ -125,14 +146,14 @@ function valuesOf(settings: ChannelSettings | null): JsonObject {
 }
 
 /** Null for a slot that stays free. */
-function describe({ before, role, settings }: Slot): SlotChange | null {
+function describe({ before, role, settings }: Slot, mayBeSame: boolean): SlotChange | null {
   const { index } = before
   const former = isUsed(before) ? before.settings : undefined
   if (settings === null) {
     return isUsed(before) ? { index, change: 'removed', ...about(former), former: null } : null
   }
   if (!isUsed(before)) return { index, change: 'added', ...about(settings), former: null }
-  if (former === undefined || !isSame(former, settings)) {
+  if (former === undefined || !mayBeSame || !isSame(former, settings)) {
     return { index, change: 'replaced', ...about(settings), former: former?.name ?? '' }
   }
   const isKept = before.role === role && JSON.stringify(valuesOf(former)) === JSON.stringify(valuesOf(settings))

@@ -179,6 +179,56 @@ describe('a user who may change settings', () => {
     expect((await ask(`${FILE}/export`, { secrets: ['channels'] })).status).toBe(403)
   })
 
+  it('learns from no import whether they guessed the key of a channel that they may not read', async () => {
+    const service = await start(RADIO)
+    const dora = await service.app.user('dora', PERMISSIONS, scopeOf({ read: [0], write: [0] }))
+    await untilStored(service)
+    const told = async (path: string, guess: Uint8Array, more: object = {}) => {
+      const channels = [channel('', Uint8Array.of(1)), channel('Rescue', guess)]
+      const url = urlOf(channels, Object(more).mode === 'add')
+      const body = path === FILE ? { yaml: `channel_url: ${url}` } : { url, ...more }
+      const { status, text: said } = await service.ask('POST', `${path}/preview`, body, dora)
+      const unconfirmed = { ...body, confirm: ['nothing'], ...(path === FILE ? { sections: ['channels'] } : {}) }
+      const put = await service.ask('PUT', path, { ...unconfirmed, revisions: { channels: 'older' } }, dora)
+      expect([status, put.status]).toStrictEqual([200, 409])
+      return [said, { ...put.body, requestId: '' }]
+    }
+    for (const [path, more] of [
+      [CHANNELS, { mode: 'replace' }],
+      [CHANNELS, { mode: 'add' }],
+      [FILE, {}],
+    ] as const) {
+      const [right, wrong] = [await told(path, RESCUE_KEY, more), await told(path, new Uint8Array(32).fill(2), more)]
+      expect(right).toStrictEqual(wrong)
+    }
+    const url = urlOf([channel('', Uint8Array.of(1)), channel('Rescue', RESCUE_KEY)])
+    const preview = async (client = service.admin) =>
+      (await service.ask('POST', `${CHANNELS}/preview`, { url }, client)).body['slots']
+    const slots = (change: string) => [
+      { index: 0, change: 'kept' },
+      { index: 1, change, name: 'Rescue' },
+    ]
+    expect([await preview(dora), await preview()]).toMatchObject([slots('replaced'), slots('changed')])
+  })
+
+  it('is offered the secrets that they may export', async () => {
+    const service = await start(RADIO)
+    await untilStored(service)
+    const offered = async (read: Scope['channels'], name: string) => {
+      const user = await service.app.user(name, PERMISSIONS, scopeOf(read))
+      return Object((await service.ask('GET', FILE, undefined, user)).body)['leftOut']
+    }
+    const others = ['bluetooth.fixedPin', 'mqtt.password', 'network.wifiPsk']
+    expect((await offered({ read: [0], write: [0] }, 'emil')).toSorted()).toStrictEqual(others)
+    expect((await offered('all', 'fred')).toSorted()).toStrictEqual([
+      'bluetooth.fixedPin',
+      'channels',
+      ...others.slice(1),
+    ])
+    const { leftOut } = Object((await service.ask('GET', FILE)).body)
+    expect(leftOut).toContain('security.privateKey')
+  })
+
   it('does not get the private key of the radio, which is for administrators', async () => {
     const service = await start(RADIO)
     const carl = await service.app.user('carl', PERMISSIONS, scopeOf('all'))
