@@ -137,16 +137,12 @@ function withStored(given: Settings, stored: Settings): Settings {
   if (stored['password'] != null && isHidden('password') && serverOf(asked) !== serverOf(stored)) {
     throw refused([{ path: 'settings.password', message: 'must be entered again for another server' }])
   }
-  const known = [...listOf(stored['keys']), ...listOf(stored['privateKeys'])]
-  const opened = (texts: unknown) =>
-    listOf(texts).map((text) =>
-      text.endsWith(`=${HIDDEN}`) ? (known.find((one) => hidden(one) === text) ?? text) : text,
-    )
+  const opened = (field: string) => openHidden(field, listOf(asked[field]), listOf(stored[field]))
   return {
     ...asked,
     ...(isHidden('password') && 'password' in stored ? { password: stored['password'] } : {}),
-    ...('keys' in asked ? { keys: opened(asked['keys']) } : {}),
-    ...('privateKeys' in asked ? { privateKeys: opened(asked['privateKeys']) } : {}),
+    ...('keys' in asked ? { keys: opened('keys') } : {}),
+    ...('privateKeys' in asked ? { privateKeys: opened('privateKeys') } : {}),
     // A certificate belongs to its server.
     ...(serverOf(asked) !== serverOf(stored) &&
     (given['fingerprint'] === undefined || given['fingerprint'] === stored['fingerprint']) &&
@@ -154,6 +150,30 @@ function withStored(given: Settings, stored: Settings): Settings {
       ? { fingerprint: null }
       : {}),
   }
+}
+
+/**
+ * Puts the stored key where a hidden one stands. Several may have one name: then they are all there, in their order, or
+ * nobody knows which is meant. Throws `invalid_request`.
+ */
+function openHidden(field: string, given: readonly string[], stored: readonly string[]): string[] {
+  const byForm = Map.groupBy(stored, hidden)
+  const taken = new Map<string, number>()
+  const opened = given.map((text) => {
+    if (!text.endsWith(`=${HIDDEN}`)) return text
+    const at = taken.get(text) ?? 0
+    taken.set(text, at + 1)
+    return byForm.get(text)?.[at] ?? text
+  })
+  const isUnclear = (text: string) => {
+    const known = byForm.get(text)?.length ?? 0
+    return text.endsWith(`=${HIDDEN}`) && known > 1 && taken.get(text) !== known
+  }
+  const at = given.findIndex(isUnclear)
+  if (at >= 0) {
+    throw refused([{ path: `settings.${field}.${at}`, message: 'must be entered again: several keys have this name' }])
+  }
+  return opened
 }
 
 function serverOf({ url: text }: Settings): string | null {

@@ -204,6 +204,29 @@ test('an address is told to readers of the configuration alone; passwords and ke
   })
 })
 
+test('hidden keys of one name stay those that they are', async () => {
+  const service = await start()
+  const keys = ['Club=1PG7OiApB1nwvP+rz05pAQ==', 'Club=AQ==', 'Other=Ag==']
+  const settings = { url: 'mqtt://127.0.0.1:1', topics: ['msh/#'], keys }
+  const { connection } = (await service.ask('POST', '', { name: 'broker', kind: 'mqtt', settings })).body
+  const put = (asked: readonly string[]) =>
+    service.ask('PUT', `/${connection.id}`, { settings: { ...settings, keys: asked } })
+  const stored = async () => Object((await readConnections(service.app.ports))[0]?.target?.settings)['keys']
+  expect((await put(['Other=••••', 'Club=••••', 'New=Aw==', 'Club=••••'])).status).toBe(200)
+  const now = [keys[2], keys[0], 'New=Aw==', keys[1]]
+  expect(await stored()).toEqual(now)
+  // One of the two was removed, and nobody can tell which.
+  for (const asked of [
+    ['Club=••••', 'Other=••••'],
+    ['Club=••••', 'Club=••••', 'Club=••••'],
+  ]) {
+    expect((await put(asked)).body.issues).toMatchObject([{ path: 'settings.keys.0' }])
+  }
+  expect(await stored()).toEqual(now)
+  expect((await put(['Club=AQ==', 'Other=••••'])).status).toBe(200)
+  expect(await stored()).toEqual([keys[1], keys[2]])
+})
+
 test('a stored password is sent to no other server: neither by a change nor by a test', async () => {
   const service = await start()
   const evil = await startMqttBroker()

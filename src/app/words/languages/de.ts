@@ -346,6 +346,8 @@ export const texts: Translation = {
   messages: 'Nachrichten',
   'metric: not shown without an account': 'metric: wird ohne Konto nicht gezeigt',
   'must be entered again for another server': 'muss für einen anderen Server neu eingegeben werden',
+  'must be entered again: several keys have this name':
+    'muss neu eingegeben werden: Mehrere Schlüssel haben diesen Namen',
   'must not be after to': 'darf nicht nach to liegen',
   'no control characters or lone surrogates': 'keine Steuerzeichen oder einzelnen Surrogate',
   'no query': 'kein Query-Teil',

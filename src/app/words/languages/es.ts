@@ -341,6 +341,8 @@ export const texts: Translation = {
   messages: 'mensajes',
   'metric: not shown without an account': 'metric: no se muestra sin cuenta',
   'must be entered again for another server': 'debe introducirse de nuevo para otro servidor',
+  'must be entered again: several keys have this name':
+    'hay que volver a introducirla: varias claves tienen este nombre',
   'must not be after to': 'no debe ser posterior a to',
   'no control characters or lone surrogates': 'sin caracteres de control ni sustitutos sueltos',
   'no query': 'sin cadena de consulta',

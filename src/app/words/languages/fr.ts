@@ -347,6 +347,7 @@ export const texts: Translation = {
   messages: 'messages',
   'metric: not shown without an account': 'metric : non affiché sans compte',
   'must be entered again for another server': 'à saisir de nouveau pour un autre serveur',
+  'must be entered again: several keys have this name': 'à saisir de nouveau : plusieurs clés portent ce nom',
   'must not be after to': 'ne doit pas être après to',
   'no control characters or lone surrogates': 'pas de caractères de contrôle ni de surrogates isolés',
   'no query': 'pas de chaîne de requête',

@@ -339,6 +339,7 @@ export const texts: Translation = {
   messages: 'wiadomości',
   'metric: not shown without an account': 'metric: nie jest pokazywane bez konta',
   'must be entered again for another server': 'trzeba wpisać ponownie dla innego serwera',
+  'must be entered again: several keys have this name': 'trzeba wpisać ponownie: kilka kluczy ma tę nazwę',
   'must not be after to': 'nie może być późniejsze niż to',
   'no control characters or lone surrogates': 'bez znaków sterujących i pojedynczych surogatów',
   'no query': 'bez parametrów zapytania',

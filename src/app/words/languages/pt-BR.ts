@@ -343,6 +343,7 @@ export const texts: Translation = {
   messages: 'mensagens',
   'metric: not shown without an account': 'metric: não é mostrado sem uma conta',
   'must be entered again for another server': 'deve ser digitado de novo para outro servidor',
+  'must be entered again: several keys have this name': 'precisa ser digitada de novo: várias chaves têm este nome',
   'must not be after to': 'não pode ser posterior a to',
   'no control characters or lone surrogates': 'sem caracteres de controle nem surrogates isolados',
   'no query': 'sem query',
