@@ -80,6 +80,7 @@ const RULES = {
   sourceId: 'own',
   isFavorite: 'own',
   isIgnored: 'own',
+  isMuted: 'own',
   isLocal: 'own',
   isHidden: 'own',
   notes: 'own',

@@ -52,6 +52,7 @@ export const nodes = sqliteTable(
     channel: integer('channel'),
     isFavorite: flag('is_favorite').notNull().default(false),
     isIgnored: flag('is_ignored').notNull().default(false),
+    isMuted: flag('is_muted').notNull().default(false),
     isLocal: flag('is_local').notNull().default(false),
     notes: text('notes').notNull().default(''),
     /** Distinct days, UTC, on which it was heard; null: not counted yet, see `evidence.ts`. */

@@ -48,8 +48,8 @@ export const tracerouteAnswers = sqliteTable(
 )
 
 /**
- * What a radio of ours and this service last agreed on: whether nodes are favourites or ignored. A missing row means
- * neither. The row of node 0 says that this radio was compared before.
+ * What a radio of ours and this service last agreed on: whether nodes are favourites, ignored or muted. A missing row
+ * means none of it. The row of node 0 says that this radio was compared before.
  */
 export const radioMarks = sqliteTable(
   'radio_marks',
@@ -58,6 +58,7 @@ export const radioMarks = sqliteTable(
     nodeNum: integer('node_num').notNull(),
     isFavorite: flag('is_favorite').notNull().default(false),
     isIgnored: flag('is_ignored').notNull().default(false),
+    isMuted: flag('is_muted').notNull().default(false),
     /** Why the radio did not take the latest change; null: it did, or has not been asked. */
     problem: text('problem'),
   },
