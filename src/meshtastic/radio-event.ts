@@ -105,6 +105,7 @@ function decodeNode(node: NodeInfo, now: number): NodeFacts {
     viaMqtt: node.viaMqtt,
     isFavorite: node.isFavorite,
     isIgnored: node.isIgnored,
+    isMuted: node.isMuted,
     hasSigned: node.hasXeddsaSigned,
   }
 }

@@ -62,6 +62,7 @@ export type NodeFacts = {
   readonly viaMqtt: boolean
   readonly isFavorite: boolean
   readonly isIgnored: boolean
+  readonly isMuted: boolean
   /** The radio reports that it verified a signature of the node. */
   readonly hasSigned: boolean
 }

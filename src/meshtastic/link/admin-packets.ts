@@ -32,11 +32,13 @@ export function encodeRemoveNode(nodeNum: number): Uint8Array {
 }
 
 /** What a radio remembers about a node by order of its owner. */
-export type NodeMark = 'favorite' | 'ignored'
+export type NodeMark = 'favorite' | 'ignored' | 'muted'
 
 const MARKS = {
   favorite: ['removeFavoriteNode', 'setFavoriteNode'],
   ignored: ['removeIgnoredNode', 'setIgnoredNode'],
+  // There is no other message: the radio turns the mark over, whatever it was.
+  muted: ['toggleMutedNode', 'toggleMutedNode'],
 } as const satisfies Record<NodeMark, readonly [string, string]>
 
 /** A payload that makes the radio mark a node, or end the mark. */

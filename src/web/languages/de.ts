@@ -965,6 +965,8 @@ export const words: Translations = {
       notFavorite: (radio) => `${radio} hat diesen Knoten noch als Favorit.`,
       ignored: (radio) => `${radio} ignoriert diesen Knoten nicht.`,
       notIgnored: (radio) => `${radio} ignoriert diesen Knoten noch.`,
+      muted: (radio) => `${radio} hat diesen Knoten nicht stumm geschaltet.`,
+      notMuted: (radio) => `${radio} hat diesen Knoten noch stumm geschaltet.`,
       problems: {
         waiting: 'Es hat die Änderung noch nicht bestätigt.',
         unknown_node:
@@ -1422,6 +1424,9 @@ export const words: Translations = {
     noMessages: 'Noch keine Nachrichten mit diesem Knoten.',
     direct: 'direkt',
     manage: 'Diesen Knoten verwalten',
+    muted: 'Stumm',
+    mute: 'Stumm schalten',
+    muteHelp: 'Funkgeräte und Meshtastic-Apps melden keine Direktnachrichten von einem stummen Knoten.',
     ignoreHelp:
       'Ein ignorierter Knoten ist nicht auf der Karte. Alarme und Automatik lassen ihn aus, und die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
     forgetHelp:

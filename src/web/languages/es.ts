@@ -591,6 +591,8 @@ export const words: Translations = {
       notFavorite: (radio) => `${radio} aún tiene este nodo como favorito.`,
       ignored: (radio) => `${radio} no ignora este nodo.`,
       notIgnored: (radio) => `${radio} aún ignora este nodo.`,
+      muted: (radio) => `${radio} no tiene silenciado este nodo.`,
+      notMuted: (radio) => `${radio} aún tiene silenciado este nodo.`,
       problems: {
         waiting: 'Aún no ha confirmado el cambio.',
         unknown_node: 'No conoce este nodo: se le indica cuando lo haya oído y se conecte de nuevo.',
@@ -1047,6 +1049,9 @@ export const words: Translations = {
     noMessages: 'Aún no hay mensajes con este nodo.',
     direct: 'directo',
     manage: 'Gestionar este nodo',
+    muted: 'Silenciado',
+    mute: 'Silenciar',
+    muteHelp: 'Las radios y las aplicaciones de Meshtastic no anuncian mensajes directos de un nodo silenciado.',
     ignoreHelp:
       'Un nodo ignorado no está en el mapa. Las alertas y la automatización lo omiten, y las radios de este servicio descartan lo que envía.',
     forgetHelp:

@@ -1087,6 +1087,8 @@ export const words: Translations = {
       notFavorite: (radio) => `${radio} a encore ce nœud comme favori.`,
       ignored: (radio) => `${radio} n’ignore pas ce nœud.`,
       notIgnored: (radio) => `${radio} ignore encore ce nœud.`,
+      muted: (radio) => `${radio} n’a pas ce nœud en sourdine.`,
+      notMuted: (radio) => `${radio} a encore ce nœud en sourdine.`,
       problems: {
         waiting: 'Elle n’a pas encore confirmé le changement.',
         unknown_node: 'Elle ne connaît pas ce nœud : elle en est informée quand elle l’a entendu et se reconnecte.',
@@ -1531,6 +1533,9 @@ export const words: Translations = {
     noMessages: 'Aucun message avec ce nœud pour l’instant.',
     direct: 'direct',
     manage: 'Gérer ce nœud',
+    muted: 'En sourdine',
+    mute: 'Mettre en sourdine',
+    muteHelp: 'Les radios et les applications Meshtastic n’annoncent pas les messages directs d’un nœud en sourdine.',
     ignoreHelp:
       'Un nœud ignoré n’est pas sur la carte. Les alertes et l’automatisation le laissent de côté, et les radios de ce service rejettent ce qu’il envoie.',
     forgetHelp:

@@ -1032,6 +1032,8 @@ export const words: Translations = {
       notFavorite: (radio) => `${radio} nadal ma ten węzeł w ulubionych.`,
       ignored: (radio) => `${radio} nie ignoruje tego węzła.`,
       notIgnored: (radio) => `${radio} nadal ignoruje ten węzeł.`,
+      muted: (radio) => `${radio} nie ma tego węzła jako wyciszonego.`,
+      notMuted: (radio) => `${radio} nadal ma ten węzeł jako wyciszony.`,
       problems: {
         waiting: 'Jeszcze nie potwierdziło zmiany.',
         unknown_node: 'Nie zna tego węzła: dowie się, gdy go usłyszy i połączy się ponownie.',
@@ -1468,6 +1470,9 @@ export const words: Translations = {
     noMessages: 'Nie ma jeszcze wiadomości z tym węzłem.',
     direct: 'bezpośrednio',
     manage: 'Zarządzaj tym węzłem',
+    muted: 'Wyciszony',
+    mute: 'Wycisz',
+    muteHelp: 'Radia i aplikacje Meshtastic nie zgłaszają wiadomości bezpośrednich od wyciszonego węzła.',
     ignoreHelp:
       'Ignorowanego węzła nie ma na mapie. Alarmy i automatyzacja go pomijają, a radia tej usługi odrzucają to, co wysyła.',
     forgetHelp:

@@ -593,6 +593,8 @@ export const words: Translations = {
       notFavorite: (radio) => `${radio} ainda tem este nó como favorito.`,
       ignored: (radio) => `${radio} não ignora este nó.`,
       notIgnored: (radio) => `${radio} ainda ignora este nó.`,
+      muted: (radio) => `${radio} não tem este nó como silenciado.`,
+      notMuted: (radio) => `${radio} ainda tem este nó como silenciado.`,
       problems: {
         waiting: 'Ele ainda não confirmou a mudança.',
         unknown_node: 'Ele não conhece este nó: será avisado quando o tiver ouvido e se conectar de novo.',
@@ -1042,6 +1044,9 @@ export const words: Translations = {
     noMessages: 'Ainda não há mensagens com este nó.',
     direct: 'direta',
     manage: 'Gerenciar este nó',
+    muted: 'Silenciado',
+    mute: 'Silenciar',
+    muteHelp: 'Os rádios e os aplicativos Meshtastic não anunciam mensagens diretas de um nó silenciado.',
     ignoreHelp:
       'Um nó ignorado não fica no mapa. Os alertas e a automação o deixam de fora, e os rádios deste serviço descartam o que ele envia.',
     forgetHelp:

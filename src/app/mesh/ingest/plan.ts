@@ -220,7 +220,7 @@ function addNode(
     judgement,
   }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[]; judgement: Judgement },
 ): void {
-  const { nodeNum, viaMqtt, channel, isFavorite, isIgnored } = node
+  const { nodeNum, viaMqtt, channel, isFavorite, isIgnored, isMuted } = node
   // A radio's memory of another of our radios may be older than that radio's own report.
   if (!isNode(nodeNum) || judgement.verdict !== 'taken') return
   const user = judgement.keepsUser ? null : node.user
@@ -240,7 +240,7 @@ function addNode(
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
     ...(judgement.keepsArrival ? {} : { viaMqtt, channel, ...arrival }),
     // Only favourites of a connected radio count. Otherwise a delivery could make any node a favourite.
-    ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
+    ...(isOwnKind(source.kind) ? { isFavorite, isIgnored, isMuted } : {}),
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
     // The time of measurement is unknown, but it is not after the node was last heard.

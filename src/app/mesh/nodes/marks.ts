@@ -4,16 +4,21 @@ import { nodes, radioMarks } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import type { NodeMark } from '../../../meshtastic/link/admin-packets.ts'
 import type { Ports, Reader } from '../../base/context.ts'
+import { namesOf } from '../../../shared/names.ts'
 import { AppError } from '../../http/errors.ts'
 import { listSenders } from '../radios/choose-radio.ts'
 import { getNode } from './seen.ts'
 
-// Favourite and ignored nodes, here and in the memory of our radios. Decision: docs/decisions/marks-on-both-sides.md
+// Favourite, ignored and muted nodes, here and in the memory of our radios. Decision: docs/decisions/marks-on-both-sides.md
 
-export type Marks = { readonly isFavorite: boolean; readonly isIgnored: boolean }
+export type Marks = { readonly isFavorite: boolean; readonly isIgnored: boolean; readonly isMuted: boolean }
 
-const FIELDS = { favorite: 'isFavorite', ignored: 'isIgnored' } as const satisfies Record<NodeMark, keyof Marks>
-const MARKS = ['favorite', 'ignored'] as const satisfies readonly NodeMark[]
+const FIELDS = {
+  favorite: 'isFavorite',
+  ignored: 'isIgnored',
+  muted: 'isMuted',
+} as const satisfies Record<NodeMark, keyof Marks>
+const MARKS = namesOf(FIELDS)
 
 /** What a radio is told. */
 export type MarkOrder = { readonly nodeNum: number; readonly mark: NodeMark; readonly isSet: boolean }
@@ -28,11 +33,12 @@ type Problem = Exclude<(typeof MARK_PROBLEMS)[number], 'waiting'>
  */
 export type Tried = 'open' | 'full' | 'told'
 
-const NONE: Marks = { isFavorite: false, isIgnored: false }
+const NONE: Marks = { isFavorite: false, isIgnored: false, isMuted: false }
 /** The node of the row that says that a radio was compared before. */
 const COMPARED = 0
 
 const value = sql.placeholder
+const COLUMNS = { isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored, isMuted: nodes.isMuted }
 
 const queries = prepareOnce((db) => ({
   agreed: db
@@ -46,12 +52,12 @@ const queries = prepareOnce((db) => ({
     .where(sql`${radioMarks.nodeNum} in (${value('nodeNum')}, ${sql.raw(String(COMPARED))})`)
     .prepare(),
   wanted: db
-    .select({ nodeNum: nodes.nodeNum, isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored })
+    .select({ nodeNum: nodes.nodeNum, ...COLUMNS })
     .from(nodes)
-    .where(sql`is_favorite or is_ignored or node_num in (select value from json_each(${value('nums')}))`)
+    .where(sql`is_favorite or is_ignored or is_muted or node_num in (select value from json_each(${value('nums')}))`)
     .prepare(),
   wantedOf: db
-    .select({ isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored })
+    .select(COLUMNS)
     .from(nodes)
     .where(eq(nodes.nodeNum, value('nodeNum')))
     .prepare(),
@@ -63,6 +69,7 @@ const queries = prepareOnce((db) => ({
 }))
 
 type Agreed = Marks & { readonly problem: string | null }
+type Changing = { -readonly [Field in keyof Marks]: Marks[Field] }
 
 /**
  * Compares the marks that a radio has with those that are stored, and makes both the same: what changed on one side
@@ -79,7 +86,7 @@ export async function compareMarks(
   const rows = await queries(store).agreed.all({ radioNum })
   const agreed = new Map<number, Agreed>(rows.map(({ nodeNum, ...row }) => [nodeNum, row]))
   const isFirst = !agreed.has(COMPARED) || hasLostAll(agreed, listed)
-  const marked = [...listed].flatMap(([nodeNum, marks]) => (marks.isFavorite || marks.isIgnored ? [nodeNum] : []))
+  const marked = [...listed].flatMap(([nodeNum, marks]) => (isMarked(marks) ? [nodeNum] : []))
   const nums = JSON.stringify([...new Set([...marked, ...agreed.keys()])])
   const wanted = new Map((await queries(store).wanted.all({ nums })).map(({ nodeNum, ...row }) => [nodeNum, row]))
   const orders: MarkOrder[] = []
@@ -93,8 +100,8 @@ export async function compareMarks(
     const before: Agreed = agreed.get(nodeNum) ?? { ...NONE, problem: null }
     const here = wanted.get(nodeNum)
     const there = listed.get(nodeNum)
-    const after: { isFavorite: boolean; isIgnored: boolean; problem: Problem | null } = { ...NONE, problem: null }
-    const set: { isFavorite: boolean; isIgnored: boolean } = { ...(here ?? NONE) }
+    const after: Changing & { problem: Problem | null } = { ...NONE, problem: null }
+    const set: Changing = { ...(here ?? NONE) }
     for (const mark of here === undefined ? [] : MARKS) {
       const field = FIELDS[mark]
       const order = { nodeNum, mark, isSet: set[field] }
@@ -107,12 +114,12 @@ export async function compareMarks(
       if (has === set[field]) continue
       // What the radio has differs from both: it was changed there. It is news at first contact if it is set.
       if (there !== undefined && (isFirst ? has : has !== had)) set[field] = has
-      // A radio takes no favourite that it does not know, and makes an entry for a node that it shall ignore.
-      else if (there === undefined && mark === 'favorite') after.problem ??= 'unknown_node'
+      // A radio marks no node that it does not know, except that it makes an entry for one that it shall ignore.
+      else if (there === undefined && mark !== 'ignored') after.problem ??= 'unknown_node'
       else if (tried === null) orders.push(order)
       else after.problem = tried === 'full' ? 'full' : 'not_taken'
     }
-    if (here !== undefined && (set.isFavorite !== here.isFavorite || set.isIgnored !== here.isIgnored)) {
+    if (here !== undefined && !hasSameMarks(set, here)) {
       changed.set(nodeNum, set)
       statements.push(change(store, nodeNum, here, set))
     }
@@ -125,21 +132,28 @@ export async function compareMarks(
 
 /** Nobody takes back all marks between two connections; a reset of the radio's memory does. */
 function hasLostAll(agreed: ReadonlyMap<number, Marks>, listed: ReadonlyMap<number, Marks>): boolean {
-  const had = [...agreed].filter(([, { isFavorite, isIgnored }]) => isFavorite || isIgnored)
-  const hasStill = ({ isFavorite, isIgnored }: Marks) => isFavorite || isIgnored
-  return had.length > 1 && !had.some(([nodeNum]) => hasStill(listed.get(nodeNum) ?? NONE))
+  const had = [...agreed].filter(([, marks]) => isMarked(marks))
+  return had.length > 1 && !had.some(([nodeNum]) => isMarked(listed.get(nodeNum) ?? NONE))
+}
+
+function isMarked(marks: Marks): boolean {
+  return MARKS.some((mark) => marks[FIELDS[mark]])
+}
+
+function hasSameMarks(a: Marks, b: Marks): boolean {
+  return MARKS.every((mark) => a[FIELDS[mark]] === b[FIELDS[mark]])
 }
 
 function isSame(a: Agreed, b: Agreed): boolean {
-  return a.isFavorite === b.isFavorite && a.isIgnored === b.isIgnored && a.problem === b.problem
+  return hasSameMarks(a, b) && a.problem === b.problem
 }
 
 function note(store: Store, radioNum: number, nodeNum: number, agreed: Agreed): Statement {
   if (nodeNum !== COMPARED && isSame(agreed, { ...NONE, problem: null })) {
     return store.db.delete(radioMarks).where(and(eq(radioMarks.radioNum, radioNum), eq(radioMarks.nodeNum, nodeNum)))
   }
-  const { isFavorite, isIgnored, problem } = agreed
-  const row = { isFavorite, isIgnored, problem }
+  const { isFavorite, isIgnored, isMuted, problem } = agreed
+  const row = { isFavorite, isIgnored, isMuted, problem }
   return store.db
     .insert(radioMarks)
     .values({ radioNum, nodeNum, ...row })
@@ -148,11 +162,11 @@ function note(store: Store, radioNum: number, nodeNum: number, agreed: Agreed): 
 
 /** Unless somebody changed it meanwhile. */
 function change(store: Store, nodeNum: number, from: Marks, to: Marks): Statement {
-  const { isFavorite, isIgnored } = from
+  const { isFavorite, isIgnored, isMuted } = to
   return store.db
     .update(nodes)
-    .set({ isFavorite: to.isFavorite, isIgnored: to.isIgnored })
-    .where(and(eq(nodes.nodeNum, nodeNum), eq(nodes.isFavorite, isFavorite), eq(nodes.isIgnored, isIgnored)))
+    .set({ isFavorite, isIgnored, isMuted })
+    .where(and(eq(nodes.nodeNum, nodeNum), ...MARKS.map((mark) => eq(nodes[FIELDS[mark]], from[FIELDS[mark]]))))
 }
 
 /** What a radio has to be told after a node was marked here; nothing before they were compared for the first time. */
@@ -177,6 +191,7 @@ export const markStatesSchema = z.object({
       isConnected: z.boolean(),
       isFavorite: z.boolean().describe('Whether the radio has it as a favourite, as it last said'),
       isIgnored: z.boolean().describe('Whether the radio ignores it, as it last said'),
+      isMuted: z.boolean().describe('Whether the radio has it as muted, as it last said'),
       problem: z
         .enum(MARK_PROBLEMS)
         .nullable()
@@ -199,10 +214,10 @@ export async function readMarkStates(
   return {
     radios: senders.map(({ source, nodeNum: radioNum, isConnected }) => {
       const row = rows.find((each) => each.radioNum === radioNum && each.nodeNum === node.nodeNum)
-      const { isFavorite, isIgnored } = row ?? NONE
-      const isTaken = isFavorite === node.isFavorite && isIgnored === node.isIgnored
+      const { isFavorite, isIgnored, isMuted } = row ?? NONE
+      const isTaken = hasSameMarks(row ?? NONE, node)
       const known = MARK_PROBLEMS.find((name) => name === row?.problem) ?? 'waiting'
-      return { radio: source, isConnected, isFavorite, isIgnored, problem: isTaken ? null : known }
+      return { radio: source, isConnected, isFavorite, isIgnored, isMuted, problem: isTaken ? null : known }
     }),
   }
 }

@@ -93,6 +93,7 @@ export const nodeSchema = z
     channel: z.int().nullable().describe('The channel it was last heard on, numbered as in GET /api/channels'),
     isFavorite: z.boolean(),
     isIgnored: z.boolean(),
+    isMuted: z.boolean().describe('Apps and radios announce no messages from it'),
     isLocal: z.boolean().describe('A radio of this service'),
     hidden: z.boolean().describe('Only users who may change nodes see the node and what it sends'),
     keyMismatch: z
@@ -200,6 +201,7 @@ export type NodeDetail = z.infer<typeof nodeDetailSchema>
 export const nodeChangesSchema = z.strictObject({
   isFavorite: z.boolean().optional(),
   isIgnored: z.boolean().optional(),
+  isMuted: z.boolean().optional(),
   hidden: z.boolean().optional(),
   notes: z
     .string()
@@ -369,9 +371,11 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
 /** For readers: also finds a node by an earlier number. */
 export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typeof nodeChangesSchema>): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
-  const { isFavorite, isIgnored, hidden: isHidden, notes } = { ...before, hidden: before.isHidden, ...changes }
-  const after = { isFavorite, isIgnored, isHidden, notes }
-  const fields = (['isFavorite', 'isIgnored', 'isHidden', 'notes'] as const).filter((key) => after[key] !== before[key])
+  const { isFavorite, isIgnored, isMuted, hidden, notes } = { ...before, hidden: before.isHidden, ...changes }
+  const after = { isFavorite, isIgnored, isMuted, isHidden: hidden, notes }
+  const fields = (['isFavorite', 'isIgnored', 'isMuted', 'isHidden', 'notes'] as const).filter(
+    (key) => after[key] !== before[key],
+  )
   if (fields.length === 0) return
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }

@@ -41,7 +41,7 @@ const queries = prepareOnce((db) => ({
     .where(eq(waypoints.id, value('id')))
     .prepare(),
   node: db
-    .select({ id: nodes.id, isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored })
+    .select({ id: nodes.id, isFavorite: nodes.isFavorite, isIgnored: nodes.isIgnored, isMuted: nodes.isMuted })
     .from(nodes)
     .where(eq(nodes.nodeNum, value('nodeNum')))
     .prepare(),
@@ -148,16 +148,15 @@ export async function recordAppWaypoint(
 }
 
 /** Marks of a node that an app set in the radio. */
-export type Marks = { readonly isFavorite?: boolean; readonly isIgnored?: boolean }
+export type Marks = { readonly isFavorite?: boolean; readonly isIgnored?: boolean; readonly isMuted?: boolean }
 
 /** Keeps the marks of a node that the radio has taken; does nothing for an unknown node. */
 export async function keepMarks(sender: AppSender, nodeNum: number, marks: Marks): Promise<void> {
   const before = await queries(sender.store).node.get({ nodeNum })
   if (before === undefined) return
-  const { isFavorite = before.isFavorite, isIgnored = before.isIgnored } = marks
-  const after = { isFavorite, isIgnored }
-  if (isFavorite === before.isFavorite && isIgnored === before.isIgnored) return
   const { id, ...had } = before
+  const after = { ...had, ...marks }
+  if (JSON.stringify(after) === JSON.stringify(had)) return
   await sender.store.atomic([
     audit(
       auditContextOf(sender),

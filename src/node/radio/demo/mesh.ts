@@ -17,6 +17,7 @@ export type DemoNode = {
   /** By order of the owner. */
   isFavorite: boolean
   isIgnored: boolean
+  isMuted: boolean
   readonly hasWeather: boolean
   /** Has external power. */
   readonly isPowered: boolean
@@ -97,6 +98,7 @@ export function createDemoNodes(random: () => number, now: number): DemoNode[] {
       isMoving: kind === 'walker',
       isFavorite: false,
       isIgnored: false,
+      isMuted: false,
       hasWeather: kind === 'sensor',
       isPowered: kind === 'base' || (kind === 'home' && random() < 0.5),
       altitude: Math.round(240 + random() * (kind === 'router' ? 220 : 60)),

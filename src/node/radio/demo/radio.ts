@@ -242,6 +242,7 @@ function mark(nodes: readonly DemoNode[], payload: Uint8Array): void {
   const node = nodes.find(({ nodeNum }) => nodeNum === value)
   if (node === undefined) return
   if (variant === 'setFavoriteNode' || variant === 'removeFavoriteNode') node.isFavorite = variant === 'setFavoriteNode'
+  if (variant === 'toggleMutedNode') node.isMuted = !node.isMuted
   if (variant === 'setIgnoredNode' || variant === 'removeIgnoredNode') node.isIgnored = variant === 'setIgnoredNode'
 }
 
@@ -273,6 +274,7 @@ function describeEntry(node: DemoNode, isOwn: boolean, random: () => number, now
     deviceMetrics: metricsOf(node, random, now),
     isFavorite: node.isFavorite,
     isIgnored: node.isIgnored,
+    isMuted: node.isMuted,
     lastHeard: seconds(now - (isOwn ? 0 : random() * HOUR_MS)),
     ...(isOwn ? {} : { snr: node.snr, hopsAway: node.hopsAway }),
   }

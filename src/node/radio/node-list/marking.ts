@@ -20,7 +20,7 @@ const ONLY_NODES = 69_421
 /** Firmware says in these words that it protects no more nodes (NodeDB.h). */
 const NO_ROOM = /^Can't (favorite|ignore) 0x([0-9a-f]{1,8}): protected-node limit/i
 
-/** Keeps favourite and ignored nodes the same here and in a radio. */
+/** Keeps favourite, ignored and muted nodes the same here and in a radio. */
 export type Marking = {
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
@@ -100,8 +100,8 @@ export function createMarking(options: {
     observe(event) {
       if (event.type === 'my-info') begin()
       if (event.type === 'node-info') {
-        const { nodeNum, isFavorite, isIgnored } = event.node
-        if (listed !== null && listed.size < MAX_NODES) listed.set(nodeNum, { isFavorite, isIgnored })
+        const { nodeNum, isFavorite, isIgnored, isMuted } = event.node
+        if (listed !== null && listed.size < MAX_NODES) listed.set(nodeNum, { isFavorite, isIgnored, isMuted })
       }
       if (event.type === 'notification') {
         const [, , num = ''] = NO_ROOM.exec(event.message) ?? []

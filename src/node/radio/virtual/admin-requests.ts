@@ -195,10 +195,13 @@ export function refuseContact(variant: AdminVariant, parts: RadioParts, sight: S
   return null
 }
 
-/** The marks that a message sets; null: none that the service keeps. */
-export function marksOf({ number }: AdminVariant): Marks | null {
-  return MARKS.get(number) ?? null
+/** The marks that a message sets; null: none. A radio turns the mark of a muted node over. */
+export function marksOf({ number, value }: AdminVariant, parts: RadioParts): Marks | null {
+  const node = number === TOGGLE_MUTED ? parts.nodes.get(value ?? 0) : undefined
+  return node === undefined ? (MARKS.get(number) ?? null) : { isMuted: !node.info.isMuted }
 }
+
+const TOGGLE_MUTED = 49
 
 const MARKS: ReadonlyMap<number, Marks> = new Map<number, Marks>([
   [39, { isFavorite: true }],

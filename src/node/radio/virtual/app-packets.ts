@@ -70,7 +70,7 @@ export type AppPackets = {
 
 export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   const { link, transmitter, store, options, copy, clock, nextId, ids, replies, records, events } = needs
-  const onDone = new Map<number, () => void>()
+  const onDone = new Map<number, (isTaken: boolean) => void>()
   let cancelReading = () => {}
   let isEditing = false
   const senderOf = (app: AppClient, { viewer }: Sight): AppSender => ({
@@ -180,7 +180,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       // Recorded before it happens: a change without its entry cannot exist.
       if (!(await records.write(sender, { request: what, outcome: 'passed' })))
         return replies.refuse(app, packet.id, Routing_Error.RATE_LIMIT_EXCEEDED)
-      follow(packet.id, kind, variant, sender)
+      follow(packet.id, kind, variant, { sender, parts })
       outgoing.send(encodeAdminPacket(outgoing.nodeNum, packet.id, prepared.payload))
     } finally {
       outgoing.release()
@@ -189,7 +189,12 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
   }
 
   /** What follows from a message that the radio takes. */
-  const follow = (packetId: number, kind: string, variant: AdminVariant, sender: AppSender) => {
+  const follow = (
+    packetId: number,
+    kind: string,
+    variant: AdminVariant,
+    { sender, parts }: { readonly sender: AppSender; readonly parts: RadioParts },
+  ) => {
     if (kind === 'reboot') link.expectRestart()
     if (kind === 'write') {
       if (variant.number === BEGIN) isEditing = true
@@ -198,11 +203,16 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
       if (!isEditing) link.expectRestart()
       readAgainLater()
     }
-    const marks = marksOf(variant)
+    const marks = marksOf(variant, parts)
     const nodeNum = variant.value
     if (kind !== 'mark' || nodeNum === null) return
-    onDone.set(packetId, () => {
+    onDone.set(packetId, (isTaken) => {
       if (marks === null) return
+      if (!isTaken) {
+        // What it sets is the same again, but a mark that is turned over is the other one.
+        if (marks.isMuted !== undefined) copy.mark(nodeNum, { isMuted: !marks.isMuted })
+        return
+      }
       needs.later(async () => {
         await keepMarks(sender, nodeNum, marks)
         await announceNodes({ store, events }, [nodeNum])
@@ -254,7 +264,7 @@ export function createAppPackets(needs: AppPacketsOptions): AppPackets {
     onAdminAnswer(requestId, error) {
       const done = onDone.get(requestId)
       onDone.delete(requestId)
-      if (error === Routing_Error.NONE) done?.()
+      done?.(error === Routing_Error.NONE)
     },
     stop: () => cancelReading(),
   }

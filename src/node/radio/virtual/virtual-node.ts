@@ -19,7 +19,7 @@ import type { Configurator } from '../device-config/configurator.ts'
 import type { RadioLink } from '../link.ts'
 import type { ReceivedEvent } from '../session.ts'
 import type { Transmitter } from '../sending/transmitter.ts'
-import { PASSED_ANSWERS } from './admin-requests.ts'
+import { marksOf, PASSED_ANSWERS } from './admin-requests.ts'
 import { type AppClient, createAppClient } from './app-client.ts'
 import { listenForApps } from './app-listener.ts'
 import { createAppPackets } from './app-packets.ts'
@@ -362,8 +362,9 @@ export function openVirtualNode(needs: VirtualNodeNeeds): VirtualNode {
     const nodeNum = variant?.value ?? null
     if (nodeNum === null) return
     if (variant?.number === 38) copy.forget(nodeNum)
-    if (variant?.number === 39 || variant?.number === 40) copy.mark(nodeNum, { isFavorite: variant.number === 39 })
-    if (variant?.number === 47 || variant?.number === 48) copy.mark(nodeNum, { isIgnored: variant.number === 47 })
+    const parts = copy.parts()
+    const marks = variant === null || parts === null ? null : marksOf(variant, parts)
+    if (marks !== null) copy.mark(nodeNum, marks)
   }
   const logRefused = () => {
     for (const [reason, connections] of listener.takeRefused()) {

@@ -320,6 +320,7 @@ function NameOf({ node }: { node: Node }) {
       {isAltered(node) && <span class="mono faint">{node.nodeId}</span>}
       {node.nameAltered && <Mark icon="warning" words={t.nodes.altered} />}
       {node.isFavorite && <Icon name="star" filled />}
+      {node.isMuted && <Mark icon="muted" words={t.messages.muted} />}
       {node.signed && <Mark icon="shield" words={t.nodes.signed} tone="good" />}
       {(node.keyMismatch || node.spoofSuspected) && (
         <Mark icon="warning" words={node.spoofSuspected ? t.nodes.spoofed : t.nodes.mismatch} tone="bad" />

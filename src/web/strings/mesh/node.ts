@@ -48,6 +48,9 @@ export const nodeTexts = catalog('nodeTexts', {
   noMessages: 'No messages with this node yet.',
   direct: 'direct',
   manage: 'Manage this node',
+  muted: 'Muted',
+  mute: 'Mute',
+  muteHelp: 'Radios and Meshtastic apps do not announce direct messages from a muted node.',
   ignoreHelp:
     'An ignored node is not on the map. Alerts and automation leave it out, and the radios of this service drop what it sends.',
   forgetHelp:

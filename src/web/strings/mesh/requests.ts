@@ -36,6 +36,8 @@ export const requestTexts = catalog('requestTexts', {
     notFavorite: (radio: string) => `${radio} still has this node as a favourite.`,
     ignored: (radio: string) => `${radio} does not ignore this node.`,
     notIgnored: (radio: string) => `${radio} still ignores this node.`,
+    muted: (radio: string) => `${radio} does not have this node as muted.`,
+    notMuted: (radio: string) => `${radio} still has this node as muted.`,
     problems: {
       waiting: 'It has not confirmed the change yet.',
       unknown_node: 'It does not know this node: it is told when it has heard the node and connects again.',

@@ -61,6 +61,7 @@ describe('GET /api/nodes', () => {
         channel: 0,
         isFavorite: false,
         isIgnored: false,
+        isMuted: false,
         isLocal: false,
         hidden: false,
         keyMismatch: false,

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-type Marks = { isFavorite?: boolean; isIgnored?: boolean }
+type Marks = { isFavorite?: boolean; isIgnored?: boolean; isMuted?: boolean }
 
 /** A radio that keeps marks as firmware 2.8 does: it confirms every order and follows those that it can. */
 async function startKeeper(options: { own?: number; room?: number; known?: readonly number[] } = {}) {
@@ -58,6 +58,7 @@ async function startKeeper(options: { own?: number; room?: number; known?: reado
       if (variant === 'removeFavoriteNode') set(value, 'isFavorite', false, '-fav')
       if (variant === 'setIgnoredNode') set(value, 'isIgnored', true, '+ign')
       if (variant === 'removeIgnoredNode') set(value, 'isIgnored', false, '-ign')
+      if (variant === 'toggleMutedNode') set(value, 'isMuted', memory.get(value)?.isMuted !== true, '~mute')
     },
   })
   endings.push(() => device.stop())
@@ -132,6 +133,28 @@ it('a favourite of the page is one of the radio, confirmed by reading it back, a
     expect(await radios()).toMatchObject([{ isFavorite: false, isIgnored: true, problem: null }])
   })
   expect(keeper.memory.get(FAR)).toStrictEqual({ isFavorite: false, isIgnored: true })
+})
+
+it('a muted node is turned over once for each change, however often it is compared, and read from the radio as well', async () => {
+  const keeper = await startKeeper()
+  const { clock, store, begin, put, apart, radios } = await startService(keeper)
+  const isMuted = () => store.sqlite.prepare('select is_muted from nodes where node_num = ?').pluck().get(FAR)
+  await begin()
+  for (const [times, is] of [true, false, true].entries()) {
+    await put({ isMuted: is })
+    await put({ notes: `changed ${times}` })
+    await until(async () => {
+      clock.advance(100)
+      expect(await radios()).toMatchObject([{ isMuted: is, problem: null }])
+    })
+    expect(keeper.orders).toStrictEqual(Array(times + 1).fill('~mute a0cb0002'))
+    expect(keeper.memory.get(FAR)?.isMuted).toBe(is)
+  }
+  await apart(() => keeper.memory.set(FAR, { isMuted: false }))
+  await until(() => expect(isMuted()).toBe(0))
+  await apart(() => put({ isMuted: true }))
+  await until(() => expect(keeper.orders).toHaveLength(4))
+  expect([keeper.memory.get(FAR), isMuted()]).toStrictEqual([{ isMuted: true }, 1])
 })
 
 it('at first contact each side gets the marks of the other', async () => {

@@ -302,6 +302,20 @@ describe('admin messages that pass', () => {
     const nodes = await port.app1(69_421)
     const far = nodes.received.find(({ payloadVariant: { value } }) => Object(value).num === FAR)
     expect(far?.payloadVariant.value).toMatchObject({ isFavorite: true })
+    // Each of these turns the mark over; one that the radio refuses does not.
+    const muted = `select is_muted m from nodes where node_num = ${FAR}`
+    for (const [error, is] of [
+      [Error_.NONE, 1],
+      [Error_.NONE, 0],
+      [Error_.NOT_AUTHORIZED, 0],
+      [Error_.NONE, 1],
+    ] as const) {
+      const toggled = nodes.admin({ case: 'toggleMutedNode', value: FAR })
+      expect(await port.sent()).toMatchObject({ id: toggled })
+      port.answers(toggled, error)
+      expect(await nodes.refusal(toggled)).toBe(error)
+      await until(() => expect(rows(muted)).toStrictEqual([{ m: is }]))
+    }
   })
 
   it('an edit is not paced, keeps its order, and the radio is read again', async () => {

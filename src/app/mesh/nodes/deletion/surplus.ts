@@ -24,7 +24,7 @@ const SLICE_NODES = 200
 
 const value: (name: string) => Placeholder = sql.placeholder
 const among = (column: string) => sql`${sql.raw(column)} in (select value from json_each(${value('keys')}))`
-const isNobodys = sql`not is_local and not is_favorite and not is_ignored and not is_hidden and notes = ''`
+const isNobodys = sql`not is_local and not is_favorite and not is_ignored and not is_muted and not is_hidden and notes = ''`
 
 const queries = prepareOnce((db) => ({
   count: db

@@ -46,6 +46,7 @@ const mergeWords = (other: string) => ({
   notes: sql`trim(notes || char(10) || coalesce(${columnOf(other, 'notes')}, ''), char(10))`,
   isFavorite: sql`max(is_favorite, coalesce(${columnOf(other, 'is_favorite')}, 0))`,
   isIgnored: sql`max(is_ignored, coalesce(${columnOf(other, 'is_ignored')}, 0))`,
+  isMuted: sql`max(is_muted, coalesce(${columnOf(other, 'is_muted')}, 0))`,
   isHidden: sql`max(is_hidden, coalesce(${columnOf(other, 'is_hidden')}, 0))`,
   firstHeard: sql`min(first_heard, coalesce(${columnOf(other, 'first_heard')}, first_heard))`,
 })
@@ -148,7 +149,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   keepOwn: db
     .update(nodes)
-    .set({ notes: '', isFavorite: false, isIgnored: false, firstHeard: sql`${value('since')}` })
+    .set({ notes: '', isFavorite: false, isIgnored: false, isMuted: false, firstHeard: sql`${value('since')}` })
     .where(sql`node_num = ${value('to')} and ${IS_IN_FORCE}`)
     .prepare(),
   // The first hour and day of the new number were summed over both numbers.

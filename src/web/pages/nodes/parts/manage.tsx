@@ -15,7 +15,7 @@ type Props = { node: Node; onChanged(): Promise<void> }
 /** Changes what is noted about the node. */
 function useChange({ node, onChanged }: Props) {
   const { busy, error, run } = useAction()
-  const set = (json: { isFavorite?: boolean; isIgnored?: boolean; hidden?: boolean }) =>
+  const set = (json: { isFavorite?: boolean; isIgnored?: boolean; isMuted?: boolean; hidden?: boolean }) =>
     void run(async () => {
       await ask(api.nodes[':id'].$put({ param: { id: node.nodeId }, json }))
       await Promise.all([onChanged(), refreshNodes()])
@@ -80,6 +80,18 @@ export function ManageNode(props: Props) {
             </a>
           </li>
         )}
+        <li>
+          <p class="grow">{nodeTexts.muteHelp}</p>
+          <button
+            type="button"
+            class="button small"
+            aria-pressed={node.isMuted}
+            disabled={busy.value}
+            onClick={() => set({ isMuted: !node.isMuted })}
+          >
+            {node.isMuted ? nodeTexts.muted : nodeTexts.mute}
+          </button>
+        </li>
         <li>
           <p class="grow">{nodeTexts.ignoreHelp}</p>
           <button

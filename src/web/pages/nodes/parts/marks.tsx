@@ -12,17 +12,17 @@ const CONFIRMED_MS = 6000
 
 type State = InferResponseType<(typeof api.nodes)[':id']['radios']['$get'], 200>['radios'][number]
 
-/** Which radios have not taken that the node is a favourite or ignored; nothing if all did. */
+/** Which radios have not taken that the node is a favourite, ignored or muted; nothing if all did. */
 export function MarksOnRadios({ node }: { node: Node }) {
   const { data } = useLoad(
     () => ask(api.nodes[':id'].radios.$get({ param: { id: node.nodeId } })),
-    [node.nodeId, node.isFavorite, node.isIgnored],
+    [node.nodeId, node.isFavorite, node.isIgnored, node.isMuted],
     POLL_MS,
   )
   const changedAt = useRef(0)
   useEffect(() => {
     changedAt.current = Date.now()
-  }, [node.isFavorite, node.isIgnored])
+  }, [node.isFavorite, node.isIgnored, node.isMuted])
   const isLate = Date.now() - changedAt.current > CONFIRMED_MS
   const differing =
     data.value?.radios.filter(
@@ -44,11 +44,12 @@ export function MarksOnRadios({ node }: { node: Node }) {
   )
 }
 
-function inWords(node: Node, { radio, isConnected, isFavorite, isIgnored, problem }: State): string[] {
-  const { favorite, notFavorite, ignored, notIgnored, problems } = requestTexts.marks
+function inWords(node: Node, { radio, isConnected, isFavorite, isIgnored, isMuted, problem }: State): string[] {
+  const { favorite, notFavorite, ignored, notIgnored, muted, notMuted, problems } = requestTexts.marks
   return [
     ...(isFavorite === node.isFavorite ? [] : [node.isFavorite ? favorite(radio) : notFavorite(radio)]),
     ...(isIgnored === node.isIgnored ? [] : [node.isIgnored ? ignored(radio) : notIgnored(radio)]),
+    ...(isMuted === node.isMuted ? [] : [node.isMuted ? muted(radio) : notMuted(radio)]),
     ...(problem === null ? [] : [problems[isConnected || problem !== 'waiting' ? problem : 'away']]),
   ]
 }
