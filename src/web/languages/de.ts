@@ -17,6 +17,7 @@ import type { Translations } from './translations.ts'
 const number = numbersIn('de')
 // Like this in every case but the dative plural.
 const nodes = pluralIn('de', { one: 'Knoten', other: 'Knoten' })
+const hops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
 const packets = pluralIn('de', { one: 'Paket', other: 'Pakete' })
 const messages = pluralIn('de', { one: 'Nachricht', other: 'Nachrichten' })
 const rules = pluralIn('de', { one: 'Regel', other: 'Regeln' })
@@ -929,6 +930,76 @@ export const words: Translations = {
     back: 'Das Funkgerät hört ihn',
     none: 'Noch keine Antwort.',
     list: 'Knoten, die geantwortet haben',
+  },
+  pastTexts: {
+    why: 'Warum schweigt er?',
+    whyHelp:
+      'Was für einen Grund spricht, nach dem, was hier gespeichert ist, das Wahrscheinlichste zuerst. Dafür wurde nichts gesendet, und nichts davon ist sicher.',
+    noReason:
+      'Nichts, was hier gespeichert ist, spricht für einen Grund. Fragen Sie den Besitzer, oder sehen Sie nach.',
+    likely: 'wahrscheinlich',
+    possible: 'möglich',
+    usually: (pause) => `Vorher war er etwa alle ${pause} zu hören.`,
+    reasons: {
+      battery: (level) => `Sein Akku war schwach: ${level}.`,
+      batteryFell: (level, fall) => `Sein Akku stand bei ${level} und verlor ${fall} am Tag.`,
+      repeater: (names) => `Was er sendete, kam über ${names}; von dort kommt seit etwa derselben Zeit nichts mehr.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 anderer Knoten auf seinem Weg ist noch zu hören.'
+          : `${number(n)} andere Knoten auf seinem Weg sind noch zu hören.`,
+      moved: (distance, when) => `Er war am ${when} um ${distance} weitergezogen.`,
+      changed: (field, before, after, when) => `${field}: am ${when} von ${before} zu ${after} geändert.`,
+      keyChanged: (when) => `Sein öffentlicher Schlüssel änderte sich am ${when}.`,
+      sameKey: (name) =>
+        `${name} hat denselben öffentlichen Schlüssel und wurde etwa dann zum ersten Mal gehört: Es kann dieser Knoten mit neuer Nummer sein.`,
+      sameName: (name) =>
+        `${name} hat denselben Namen und wurde etwa dann zum ersten Mal gehört: Es kann dieser Knoten sein, neu eingerichtet.`,
+      radio: (source, when) => `${source} hat ihn gehört, hört aber seit ${when} gar nichts mehr.`,
+      broker: (source, when) => `Vom Broker ${source}, der ihn geliefert hat, kommt seit ${when} nichts mehr.`,
+      gateway: (name, source, when) =>
+        `Das Gateway ${name}, das ihn an ${source} geliefert hat, liefert seit ${when} nichts mehr.`,
+      notConnected: 'Die Verbindung besteht gerade nicht.',
+      ignored: 'Er wird ignoriert: Die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
+      clockAhead: (duration) =>
+        `Nach der Uhr dieses Dienstes wurde er zuletzt ${duration} in der Zukunft gehört: Die Uhr ging damals falsch, oder sie tut es jetzt.`,
+      clockUnsure: 'Die Uhr dieses Dienstes ist nicht bestätigt, Zeiten können also falsch sein.',
+      clockOfNode: (duration) =>
+        `Seine eigene Uhr geht um ${duration} falsch, seine Messwerte stehen deshalb an anderer Stelle.`,
+      retention: (when) =>
+        `Pakete von vor ${when} werden nicht mehr aufbewahrt. Was damals geschah, ist nicht mehr zu sehen.`,
+    },
+    heard: 'Wann er gehört wurde',
+    heardHelp:
+      'Jede Spalte ist einer der letzten 30 Tage, jedes Quadrat eine Stunde davon, Mitternacht oben. Je kräftiger die Farbe, desto mehr Pakete.',
+    heardHours: (heard, of) => `In ${number(heard)} von ${number(of)} Stunden gehört`,
+    nothingHeard: 'Er wurde in den letzten 30 Tagen nicht gehört.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Gehört von',
+    noReceiver: 'Im Protokoll ist kein Paket von ihm.',
+    direct: 'direkt',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, über ${source}`,
+    story: 'Was mit ihm geschah',
+    more: 'Alle zeigen',
+    firstHeard: 'Zum ersten Mal gehört',
+    silentFor: (duration) => `${duration} lang still`,
+    silentNow: 'Seither still',
+    restarted: (uptime) => `Neustart nach ${uptime}`,
+    movedBy: (distance) => `Um ${distance} weitergezogen`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Anderer öffentlicher Schlüssel',
+    withdrawn: 'nichts',
+    fields: {
+      longName: 'Name',
+      shortName: 'Kurzname',
+      role: 'Rolle',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Öffentlicher Schlüssel',
+      restarted: 'Laufzeit',
+    },
   },
   requestTexts: {
     title: 'Diesen Knoten fragen',

@@ -555,6 +555,73 @@ export const words: Translations = {
     none: 'Aún no hay respuesta.',
     list: 'Nodos que respondieron',
   },
+  pastTexts: {
+    why: '¿Por qué no se oye?',
+    whyHelp:
+      'Lo que apunta a un motivo, según lo guardado aquí, lo más probable primero. No se envió nada, y nada es seguro.',
+    noReason: 'Nada de lo guardado aquí apunta a un motivo. Pregunte a su dueño, o vaya a mirar.',
+    likely: 'probable',
+    possible: 'posible',
+    usually: (pause) => `Antes se oía más o menos cada ${pause}.`,
+    reasons: {
+      battery: (level) => `Su batería estaba baja: ${level}.`,
+      batteryFell: (level, fall) => `Su batería estaba en ${level} y perdía ${fall} al día.`,
+      repeater: (names) => `Lo que enviaba llegaba por ${names}, que tampoco se oye desde entonces.`,
+      repeaterOthers: (n) =>
+        n === 1 ? 'Otro nodo de su camino aún se oye.' : `Otros ${number(n)} nodos de su camino aún se oyen.`,
+      moved: (distance, when) => `Se había movido ${distance} el ${when}.`,
+      changed: (field, before, after, when) => `${field}: cambió de ${before} a ${after} el ${when}.`,
+      keyChanged: (when) => `Su clave pública cambió el ${when}.`,
+      sameKey: (name) =>
+        `${name} tiene la misma clave pública y se oyó por primera vez por entonces: puede ser este nodo con otro número.`,
+      sameName: (name) =>
+        `${name} tiene el mismo nombre y se oyó por primera vez por entonces: puede ser este nodo, configurado de nuevo.`,
+      radio: (source, when) => `${source}, que lo oía, no oye nada desde el ${when}.`,
+      broker: (source, when) => `Del broker ${source}, que lo entregaba, no llega nada desde el ${when}.`,
+      gateway: (name, source, when) =>
+        `La pasarela ${name}, que lo entregaba a ${source}, no entrega nada desde el ${when}.`,
+      notConnected: 'Ahora no está conectado.',
+      ignored: 'Está ignorado: las radios de este servicio descartan lo que envía.',
+      clockAhead: (duration) =>
+        `Según el reloj de este servicio se oyó por última vez ${duration} en el futuro: el reloj iba mal entonces, o va mal ahora.`,
+      clockUnsure: 'El reloj de este servicio no está confirmado, así que las horas pueden ser erróneas.',
+      clockOfNode: (duration) =>
+        `Su propio reloj tiene un error de ${duration}, así que sus mediciones están en otra hora.`,
+      retention: (when) =>
+        `Los paquetes anteriores al ${when} ya no se guardan, así que no se puede ver qué pasó entonces.`,
+    },
+    heard: 'Cuándo se oyó',
+    heardHelp:
+      'Cada columna es uno de los últimos 30 días y cada cuadro una hora, con la medianoche arriba. Cuanto más intenso el color, más paquetes.',
+    heardHours: (heard, of) => `Oído en ${number(heard)} de ${number(of)} horas`,
+    nothingHeard: 'No se oyó en los últimos 30 días.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Oído por',
+    noReceiver: 'No hay ningún paquete suyo en el registro.',
+    direct: 'directo',
+    hops: (n) => hopsAway(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, por ${source}`,
+    story: 'Qué le pasó',
+    more: 'Mostrar todo',
+    firstHeard: 'Oído por primera vez',
+    silentFor: (duration) => `Sin oírse durante ${duration}`,
+    silentNow: 'Sin oírse desde entonces',
+    restarted: (uptime) => `Reinicio después de ${uptime}`,
+    movedBy: (distance) => `Se movió ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Otra clave pública',
+    withdrawn: 'nada',
+    fields: {
+      longName: 'Nombre',
+      shortName: 'Nombre corto',
+      role: 'Rol',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Clave pública',
+      restarted: 'Tiempo en marcha',
+    },
+  },
   requestTexts: {
     title: 'Preguntar a este nodo',
     help: 'Una radio de este servicio envía la petición, y el nodo responde si puede. Los paquetes a un solo nodo cuentan como mensajes directos: solo quien puede leerlos ve la respuesta.',

@@ -1051,6 +1051,76 @@ export const words: Translations = {
     none: 'Pas encore de réponse.',
     list: 'Nœuds qui ont répondu',
   },
+  pastTexts: {
+    why: 'Pourquoi se tait-il ?',
+    whyHelp:
+      'Ce qui plaide pour une raison, d’après ce qui est enregistré ici, la plus probable d’abord. Rien n’a été envoyé, et rien n’est certain.',
+    noReason:
+      'Rien de ce qui est enregistré ici ne plaide pour une raison. Demandez à son propriétaire, ou allez voir.',
+    likely: 'probable',
+    possible: 'possible',
+    usually: (pause) => `Avant, il était entendu environ toutes les ${pause}.`,
+    reasons: {
+      battery: (level) => `Sa batterie était faible : ${level}.`,
+      batteryFell: (level, fall) => `Sa batterie était à ${level} et perdait ${fall} par jour.`,
+      repeater: (names) => `Ce qu’il envoyait passait par ${names}, muet depuis à peu près le même moment.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 autre nœud sur son chemin est encore entendu.'
+          : `${number(n)} autres nœuds sur son chemin sont encore entendus.`,
+      moved: (distance, when) => `Il s’était déplacé de ${distance} le ${when}.`,
+      changed: (field, before, after, when) => `${field} : passé de ${before} à ${after} le ${when}.`,
+      keyChanged: (when) => `Sa clé publique a changé le ${when}.`,
+      sameKey: (name) =>
+        `${name} a la même clé publique et a été entendu pour la première fois vers ce moment : ce peut être ce nœud avec un nouveau numéro.`,
+      sameName: (name) =>
+        `${name} a le même nom et a été entendu pour la première fois vers ce moment : ce peut être ce nœud, configuré à nouveau.`,
+      radio: (source, when) => `${source}, qui l’entendait, n’entend plus rien depuis le ${when}.`,
+      broker: (source, when) => `Du broker ${source}, qui le livrait, rien n’arrive depuis le ${when}.`,
+      gateway: (name, source, when) =>
+        `La passerelle ${name}, qui le livrait à ${source}, ne livre plus rien depuis le ${when}.`,
+      notConnected: 'La connexion est coupée en ce moment.',
+      ignored: 'Il est ignoré : les radios de ce service rejettent ce qu’il envoie.',
+      clockAhead: (duration) =>
+        `D’après l’horloge de ce service, il a été entendu pour la dernière fois ${duration} dans le futur : l’horloge était fausse, ou l’est maintenant.`,
+      clockUnsure: 'L’horloge de ce service n’est pas confirmée : les heures peuvent être fausses.',
+      clockOfNode: (duration) =>
+        `Sa propre horloge est fausse de ${duration} : ses mesures se trouvent à une autre heure.`,
+      retention: (when) =>
+        `Les paquets d’avant le ${when} ne sont plus conservés : ce qui s’est passé alors n’est plus visible.`,
+    },
+    heard: 'Quand il a été entendu',
+    heardHelp:
+      'Chaque colonne est l’un des 30 derniers jours, chaque carré une heure, minuit en haut. Plus la couleur est forte, plus il y a de paquets.',
+    heardHours: (heard, of) => `Entendu pendant ${number(heard)} heures sur ${number(of)}`,
+    nothingHeard: 'Il n’a pas été entendu ces 30 derniers jours.',
+    hour: (when, n) => `${when} : ${packets(n)}`,
+    by: 'Entendu par',
+    noReceiver: 'Aucun de ses paquets n’est dans le journal.',
+    direct: 'direct',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, par ${source}`,
+    story: 'Ce qui lui est arrivé',
+    more: 'Tout afficher',
+    firstHeard: 'Entendu pour la première fois',
+    silentFor: (duration) => `Muet pendant ${duration}`,
+    silentNow: 'Muet depuis',
+    restarted: (uptime) => `Redémarré après ${uptime}`,
+    movedBy: (distance) => `Déplacé de ${distance}`,
+    becomes: (field, before, after) => `${field} : ${before} → ${after}`,
+    newKey: 'Une autre clé publique',
+    withdrawn: 'rien',
+    fields: {
+      longName: 'Nom',
+      shortName: 'Nom court',
+      role: 'Rôle',
+      hwModel: 'Matériel',
+      firmwareVersion: 'Micrologiciel',
+      publicKey: 'Clé publique',
+      restarted: 'Durée de marche',
+    },
+  },
   requestTexts: {
     title: 'Interroger ce nœud',
     help: 'Une radio de ce service envoie la demande, et le nœud répond s’il le peut. Les paquets destinés à un seul nœud comptent comme des messages directs : seuls ceux qui peuvent les lire voient la réponse.',

@@ -26,6 +26,7 @@ const nodesHere = pluralIn('pl', {
   many: 'węzłów w tym miejscu',
   other: 'węzła w tym miejscu',
 })
+const hops = pluralIn('pl', { one: 'przeskok', few: 'przeskoki', many: 'przeskoków', other: 'przeskoku' })
 const packets = pluralIn('pl', { one: 'pakiet', few: 'pakiety', many: 'pakietów', other: 'pakietu' })
 const messages = pluralIn('pl', { one: 'wiadomość', few: 'wiadomości', many: 'wiadomości', other: 'wiadomości' })
 const inMessages = pluralIn('pl', {
@@ -995,6 +996,72 @@ export const words: Translations = {
     back: 'Radio go słyszy',
     none: 'Jeszcze nie ma odpowiedzi.',
     list: 'Węzły, które odpowiedziały',
+  },
+  pastTexts: {
+    why: 'Dlaczego milczy?',
+    whyHelp:
+      'Co przemawia za powodem, według tego, co jest tu zapisane; najbardziej prawdopodobny na początku. Niczego nie wysłano i nic nie jest pewne.',
+    noReason:
+      'Nic z tego, co jest tu zapisane, nie przemawia za żadnym powodem. Zapytaj właściciela albo idź i sprawdź.',
+    likely: 'prawdopodobne',
+    possible: 'możliwe',
+    usually: (pause) => `Wcześniej był słyszany mniej więcej co ${pause}.`,
+    reasons: {
+      battery: (level) => `Miał słabą baterię: ${level}.`,
+      batteryFell: (level, fall) => `Bateria miała ${level} i traciła ${fall} dziennie.`,
+      repeater: (names) =>
+        `To, co wysyłał, docierało przez ${names}; stamtąd też od mniej więcej tego czasu nic nie słychać.`,
+      repeaterOthers: (n) => `Inne węzły na jego drodze, które nadal słychać: ${number(n)}.`,
+      moved: (distance, when) => `${when} przemieścił się o ${distance}.`,
+      changed: (field, before, after, when) => `${field}: ${when} zmiana z ${before} na ${after}.`,
+      keyChanged: (when) => `${when} zmienił się jego klucz publiczny.`,
+      sameKey: (name) =>
+        `${name} ma ten sam klucz publiczny i był słyszany po raz pierwszy mniej więcej wtedy: to może być ten węzeł z nowym numerem.`,
+      sameName: (name) =>
+        `${name} ma tę samą nazwę i był słyszany po raz pierwszy mniej więcej wtedy: to może być ten węzeł, skonfigurowany od nowa.`,
+      radio: (source, when) => `${source} go słyszało, ale od ${when} nie słyszy niczego.`,
+      broker: (source, when) => `Broker ${source}, który go dostarczał, od ${when} nie dostarcza niczego.`,
+      gateway: (name, source, when) =>
+        `Bramka ${name}, która dostarczała go do ${source}, od ${when} nie dostarcza niczego.`,
+      notConnected: 'Teraz nie ma połączenia.',
+      ignored: 'Jest ignorowany: radia tej usługi odrzucają to, co wysyła.',
+      clockAhead: (duration) =>
+        `Według zegara tej usługi był ostatnio słyszany ${duration} w przyszłości: zegar był wtedy błędny albo jest błędny teraz.`,
+      clockUnsure: 'Zegar tej usługi nie jest potwierdzony, więc czasy mogą być błędne.',
+      clockOfNode: (duration) => `Jego własny zegar myli się o ${duration}, więc jego pomiary są w innym miejscu.`,
+      retention: (when) => `Pakiety sprzed ${when} nie są już przechowywane, więc nie widać już, co się wtedy działo.`,
+    },
+    heard: 'Kiedy był słyszany',
+    heardHelp:
+      'Każda kolumna to jeden z ostatnich 30 dni, każdy kwadrat to godzina, północ u góry. Im mocniejszy kolor, tym więcej pakietów.',
+    heardHours: (heard, of) => `Słyszany w ${number(heard)} z ${number(of)} godzin`,
+    nothingHeard: 'Nie był słyszany w ostatnich 30 dniach.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Słyszany przez',
+    noReceiver: 'W dzienniku nie ma żadnego jego pakietu.',
+    direct: 'bezpośrednio',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, przez ${source}`,
+    story: 'Co się z nim działo',
+    more: 'Pokaż wszystko',
+    firstHeard: 'Słyszany po raz pierwszy',
+    silentFor: (duration) => `Cisza przez ${duration}`,
+    silentNow: 'Od tej pory cisza',
+    restarted: (uptime) => `Ponowne uruchomienie po ${uptime}`,
+    movedBy: (distance) => `Przemieszczenie o ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Inny klucz publiczny',
+    withdrawn: 'nic',
+    fields: {
+      longName: 'Nazwa',
+      shortName: 'Krótka nazwa',
+      role: 'Rola',
+      hwModel: 'Sprzęt',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Klucz publiczny',
+      restarted: 'Czas pracy',
+    },
   },
   requestTexts: {
     title: 'Zapytaj ten węzeł',

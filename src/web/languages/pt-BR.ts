@@ -557,6 +557,75 @@ export const words: Translations = {
     none: 'Ainda sem resposta.',
     list: 'Nós que responderam',
   },
+  pastTexts: {
+    why: 'Por que está em silêncio?',
+    whyHelp:
+      'O que aponta para um motivo, pelo que está guardado aqui, o mais provável primeiro. Nada foi enviado, e nada disso é certo.',
+    noReason: 'Nada do que está guardado aqui aponta para um motivo. Pergunte ao dono, ou vá olhar.',
+    likely: 'provável',
+    possible: 'possível',
+    usually: (pause) => `Antes, era ouvido mais ou menos a cada ${pause}.`,
+    reasons: {
+      battery: (level) => `A bateria estava fraca: ${level}.`,
+      batteryFell: (level, fall) => `A bateria estava em ${level} e perdia ${fall} por dia.`,
+      repeater: (names) => `O que ele enviava vinha por ${names}, também em silêncio desde mais ou menos a mesma hora.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 outro nó no caminho dele ainda é ouvido.'
+          : `${number(n)} outros nós no caminho dele ainda são ouvidos.`,
+      moved: (distance, when) => `Ele tinha se movido ${distance} em ${when}.`,
+      changed: (field, before, after, when) => `${field}: mudou de ${before} para ${after} em ${when}.`,
+      keyChanged: (when) => `A chave pública mudou em ${when}.`,
+      sameKey: (name) =>
+        `${name} tem a mesma chave pública e foi ouvido pela primeira vez por volta dessa hora: pode ser este nó com outro número.`,
+      sameName: (name) =>
+        `${name} tem o mesmo nome e foi ouvido pela primeira vez por volta dessa hora: pode ser este nó, configurado de novo.`,
+      radio: (source, when) => `${source}, que o ouvia, não ouve nada desde ${when}.`,
+      broker: (source, when) => `Do broker ${source}, que o entregava, nada chega desde ${when}.`,
+      gateway: (name, source, when) =>
+        `O gateway ${name}, que o entregava a ${source}, não entrega nada desde ${when}.`,
+      notConnected: 'Agora não há conexão.',
+      ignored: 'Ele é ignorado: os rádios deste serviço descartam o que ele envia.',
+      clockAhead: (duration) =>
+        `Pelo relógio deste serviço, foi ouvido pela última vez ${duration} no futuro: o relógio estava errado então, ou está agora.`,
+      clockUnsure: 'O relógio deste serviço não está confirmado, então as horas podem estar erradas.',
+      clockOfNode: (duration) =>
+        `O relógio dele está errado em ${duration}, então as medições dele estão em outra hora.`,
+      retention: (when) =>
+        `Pacotes de antes de ${when} não são mais guardados, então não dá mais para ver o que aconteceu.`,
+    },
+    heard: 'Quando foi ouvido',
+    heardHelp:
+      'Cada coluna é um dos últimos 30 dias, cada quadrado uma hora, com a meia-noite em cima. Quanto mais forte a cor, mais pacotes.',
+    heardHours: (heard, of) => `Ouvido em ${number(heard)} de ${number(of)} horas`,
+    nothingHeard: 'Não foi ouvido nos últimos 30 dias.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Ouvido por',
+    noReceiver: 'Nenhum pacote dele está no registro.',
+    direct: 'direto',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, por ${source}`,
+    story: 'O que aconteceu com ele',
+    more: 'Mostrar tudo',
+    firstHeard: 'Ouvido pela primeira vez',
+    silentFor: (duration) => `Em silêncio por ${duration}`,
+    silentNow: 'Em silêncio desde então',
+    restarted: (uptime) => `Reiniciou depois de ${uptime}`,
+    movedBy: (distance) => `Moveu-se ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Outra chave pública',
+    withdrawn: 'nada',
+    fields: {
+      longName: 'Nome',
+      shortName: 'Nome curto',
+      role: 'Função',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Chave pública',
+      restarted: 'Tempo ligado',
+    },
+  },
   requestTexts: {
     title: 'Perguntar a este nó',
     help: 'Um rádio deste serviço envia o pedido, e o nó responde se puder. Pacotes para um só nó contam como mensagens diretas: só quem pode lê-las vê a resposta.',

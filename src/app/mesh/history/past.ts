@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import type { Reader } from '../../base/context.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { readTrack } from '../nodes/positions.ts'
-import { getNode } from '../nodes/seen.ts'
+import { seenNode } from '../nodes/seen.ts'
 import { listChanges } from './changes.ts'
 import { type HeardHour, listHours } from './days.ts'
 import { listReceivers } from './receivers.ts'
@@ -66,7 +66,7 @@ type Event = z.infer<typeof eventSchema>
 
 /** The past of a node, as far as the viewer may see it. Throws `node_not_found`. */
 export async function readPast(ctx: Reader & { now(): number }, asked: number): Promise<Past> {
-  const { nodeNum, formerNodeNums, firstHeard, lastHeard } = await getNode(ctx.store, ctx.viewer.view, asked)
+  const { nodeNum, formerNodeNums, firstHeard, lastHeard } = await seenNode(ctx, asked)
   const nums = [nodeNum, ...formerNodeNums]
   const now = ctx.now()
   const from = Math.floor((now - CALENDAR_MS) / HOUR_MS) * HOUR_MS

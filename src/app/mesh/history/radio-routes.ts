@@ -14,7 +14,7 @@ const nodeParam = z.object({ id: nodeNumSchema })
 export const nodeHistoryRoutes = new Hono<AppEnv>()
   .get(
     '/:id/past',
-    requirePermission('nodes', 'read'),
+    requirePermission('info', 'read'),
     inTurn('read'),
     answers('When and by whom a node was heard, and what happened to it', { 200: pastSchema }, [
       'node_not_found',
@@ -25,7 +25,7 @@ export const nodeHistoryRoutes = new Hono<AppEnv>()
   )
   .get(
     '/:id/silence',
-    requirePermission('nodes', 'read'),
+    requirePermission('info', 'read'),
     inTurn('read'),
     answers('Why a node may be silent, from what is stored. Nothing is sent', { 200: silenceSchema }, [
       'node_not_found',

@@ -3,7 +3,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { getNode } from '../nodes/seen.ts'
+import { seenNode } from '../nodes/seen.ts'
 import { listChanges } from './changes.ts'
 import { listHours, usualPause } from './days.ts'
 import type { Case, Found } from './reasons/case.ts'
@@ -40,7 +40,7 @@ export const silenceSchema = z
  * `node_not_found`.
  */
 export async function explainSilence(ctx: SignedInCtx, asked: number): Promise<z.infer<typeof silenceSchema>> {
-  const node = await getNode(ctx.store, ctx.viewer.view, asked)
+  const node = await seenNode(ctx, asked)
   const { nodeNum, lastHeard } = node
   const about = { nodeNum, nodeId: formatNodeId(nodeNum), lastHeard }
   if (lastHeard === null) return { ...about, usualPause: null, isSilent: true, reasons: [] }

@@ -18,6 +18,7 @@ import {
 } from '../../../support/mesh/mesh.ts'
 
 const MINUTE = 60_000
+const READ = { read: true, write: false }
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 /** The node that falls silent, its repeater, and a node that never does. */
@@ -220,7 +221,7 @@ describe('what a viewer may not see is no evidence', () => {
     expect(kindsOf(await silence())).toEqual(['repeater', 'battery'])
     expect((await admin?.send('PUT', `/api/nodes/${HILL}`, { hidden: true }))?.status).toBe(200)
     const scope = { channels: { read: [5], write: [] }, direct: { read: false, write: false } }
-    const reader = await mesh.app.user('anna', { nodes: { read: true, write: false } }, scope)
+    const reader = await mesh.app.user('anna', { nodes: READ, info: READ }, scope)
     expect(kindsOf(await silence(NOW, GONE, reader))).toEqual([])
     expect((await reader.send('GET', `/api/nodes/${HILL}/silence`)).status).toBe(404)
   })
@@ -289,10 +290,15 @@ describe('the past of a node', () => {
     expect(events[1]).toMatchObject({ field: 'longName', after: 'Name 1 119' })
   })
 
-  it('nobody signed out may read it, and no hidden node is a receiver', async () => {
-    await talk(GONE, [START, END], { viaMqtt: true }, { source: BROKER })
-    await past()
-    for (const what of ['past', 'silence'])
-      expect((await mesh.app.request(`/api/nodes/${GONE}/${what}`)).status).toBe(401)
+  it('is told only to who may read both nodes and network information', async () => {
+    await fallSilent()
+    const answerTo = async (username: string, nodes: typeof READ, info: typeof READ) => {
+      const client = await mesh.app.user(username, { nodes, info })
+      return (await client.send('GET', `/api/nodes/${GONE}/past`)).status
+    }
+    const none = { read: false, write: false }
+    expect(await answerTo('both', READ, READ)).toBe(200)
+    expect(await answerTo('only-nodes', READ, none)).toBe(403)
+    expect(await answerTo('only-info', none, READ)).toBe(404)
   })
 })
