@@ -8,6 +8,8 @@ import type { Pause } from '../../base/pacing/slices.ts'
 
 /** Packets summarised in one transaction. */
 const SLICE_PACKETS = 500
+/** Packets that were in the log before the first summary, the latest ones: more would keep a small machine busy for long. */
+const MAX_BEFORE = 500_000
 /** Days of a node that are kept, the latest ones. */
 const MAX_DAYS = 90
 /** Receivers of a node that are kept: those that heard it last. */
@@ -96,7 +98,7 @@ const queries = prepareOnce((db) => ({
 export async function summariseHearings(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)
   const latest = (await prepared.latest.get())?.id ?? 0
-  const place = (await prepared.place.get())?.id ?? 0
+  const place = (await prepared.place.get())?.id ?? Math.max(0, latest - MAX_BEFORE)
   // A log that begins anew has lower ids.
   if (place > latest) await prepared.leave.run({ id: latest })
   let after = Math.min(place, latest)
@@ -130,26 +132,39 @@ async function storeSlice(store: Store, rows: readonly LogRow[], id: number): Pr
   const prepared = queries(store)
   const leave: Statement = bind(prepared.leave, { id })
   if (rows.length === 0) return store.atomic([leave], 'lazily')
-  const nums = JSON.stringify([...new Set(rows.map(({ nodeNum }) => nodeNum))])
-  const keys = JSON.stringify(rows.map(({ nodeNum, t }) => ({ nodeNum, day: Math.floor(t / DAY_MS) })))
+  const nums = numsOf(rows)
+  const keys = JSON.stringify(keysOf(rows))
   const days = new Map((await prepared.days.all({ keys })).map((day) => [`${day.nodeNum} ${day.day}`, countsOf(day)]))
   const receivers = new Map((await prepared.receivers.all({ nums })).map((each) => [keyOf(each), { ...each }]))
+  const isKnown = new Set(days.keys())
   for (const row of rows) {
     countDay(days, row)
     // What a radio of ours says about itself was not received.
     if (row.trustLevel !== 'own') countReceiver(receivers, row)
   }
   const stored = Array.from(days.values(), ({ counts, ...day }) => ({ ...day, hours: counts.join() }))
+  const byNode = Map.groupBy(receivers.values(), ({ nodeNum }) => nodeNum)
+  const surplus = Array.from(byNode.values(), (list) => (list.length > MAX_RECEIVERS ? list : [])).flat()
   await store.atomic(
     [
       prepared.storeDays(stored),
       prepared.storeReceivers([...receivers.values()]),
-      bind(prepared.trimDays, { nums }),
-      bind(prepared.trimReceivers, { nums }),
+      bind(prepared.trimDays, { nums: numsOf(stored.filter(({ nodeNum, day }) => !isKnown.has(`${nodeNum} ${day}`))) }),
+      bind(prepared.trimReceivers, { nums: numsOf(surplus) }),
       leave,
     ],
     'lazily',
   )
+}
+
+function numsOf(rows: readonly { readonly nodeNum: number }[]): string {
+  return JSON.stringify([...new Set(rows.map(({ nodeNum }) => nodeNum))])
+}
+
+/** The days of nodes, each once. */
+function keysOf(rows: readonly LogRow[]): readonly { readonly nodeNum: number; readonly day: number }[] {
+  const keys = rows.map(({ nodeNum, t }) => ({ nodeNum, day: Math.floor(t / DAY_MS) }))
+  return [...new Map(keys.map((key) => [`${key.nodeNum} ${key.day}`, key])).values()]
 }
 
 type Counted = Omit<Day, 'hours'> & { readonly counts: number[] }
