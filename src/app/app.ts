@@ -25,6 +25,7 @@ import { mapRoutes } from './mesh/routes/map.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
+import { findingRoutes } from './mesh/findings/radio-routes.ts'
 import { nodeHistoryRoutes } from './mesh/history/radio-routes.ts'
 import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
@@ -95,6 +96,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/nodes', nodeRoutes)
     .route('/api/nodes', nodeRadioRoutes)
     .route('/api/nodes', nodeHistoryRoutes)
+    .route('/api/findings', findingRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)

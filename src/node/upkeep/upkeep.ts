@@ -2,6 +2,7 @@ import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
+import { lookForFindings } from '../../app/mesh/findings/look.ts'
 import { summariseHearings } from '../../app/mesh/history/hearings.ts'
 import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
@@ -39,6 +40,7 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Watching the clock', job: () => clockWatch.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Summarising who was heard', job: summarise, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Looking for findings', job: find, everyMs: HOUR_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
       { name: 'Deleting old data', job: withRoom(deleteInTurns), everyMs: HOUR_MS, isHeld: isBackingUp },
@@ -55,6 +57,11 @@ export function startUpkeep(ports: Watched): Upkeep {
       await Promise.all(jobs.map((job) => job.stop()))
     },
   }
+}
+
+async function find({ store, log, now }: Needs, pause: Pause): Promise<void> {
+  const findings = await lookForFindings(store, now(), pause)
+  log.debug('Looked for findings', { findings })
 }
 
 async function summarise({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {

@@ -2560,6 +2560,7 @@ export const words: Translations = {
     backup_restore_staged: 'Wiederherstellung einer Sicherung vorbereitet',
     backup_restore_cancelled: 'Wiederherstellung einer Sicherung abgebrochen',
     backup_restore_failed: 'Wiederherstellung einer Sicherung fehlgeschlagen',
+    finding_muted: 'Befund stummgeschaltet, oder wieder gemeldet',
     node_updated: 'Knoten geändert',
     node_deleted: 'Knoten vergessen',
     radio_claim_ended: 'Ein Sammler spricht nicht mehr für einen Knoten',

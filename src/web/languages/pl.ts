@@ -2573,6 +2573,7 @@ export const words: Translations = {
     backup_restore_staged: 'Przygotowano przywrócenie kopii zapasowej',
     backup_restore_cancelled: 'Anulowano przywrócenie kopii zapasowej',
     backup_restore_failed: 'Nieudane przywrócenie kopii zapasowej',
+    finding_muted: 'Wyciszono ustalenie albo znów je pokazano',
     node_updated: 'Zmieniono węzeł',
     node_deleted: 'Zapomniano węzeł',
     radio_claim_ended: 'Kolektor nie mówi już w imieniu węzła',
