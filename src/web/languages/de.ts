@@ -18,6 +18,12 @@ const number = numbersIn('de')
 // Like this in every case but the dative plural.
 const nodes = pluralIn('de', { one: 'Knoten', other: 'Knoten' })
 const hops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
+const findings = pluralIn('de', { one: 'Befund', other: 'Befunde' })
+const mutedFindings = pluralIn('de', { one: 'stummgeschalteter Befund', other: 'stummgeschaltete Befunde' })
+const otherNodes = pluralIn('de', { one: 'weiterer Knoten', other: 'weitere Knoten' })
+const timesOf = pluralIn('de', { one: 'Mal', other: 'Mal' })
+const inDays = pluralIn('de', { one: 'Tag', other: 'Tagen' })
+const perHops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
 const packets = pluralIn('de', { one: 'Paket', other: 'Pakete' })
 const messages = pluralIn('de', { one: 'Nachricht', other: 'Nachrichten' })
 const rules = pluralIn('de', { one: 'Regel', other: 'Regeln' })
@@ -930,6 +936,54 @@ export const words: Translations = {
     back: 'Das Funkgerät hört ihn',
     none: 'Noch keine Antwort.',
     list: 'Knoten, die geantwortet haben',
+  },
+  findingTexts: {
+    help: 'Was im Netz nicht zu stimmen scheint, und welchen Knoten man aufsuchen sollte. Gesucht wird jede Stunde in dem, was hier gespeichert ist; gesendet wird dafür nichts, und nichts davon ist sicher.',
+    none: 'Nichts gefunden',
+    noneHelp: 'Keine Regel hat in dem, was hier gespeichert ist, etwas gefunden.',
+    notYet: 'Noch nicht nachgesehen',
+    notYetHelp: 'Das erste Mal wird eine Minute nach dem Start des Dienstes nachgesehen.',
+    looked: 'Zuletzt nachgesehen',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'wahrscheinlich',
+    possible: 'möglich',
+    since: 'gefunden',
+    mute: 'Stummschalten',
+    unmute: 'Wieder melden',
+    mutedBy: (name) => `stummgeschaltet von ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} hört ${a} mit ${snr}, aber ${a} hört ${b} nicht. Sehen Sie nach der Antenne und der Sendeleistung von ${b}.`,
+      depends: (node, lost, names) => `Ohne ${node} wären nicht mehr zu erreichen: ${lost} (${names}).`,
+      routers: (a, b, snr) =>
+        `${a} und ${b} sind beide Router und hören einander mit ${snr}: Sie wiederholen dieselben Pakete. Einer von ihnen könnte Client sein.`,
+      chatty: (node, share, packets) =>
+        `${node} sendete gestern ${share} aller Pakete, ${packets}. Sehen Sie nach seinen Intervallen.`,
+      battery: (node, level, fall, days) =>
+        `Der Akku von ${node} fällt auf ${level} und verliert ${fall} am Tag: Er kann in ${days} leer sein.`,
+      restarts: (node, times) => `${node} startete in den letzten 24 Stunden ${times} neu.`,
+      clock: (node, duration) =>
+        `Die Uhr von ${node} geht um ${duration} falsch, seine Messwerte stehen deshalb an anderer Stelle.`,
+      weakKey: (node) =>
+        `Der öffentliche Schlüssel von ${node} ist schwach: Andere können Nachrichten an ihn lesen. Sein Besitzer sollte die Firmware aktualisieren und einen neuen Schlüssel erzeugen.`,
+      sharedKey: (node, names) =>
+        `${node} hat denselben öffentlichen Schlüssel wie ${names}. Einer von ihnen sollte einen neuen erzeugen.`,
+      hops: (node, limit, needed) =>
+        `Pakete von ${node} dürfen ${limit} machen, aber keines brauchte am letzten Tag mehr als ${needed}. Eine niedrigere Grenze spart Sendezeit.`,
+      busy: (node, use) => `Wo ${node} steht, war der Kanal am letzten Tag zu ${use} belegt: Pakete stoßen zusammen.`,
+      only_gateway: (node, names) => `Nur das Gateway ${node} liefert ${names}: Ohne es kommt von ihnen nichts an.`,
+      region_silent: (names, when) =>
+        `${names}, nahe beieinander, verstummten innerhalb einer Stunde, der letzte am ${when}: vielleicht der Strom, ein Sturm oder ein gemeinsamer Repeater.`,
+      firmware: (node, version) =>
+        `${node} läuft mit Firmware ${version}, die schwache Schlüssel erzeugen konnte (CVE-2025-52464). Aktualisieren Sie sie und erzeugen Sie dann einen neuen Schlüssel.`,
+    },
+    times: (n) => timesOf(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => perHops(n),
+    days: (n) => inDays(n),
   },
   pastTexts: {
     why: 'Warum schweigt er?',
@@ -2417,6 +2471,7 @@ export const words: Translations = {
     neighbors: 'Nachbarn',
     packets: 'Pakete',
     alerts: 'Alarme',
+    findings: 'Befunde',
     automation: 'Automatik',
     configuration: 'Konfiguration',
     settings: 'Einstellungen',

@@ -27,6 +27,9 @@ const matches = counted('coincidencia', 'coincidencias')
 const messages = counted('mensaje', 'mensajes')
 const newMessages = counted('mensaje nuevo', 'mensajes nuevos')
 const nodes = counted('nodo', 'nodos')
+const findings = counted('hallazgo', 'hallazgos')
+const mutedFindings = counted('hallazgo silenciado', 'hallazgos silenciados')
+const otherNodes = counted('nodo más', 'nodos más')
 const packets = counted('paquete', 'paquetes')
 const places = counted('lugar', 'lugares')
 const reconnections = counted('reconexión', 'reconexiones')
@@ -197,6 +200,7 @@ export const words: Translations = {
     neighbors: 'Vecinos',
     packets: 'Paquetes',
     alerts: 'Alertas',
+    findings: 'Hallazgos',
     automation: 'Automatización',
     configuration: 'Configuración',
     settings: 'Ajustes',
@@ -554,6 +558,54 @@ export const words: Translations = {
     back: 'La radio lo oye',
     none: 'Aún no hay respuesta.',
     list: 'Nodos que respondieron',
+  },
+  findingTexts: {
+    help: 'Lo que parece ir mal en la malla, y qué nodo visitar. Se busca cada hora en lo guardado aquí; no se envía nada para ello, y nada es seguro.',
+    none: 'Nada encontrado',
+    noneHelp: 'Ninguna regla encontró nada en lo guardado aquí.',
+    notYet: 'Aún no se ha mirado',
+    notYetHelp: 'Se mira por primera vez un minuto después del arranque del servicio.',
+    looked: 'Última vez que se miró',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'probable',
+    possible: 'posible',
+    since: 'encontrado',
+    mute: 'Silenciar',
+    unmute: 'Avisar de nuevo',
+    mutedBy: (name) => `silenciado por ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} oye a ${a} con ${snr}, pero ${a} no oye a ${b}. Revise la antena y la potencia de ${b}.`,
+      depends: (node, lost, names) => `Sin ${node} ya no se alcanzarían ${lost}: ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} y ${b} son routers y se oyen con ${snr}: repiten los mismos paquetes. Uno de ellos podría ser cliente.`,
+      chatty: (node, share, packets) =>
+        `${node} envió ayer el ${share} de todos los paquetes, ${packets}. Revise sus intervalos.`,
+      battery: (node, level, fall, days) =>
+        `La batería de ${node} baja hasta ${level} y pierde ${fall} al día: puede agotarse en ${days}.`,
+      restarts: (node, times) => `${node} se reinició ${times} en las últimas 24 horas.`,
+      clock: (node, duration) =>
+        `El reloj de ${node} tiene un error de ${duration}, así que sus mediciones están en otra hora.`,
+      weakKey: (node) =>
+        `La clave pública de ${node} es débil: otros pueden leer los mensajes para él. Su dueño debería actualizar el firmware y crear una clave nueva.`,
+      sharedKey: (node, names) =>
+        `${node} tiene la misma clave pública que ${names}. Uno de ellos debería crear una nueva.`,
+      hops: (node, limit, needed) =>
+        `Los paquetes de ${node} pueden dar ${limit}, pero ninguno necesitó más de ${needed} en el último día. Un límite menor ahorra tiempo de aire.`,
+      busy: (node, use) => `Donde está ${node}, el canal estuvo ocupado el ${use} del último día: los paquetes chocan.`,
+      only_gateway: (node, names) => `Solo la pasarela ${node} entrega ${names}: sin ella no llega nada de ellos.`,
+      region_silent: (names, when) =>
+        `${names}, cercanos entre sí, dejaron de oírse en una hora, el último el ${when}: quizá la corriente, una tormenta o un repetidor común.`,
+      firmware: (node, version) =>
+        `${node} usa el firmware ${version}, que podía crear claves débiles (CVE-2025-52464). Actualícelo y cree después una clave nueva.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hopsAway(n),
+    days: (n) => days(n),
   },
   pastTexts: {
     why: '¿Por qué no se oye?',

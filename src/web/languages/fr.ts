@@ -29,6 +29,10 @@ const newer = counted('plus récent', 'plus récents')
 const newMessages = counted('nouveau message', 'nouveaux messages')
 const newerEntries = counted('entrée plus récente', 'entrées plus récentes')
 const others = counted('autre', 'autres')
+const findings = counted('constat', 'constats')
+const mutedFindings = counted('constat en sourdine', 'constats en sourdine')
+const otherNodes = counted('autre nœud', 'autres nœuds')
+const lostNodes = counted('nœud', 'nœuds')
 const packets = counted('paquet', 'paquets')
 const places = counted('endroit', 'endroits')
 const reconnects = counted('reconnexion', 'reconnexions')
@@ -813,6 +817,7 @@ export const words: Translations = {
     neighbors: 'Voisins',
     packets: 'Paquets',
     alerts: 'Alertes',
+    findings: 'Constats',
     automation: 'Automatisation',
     configuration: 'Configuration',
     settings: 'Réglages',
@@ -1050,6 +1055,55 @@ export const words: Translations = {
     back: 'La radio l’entend',
     none: 'Pas encore de réponse.',
     list: 'Nœuds qui ont répondu',
+  },
+  findingTexts: {
+    help: 'Ce qui semble aller mal dans le maillage, et quel nœud aller voir. Cherché chaque heure dans ce qui est enregistré ici ; rien n’est envoyé pour cela, et rien n’est certain.',
+    none: 'Rien trouvé',
+    noneHelp: 'Aucune règle n’a rien trouvé dans ce qui est enregistré ici.',
+    notYet: 'Pas encore cherché',
+    notYetHelp: 'La première recherche a lieu une minute après le démarrage du service.',
+    looked: 'Dernière recherche',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'probable',
+    possible: 'possible',
+    since: 'trouvé',
+    mute: 'Mettre en sourdine',
+    unmute: 'Signaler de nouveau',
+    mutedBy: (name) => `mis en sourdine par ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} entend ${a} avec ${snr}, mais ${a} n’entend pas ${b}. Vérifiez l’antenne et la puissance d’émission de ${b}.`,
+      depends: (node, lost, names) => `Sans ${node}, on n’atteindrait plus ${lost} : ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} et ${b} sont tous deux routeurs et s’entendent avec ${snr} : ils répètent les mêmes paquets. L’un d’eux pourrait être client.`,
+      chatty: (node, share, packets) =>
+        `${node} a envoyé hier ${share} de tous les paquets, ${packets}. Vérifiez ses intervalles.`,
+      battery: (node, level, fall, days) =>
+        `La batterie de ${node} descend à ${level} et perd ${fall} par jour : elle peut être vide dans ${days}.`,
+      restarts: (node, times) => `${node} a redémarré ${times} ces dernières 24 heures.`,
+      clock: (node, duration) =>
+        `L’horloge de ${node} est fausse de ${duration} : ses mesures se trouvent à une autre heure.`,
+      weakKey: (node) =>
+        `La clé publique de ${node} est faible : d’autres peuvent lire les messages qui lui sont destinés. Son propriétaire devrait mettre à jour le micrologiciel et créer une nouvelle clé.`,
+      sharedKey: (node, names) =>
+        `${node} a la même clé publique que ${names}. L’un d’eux devrait en créer une nouvelle.`,
+      hops: (node, limit, needed) =>
+        `Les paquets de ${node} peuvent faire ${limit}, mais aucun n’en a demandé plus de ${needed} ce dernier jour. Une limite plus basse économise du temps d’antenne.`,
+      busy: (node, use) =>
+        `Là où se trouve ${node}, le canal a été occupé ${use} du dernier jour : les paquets se heurtent.`,
+      only_gateway: (node, names) => `Seule la passerelle ${node} livre ${names} : sans elle, rien n’en arrive.`,
+      region_silent: (names, when) =>
+        `${names}, proches les uns des autres, se sont tus en une heure, le dernier le ${when} : peut-être le courant, une tempête ou un répéteur commun.`,
+      firmware: (node, version) =>
+        `${node} utilise le micrologiciel ${version}, qui pouvait créer des clés faibles (CVE-2025-52464). Mettez-le à jour, puis créez une nouvelle clé.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => lostNodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
   },
   pastTexts: {
     why: 'Pourquoi se tait-il ?',

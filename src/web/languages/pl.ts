@@ -27,6 +27,20 @@ const nodesHere = pluralIn('pl', {
   other: 'węzła w tym miejscu',
 })
 const hops = pluralIn('pl', { one: 'przeskok', few: 'przeskoki', many: 'przeskoków', other: 'przeskoku' })
+const findings = pluralIn('pl', { one: 'ustalenie', few: 'ustalenia', many: 'ustaleń', other: 'ustalenia' })
+const mutedFindings = pluralIn('pl', {
+  one: 'wyciszone ustalenie',
+  few: 'wyciszone ustalenia',
+  many: 'wyciszonych ustaleń',
+  other: 'wyciszonego ustalenia',
+})
+const otherNodes = pluralIn('pl', {
+  one: 'inny węzeł',
+  few: 'inne węzły',
+  many: 'innych węzłów',
+  other: 'innego węzła',
+})
+const timesOf = pluralIn('pl', { one: 'raz', few: 'razy', many: 'razy', other: 'razu' })
 const packets = pluralIn('pl', { one: 'pakiet', few: 'pakiety', many: 'pakietów', other: 'pakietu' })
 const messages = pluralIn('pl', { one: 'wiadomość', few: 'wiadomości', many: 'wiadomości', other: 'wiadomości' })
 const inMessages = pluralIn('pl', {
@@ -996,6 +1010,54 @@ export const words: Translations = {
     back: 'Radio go słyszy',
     none: 'Jeszcze nie ma odpowiedzi.',
     list: 'Węzły, które odpowiedziały',
+  },
+  findingTexts: {
+    help: 'Co wydaje się nie w porządku w sieci i który węzeł odwiedzić. Szukamy co godzinę w tym, co jest tu zapisane; niczego się w tym celu nie wysyła i nic nie jest pewne.',
+    none: 'Niczego nie znaleziono',
+    noneHelp: 'Żadna reguła nie znalazła niczego w tym, co jest tu zapisane.',
+    notYet: 'Jeszcze nie sprawdzono',
+    notYetHelp: 'Pierwsze sprawdzenie następuje minutę po uruchomieniu usługi.',
+    looked: 'Ostatnie sprawdzenie',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'prawdopodobne',
+    possible: 'możliwe',
+    since: 'znaleziono',
+    mute: 'Wycisz',
+    unmute: 'Pokazuj znów',
+    mutedBy: (name) => `wyciszone przez ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} słyszy ${a} z ${snr}, ale ${a} nie słyszy ${b}. Sprawdź antenę i moc nadawania ${b}.`,
+      depends: (node, lost, names) => `Bez ${node} nie byłoby już drogi do: ${lost} (${names}).`,
+      routers: (a, b, snr) =>
+        `${a} i ${b} są routerami i słyszą się z ${snr}: powtarzają te same pakiety. Jeden z nich mógłby być klientem.`,
+      chatty: (node, share, packets) =>
+        `${node} wysłał wczoraj ${share} wszystkich pakietów: ${packets}. Sprawdź jego odstępy.`,
+      battery: (node, level, fall, days) =>
+        `Bateria ${node} spada do ${level} i traci ${fall} dziennie. Czas, po którym może być pusta: ${days}.`,
+      restarts: (node, times) => `${node} uruchomił się ponownie ${times} w ciągu ostatnich 24 godzin.`,
+      clock: (node, duration) => `Zegar ${node} myli się o ${duration}, więc jego pomiary są w innym miejscu.`,
+      weakKey: (node) =>
+        `Klucz publiczny ${node} jest słaby: inni mogą czytać wiadomości do niego. Właściciel powinien zaktualizować firmware i utworzyć nowy klucz.`,
+      sharedKey: (node, names) =>
+        `${node} ma ten sam klucz publiczny co ${names}. Jeden z nich powinien utworzyć nowy.`,
+      hops: (node, limit, needed) =>
+        `Dla pakietów ${node} dozwolone jest: ${limit}, ale przez ostatni dzień wystarczało: ${needed}. Niższy limit oszczędza czas antenowy.`,
+      busy: (node, use) =>
+        `Tam, gdzie jest ${node}, kanał był zajęty przez ${use} ostatniego dnia: pakiety się zderzają.`,
+      only_gateway: (node, names) => `Tylko bramka ${node} dostarcza ${names}: bez niej nic od nich nie dociera.`,
+      region_silent: (names, when) =>
+        `${names}, blisko siebie, zamilkły w ciągu godziny, ostatni ${when}: może prąd, burza albo wspólny przekaźnik.`,
+      firmware: (node, version) =>
+        `${node} ma firmware ${version}, który mógł tworzyć słabe klucze (CVE-2025-52464). Zaktualizuj go, a potem utwórz nowy klucz.`,
+    },
+    times: (n) => timesOf(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
   },
   pastTexts: {
     why: 'Dlaczego milczy?',
@@ -2430,6 +2492,7 @@ export const words: Translations = {
     neighbors: 'Sąsiedzi',
     packets: 'Pakiety',
     alerts: 'Alarmy',
+    findings: 'Ustalenia',
     automation: 'Automatyzacja',
     configuration: 'Konfiguracja',
     settings: 'Ustawienia',

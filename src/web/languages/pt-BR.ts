@@ -32,6 +32,9 @@ const newEntries = counted('entrada mais recente', 'entradas mais recentes')
 const newMessages = counted('mensagem nova', 'mensagens novas')
 const newer = counted('mais recente', 'mais recentes')
 const nodes = counted('nó', 'nós')
+const findings = counted('achado', 'achados')
+const mutedFindings = counted('achado silenciado', 'achados silenciados')
+const otherNodes = counted('outro nó', 'outros nós')
 const packets = counted('pacote', 'pacotes')
 const places = counted('lugar', 'lugares')
 const reconnections = counted('reconexão', 'reconexões')
@@ -199,6 +202,7 @@ export const words: Translations = {
     neighbors: 'Vizinhos',
     packets: 'Pacotes',
     alerts: 'Alertas',
+    findings: 'Achados',
     automation: 'Automação',
     configuration: 'Configuração do rádio',
     settings: 'Configurações',
@@ -556,6 +560,53 @@ export const words: Translations = {
     back: 'O rádio o ouve',
     none: 'Ainda sem resposta.',
     list: 'Nós que responderam',
+  },
+  findingTexts: {
+    help: 'O que parece errado na malha, e qual nó visitar. Procurado a cada hora no que está guardado aqui; nada é enviado para isso, e nada disso é certo.',
+    none: 'Nada encontrado',
+    noneHelp: 'Nenhuma regra encontrou algo no que está guardado aqui.',
+    notYet: 'Ainda não procurado',
+    notYetHelp: 'A primeira procura acontece um minuto depois do início do serviço.',
+    looked: 'Última procura',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'provável',
+    possible: 'possível',
+    since: 'encontrado',
+    mute: 'Silenciar',
+    unmute: 'Avisar de novo',
+    mutedBy: (name) => `silenciado por ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} ouve ${a} com ${snr}, mas ${a} não ouve ${b}. Verifique a antena e a potência de ${b}.`,
+      depends: (node, lost, names) => `Sem ${node}, não se alcançaria mais ${lost}: ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} e ${b} são roteadores e se ouvem com ${snr}: repetem os mesmos pacotes. Um deles poderia ser cliente.`,
+      chatty: (node, share, packets) =>
+        `${node} enviou ontem ${share} de todos os pacotes, ${packets}. Verifique os intervalos dele.`,
+      battery: (node, level, fall, days) =>
+        `A bateria de ${node} desce até ${level} e perde ${fall} por dia: pode acabar em ${days}.`,
+      restarts: (node, times) => `${node} reiniciou ${times} nas últimas 24 horas.`,
+      clock: (node, duration) =>
+        `O relógio de ${node} está errado em ${duration}, então as medições dele estão em outra hora.`,
+      weakKey: (node) =>
+        `A chave pública de ${node} é fraca: outros podem ler mensagens para ele. O dono deveria atualizar o firmware e criar uma chave nova.`,
+      sharedKey: (node, names) => `${node} tem a mesma chave pública que ${names}. Um deles deveria criar uma nova.`,
+      hops: (node, limit, needed) =>
+        `Os pacotes de ${node} podem dar ${limit}, mas nenhum precisou de mais de ${needed} no último dia. Um limite menor poupa tempo de ar.`,
+      busy: (node, use) => `Onde está ${node}, o canal esteve ocupado por ${use} do último dia: os pacotes colidem.`,
+      only_gateway: (node, names) => `Só o gateway ${node} entrega ${names}: sem ele nada chega deles.`,
+      region_silent: (names, when) =>
+        `${names}, perto uns dos outros, ficaram em silêncio em uma hora, o último em ${when}: talvez a energia, uma tempestade ou um repetidor em comum.`,
+      firmware: (node, version) =>
+        `${node} usa o firmware ${version}, que podia criar chaves fracas (CVE-2025-52464). Atualize e depois crie uma chave nova.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
   },
   pastTexts: {
     why: 'Por que está em silêncio?',

@@ -6,10 +6,10 @@ import { api, ask } from '../../../api.ts'
 import { count, dateMinutes, decimal, duration, humanize, modelName } from '../../../format.ts'
 import { distance, measure } from '../../../measure.ts'
 import { Age, now } from '../../../parts/age.tsx'
+import { linkNames, nameOrId } from '../../../parts/mesh/linked-names.tsx'
 import { decibels } from '../../../parts/mesh/snr.ts'
 import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
-import { href } from '../../../router.ts'
 import { useLoad } from '../../../state/load.ts'
 import { type Node, nodeByNum, nodeName } from '../../../state/mesh/nodes.ts'
 import { pastTexts } from '../../../strings/mesh/past.ts'
@@ -81,9 +81,9 @@ function wordsOf(reason: Reason): ComponentChildren {
         : texts.batteryFell(last, `${decimal(perDay, 0)} %`)
     }
     case 'repeater': {
-      const names = reason.gone.map(nameOf).join(', ')
+      const names = reason.gone.map(nameOrId).join(', ')
       const others = reason.others === 0 ? '' : ` ${texts.repeaterOthers(reason.others)}`
-      return linked(`${texts.repeater(names)}${others}`, reason.gone)
+      return linkNames(`${texts.repeater(names)}${others}`, reason.gone)
     }
     case 'moved':
       return texts.moved(distance(reason.metres), dateMinutes(reason.at))
@@ -93,8 +93,8 @@ function wordsOf(reason: Reason): ComponentChildren {
       return texts.changed(pastTexts.fields[field], shown(field, before), shown(field, after), dateMinutes(at))
     }
     case 'renumbered': {
-      const text = reason.sameKey ? texts.sameKey(nameOf(reason)) : texts.sameName(nameOf(reason))
-      return linked(text, [reason])
+      const text = reason.sameKey ? texts.sameKey(nameOrId(reason)) : texts.sameName(nameOrId(reason))
+      return linkNames(text, [reason])
     }
     case 'radio':
     case 'broker': {
@@ -103,7 +103,7 @@ function wordsOf(reason: Reason): ComponentChildren {
       return reason.state === 'connected' ? text : `${text} ${texts.notConnected}`
     }
     case 'gateway':
-      return linked(texts.gateway(nameOf(reason), reason.source, dateMinutes(reason.since)), [reason])
+      return linkNames(texts.gateway(nameOrId(reason), reason.source, dateMinutes(reason.since)), [reason])
     case 'ignored':
       return texts.ignored
     case 'clock': {
@@ -114,31 +114,6 @@ function wordsOf(reason: Reason): ComponentChildren {
     case 'retention':
       return texts.retention(dateMinutes(reason.since))
   }
-}
-
-type Other = { readonly nodeId: string; readonly name: string | null }
-
-function nameOf({ nodeId, name }: Other): string {
-  return name ?? nodeId
-}
-
-/** A sentence in which the names of nodes lead to their pages. */
-function linked(text: string, others: readonly Other[]): ComponentChildren {
-  return others.reduce<ComponentChildren[]>(
-    (parts, other) =>
-      parts.flatMap((part) => {
-        const name = nameOf(other)
-        const at = typeof part === 'string' ? part.indexOf(name) : -1
-        if (typeof part !== 'string' || at === -1) return [part]
-        const link = (
-          <a href={href(`/nodes/${other.nodeId}`)} key={other.nodeId}>
-            <bdi>{name}</bdi>
-          </a>
-        )
-        return [part.slice(0, at), link, part.slice(at + name.length)]
-      }),
-    [text],
-  )
 }
 
 function shown(field: string, value: string | null): string {
