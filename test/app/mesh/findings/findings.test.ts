@@ -53,7 +53,14 @@ function measured(
   run(
     `insert into ${table} (node_id, metric, t, n, min, max, sum, last, channel)
       select n.id, m.id, ?, 1, ?, ?, ?, ?, ? from nodes n, metrics m where n.node_num = ? and m.name = ?`,
-    ...[t, value, value, value, value, channel, num, metric],
+    t,
+    value,
+    value,
+    value,
+    value,
+    channel,
+    num,
+    metric,
   )
 }
 
@@ -203,16 +210,14 @@ describe('each rule, where it is true and where it is nearly true', () => {
     for (const num of [HILL, A, B, C]) node(num)
     const delivered = (num: number, gateway: number) =>
       insert('node_receivers', {
-        ...{
-          node_num: num,
-          source_id: 1,
-          gateway,
-          first_at: 0,
-          last_at: START - HOUR,
-          packets: 1,
-          direct: 0,
-          via_mqtt: 1,
-        },
+        node_num: num,
+        source_id: 1,
+        gateway,
+        first_at: 0,
+        last_at: START - HOUR,
+        packets: 1,
+        direct: 0,
+        via_mqtt: 1,
       })
     for (const num of [A, B, C]) delivered(num, HILL)
     expect(brief(await found())).toEqual([['only_gateway', [HILL, A, B, C], {}]])
@@ -250,9 +255,14 @@ it('a healthy mesh of 300 nodes has no finding', async () => {
       Array.from({ length: 32 }, (_, at) => (at * (2 * index + 3) + index * 7 + (index >> 3)) % 251),
     ).toString('base64')
     node(num, {
-      ...{ role: index % 20 === 0 ? 2 : 0, firmware_version: '2.7.9.1', public_key: key },
-      ...{ telemetry_time: START - HOUR, device_metrics_time: START - HOUR + 30_000 },
-      ...{ latitude: 47 + (index % 20) * 0.02, longitude: 8 + Math.floor(index / 20) * 0.02, position_channel: 0 },
+      role: index % 20 === 0 ? 2 : 0,
+      firmware_version: '2.7.9.1',
+      public_key: key,
+      telemetry_time: START - HOUR,
+      device_metrics_time: START - HOUR + 30_000,
+      latitude: 47 + (index % 20) * 0.02,
+      longitude: 8 + Math.floor(index / 20) * 0.02,
+      position_channel: 0,
     })
     day(num, 60 + (index % 40))
     for (const other of [(index + 1) % 300, (index + 17) % 300]) both(num, 1000 + other, index % 20 === 0 ? -4 : 2)

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { lostWithout } from '../../../../src/app/mesh/findings/graph.ts'
 
