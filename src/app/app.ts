@@ -25,6 +25,8 @@ import { mapRoutes } from './mesh/routes/map.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
+import { findingRoutes } from './mesh/findings/radio-routes.ts'
+import { nodeHistoryRoutes } from './mesh/history/radio-routes.ts'
 import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
@@ -93,6 +95,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
     .route('/api/nodes', nodeRadioRoutes)
+    .route('/api/nodes', nodeHistoryRoutes)
+    .route('/api/findings', findingRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)

@@ -8,6 +8,7 @@ export const PAGES = {
   messages: /^\/messages$/,
   traceroutes: /^\/traceroutes$/,
   neighbors: /^\/neighbors$/,
+  findings: /^\/findings$/,
   packets: /^\/packets$/,
   alerts: /^\/alerts$/,
   automation: /^\/automation$/,

@@ -26,18 +26,3 @@ export function distance(meters: number): string {
 export function altitude(meters: number): string {
   return measure(meters, 'm', 0)
 }
-
-type Place = { readonly latitude: number; readonly longitude: number }
-
-/** The mean radius of the earth in metres, the same as Leaflet's. */
-const EARTH_M = 6_371_000
-const radians = (degrees: number) => (degrees * Math.PI) / 180
-
-/** Along a great circle. */
-export function metersBetween(a: Place, b: Place): number {
-  const half = (x: number) => Math.sin(x / 2) ** 2
-  const h =
-    half(radians(b.latitude - a.latitude)) +
-    Math.cos(radians(a.latitude)) * Math.cos(radians(b.latitude)) * half(radians(b.longitude - a.longitude))
-  return 2 * EARTH_M * Math.asin(Math.min(1, Math.sqrt(h)))
-}

@@ -16,6 +16,7 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   [`/nodes/${NODE}`]: [NODE, 'Nodes'],
   '/messages': ['Messages', 'Messages'],
   '/alerts': ['Alerts', 'Alerts'],
+  '/findings': ['Findings', 'Findings'],
   '/traceroutes': ['Traceroutes', 'Traceroutes'],
   '/neighbors': ['Neighbours', 'Neighbours'],
   '/packets': ['Packets', 'Packets'],

@@ -34,6 +34,7 @@ const PAGES = [
   '/nodes',
   '/nodes/!a0cb0001',
   '/messages',
+  '/findings',
   '/traceroutes',
   '/neighbors',
   '/packets',

@@ -2,6 +2,8 @@ import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
+import { lookForFindings } from '../../app/mesh/findings/look.ts'
+import { summariseHearings } from '../../app/mesh/history/hearings.ts'
 import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
@@ -37,6 +39,8 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Keeping a reserve', job: () => disk.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Watching the clock', job: () => clockWatch.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Summarising who was heard', job: summarise, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Looking for findings', job: find, everyMs: HOUR_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
       { name: 'Deleting old data', job: withRoom(deleteInTurns), everyMs: HOUR_MS, isHeld: isBackingUp },
@@ -53,6 +57,16 @@ export function startUpkeep(ports: Watched): Upkeep {
       await Promise.all(jobs.map((job) => job.stop()))
     },
   }
+}
+
+async function find({ store, log, now }: Needs, pause: Pause): Promise<void> {
+  const findings = await lookForFindings(store, now(), pause)
+  log.debug('Looked for findings', { findings })
+}
+
+async function summarise({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
+  const packets = await summariseHearings(store, pause, share)
+  if (packets > 0) log.debug('Packets summarised', { packets })
 }
 
 /** How long one table is worked on before the next one gets its turn, in milliseconds. */

@@ -49,6 +49,7 @@ export const AUDIT_ACTIONS = {
   backup_restore_cancelled: 'system_backup',
   backup_restore_failed: 'system_backup',
   node_updated: 'nodes',
+  finding_muted: 'nodes',
   node_deleted: 'nodes',
   radio_claim_ended: 'nodes',
   message_sent: 'messages',

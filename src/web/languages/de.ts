@@ -17,6 +17,13 @@ import type { Translations } from './translations.ts'
 const number = numbersIn('de')
 // Like this in every case but the dative plural.
 const nodes = pluralIn('de', { one: 'Knoten', other: 'Knoten' })
+const hops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
+const findings = pluralIn('de', { one: 'Befund', other: 'Befunde' })
+const mutedFindings = pluralIn('de', { one: 'stummgeschalteter Befund', other: 'stummgeschaltete Befunde' })
+const otherNodes = pluralIn('de', { one: 'weiterer Knoten', other: 'weitere Knoten' })
+const timesOf = pluralIn('de', { one: 'Mal', other: 'Mal' })
+const inDays = pluralIn('de', { one: 'Tag', other: 'Tagen' })
+const perHops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
 const packets = pluralIn('de', { one: 'Paket', other: 'Pakete' })
 const messages = pluralIn('de', { one: 'Nachricht', other: 'Nachrichten' })
 const rules = pluralIn('de', { one: 'Regel', other: 'Regeln' })
@@ -929,6 +936,124 @@ export const words: Translations = {
     back: 'Das Funkgerät hört ihn',
     none: 'Noch keine Antwort.',
     list: 'Knoten, die geantwortet haben',
+  },
+  findingTexts: {
+    help: 'Was im Netz nicht zu stimmen scheint, und welchen Knoten man aufsuchen sollte. Gesucht wird jede Stunde in dem, was hier gespeichert ist; gesendet wird dafür nichts, und nichts davon ist sicher.',
+    none: 'Nichts gefunden',
+    noneHelp: 'Keine Regel hat in dem, was hier gespeichert ist, etwas gefunden.',
+    notYet: 'Noch nicht nachgesehen',
+    notYetHelp: 'Das erste Mal wird eine Minute nach dem Start des Dienstes nachgesehen.',
+    looked: 'Zuletzt nachgesehen',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'wahrscheinlich',
+    possible: 'möglich',
+    since: 'gefunden',
+    mute: 'Stummschalten',
+    unmute: 'Wieder melden',
+    mutedBy: (name) => `stummgeschaltet von ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} hört ${a} mit ${snr}, aber ${a} hört ${b} nicht. Sehen Sie nach der Antenne und der Sendeleistung von ${b}.`,
+      depends: (node, lost, names) => `Ohne ${node} wären nicht mehr zu erreichen: ${lost} (${names}).`,
+      routers: (a, b, snr) =>
+        `${a} und ${b} sind beide Router und hören einander mit ${snr}: Sie wiederholen dieselben Pakete. Einer von ihnen könnte Client sein.`,
+      chatty: (node, share, packets) =>
+        `${node} sendete gestern ${share} aller Pakete, ${packets}. Sehen Sie nach seinen Intervallen.`,
+      battery: (node, level, fall, days) =>
+        `Der Akku von ${node} fällt auf ${level} und verliert ${fall} am Tag: Er kann in ${days} leer sein.`,
+      restarts: (node, times) => `${node} startete in den letzten 24 Stunden ${times} neu.`,
+      clock: (node, duration) =>
+        `Die Uhr von ${node} geht um ${duration} falsch, seine Messwerte stehen deshalb an anderer Stelle.`,
+      weakKey: (node) =>
+        `Der öffentliche Schlüssel von ${node} ist schwach: Andere können Nachrichten an ihn lesen. Sein Besitzer sollte die Firmware aktualisieren und einen neuen Schlüssel erzeugen.`,
+      sharedKey: (node, names) =>
+        `${node} hat denselben öffentlichen Schlüssel wie ${names}. Einer von ihnen sollte einen neuen erzeugen.`,
+      hops: (node, limit, needed) =>
+        `Pakete von ${node} dürfen ${limit} machen, aber keines brauchte am letzten Tag mehr als ${needed}. Eine niedrigere Grenze spart Sendezeit.`,
+      busy: (node, use) => `Wo ${node} steht, war der Kanal am letzten Tag zu ${use} belegt: Pakete stoßen zusammen.`,
+      only_gateway: (node, names) => `Nur das Gateway ${node} liefert ${names}: Ohne es kommt von ihnen nichts an.`,
+      region_silent: (names, when) =>
+        `${names}, nahe beieinander, verstummten innerhalb einer Stunde, der letzte am ${when}: vielleicht der Strom, ein Sturm oder ein gemeinsamer Repeater.`,
+      firmware: (node, version) =>
+        `${node} läuft mit Firmware ${version}, die schwache Schlüssel erzeugen konnte (CVE-2025-52464). Aktualisieren Sie sie und erzeugen Sie dann einen neuen Schlüssel.`,
+    },
+    times: (n) => timesOf(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => perHops(n),
+    days: (n) => inDays(n),
+  },
+  pastTexts: {
+    why: 'Warum schweigt er?',
+    whyHelp:
+      'Was für einen Grund spricht, nach dem, was hier gespeichert ist, das Wahrscheinlichste zuerst. Dafür wurde nichts gesendet, und nichts davon ist sicher.',
+    noReason:
+      'Nichts, was hier gespeichert ist, spricht für einen Grund. Fragen Sie den Besitzer, oder sehen Sie nach.',
+    likely: 'wahrscheinlich',
+    possible: 'möglich',
+    usually: (pause) => `Vorher war er etwa alle ${pause} zu hören.`,
+    reasons: {
+      battery: (level) => `Sein Akku war schwach: ${level}.`,
+      batteryFell: (level, fall) => `Sein Akku stand bei ${level} und verlor ${fall} am Tag.`,
+      repeater: (names) => `Was er sendete, kam über ${names}; von dort kommt seit etwa derselben Zeit nichts mehr.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 anderer Knoten auf seinem Weg ist noch zu hören.'
+          : `${number(n)} andere Knoten auf seinem Weg sind noch zu hören.`,
+      moved: (distance, when) => `Er war am ${when} um ${distance} weitergezogen.`,
+      changed: (field, before, after, when) => `${field}: am ${when} von ${before} zu ${after} geändert.`,
+      keyChanged: (when) => `Sein öffentlicher Schlüssel änderte sich am ${when}.`,
+      sameKey: (name) =>
+        `${name} hat denselben öffentlichen Schlüssel und wurde etwa dann zum ersten Mal gehört: Es kann dieser Knoten mit neuer Nummer sein.`,
+      sameName: (name) =>
+        `${name} hat denselben Namen und wurde etwa dann zum ersten Mal gehört: Es kann dieser Knoten sein, neu eingerichtet.`,
+      radio: (source, when) => `${source} hat ihn gehört, hört aber seit ${when} gar nichts mehr.`,
+      broker: (source, when) => `Vom Broker ${source}, der ihn geliefert hat, kommt seit ${when} nichts mehr.`,
+      gateway: (name, source, when) =>
+        `Das Gateway ${name}, das ihn an ${source} geliefert hat, liefert seit ${when} nichts mehr.`,
+      notConnected: 'Die Verbindung besteht gerade nicht.',
+      ignored: 'Er wird ignoriert: Die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
+      clockAhead: (duration) =>
+        `Nach der Uhr dieses Dienstes wurde er zuletzt ${duration} in der Zukunft gehört: Die Uhr ging damals falsch, oder sie tut es jetzt.`,
+      clockUnsure: 'Die Uhr dieses Dienstes ist nicht bestätigt, Zeiten können also falsch sein.',
+      clockOfNode: (duration) =>
+        `Seine eigene Uhr geht um ${duration} falsch, seine Messwerte stehen deshalb an anderer Stelle.`,
+      retention: (when) =>
+        `Pakete von vor ${when} werden nicht mehr aufbewahrt. Was damals geschah, ist nicht mehr zu sehen.`,
+    },
+    heard: 'Wann er gehört wurde',
+    heardHelp:
+      'Jede Spalte ist einer der letzten 30 Tage, jedes Quadrat eine Stunde davon, Mitternacht oben. Je kräftiger die Farbe, desto mehr Pakete.',
+    heardHours: (heard, of) => `In ${number(heard)} von ${number(of)} Stunden gehört`,
+    nothingHeard: 'Er wurde in den letzten 30 Tagen nicht gehört.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Gehört von',
+    noReceiver: 'Im Protokoll ist kein Paket von ihm.',
+    direct: 'direkt',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, über ${source}`,
+    story: 'Was mit ihm geschah',
+    more: 'Alle zeigen',
+    firstHeard: 'Zum ersten Mal gehört',
+    silentFor: (duration) => `${duration} lang still`,
+    silentNow: 'Seither still',
+    restarted: (uptime) => `Neustart nach ${uptime}`,
+    movedBy: (distance) => `Um ${distance} weitergezogen`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Anderer öffentlicher Schlüssel',
+    withdrawn: 'nichts',
+    fields: {
+      longName: 'Name',
+      shortName: 'Kurzname',
+      role: 'Rolle',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Öffentlicher Schlüssel',
+      restarted: 'Laufzeit',
+    },
   },
   requestTexts: {
     title: 'Diesen Knoten fragen',
@@ -2351,6 +2476,7 @@ export const words: Translations = {
     neighbors: 'Nachbarn',
     packets: 'Pakete',
     alerts: 'Alarme',
+    findings: 'Befunde',
     automation: 'Automatik',
     configuration: 'Konfiguration',
     settings: 'Einstellungen',
@@ -2494,6 +2620,7 @@ export const words: Translations = {
     backup_restore_staged: 'Wiederherstellung einer Sicherung vorbereitet',
     backup_restore_cancelled: 'Wiederherstellung einer Sicherung abgebrochen',
     backup_restore_failed: 'Wiederherstellung einer Sicherung fehlgeschlagen',
+    finding_muted: 'Befund stummgeschaltet, oder wieder gemeldet',
     node_updated: 'Knoten geändert',
     node_deleted: 'Knoten vergessen',
     radio_claim_ended: 'Ein Sammler spricht nicht mehr für einen Knoten',

@@ -27,6 +27,9 @@ const matches = counted('coincidencia', 'coincidencias')
 const messages = counted('mensaje', 'mensajes')
 const newMessages = counted('mensaje nuevo', 'mensajes nuevos')
 const nodes = counted('nodo', 'nodos')
+const findings = counted('hallazgo', 'hallazgos')
+const mutedFindings = counted('hallazgo silenciado', 'hallazgos silenciados')
+const otherNodes = counted('nodo más', 'nodos más')
 const packets = counted('paquete', 'paquetes')
 const places = counted('lugar', 'lugares')
 const reconnections = counted('reconexión', 'reconexiones')
@@ -197,6 +200,7 @@ export const words: Translations = {
     neighbors: 'Vecinos',
     packets: 'Paquetes',
     alerts: 'Alertas',
+    findings: 'Hallazgos',
     automation: 'Automatización',
     configuration: 'Configuración',
     settings: 'Ajustes',
@@ -555,6 +559,121 @@ export const words: Translations = {
     back: 'La radio lo oye',
     none: 'Aún no hay respuesta.',
     list: 'Nodos que respondieron',
+  },
+  findingTexts: {
+    help: 'Lo que parece ir mal en la malla, y qué nodo visitar. Se busca cada hora en lo guardado aquí; no se envía nada para ello, y nada es seguro.',
+    none: 'Nada encontrado',
+    noneHelp: 'Ninguna regla encontró nada en lo guardado aquí.',
+    notYet: 'Aún no se ha mirado',
+    notYetHelp: 'Se mira por primera vez un minuto después del arranque del servicio.',
+    looked: 'Última vez que se miró',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'probable',
+    possible: 'posible',
+    since: 'encontrado',
+    mute: 'Silenciar',
+    unmute: 'Avisar de nuevo',
+    mutedBy: (name) => `silenciado por ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} oye a ${a} con ${snr}, pero ${a} no oye a ${b}. Revise la antena y la potencia de ${b}.`,
+      depends: (node, lost, names) => `Sin ${node} ya no se alcanzarían ${lost}: ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} y ${b} son routers y se oyen con ${snr}: repiten los mismos paquetes. Uno de ellos podría ser cliente.`,
+      chatty: (node, share, packets) =>
+        `${node} envió ayer el ${share} de todos los paquetes, ${packets}. Revise sus intervalos.`,
+      battery: (node, level, fall, days) =>
+        `La batería de ${node} baja hasta ${level} y pierde ${fall} al día: puede agotarse en ${days}.`,
+      restarts: (node, times) => `${node} se reinició ${times} en las últimas 24 horas.`,
+      clock: (node, duration) =>
+        `El reloj de ${node} tiene un error de ${duration}, así que sus mediciones están en otra hora.`,
+      weakKey: (node) =>
+        `La clave pública de ${node} es débil: otros pueden leer los mensajes para él. Su dueño debería actualizar el firmware y crear una clave nueva.`,
+      sharedKey: (node, names) =>
+        `${node} tiene la misma clave pública que ${names}. Uno de ellos debería crear una nueva.`,
+      hops: (node, limit, needed) =>
+        `Los paquetes de ${node} pueden dar ${limit}, pero ninguno necesitó más de ${needed} en el último día. Un límite menor ahorra tiempo de aire.`,
+      busy: (node, use) => `Donde está ${node}, el canal estuvo ocupado el ${use} del último día: los paquetes chocan.`,
+      only_gateway: (node, names) => `Solo la pasarela ${node} entrega ${names}: sin ella no llega nada de ellos.`,
+      region_silent: (names, when) =>
+        `${names}, cercanos entre sí, dejaron de oírse en una hora, el último el ${when}: quizá la corriente, una tormenta o un repetidor común.`,
+      firmware: (node, version) =>
+        `${node} usa el firmware ${version}, que podía crear claves débiles (CVE-2025-52464). Actualícelo y cree después una clave nueva.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hopsAway(n),
+    days: (n) => days(n),
+  },
+  pastTexts: {
+    why: '¿Por qué no se oye?',
+    whyHelp:
+      'Lo que apunta a un motivo, según lo guardado aquí, lo más probable primero. No se envió nada, y nada es seguro.',
+    noReason: 'Nada de lo guardado aquí apunta a un motivo. Pregunte a su dueño, o vaya a mirar.',
+    likely: 'probable',
+    possible: 'posible',
+    usually: (pause) => `Antes se oía más o menos cada ${pause}.`,
+    reasons: {
+      battery: (level) => `Su batería estaba baja: ${level}.`,
+      batteryFell: (level, fall) => `Su batería estaba en ${level} y perdía ${fall} al día.`,
+      repeater: (names) => `Lo que enviaba llegaba por ${names}, que tampoco se oye desde entonces.`,
+      repeaterOthers: (n) =>
+        n === 1 ? 'Otro nodo de su camino aún se oye.' : `Otros ${number(n)} nodos de su camino aún se oyen.`,
+      moved: (distance, when) => `Se había movido ${distance} el ${when}.`,
+      changed: (field, before, after, when) => `${field}: cambió de ${before} a ${after} el ${when}.`,
+      keyChanged: (when) => `Su clave pública cambió el ${when}.`,
+      sameKey: (name) =>
+        `${name} tiene la misma clave pública y se oyó por primera vez por entonces: puede ser este nodo con otro número.`,
+      sameName: (name) =>
+        `${name} tiene el mismo nombre y se oyó por primera vez por entonces: puede ser este nodo, configurado de nuevo.`,
+      radio: (source, when) => `${source}, que lo oía, no oye nada desde el ${when}.`,
+      broker: (source, when) => `Del broker ${source}, que lo entregaba, no llega nada desde el ${when}.`,
+      gateway: (name, source, when) =>
+        `La pasarela ${name}, que lo entregaba a ${source}, no entrega nada desde el ${when}.`,
+      notConnected: 'Ahora no está conectado.',
+      ignored: 'Está ignorado: las radios de este servicio descartan lo que envía.',
+      clockAhead: (duration) =>
+        `Según el reloj de este servicio se oyó por última vez ${duration} en el futuro: el reloj iba mal entonces, o va mal ahora.`,
+      clockUnsure: 'El reloj de este servicio no está confirmado, así que las horas pueden ser erróneas.',
+      clockOfNode: (duration) =>
+        `Su propio reloj tiene un error de ${duration}, así que sus mediciones están en otra hora.`,
+      retention: (when) =>
+        `Los paquetes anteriores al ${when} ya no se guardan, así que no se puede ver qué pasó entonces.`,
+    },
+    heard: 'Cuándo se oyó',
+    heardHelp:
+      'Cada columna es uno de los últimos 30 días y cada cuadro una hora, con la medianoche arriba. Cuanto más intenso el color, más paquetes.',
+    heardHours: (heard, of) => `Oído en ${number(heard)} de ${number(of)} horas`,
+    nothingHeard: 'No se oyó en los últimos 30 días.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Oído por',
+    noReceiver: 'No hay ningún paquete suyo en el registro.',
+    direct: 'directo',
+    hops: (n) => hopsAway(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, por ${source}`,
+    story: 'Qué le pasó',
+    more: 'Mostrar todo',
+    firstHeard: 'Oído por primera vez',
+    silentFor: (duration) => `Sin oírse durante ${duration}`,
+    silentNow: 'Sin oírse desde entonces',
+    restarted: (uptime) => `Reinicio después de ${uptime}`,
+    movedBy: (distance) => `Se movió ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Otra clave pública',
+    withdrawn: 'nada',
+    fields: {
+      longName: 'Nombre',
+      shortName: 'Nombre corto',
+      role: 'Rol',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Clave pública',
+      restarted: 'Tiempo en marcha',
+    },
   },
   requestTexts: {
     title: 'Preguntar a este nodo',
@@ -2500,6 +2619,7 @@ export const words: Translations = {
     backup_restore_staged: 'Preparó la restauración de una copia',
     backup_restore_cancelled: 'Canceló la restauración de una copia',
     backup_restore_failed: 'Falló la restauración de una copia',
+    finding_muted: 'Hallazgo silenciado, o avisado de nuevo',
     node_updated: 'Cambió un nodo',
     node_deleted: 'Olvidó un nodo',
     radio_claim_ended: 'Un recolector ya no habla por un nodo',

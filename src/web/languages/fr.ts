@@ -29,6 +29,10 @@ const newer = counted('plus récent', 'plus récents')
 const newMessages = counted('nouveau message', 'nouveaux messages')
 const newerEntries = counted('entrée plus récente', 'entrées plus récentes')
 const others = counted('autre', 'autres')
+const findings = counted('constat', 'constats')
+const mutedFindings = counted('constat en sourdine', 'constats en sourdine')
+const otherNodes = counted('autre nœud', 'autres nœuds')
+const lostNodes = counted('nœud', 'nœuds')
 const packets = counted('paquet', 'paquets')
 const places = counted('endroit', 'endroits')
 const reconnects = counted('reconnexion', 'reconnexions')
@@ -814,6 +818,7 @@ export const words: Translations = {
     neighbors: 'Voisins',
     packets: 'Paquets',
     alerts: 'Alertes',
+    findings: 'Constats',
     automation: 'Automatisation',
     configuration: 'Configuration',
     settings: 'Réglages',
@@ -1051,6 +1056,125 @@ export const words: Translations = {
     back: 'La radio l’entend',
     none: 'Pas encore de réponse.',
     list: 'Nœuds qui ont répondu',
+  },
+  findingTexts: {
+    help: 'Ce qui semble aller mal dans le maillage, et quel nœud aller voir. Cherché chaque heure dans ce qui est enregistré ici ; rien n’est envoyé pour cela, et rien n’est certain.',
+    none: 'Rien trouvé',
+    noneHelp: 'Aucune règle n’a rien trouvé dans ce qui est enregistré ici.',
+    notYet: 'Pas encore cherché',
+    notYetHelp: 'La première recherche a lieu une minute après le démarrage du service.',
+    looked: 'Dernière recherche',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'probable',
+    possible: 'possible',
+    since: 'trouvé',
+    mute: 'Mettre en sourdine',
+    unmute: 'Signaler de nouveau',
+    mutedBy: (name) => `mis en sourdine par ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} entend ${a} avec ${snr}, mais ${a} n’entend pas ${b}. Vérifiez l’antenne et la puissance d’émission de ${b}.`,
+      depends: (node, lost, names) => `Sans ${node}, on n’atteindrait plus ${lost} : ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} et ${b} sont tous deux routeurs et s’entendent avec ${snr} : ils répètent les mêmes paquets. L’un d’eux pourrait être client.`,
+      chatty: (node, share, packets) =>
+        `${node} a envoyé hier ${share} de tous les paquets, ${packets}. Vérifiez ses intervalles.`,
+      battery: (node, level, fall, days) =>
+        `La batterie de ${node} descend à ${level} et perd ${fall} par jour : elle peut être vide dans ${days}.`,
+      restarts: (node, times) => `${node} a redémarré ${times} ces dernières 24 heures.`,
+      clock: (node, duration) =>
+        `L’horloge de ${node} est fausse de ${duration} : ses mesures se trouvent à une autre heure.`,
+      weakKey: (node) =>
+        `La clé publique de ${node} est faible : d’autres peuvent lire les messages qui lui sont destinés. Son propriétaire devrait mettre à jour le micrologiciel et créer une nouvelle clé.`,
+      sharedKey: (node, names) =>
+        `${node} a la même clé publique que ${names}. L’un d’eux devrait en créer une nouvelle.`,
+      hops: (node, limit, needed) =>
+        `Les paquets de ${node} peuvent faire ${limit}, mais aucun n’en a demandé plus de ${needed} ce dernier jour. Une limite plus basse économise du temps d’antenne.`,
+      busy: (node, use) =>
+        `Là où se trouve ${node}, le canal a été occupé ${use} du dernier jour : les paquets se heurtent.`,
+      only_gateway: (node, names) => `Seule la passerelle ${node} livre ${names} : sans elle, rien n’en arrive.`,
+      region_silent: (names, when) =>
+        `${names}, proches les uns des autres, se sont tus en une heure, le dernier le ${when} : peut-être le courant, une tempête ou un répéteur commun.`,
+      firmware: (node, version) =>
+        `${node} utilise le micrologiciel ${version}, qui pouvait créer des clés faibles (CVE-2025-52464). Mettez-le à jour, puis créez une nouvelle clé.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => lostNodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
+  },
+  pastTexts: {
+    why: 'Pourquoi se tait-il ?',
+    whyHelp:
+      'Ce qui plaide pour une raison, d’après ce qui est enregistré ici, la plus probable d’abord. Rien n’a été envoyé, et rien n’est certain.',
+    noReason:
+      'Rien de ce qui est enregistré ici ne plaide pour une raison. Demandez à son propriétaire, ou allez voir.',
+    likely: 'probable',
+    possible: 'possible',
+    usually: (pause) => `Avant, il était entendu environ toutes les ${pause}.`,
+    reasons: {
+      battery: (level) => `Sa batterie était faible : ${level}.`,
+      batteryFell: (level, fall) => `Sa batterie était à ${level} et perdait ${fall} par jour.`,
+      repeater: (names) => `Ce qu’il envoyait passait par ${names}, muet depuis à peu près le même moment.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 autre nœud sur son chemin est encore entendu.'
+          : `${number(n)} autres nœuds sur son chemin sont encore entendus.`,
+      moved: (distance, when) => `Il s’était déplacé de ${distance} le ${when}.`,
+      changed: (field, before, after, when) => `${field} : passé de ${before} à ${after} le ${when}.`,
+      keyChanged: (when) => `Sa clé publique a changé le ${when}.`,
+      sameKey: (name) =>
+        `${name} a la même clé publique et a été entendu pour la première fois vers ce moment : ce peut être ce nœud avec un nouveau numéro.`,
+      sameName: (name) =>
+        `${name} a le même nom et a été entendu pour la première fois vers ce moment : ce peut être ce nœud, configuré à nouveau.`,
+      radio: (source, when) => `${source}, qui l’entendait, n’entend plus rien depuis le ${when}.`,
+      broker: (source, when) => `Du broker ${source}, qui le livrait, rien n’arrive depuis le ${when}.`,
+      gateway: (name, source, when) =>
+        `La passerelle ${name}, qui le livrait à ${source}, ne livre plus rien depuis le ${when}.`,
+      notConnected: 'La connexion est coupée en ce moment.',
+      ignored: 'Il est ignoré : les radios de ce service rejettent ce qu’il envoie.',
+      clockAhead: (duration) =>
+        `D’après l’horloge de ce service, il a été entendu pour la dernière fois ${duration} dans le futur : l’horloge était fausse, ou l’est maintenant.`,
+      clockUnsure: 'L’horloge de ce service n’est pas confirmée : les heures peuvent être fausses.',
+      clockOfNode: (duration) =>
+        `Sa propre horloge est fausse de ${duration} : ses mesures se trouvent à une autre heure.`,
+      retention: (when) =>
+        `Les paquets d’avant le ${when} ne sont plus conservés : ce qui s’est passé alors n’est plus visible.`,
+    },
+    heard: 'Quand il a été entendu',
+    heardHelp:
+      'Chaque colonne est l’un des 30 derniers jours, chaque carré une heure, minuit en haut. Plus la couleur est forte, plus il y a de paquets.',
+    heardHours: (heard, of) => `Entendu pendant ${number(heard)} heures sur ${number(of)}`,
+    nothingHeard: 'Il n’a pas été entendu ces 30 derniers jours.',
+    hour: (when, n) => `${when} : ${packets(n)}`,
+    by: 'Entendu par',
+    noReceiver: 'Aucun de ses paquets n’est dans le journal.',
+    direct: 'direct',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, par ${source}`,
+    story: 'Ce qui lui est arrivé',
+    more: 'Tout afficher',
+    firstHeard: 'Entendu pour la première fois',
+    silentFor: (duration) => `Muet pendant ${duration}`,
+    silentNow: 'Muet depuis',
+    restarted: (uptime) => `Redémarré après ${uptime}`,
+    movedBy: (distance) => `Déplacé de ${distance}`,
+    becomes: (field, before, after) => `${field} : ${before} → ${after}`,
+    newKey: 'Une autre clé publique',
+    withdrawn: 'rien',
+    fields: {
+      longName: 'Nom',
+      shortName: 'Nom court',
+      role: 'Rôle',
+      hwModel: 'Matériel',
+      firmwareVersion: 'Micrologiciel',
+      publicKey: 'Clé publique',
+      restarted: 'Durée de marche',
+    },
   },
   requestTexts: {
     title: 'Interroger ce nœud',
@@ -2477,6 +2601,7 @@ export const words: Translations = {
     backup_restore_staged: 'Restauration d’une sauvegarde préparée',
     backup_restore_cancelled: 'Restauration d’une sauvegarde annulée',
     backup_restore_failed: 'Échec de la restauration d’une sauvegarde',
+    finding_muted: 'Constat mis en sourdine, ou signalé de nouveau',
     node_updated: 'Modification d’un nœud',
     node_deleted: 'Oubli d’un nœud',
     radio_claim_ended: 'Un collecteur ne parle plus au nom d’un nœud',

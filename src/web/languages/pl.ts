@@ -26,6 +26,21 @@ const nodesHere = pluralIn('pl', {
   many: 'węzłów w tym miejscu',
   other: 'węzła w tym miejscu',
 })
+const hops = pluralIn('pl', { one: 'przeskok', few: 'przeskoki', many: 'przeskoków', other: 'przeskoku' })
+const findings = pluralIn('pl', { one: 'ustalenie', few: 'ustalenia', many: 'ustaleń', other: 'ustalenia' })
+const mutedFindings = pluralIn('pl', {
+  one: 'wyciszone ustalenie',
+  few: 'wyciszone ustalenia',
+  many: 'wyciszonych ustaleń',
+  other: 'wyciszonego ustalenia',
+})
+const otherNodes = pluralIn('pl', {
+  one: 'inny węzeł',
+  few: 'inne węzły',
+  many: 'innych węzłów',
+  other: 'innego węzła',
+})
+const timesOf = pluralIn('pl', { one: 'raz', few: 'razy', many: 'razy', other: 'razu' })
 const packets = pluralIn('pl', { one: 'pakiet', few: 'pakiety', many: 'pakietów', other: 'pakietu' })
 const messages = pluralIn('pl', { one: 'wiadomość', few: 'wiadomości', many: 'wiadomości', other: 'wiadomości' })
 const inMessages = pluralIn('pl', {
@@ -996,6 +1011,120 @@ export const words: Translations = {
     back: 'Radio go słyszy',
     none: 'Jeszcze nie ma odpowiedzi.',
     list: 'Węzły, które odpowiedziały',
+  },
+  findingTexts: {
+    help: 'Co wydaje się nie w porządku w sieci i który węzeł odwiedzić. Szukamy co godzinę w tym, co jest tu zapisane; niczego się w tym celu nie wysyła i nic nie jest pewne.',
+    none: 'Niczego nie znaleziono',
+    noneHelp: 'Żadna reguła nie znalazła niczego w tym, co jest tu zapisane.',
+    notYet: 'Jeszcze nie sprawdzono',
+    notYetHelp: 'Pierwsze sprawdzenie następuje minutę po uruchomieniu usługi.',
+    looked: 'Ostatnie sprawdzenie',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'prawdopodobne',
+    possible: 'możliwe',
+    since: 'znaleziono',
+    mute: 'Wycisz',
+    unmute: 'Pokazuj znów',
+    mutedBy: (name) => `wyciszone przez ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} słyszy ${a} z ${snr}, ale ${a} nie słyszy ${b}. Sprawdź antenę i moc nadawania ${b}.`,
+      depends: (node, lost, names) => `Bez ${node} nie byłoby już drogi do: ${lost} (${names}).`,
+      routers: (a, b, snr) =>
+        `${a} i ${b} są routerami i słyszą się z ${snr}: powtarzają te same pakiety. Jeden z nich mógłby być klientem.`,
+      chatty: (node, share, packets) =>
+        `${node} wysłał wczoraj ${share} wszystkich pakietów: ${packets}. Sprawdź jego odstępy.`,
+      battery: (node, level, fall, days) =>
+        `Bateria ${node} spada do ${level} i traci ${fall} dziennie. Czas, po którym może być pusta: ${days}.`,
+      restarts: (node, times) => `${node} uruchomił się ponownie ${times} w ciągu ostatnich 24 godzin.`,
+      clock: (node, duration) => `Zegar ${node} myli się o ${duration}, więc jego pomiary są w innym miejscu.`,
+      weakKey: (node) =>
+        `Klucz publiczny ${node} jest słaby: inni mogą czytać wiadomości do niego. Właściciel powinien zaktualizować firmware i utworzyć nowy klucz.`,
+      sharedKey: (node, names) =>
+        `${node} ma ten sam klucz publiczny co ${names}. Jeden z nich powinien utworzyć nowy.`,
+      hops: (node, limit, needed) =>
+        `Dla pakietów ${node} dozwolone jest: ${limit}, ale przez ostatni dzień wystarczało: ${needed}. Niższy limit oszczędza czas antenowy.`,
+      busy: (node, use) =>
+        `Tam, gdzie jest ${node}, kanał był zajęty przez ${use} ostatniego dnia: pakiety się zderzają.`,
+      only_gateway: (node, names) => `Tylko bramka ${node} dostarcza ${names}: bez niej nic od nich nie dociera.`,
+      region_silent: (names, when) =>
+        `${names}, blisko siebie, zamilkły w ciągu godziny, ostatni ${when}: może prąd, burza albo wspólny przekaźnik.`,
+      firmware: (node, version) =>
+        `${node} ma firmware ${version}, który mógł tworzyć słabe klucze (CVE-2025-52464). Zaktualizuj go, a potem utwórz nowy klucz.`,
+    },
+    times: (n) => timesOf(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
+  },
+  pastTexts: {
+    why: 'Dlaczego milczy?',
+    whyHelp:
+      'Co przemawia za powodem, według tego, co jest tu zapisane; najbardziej prawdopodobny na początku. Niczego nie wysłano i nic nie jest pewne.',
+    noReason:
+      'Nic z tego, co jest tu zapisane, nie przemawia za żadnym powodem. Zapytaj właściciela albo idź i sprawdź.',
+    likely: 'prawdopodobne',
+    possible: 'możliwe',
+    usually: (pause) => `Wcześniej był słyszany mniej więcej co ${pause}.`,
+    reasons: {
+      battery: (level) => `Miał słabą baterię: ${level}.`,
+      batteryFell: (level, fall) => `Bateria miała ${level} i traciła ${fall} dziennie.`,
+      repeater: (names) =>
+        `To, co wysyłał, docierało przez ${names}; stamtąd też od mniej więcej tego czasu nic nie słychać.`,
+      repeaterOthers: (n) => `Inne węzły na jego drodze, które nadal słychać: ${number(n)}.`,
+      moved: (distance, when) => `${when} przemieścił się o ${distance}.`,
+      changed: (field, before, after, when) => `${field}: ${when} zmiana z ${before} na ${after}.`,
+      keyChanged: (when) => `${when} zmienił się jego klucz publiczny.`,
+      sameKey: (name) =>
+        `${name} ma ten sam klucz publiczny i był słyszany po raz pierwszy mniej więcej wtedy: to może być ten węzeł z nowym numerem.`,
+      sameName: (name) =>
+        `${name} ma tę samą nazwę i był słyszany po raz pierwszy mniej więcej wtedy: to może być ten węzeł, skonfigurowany od nowa.`,
+      radio: (source, when) => `${source} go słyszało, ale od ${when} nie słyszy niczego.`,
+      broker: (source, when) => `Broker ${source}, który go dostarczał, od ${when} nie dostarcza niczego.`,
+      gateway: (name, source, when) =>
+        `Bramka ${name}, która dostarczała go do ${source}, od ${when} nie dostarcza niczego.`,
+      notConnected: 'Teraz nie ma połączenia.',
+      ignored: 'Jest ignorowany: radia tej usługi odrzucają to, co wysyła.',
+      clockAhead: (duration) =>
+        `Według zegara tej usługi był ostatnio słyszany ${duration} w przyszłości: zegar był wtedy błędny albo jest błędny teraz.`,
+      clockUnsure: 'Zegar tej usługi nie jest potwierdzony, więc czasy mogą być błędne.',
+      clockOfNode: (duration) => `Jego własny zegar myli się o ${duration}, więc jego pomiary są w innym miejscu.`,
+      retention: (when) => `Pakiety sprzed ${when} nie są już przechowywane, więc nie widać już, co się wtedy działo.`,
+    },
+    heard: 'Kiedy był słyszany',
+    heardHelp:
+      'Każda kolumna to jeden z ostatnich 30 dni, każdy kwadrat to godzina, północ u góry. Im mocniejszy kolor, tym więcej pakietów.',
+    heardHours: (heard, of) => `Słyszany w ${number(heard)} z ${number(of)} godzin`,
+    nothingHeard: 'Nie był słyszany w ostatnich 30 dniach.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Słyszany przez',
+    noReceiver: 'W dzienniku nie ma żadnego jego pakietu.',
+    direct: 'bezpośrednio',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, przez ${source}`,
+    story: 'Co się z nim działo',
+    more: 'Pokaż wszystko',
+    firstHeard: 'Słyszany po raz pierwszy',
+    silentFor: (duration) => `Cisza przez ${duration}`,
+    silentNow: 'Od tej pory cisza',
+    restarted: (uptime) => `Ponowne uruchomienie po ${uptime}`,
+    movedBy: (distance) => `Przemieszczenie o ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Inny klucz publiczny',
+    withdrawn: 'nic',
+    fields: {
+      longName: 'Nazwa',
+      shortName: 'Krótka nazwa',
+      role: 'Rola',
+      hwModel: 'Sprzęt',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Klucz publiczny',
+      restarted: 'Czas pracy',
+    },
   },
   requestTexts: {
     title: 'Zapytaj ten węzeł',
@@ -2369,6 +2498,7 @@ export const words: Translations = {
     neighbors: 'Sąsiedzi',
     packets: 'Pakiety',
     alerts: 'Alarmy',
+    findings: 'Ustalenia',
     automation: 'Automatyzacja',
     configuration: 'Konfiguracja',
     settings: 'Ustawienia',
@@ -2512,6 +2642,7 @@ export const words: Translations = {
     backup_restore_staged: 'Przygotowano przywrócenie kopii zapasowej',
     backup_restore_cancelled: 'Anulowano przywrócenie kopii zapasowej',
     backup_restore_failed: 'Nieudane przywrócenie kopii zapasowej',
+    finding_muted: 'Wyciszono ustalenie albo znów je pokazano',
     node_updated: 'Zmieniono węzeł',
     node_deleted: 'Zapomniano węzeł',
     radio_claim_ended: 'Kolektor nie mówi już w imieniu węzła',

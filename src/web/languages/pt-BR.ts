@@ -32,6 +32,9 @@ const newEntries = counted('entrada mais recente', 'entradas mais recentes')
 const newMessages = counted('mensagem nova', 'mensagens novas')
 const newer = counted('mais recente', 'mais recentes')
 const nodes = counted('nó', 'nós')
+const findings = counted('achado', 'achados')
+const mutedFindings = counted('achado silenciado', 'achados silenciados')
+const otherNodes = counted('outro nó', 'outros nós')
 const packets = counted('pacote', 'pacotes')
 const places = counted('lugar', 'lugares')
 const reconnections = counted('reconexão', 'reconexões')
@@ -199,6 +202,7 @@ export const words: Translations = {
     neighbors: 'Vizinhos',
     packets: 'Pacotes',
     alerts: 'Alertas',
+    findings: 'Achados',
     automation: 'Automação',
     configuration: 'Configuração do rádio',
     settings: 'Configurações',
@@ -557,6 +561,122 @@ export const words: Translations = {
     back: 'O rádio o ouve',
     none: 'Ainda sem resposta.',
     list: 'Nós que responderam',
+  },
+  findingTexts: {
+    help: 'O que parece errado na malha, e qual nó visitar. Procurado a cada hora no que está guardado aqui; nada é enviado para isso, e nada disso é certo.',
+    none: 'Nada encontrado',
+    noneHelp: 'Nenhuma regra encontrou algo no que está guardado aqui.',
+    notYet: 'Ainda não procurado',
+    notYetHelp: 'A primeira procura acontece um minuto depois do início do serviço.',
+    looked: 'Última procura',
+    count: (n) => findings(n),
+    mutedOnes: (n) => mutedFindings(n),
+    likely: 'provável',
+    possible: 'possível',
+    since: 'encontrado',
+    mute: 'Silenciar',
+    unmute: 'Avisar de novo',
+    mutedBy: (name) => `silenciado por ${name}`,
+    more: (n) => otherNodes(n),
+    rules: {
+      one_way: (a, b, snr) =>
+        `${b} ouve ${a} com ${snr}, mas ${a} não ouve ${b}. Verifique a antena e a potência de ${b}.`,
+      depends: (node, lost, names) => `Sem ${node}, não se alcançaria mais ${lost}: ${names}.`,
+      routers: (a, b, snr) =>
+        `${a} e ${b} são roteadores e se ouvem com ${snr}: repetem os mesmos pacotes. Um deles poderia ser cliente.`,
+      chatty: (node, share, packets) =>
+        `${node} enviou ontem ${share} de todos os pacotes, ${packets}. Verifique os intervalos dele.`,
+      battery: (node, level, fall, days) =>
+        `A bateria de ${node} desce até ${level} e perde ${fall} por dia: pode acabar em ${days}.`,
+      restarts: (node, times) => `${node} reiniciou ${times} nas últimas 24 horas.`,
+      clock: (node, duration) =>
+        `O relógio de ${node} está errado em ${duration}, então as medições dele estão em outra hora.`,
+      weakKey: (node) =>
+        `A chave pública de ${node} é fraca: outros podem ler mensagens para ele. O dono deveria atualizar o firmware e criar uma chave nova.`,
+      sharedKey: (node, names) => `${node} tem a mesma chave pública que ${names}. Um deles deveria criar uma nova.`,
+      hops: (node, limit, needed) =>
+        `Os pacotes de ${node} podem dar ${limit}, mas nenhum precisou de mais de ${needed} no último dia. Um limite menor poupa tempo de ar.`,
+      busy: (node, use) => `Onde está ${node}, o canal esteve ocupado por ${use} do último dia: os pacotes colidem.`,
+      only_gateway: (node, names) => `Só o gateway ${node} entrega ${names}: sem ele nada chega deles.`,
+      region_silent: (names, when) =>
+        `${names}, perto uns dos outros, ficaram em silêncio em uma hora, o último em ${when}: talvez a energia, uma tempestade ou um repetidor em comum.`,
+      firmware: (node, version) =>
+        `${node} usa o firmware ${version}, que podia criar chaves fracas (CVE-2025-52464). Atualize e depois crie uma chave nova.`,
+    },
+    times: (n) => times(n),
+    nodes: (n) => nodes(n),
+    packets: (n) => packets(n),
+    hops: (n) => hops(n),
+    days: (n) => days(n),
+  },
+  pastTexts: {
+    why: 'Por que está em silêncio?',
+    whyHelp:
+      'O que aponta para um motivo, pelo que está guardado aqui, o mais provável primeiro. Nada foi enviado, e nada disso é certo.',
+    noReason: 'Nada do que está guardado aqui aponta para um motivo. Pergunte ao dono, ou vá olhar.',
+    likely: 'provável',
+    possible: 'possível',
+    usually: (pause) => `Antes, era ouvido mais ou menos a cada ${pause}.`,
+    reasons: {
+      battery: (level) => `A bateria estava fraca: ${level}.`,
+      batteryFell: (level, fall) => `A bateria estava em ${level} e perdia ${fall} por dia.`,
+      repeater: (names) => `O que ele enviava vinha por ${names}, também em silêncio desde mais ou menos a mesma hora.`,
+      repeaterOthers: (n) =>
+        n === 1
+          ? '1 outro nó no caminho dele ainda é ouvido.'
+          : `${number(n)} outros nós no caminho dele ainda são ouvidos.`,
+      moved: (distance, when) => `Ele tinha se movido ${distance} em ${when}.`,
+      changed: (field, before, after, when) => `${field}: mudou de ${before} para ${after} em ${when}.`,
+      keyChanged: (when) => `A chave pública mudou em ${when}.`,
+      sameKey: (name) =>
+        `${name} tem a mesma chave pública e foi ouvido pela primeira vez por volta dessa hora: pode ser este nó com outro número.`,
+      sameName: (name) =>
+        `${name} tem o mesmo nome e foi ouvido pela primeira vez por volta dessa hora: pode ser este nó, configurado de novo.`,
+      radio: (source, when) => `${source}, que o ouvia, não ouve nada desde ${when}.`,
+      broker: (source, when) => `Do broker ${source}, que o entregava, nada chega desde ${when}.`,
+      gateway: (name, source, when) =>
+        `O gateway ${name}, que o entregava a ${source}, não entrega nada desde ${when}.`,
+      notConnected: 'Agora não há conexão.',
+      ignored: 'Ele é ignorado: os rádios deste serviço descartam o que ele envia.',
+      clockAhead: (duration) =>
+        `Pelo relógio deste serviço, foi ouvido pela última vez ${duration} no futuro: o relógio estava errado então, ou está agora.`,
+      clockUnsure: 'O relógio deste serviço não está confirmado, então as horas podem estar erradas.',
+      clockOfNode: (duration) =>
+        `O relógio dele está errado em ${duration}, então as medições dele estão em outra hora.`,
+      retention: (when) =>
+        `Pacotes de antes de ${when} não são mais guardados, então não dá mais para ver o que aconteceu.`,
+    },
+    heard: 'Quando foi ouvido',
+    heardHelp:
+      'Cada coluna é um dos últimos 30 dias, cada quadrado uma hora, com a meia-noite em cima. Quanto mais forte a cor, mais pacotes.',
+    heardHours: (heard, of) => `Ouvido em ${number(heard)} de ${number(of)} horas`,
+    nothingHeard: 'Não foi ouvido nos últimos 30 dias.',
+    hour: (when, n) => `${when}: ${packets(n)}`,
+    by: 'Ouvido por',
+    noReceiver: 'Nenhum pacote dele está no registro.',
+    direct: 'direto',
+    hops: (n) => hops(n),
+    packets: (n) => packets(n),
+    over: (gateway, source) => `${gateway}, por ${source}`,
+    story: 'O que aconteceu com ele',
+    more: 'Mostrar tudo',
+    firstHeard: 'Ouvido pela primeira vez',
+    silentFor: (duration) => `Em silêncio por ${duration}`,
+    silentNow: 'Em silêncio desde então',
+    restarted: (uptime) => `Reiniciou depois de ${uptime}`,
+    movedBy: (distance) => `Moveu-se ${distance}`,
+    becomes: (field, before, after) => `${field}: ${before} → ${after}`,
+    newKey: 'Outra chave pública',
+    withdrawn: 'nada',
+    fields: {
+      longName: 'Nome',
+      shortName: 'Nome curto',
+      role: 'Função',
+      hwModel: 'Hardware',
+      firmwareVersion: 'Firmware',
+      publicKey: 'Chave pública',
+      restarted: 'Tempo ligado',
+    },
   },
   requestTexts: {
     title: 'Perguntar a este nó',
@@ -2494,6 +2614,7 @@ export const words: Translations = {
     backup_restore_staged: 'Preparou a restauração de um backup',
     backup_restore_cancelled: 'Cancelou a restauração de um backup',
     backup_restore_failed: 'A restauração de um backup falhou',
+    finding_muted: 'Achado silenciado, ou avisado de novo',
     node_updated: 'Alterou um nó',
     node_deleted: 'Esqueceu um nó',
     radio_claim_ended: 'Um coletor não fala mais por um nó',

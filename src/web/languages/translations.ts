@@ -36,6 +36,8 @@ import type { neighbors } from '../strings/mesh/neighbors.ts'
 import type { nodeTexts } from '../strings/mesh/node.ts'
 import type { nodes } from '../strings/mesh/nodes.ts'
 import type { packetFields, packetTexts, packetOrigins } from '../strings/mesh/packets.ts'
+import type { findingTexts } from '../strings/mesh/findings.ts'
+import type { pastTexts } from '../strings/mesh/past.ts'
 import type { requestTexts } from '../strings/mesh/requests.ts'
 import type { routes } from '../strings/mesh/routes.ts'
 import type { waypointTexts } from '../strings/mesh/waypoints.ts'
@@ -98,6 +100,8 @@ export interface Translations {
   readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
   readonly directRange: typeof directTexts
+  readonly findingTexts: typeof findingTexts
+  readonly pastTexts: typeof pastTexts
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts
   readonly mapRuler: typeof rulerTexts

@@ -41,6 +41,7 @@ export const NodePage = lazyPage(loadNode, t.nav.nodes)
 export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
 const NeighborsPage = lazyPage(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
 const PacketsPage = lazyPage(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
+const FindingsPage = lazyPage(async () => (await import('./findings/findings.tsx')).FindingsPage, t.nav.findings)
 const SettingsPage = lazyPage(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
 const SystemPage = lazyPage(async () => (await import('./system/system.tsx')).SystemPage, t.nav.system)
 const TraceroutesPage = lazyPage(
@@ -134,6 +135,12 @@ export const ROUTES: readonly Route[] = [
     need: 'signed-in',
     nav: { path: '/alerts', name: t.nav.alerts, icon: 'bell', group: 'mesh' },
     draw: () => <AlertsPage />,
+  },
+  {
+    pattern: PAGES.findings,
+    need: { resource: 'info', action: 'read', isPrivate: true },
+    nav: { path: '/findings', name: t.nav.findings, icon: 'warning', group: 'mesh' },
+    draw: () => <FindingsPage />,
   },
   {
     pattern: PAGES.traceroutes,

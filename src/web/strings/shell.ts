@@ -91,6 +91,7 @@ export const nav = catalog('nav', {
   neighbors: 'Neighbours',
   packets: 'Packets',
   alerts: 'Alerts',
+  findings: 'Findings',
   automation: 'Automation',
   configuration: 'Configuration',
   settings: 'Settings',

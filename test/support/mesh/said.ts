@@ -223,7 +223,10 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/nodes/keys': () => ['/api/nodes/keys'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
+  'GET /api/findings': () => ['/api/findings'],
+  'GET /api/nodes/:id/past': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/past`),
   'GET /api/nodes/:id/radios': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/radios`),
+  'GET /api/nodes/:id/silence': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/silence`),
   'GET /api/nodes/:id/requests': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/requests`),
   'GET /api/messages': () => [
     ...['', '?q=word', '?channel=2', '?since=1', '?limit=3'].map((query) => `/api/messages${query}`),

@@ -6,6 +6,7 @@ export const pagesWith = (nodeId: string): readonly string[] => [
   `/nodes/${nodeId}`,
   '/messages',
   '/alerts',
+  '/findings',
   '/traceroutes',
   '/neighbors',
   '/packets',

@@ -1,5 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lookForFindings } from '../../../src/app/mesh/findings/look.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { NeighborInfoSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
@@ -79,7 +80,13 @@ async function fill(store: SqliteStore): Promise<void> {
     packet(text('Only for you'), { from: HILL, to: LOCAL }),
   ]
   await ingest.store(told.map((each) => heard(each, { at })))
-  await ingest.store([heard(named('Sunk Buoy', SILENT), { at: at - 5 * 60 * MINUTE_MS })])
+  const buoy = { longName: 'Sunk Buoy', shortName: 'Su' }
+  for (const [hours, role] of [
+    [31, 0],
+    [30, 8],
+  ] as const)
+    await ingest.store([heard(packet(user({ ...buoy, role }), { from: SILENT }), { at: at - hours * 60 * MINUTE_MS })])
+  await lookForFindings(store, Date.now(), async () => true)
 }
 
 const card = ({ page }: Visitor, name: string) =>
@@ -110,6 +117,8 @@ test('the page of a node says first whether it is alive, where, how it is, and w
     'Ask this node',
     'Messages',
     'Latest packets',
+    'When it was heard',
+    'What happened to it',
     'Device',
     'Position',
     'Identity',
@@ -169,6 +178,43 @@ test('what a user may not read is not on the page, and not asked for', async () 
   await expect.poll(() => listener.page.locator('.pair-table tbody tr').count()).toBe(2)
   expect(await listener.page.locator('main').innerText()).not.toContain('The mast is up')
   await listener.page.context().close()
+})
+
+test('a silent node says why it may be, and everybody what happened to a node', async () => {
+  await cardsOf(admin, SILENT)
+  const why = card(admin, 'Why is it silent?')
+  const [first] = await why.getByRole('listitem').allInnerTexts()
+  expect(first).toMatch(/^Role changed from Client to Client hidden on .*\s+possible$/)
+  const story = card(admin, 'What happened to it').getByRole('listitem')
+  await expect
+    .poll(async () => (await story.allInnerTexts()).map((each) => each.split('\n')[0]))
+    .toEqual(['Silent since then', 'Role: Client → Client hidden', 'First heard'])
+  expect(await admin.violations()).toEqual([])
+  expect(await cardsOf(admin, HILL)).not.toContain('Why is it silent?')
+})
+
+test('findings are told in sentences that lead to the nodes, and one can be muted', async () => {
+  const { page, goto } = admin
+  await goto('/findings')
+  const rows = page.getByRole('listitem').filter({ hasText: 'found' })
+  await expect
+    .poll(() => rows.allInnerTexts())
+    .toEqual([
+      expect.stringMatching(
+        /^Valley House hears Lake Hut with 1 dB, but Lake Hut does not hear Valley House\..*\npossible · found/,
+      ),
+    ])
+  expect(await admin.violations()).toEqual([])
+  await page.getByRole('button', { name: 'Mute' }).click()
+  await page.getByRole('heading', { name: '1 muted finding', level: 2 }).waitFor()
+  await page.getByText('Nothing found').waitFor()
+  await page.getByRole('button', { name: 'Tell again' }).click()
+  await page.getByRole('heading', { name: '1 finding', level: 2 }).waitFor()
+  await page.setViewportSize(PHONE.viewport)
+  expect(await overflowOf(page)).toBe(0)
+  await page.setViewportSize({ width: 1360, height: 860 })
+  await rows.getByRole('link', { name: 'Lake Hut' }).first().click()
+  await page.getByRole('heading', { name: 'Lake Hut', level: 1 }).waitFor()
 })
 
 test('a node is forgotten far away from where one writes to it, and only after a question', async () => {

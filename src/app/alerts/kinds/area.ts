@@ -4,6 +4,7 @@ import { channelPositions } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { AREA_EVENTS } from '../../../shared/alerts/alert-kinds.ts'
+import { distanceMetres, roughness } from '../../../shared/mesh/distance.ts'
 import { onChannelSeenBy } from '../../accounts/access/visible.ts'
 import { readPlaces } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
@@ -77,18 +78,6 @@ export const area = defineKind(areaSchema, {
     lookAtNodes(ctx, rule.nodes, async (node) => areaFires(rule, node, await readPlaces(ctx, node.id, from))),
 })
 
-const EARTH_METRES = 6_371_008.8
-const radians = (degrees: number) => (degrees * Math.PI) / 180
-
-/** Along a great circle, in metres. */
-function distanceMetres(a: Place, b: Place): number {
-  const half = (x: number) => Math.sin(x / 2) ** 2
-  const h =
-    half(radians(b.latitude - a.latitude)) +
-    Math.cos(radians(a.latitude)) * Math.cos(radians(b.latitude)) * half(radians(b.longitude - a.longitude))
-  return 2 * EARTH_METRES * Math.asin(Math.min(1, Math.sqrt(h)))
-}
-
 type Shape = NonNullable<AreaRule['shape']>
 
 /** Whether a position is inside a shape; on the border either result is possible. */
@@ -103,12 +92,6 @@ function isInside(shape: Shape, place: Place): boolean {
     if (place.longitude < crossing) inside = !inside
   })
   return inside
-}
-
-/** How far a node with a rounded position may be from it, in metres. */
-function roughness(precisionBits: number | null): number {
-  if (precisionBits === null || precisionBits >= 32) return 0
-  return radians(2 ** (32 - precisionBits) * 1e-7) * EARTH_METRES
 }
 
 /** Whether the condition holds for a node at this position. `anchor`: its position when the rule began to watch it. */

@@ -11,6 +11,7 @@ import {
   type View,
   visibleValues,
 } from '../../accounts/access/visible.ts'
+import type { Reader } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { readClaims } from '../radios/source-table.ts'
 import { type NodeRow, pickColumns } from './columns.ts'
@@ -174,6 +175,12 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
     // Only of the one that the viewer sees.
     statusSigned: statusSigned && canReadChannel(view, channelsOf(row).status),
   }
+}
+
+/** One node for who may read nodes at all. Throws `node_not_found`. */
+export async function seenNode({ store, viewer }: Reader, nodeNum: number): Promise<NodeDetail> {
+  if (!viewer.permissions.nodes.read) throw new AppError('node_not_found')
+  return getNode(store, viewer.view, nodeNum)
 }
 
 /** The row id of a node, also by an earlier number. Throws `node_not_found`. */

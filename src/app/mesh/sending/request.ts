@@ -11,7 +11,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Reader, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { getNode } from '../nodes/seen.ts'
+import { seenNode } from '../nodes/seen.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import type { Outgoing, OutgoingKind } from '../radios/radio.ts'
 import { nameSender, radioName } from './send.ts'
@@ -104,11 +104,6 @@ export async function requestFromNode(ctx: SignedInCtx, nodeNum: number, asked: 
 export async function listRequests(ctx: Reader, nodeNum: number): Promise<NodeRequest[]> {
   const node = await seenNode(ctx, nodeNum)
   return (await queries(ctx.store).ofNode.all({ nodeNum: node.nodeNum })).map(publicRequest)
-}
-
-async function seenNode({ store, viewer }: Reader, nodeNum: number) {
-  if (!viewer.permissions.nodes.read) throw new AppError('node_not_found')
-  return getNode(store, viewer.view, nodeNum)
 }
 
 /** The firmware counts packets by their port. */

@@ -23,6 +23,7 @@ import { NodeMessages } from './parts/messages.tsx'
 import { NodeNeighbors } from './parts/neighbors.tsx'
 import { Notes } from './parts/notes.tsx'
 import { NodePackets } from './parts/packets.tsx'
+import { NodePast, NodeSilence } from './parts/past.tsx'
 import { NodePlace } from './parts/place.tsx'
 import { NodeRequests } from './parts/requests.tsx'
 import { NodeRoutes } from './parts/routes.tsx'
@@ -59,6 +60,7 @@ export function NodePage({ id }: { id: string }) {
         <>
           <Doubts node={node} onChanged={reload} />
           {has('radio') && !isAnonymous.value && !node.isLocal && <MarksOnRadios node={node} />}
+          {can('info', 'read') && has('radio') && !isAnonymous.value && !node.isLocal && <NodeSilence node={node} />}
           <Parts node={node} onChanged={reload} />
         </>
       )}
@@ -90,6 +92,7 @@ function Parts({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<voi
             {mayReadInfo && !isAnonymous.value && <NodePackets node={node} />}
           </div>
         </div>
+        {mayReadInfo && has('radio') && !isAnonymous.value && <NodePast node={node} />}
         <Details node={node}>
           <Notes node={node} onSaved={onChanged} />
         </Details>

@@ -24,6 +24,7 @@ import {
   listConfirmedRadios,
   type Source,
 } from '../../radios/source-table.ts'
+import { distanceMetres } from '../../../../shared/mesh/distance.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
 import type { KeyDoubt, Suspicion, Trust } from '../../../../shared/mesh/packets.ts'
@@ -724,20 +725,8 @@ function isAnotherPlace(
 ): boolean {
   if (known === null || !isElsewhere(place, known)) return false
   const hours = Math.max(0, receivedAt - (known.positionTime ?? 0)) / HOUR_MS
-  return distanceKm(place, known) > FASTEST * Math.max(hours, 1 / 60)
-}
-
-const RADIUS_KM = 6371
-
-/** Along the great circle. */
-function distanceKm(
-  a: { readonly latitude: number; readonly longitude: number },
-  b: { readonly latitude: number | null; readonly longitude: number | null },
-): number {
-  const [lat1, lat2] = [a.latitude, b.latitude ?? 0].map((degrees) => (degrees * Math.PI) / 180)
-  const dLon = ((a.longitude - (b.longitude ?? 0)) * Math.PI) / 180
-  const cosine = Math.sin(lat1 ?? 0) * Math.sin(lat2 ?? 0) + Math.cos(lat1 ?? 0) * Math.cos(lat2 ?? 0) * Math.cos(dLon)
-  return RADIUS_KM * Math.acos(Math.min(1, Math.max(-1, cosine)))
+  const from = { latitude: known.latitude ?? 0, longitude: known.longitude ?? 0 }
+  return distanceMetres(place, from) > FASTEST * 1000 * Math.max(hours, 1 / 60)
 }
 
 function announcedKey({ payload }: Packet): string | null {

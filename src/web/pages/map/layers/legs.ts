@@ -1,4 +1,4 @@
-import { metersBetween } from '../../../measure.ts'
+import { distanceMetres } from '../../../../shared/mesh/distance.ts'
 
 /** From one place to the next: its length, and its direction at the start in degrees from north, clockwise. */
 export type Leg = { readonly meters: number; readonly degrees: number }
@@ -9,11 +9,11 @@ export function legsOf(places: readonly { readonly lat: number; readonly lng: nu
     if (from === undefined) return []
     const a = { latitude: from.lat, longitude: from.lng }
     const b = { latitude: to.lat, longitude: to.lng }
-    return { meters: metersBetween(a, b), degrees: bearing(a, b) }
+    return { meters: distanceMetres(a, b), degrees: bearing(a, b) }
   })
 }
 
-type Place = Parameters<typeof metersBetween>[0]
+type Place = Parameters<typeof distanceMetres>[0]
 
 /** Along a great circle. */
 function bearing(from: Place, to: Place): number {

@@ -1,6 +1,7 @@
 import { useId } from 'preact/hooks'
 import { humanize, plain } from '../../../format.ts'
-import { distance, metersBetween } from '../../../measure.ts'
+import { distanceMetres } from '../../../../shared/mesh/distance.ts'
+import { distance } from '../../../measure.ts'
 import { type Node, nodeByNum, nodeName, precisionMeters } from '../../../state/mesh/nodes.ts'
 import { Age } from '../../../parts/age.tsx'
 import { Icon } from '../../../parts/icon.tsx'
@@ -144,7 +145,7 @@ function Neighbors({ chosen, links }: { chosen: Node; links: readonly Link[] }) 
 
 function Away({ from, to }: { from: Node; to: Node | undefined }) {
   if (from.position === null || !to?.position) return null
-  return <span class="away">{distance(metersBetween(from.position, to.position))}</span>
+  return <span class="away">{distance(distanceMetres(from.position, to.position))}</span>
 }
 
 function nameOf(nodeNum: number): string {

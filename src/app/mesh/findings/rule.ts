@@ -1,0 +1,61 @@
+import type * as z from 'zod'
+import type { Store } from '../../../db/store.ts'
+import type { FindingRule } from '../../../shared/mesh/finding-rules.ts'
+import type { Link } from './links.ts'
+
+/** What a rule may look at, at one moment. Hidden nodes are not in it. */
+export type Looking = {
+  readonly store: Store
+  readonly now: number
+  /** Who hears whom, from reports of the last week. */
+  readonly links: readonly Link[]
+  /** Nodes heard in the last day, by their numbers. */
+  readonly heard: readonly number[]
+  /** Lets other work have its turn; false: stop. */
+  readonly pause: () => Promise<boolean>
+}
+
+/** Nodes that one query looks at. */
+const SLICE_NODES = 100
+
+/** What a query finds about the nodes heard in the last day; other work has its turn between slices. */
+export async function aboutHeard<Row>(
+  { heard, pause }: Looking,
+  read: (nums: string) => Promise<readonly Row[]> | readonly Row[],
+): Promise<Row[]> {
+  const all: Row[] = []
+  for (let at = 0; at < heard.length && (await pause()); at += SLICE_NODES)
+    all.push(...(await read(JSON.stringify(heard.slice(at, at + SLICE_NODES)))))
+  return all
+}
+
+export type Found<Evidence> = {
+  /** Node numbers, first the one to visit. */
+  readonly nodes: readonly number[]
+  /** The numbers of the nodes that tell it from others of the rule; without it all of them. */
+  readonly subject?: readonly number[]
+  /** The channels on which the evidence arrived; null: any. */
+  readonly channels: readonly (number | null)[]
+  /** Most of what is known fits; false: something does. */
+  readonly isLikely: boolean
+  readonly evidence: Evidence
+}
+
+/** Something that can be wrong in a mesh. It sends nothing. */
+export type Rule = {
+  readonly name: FindingRule
+  readonly evidence: z.ZodObject
+  /** So many of the nodes a viewer must see to be told; null: all. */
+  readonly least: number | null
+  look(looking: Looking): Promise<readonly Found<Record<string, unknown>>[]>
+}
+
+/** Checks that what a rule finds fits its schema. */
+export function defineRule<const Schema extends z.ZodObject>(rule: {
+  readonly name: FindingRule
+  readonly evidence: Schema
+  readonly least?: number
+  look(looking: Looking): Promise<readonly Found<z.infer<Schema>>[]>
+}): Rule {
+  return { least: null, ...rule }
+}

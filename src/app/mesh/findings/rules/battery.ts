@@ -1,0 +1,50 @@
+import { sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { DAY_MS } from '../../../../shared/time.ts'
+import { aboutHeard, defineRule } from '../rule.ts'
+
+const DAYS = 10
+const FEW_DAYS = 5
+/** Percent a day. */
+const FALL = 2
+/** A battery that is fuller has time. */
+const FULL = 80
+const POWERED = 101
+
+/** The lowest level of each day falls: the sun, or the battery, is not enough. */
+export const battery = defineRule({
+  name: 'battery',
+  evidence: z.object({
+    level: z.number().describe('Percent, the lowest of the last day'),
+    perDay: z.number().describe('Percent that it lost a day'),
+    days: z.int().describe('Days until it is empty at this rate'),
+  }),
+  async look(looking) {
+    const { store, now } = looking
+    const rows = await aboutHeard(looking, (nums) =>
+      store.db.all<{ nodeNum: number; day: number; least: number; channel: number | null }>(
+        sql`select n.node_num as nodeNum, d.t / ${DAY_MS} as day, d.min as least, d.channel as channel
+          from metrics m cross join nodes n cross join telemetry_daily d on d.node_id = n.id and d.metric = m.id
+          where m.name = 'deviceMetrics.batteryLevel' and d.t >= ${now - DAYS * DAY_MS} and d.max < ${POWERED}
+            and n.node_num in (select value from json_each(${nums}))
+          order by n.node_num, d.t`,
+      ),
+    )
+    return Array.from(Map.groupBy(rows, ({ nodeNum }) => nodeNum)).flatMap(([nodeNum, days]) => {
+      const [first, last] = [days.at(0), days.at(-1)]
+      if (first === undefined || last === undefined || days.length < FEW_DAYS) return []
+      const isFresh = last.day >= Math.floor(now / DAY_MS) - 1
+      const perDay = (first.least - last.least) / (last.day - first.day)
+      // A single bad day is weather.
+      const rises = days.filter(({ least }, index) => least > (days[index - 1]?.least ?? Infinity) + 1).length
+      if (!isFresh || perDay < FALL || last.least > FULL || rises > days.length / 4) return []
+      const evidence = {
+        level: Math.round(last.least),
+        perDay: Math.round(perDay * 10) / 10,
+        days: Math.floor(last.least / perDay),
+      }
+      const channels = [...new Set(days.map(({ channel }) => channel))]
+      return [{ nodes: [nodeNum], channels, isLikely: evidence.days <= DAYS, evidence }]
+    })
+  },
+})

@@ -1,0 +1,225 @@
+import { and, eq, getTableColumns, gt, sql } from 'drizzle-orm'
+import { nodeDays, nodeReceivers, nodes, packets } from '../../../db/schema.ts'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
+import type { Pause } from '../../base/pacing/slices.ts'
+
+/** Packets summarised in one transaction. */
+const SLICE_PACKETS = 500
+/** Packets that were in the log before the first summary, the latest ones: more would keep a small machine busy for long. */
+const MAX_BEFORE = 500_000
+/** Days of a node that are kept, the latest ones. */
+const MAX_DAYS = 90
+/** Receivers of a node that are kept: those that heard it last. */
+const MAX_RECEIVERS = 16
+const HOURS = 24
+
+type Day = typeof nodeDays.$inferSelect
+type Receiver = typeof nodeReceivers.$inferSelect
+
+const value = sql.placeholder
+
+/** The row that says how far the log is summarised. */
+const PLACE = and(eq(nodeDays.nodeNum, 0), eq(nodeDays.day, 0))
+const isAmong = sql`(node_num, day) in (select value ->> 'nodeNum', value ->> 'day' from json_each(${value('keys')}))`
+const areOfNodes = sql`node_num in (select value from json_each(${value('nums')}))`
+
+/** Each column from the field of its name. */
+const fieldsOf = (table: typeof nodeDays | typeof nodeReceivers) =>
+  Object.fromEntries(Object.keys(getTableColumns(table)).map((name) => [name, field(name)]))
+
+const queries = prepareOnce((db) => ({
+  place: db.select({ id: nodeDays.packets }).from(nodeDays).where(PLACE).prepare(),
+  latest: db
+    .select({ id: sql<number | null>`max(id)` })
+    .from(packets)
+    .prepare(),
+  next: db
+    .select({
+      id: packets.id,
+      nodeNum: packets.fromNodeNum,
+      isKnown: sql<number>`exists (select 1 from ${nodes} where ${nodes.nodeNum} = ${packets.fromNodeNum})`,
+      sourceId: packets.sourceId,
+      gateway: packets.gateway,
+      t: packets.t,
+      hops: packets.hopsAway,
+      snr: packets.rxSnr,
+      viaMqtt: packets.viaMqtt,
+      replayed: packets.replayed,
+      trustLevel: packets.trustLevel,
+    })
+    .from(packets)
+    .where(gt(packets.id, value('after')))
+    .orderBy(packets.id)
+    .limit(value('limit'))
+    .prepare(),
+  days: db.select().from(nodeDays).where(isAmong).prepare(),
+  receivers: db.select().from(nodeReceivers).where(areOfNodes).prepare(),
+  leave: db
+    .insert(nodeDays)
+    .values({ nodeNum: 0, day: 0, hours: '', packets: value('id'), direct: 0 })
+    .onConflictDoUpdate({ target: [nodeDays.nodeNum, nodeDays.day], set: { packets: sql`excluded.packets` } })
+    .prepare(),
+  storeDays: prepareJsonInsert(db, nodeDays, {
+    values: fieldsOf(nodeDays),
+    onConflict: sql`on conflict do update set hours = excluded.hours, packets = excluded.packets, direct = excluded.direct,
+      min_hops = excluded.min_hops, max_hops = excluded.max_hops`,
+  }),
+  storeReceivers: prepareJsonInsert(db, nodeReceivers, {
+    values: fieldsOf(nodeReceivers),
+    onConflict: sql`on conflict do update set first_at = excluded.first_at, last_at = excluded.last_at,
+      packets = excluded.packets, direct = excluded.direct, snr = excluded.snr, hops = excluded.hops,
+      via_mqtt = excluded.via_mqtt`,
+  }),
+  trimDays: db
+    .delete(nodeDays)
+    .where(
+      sql`${areOfNodes} and day <= (select x.day from node_days x where x.node_num = node_days.node_num
+        order by x.day desc limit 1 offset ${sql.raw(String(MAX_DAYS))})`,
+    )
+    .prepare(),
+  trimReceivers: db
+    .delete(nodeReceivers)
+    .where(
+      sql`${areOfNodes} and last_at <= (select x.last_at from node_receivers x where x.node_num = node_receivers.node_num
+        order by x.last_at desc limit 1 offset ${sql.raw(String(MAX_RECEIVERS))})`,
+    )
+    .prepare(),
+}))
+
+/**
+ * Summarises what was added to the log of packets: how often each node was heard in which hour, and by whom. Packets of
+ * unknown nodes, those that a radio remembered, and those that seem forged do not count. Awaits `pause` after each
+ * slice, which returns whether to continue. Returns the number of packets. A slice and how far it came are stored
+ * together, so nothing counts twice, also after a restore.
+ */
+export async function summariseHearings(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
+  const prepared = queries(store)
+  const latest = (await prepared.latest.get())?.id ?? 0
+  const place = (await prepared.place.get())?.id ?? Math.max(0, latest - MAX_BEFORE)
+  // A log that begins anew has lower ids.
+  if (place > latest) await prepared.leave.run({ id: latest })
+  let after = Math.min(place, latest)
+  for (let done = 0; ;) {
+    const rows = await prepared.next.all({ after, limit: partOf(SLICE_PACKETS, share()) })
+    const last = rows.at(-1)
+    if (last === undefined) return done
+    after = last.id
+    await storeSlice(
+      store,
+      rows.filter((row) => row.isKnown !== 0 && !row.replayed && row.trustLevel !== 'spoofed'),
+      after,
+    )
+    done += rows.length
+    if (!(await pause())) return done
+  }
+}
+
+type LogRow = {
+  readonly nodeNum: number
+  readonly sourceId: number
+  readonly gateway: number | null
+  readonly t: number
+  readonly hops: number | null
+  readonly snr: number | null
+  readonly viaMqtt: boolean
+  readonly trustLevel: string | null
+}
+
+async function storeSlice(store: Store, rows: readonly LogRow[], id: number): Promise<void> {
+  const prepared = queries(store)
+  const leave: Statement = bind(prepared.leave, { id })
+  if (rows.length === 0) return store.atomic([leave], 'lazily')
+  const nums = numsOf(rows)
+  const keys = JSON.stringify(keysOf(rows))
+  const days = new Map((await prepared.days.all({ keys })).map((day) => [`${day.nodeNum} ${day.day}`, countsOf(day)]))
+  const receivers = new Map((await prepared.receivers.all({ nums })).map((each) => [keyOf(each), { ...each }]))
+  const isKnown = new Set(days.keys())
+  for (const row of rows) {
+    countDay(days, row)
+    // What a radio of ours says about itself was not received.
+    if (row.trustLevel !== 'own') countReceiver(receivers, row)
+  }
+  const stored = Array.from(days.values(), ({ counts, ...day }) => ({ ...day, hours: counts.join() }))
+  const byNode = Map.groupBy(receivers.values(), ({ nodeNum }) => nodeNum)
+  const surplus = Array.from(byNode.values(), (list) => (list.length > MAX_RECEIVERS ? list : [])).flat()
+  await store.atomic(
+    [
+      prepared.storeDays(stored),
+      prepared.storeReceivers([...receivers.values()]),
+      bind(prepared.trimDays, { nums: numsOf(stored.filter(({ nodeNum, day }) => !isKnown.has(`${nodeNum} ${day}`))) }),
+      bind(prepared.trimReceivers, { nums: numsOf(surplus) }),
+      leave,
+    ],
+    'lazily',
+  )
+}
+
+function numsOf(rows: readonly { readonly nodeNum: number }[]): string {
+  return JSON.stringify([...new Set(rows.map(({ nodeNum }) => nodeNum))])
+}
+
+/** The days of nodes, each once. */
+function keysOf(rows: readonly LogRow[]): readonly { readonly nodeNum: number; readonly day: number }[] {
+  const keys = rows.map(({ nodeNum, t }) => ({ nodeNum, day: Math.floor(t / DAY_MS) }))
+  return [...new Map(keys.map((key) => [`${key.nodeNum} ${key.day}`, key])).values()]
+}
+
+type Counted = Omit<Day, 'hours'> & { readonly counts: number[] }
+
+function countsOf({ hours, ...day }: Day): Counted {
+  return { ...day, counts: hoursOf(hours) }
+}
+
+/** The packets of each of 24 hours. */
+export function hoursOf(hours: string): number[] {
+  return hours.split(',').map(Number)
+}
+
+function countDay(days: Map<string, Counted>, { nodeNum, t, hops, viaMqtt }: LogRow): void {
+  const day = Math.floor(t / DAY_MS)
+  const key = `${nodeNum} ${day}`
+  const none = {
+    nodeNum,
+    day,
+    counts: Array<number>(HOURS).fill(0),
+    packets: 0,
+    direct: 0,
+    minHops: null,
+    maxHops: null,
+  }
+  const before = days.get(key) ?? none
+  const hour = Math.floor((t - day * DAY_MS) / HOUR_MS)
+  before.counts[hour] = (before.counts[hour] ?? 0) + 1
+  const known = [before.minHops, before.maxHops, hops].filter((each) => each !== null)
+  days.set(key, {
+    ...before,
+    packets: before.packets + 1,
+    direct: before.direct + (hops === 0 && !viaMqtt ? 1 : 0),
+    minHops: known.length === 0 ? null : Math.min(...known),
+    maxHops: known.length === 0 ? null : Math.max(...known),
+  })
+}
+
+function keyOf({ nodeNum, sourceId, gateway }: Pick<Receiver, 'nodeNum' | 'sourceId' | 'gateway'>): string {
+  return `${nodeNum} ${sourceId} ${gateway}`
+}
+
+function countReceiver(receivers: Map<string, Receiver>, row: LogRow): void {
+  const { nodeNum, sourceId, t, hops, snr, viaMqtt } = row
+  const at = { nodeNum, sourceId, gateway: row.gateway ?? 0 }
+  const before = receivers.get(keyOf(at))
+  const isDirect = hops === 0 && !viaMqtt
+  receivers.set(keyOf(at), {
+    ...at,
+    firstAt: Math.min(before?.firstAt ?? t, t),
+    lastAt: Math.max(before?.lastAt ?? t, t),
+    packets: (before?.packets ?? 0) + 1,
+    direct: (before?.direct ?? 0) + (isDirect ? 1 : 0),
+    snr: isDirect ? snr : (before?.snr ?? null),
+    hops,
+    viaMqtt,
+  })
+}

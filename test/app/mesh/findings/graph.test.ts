@@ -1,0 +1,47 @@
+import * as fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { lostWithout } from '../../../../src/app/mesh/findings/graph.ts'
+
+type Edge = { readonly from: number; readonly to: number }
+
+/** Those that are reached from the roots, without one node. */
+function reached(edges: readonly Edge[], roots: readonly number[], without: number | null): Set<number> {
+  const found = new Set(roots.filter((root) => root !== without))
+  for (let size = -1; size !== found.size;) {
+    size = found.size
+    for (const { from, to } of edges) {
+      if (from === without || to === without) continue
+      if (found.has(from)) found.add(to)
+      if (found.has(to)) found.add(from)
+    }
+  }
+  return found
+}
+
+const someNode = fc.integer({ min: 1, max: 12 })
+const someEdges = fc.array(fc.record({ from: someNode, to: someNode }), { maxLength: 30 })
+const someRoots = fc.uniqueArray(someNode, { minLength: 1, maxLength: 3 })
+
+it('names those that are not reached any more when a node is taken away', () => {
+  fc.assert(
+    fc.property(someEdges, someRoots, (edges, roots) => {
+      const all = reached(edges, roots, null)
+      const expected = [...all]
+        .filter((node) => !roots.includes(node))
+        .map((node) => {
+          const left = reached(edges, roots, node)
+          return [node, [...all].filter((other) => other !== node && !left.has(other)).toSorted()] as const
+        })
+        .filter(([, lost]) => lost.length > 0)
+      const found = Array.from(lostWithout(edges, roots), ([node, { some }]) => [node, [...some].toSorted()] as const)
+      expect(new Map(found)).toEqual(new Map(expected))
+    }),
+  )
+})
+
+it('a chain of thousands that somebody made up is counted, and few of it are named', () => {
+  const chain = Array.from({ length: 5000 }, (_, index) => ({ from: index + 1, to: index + 2 }))
+  const lost = lostWithout(chain, [1])
+  expect(lost.size).toBe(4999)
+  expect(lost.get(2)).toEqual({ count: 4999, some: Array.from({ length: 100 }, (_, index) => index + 3) })
+})

@@ -1,0 +1,304 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { summariseHearings } from '../../../../src/app/mesh/history/hearings.ts'
+import { NeighborInfoSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
+import { type Client, START } from '../../../support/app.ts'
+import {
+  type At,
+  createTestMesh,
+  packet,
+  position,
+  seconds,
+  store,
+  telemetry,
+  type TestMesh,
+  text,
+  user,
+} from '../../../support/mesh/mesh.ts'
+
+const MINUTE = 60_000
+const READ = { read: true, write: false }
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** The node that falls silent, its repeater, and a node that never does. */
+const GONE = 0xc0000001
+const HILL = 0xc0000002
+const OTHER = 0xc0000003
+const END = START + 2 * DAY
+const NOW = END + 2 * DAY
+const BROKER = { kind: 'mqtt', name: 'mqtt' } as const
+
+let mesh: TestMesh
+let admin: Client | null
+beforeEach(async () => {
+  mesh = await createTestMesh()
+  admin = null
+})
+afterEach(() => mesh.app.close())
+
+const key = (n: number) => new Uint8Array(32).fill(n)
+const named = (longName: string, more: object = {}) => user({ longName, shortName: longName.slice(0, 4), ...more })
+
+type Said = Parameters<typeof packet>[0]
+
+async function hear(from: number, at: number, said: Said, more: Parameters<typeof packet>[1] = {}, by: At = {}) {
+  await store(mesh.ingest, [packet(said, { from, ...more })], { at, ...by })
+}
+
+/** Once an hour from `from` to `to`. */
+async function talk(
+  from: number,
+  span: readonly [number, number],
+  more: Parameters<typeof packet>[1] = {},
+  by: At = {},
+) {
+  for (let at = span[0]; at <= span[1]; at += HOUR) await hear(from, at, text(`at ${at}`), more, by)
+}
+
+const RELAYED = { hopStart: 3, hopLimit: 1, rxSnr: 1 }
+
+/** What the service says about the node at `now`. */
+async function silence(now = NOW, nodeNum = GONE, as?: Client) {
+  mesh.app.clock.now = now
+  await summariseHearings(mesh.app.store, async () => true)
+  admin ??= await mesh.app.admin()
+  const answer = await (as ?? admin).send('GET', `/api/nodes/${nodeNum}/silence`)
+  expect(answer.status).toBe(200)
+  const found: { isSilent: boolean; reasons: { kind: string; isLikely: boolean }[] } = Object(await answer.json())
+  return found
+}
+const kindsOf = ({ reasons }: { reasons: { kind: string }[] }) => reasons.map(({ kind }) => kind)
+
+/** A healthy mesh but for the node: it speaks until END, the others until now. */
+async function fallSilent(more: Parameters<typeof packet>[1] = {}) {
+  await hear(GONE, START, named('Gone', { publicKey: key(7) }))
+  await hear(OTHER, START, named('Other', { publicKey: key(8) }))
+  await talk(GONE, [START, END], more)
+  await talk(OTHER, [START, NOW])
+}
+
+async function measure(
+  at: number,
+  value: { batteryLevel?: number; voltage?: number; uptimeSeconds?: number },
+  time = at,
+) {
+  await hear(GONE, at, telemetry({ time: seconds(time), variant: { case: 'deviceMetrics', value } }))
+}
+
+describe('what may be the reason, with its evidence', () => {
+  it('nothing: it says so', async () => {
+    await fallSilent()
+    expect(await silence()).toMatchObject({ isSilent: true, reasons: [] })
+  })
+
+  it('a node that is only a little late is not silent', async () => {
+    await fallSilent()
+    expect(await silence(END + 90 * MINUTE)).toMatchObject({ isSilent: false, reasons: [] })
+  })
+
+  it('its battery was low, or had to be empty by now', async () => {
+    await fallSilent()
+    for (const [hours, batteryLevel] of [
+      [10, 31],
+      [7, 24],
+      [4, 17],
+      [1, 11],
+    ] as const)
+      await measure(END - hours * HOUR, { batteryLevel })
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'battery', isLikely: true, level: 11, at: END - HOUR })
+    expect(first).toHaveProperty('perDay', expect.closeTo(53.6, 1))
+  })
+
+  it('a full battery and one on external power are no reason', async () => {
+    await fallSilent()
+    for (const hours of [10, 7, 4, 1]) await measure(END - hours * HOUR, { batteryLevel: hours === 1 ? 101 : 14 })
+    expect((await silence()).reasons).toEqual([])
+  })
+
+  it('the repeater that heard it fell silent at the same time', async () => {
+    await fallSilent(RELAYED)
+    await hear(HILL, START, named('Castle Hill'))
+    const neighbors = [{ nodeId: GONE, snr: 7 }]
+    const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, { nodeId: HILL, neighbors }))
+    await hear(HILL, START + HOUR, { portnum: PortNum.NEIGHBORINFO_APP, payload })
+    await talk(HILL, [START, END + 30 * MINUTE])
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'repeater', isLikely: true, others: 0 })
+    expect(first).toHaveProperty('gone', [expect.objectContaining({ nodeNum: HILL, name: 'Castle Hill' })])
+  })
+
+  it('a repeater that is still heard is no reason', async () => {
+    await fallSilent(RELAYED)
+    const neighbors = [{ nodeId: GONE, snr: 7 }]
+    const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, { nodeId: HILL, neighbors }))
+    await hear(HILL, START + HOUR, { portnum: PortNum.NEIGHBORINFO_APP, payload })
+    await talk(HILL, [START, NOW])
+    expect((await silence()).reasons).toEqual([])
+  })
+
+  it('it had moved away', async () => {
+    await fallSilent()
+    const at = (latitudeI: number, time: number) => position({ latitudeI, longitudeI: 80_000_000, time: seconds(time) })
+    await hear(GONE, START - 3 * DAY, at(470_000_000, START - 3 * DAY))
+    await hear(GONE, END - 2 * HOUR, at(471_500_000, END - 2 * HOUR))
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'moved', isLikely: true, at: END - 2 * HOUR })
+    expect(first).toHaveProperty('metres', expect.closeTo(16_680, -2))
+  })
+
+  it('it had got another role, which it reported', async () => {
+    await fallSilent()
+    await hear(GONE, END - HOUR, named('Gone', { publicKey: key(7), role: 8 }))
+    await hear(GONE, END, named('Gone', { publicKey: key(7), role: 8 }))
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'changed', field: 'role', before: 'CLIENT', after: 'CLIENT_HIDDEN' })
+  })
+
+  it('it goes on under another number, by its key', async () => {
+    await fallSilent()
+    await hear(0xc0000009, END + HOUR, named('Renewed', { publicKey: key(7) }))
+    await talk(0xc0000009, [END + HOUR, NOW])
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'renumbered', isLikely: true, nodeNum: 0xc0000009, sameKey: true })
+  })
+
+  it('our radio hears nothing any more', async () => {
+    await fallSilent()
+    mesh.app.store.sqlite.prepare('delete from packets where t > ?').run(END)
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'radio', isLikely: true, source: 'radio-1', since: END, state: null })
+  })
+
+  it('the connection to the broker is down', async () => {
+    await talk(OTHER, [START, NOW])
+    await talk(GONE, [START, END], { viaMqtt: true }, { source: BROKER })
+    const [first] = (await silence()).reasons
+    expect(first).toMatchObject({ kind: 'broker', isLikely: true, source: 'mqtt', since: END })
+  })
+
+  it('we ignore it', async () => {
+    await fallSilent()
+    await silence()
+    await admin?.send('PUT', `/api/nodes/${GONE}`, { isIgnored: true })
+    expect((await silence()).reasons[0]).toMatchObject({ kind: 'ignored', isLikely: true })
+  })
+
+  it('the clock was ahead when it was heard', async () => {
+    await fallSilent()
+    const [first] = (await silence(END - 3 * DAY)).reasons
+    expect(first).toMatchObject({ kind: 'clock', whose: 'service', ahead: 3 * DAY })
+  })
+
+  it('its own clock is behind, so its measurements are elsewhere', async () => {
+    await fallSilent()
+    await measure(END, { voltage: 4.1 }, END - 20 * DAY)
+    expect((await silence()).reasons).toContainEqual({
+      kind: 'clock',
+      isLikely: false,
+      whose: 'node',
+      ahead: -20 * DAY,
+    })
+  })
+
+  it('packets of that time are no longer kept', async () => {
+    await fallSilent()
+    await silence()
+    mesh.app.store.sqlite.prepare('delete from packets where t <= ?').run(END + HOUR)
+    expect(kindsOf(await silence())).toEqual(['retention'])
+  })
+})
+
+describe('what a viewer may not see is no evidence', () => {
+  it('measurements of a channel, and hidden nodes', async () => {
+    await fallSilent(RELAYED)
+    const neighbors = [{ nodeId: GONE, snr: 7 }]
+    const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, { nodeId: HILL, neighbors }))
+    await hear(HILL, START, { portnum: PortNum.NEIGHBORINFO_APP, payload })
+    await talk(HILL, [START, END])
+    await measure(END, { batteryLevel: 3 })
+    expect(kindsOf(await silence())).toEqual(['repeater', 'battery'])
+    expect((await admin?.send('PUT', `/api/nodes/${HILL}`, { hidden: true }))?.status).toBe(200)
+    const scope = { channels: { read: [5], write: [] }, direct: { read: false, write: false } }
+    const reader = await mesh.app.user('anna', { nodes: READ, info: READ }, scope)
+    expect(kindsOf(await silence(NOW, GONE, reader))).toEqual([])
+    expect((await reader.send('GET', `/api/nodes/${HILL}/silence`)).status).toBe(404)
+  })
+})
+
+describe('the past of a node', () => {
+  async function past(nodeNum = GONE) {
+    mesh.app.clock.now = NOW
+    await summariseHearings(mesh.app.store, async () => true)
+    admin ??= await mesh.app.admin()
+    return Object(await (await admin.send('GET', `/api/nodes/${nodeNum}/past`)).json())
+  }
+
+  it('counts each packet once, however often and in which slices the log is summarised', async () => {
+    await fallSilent()
+    await summariseHearings(
+      mesh.app.store,
+      async () => false,
+      () => 0.01,
+    )
+    await summariseHearings(
+      mesh.app.store,
+      async () => true,
+      () => 0.01,
+    )
+    const { hours, receivers } = await past()
+    expect(hours).toHaveLength(49)
+    expect(hours[0]).toEqual({ t: START, packets: 2 })
+    expect(hours.at(-1)).toEqual({ t: END, packets: 1 })
+    expect(receivers).toEqual([
+      expect.objectContaining({ source: 'radio-1', gateway: null, packets: 50, direct: 50, snr: 6.25, hops: 0 }),
+    ])
+  })
+
+  it('goes on with a log that begins anew, and counts what was there before only once', async () => {
+    await fallSilent()
+    await past()
+    mesh.app.store.sqlite.exec("delete from packets; delete from sqlite_sequence where name = 'packets'")
+    await past()
+    await hear(GONE, NOW - HOUR, text('back'))
+    const { receivers } = await past()
+    expect(receivers[0]).toMatchObject({ packets: 51, lastAt: NOW - HOUR })
+  })
+
+  it('tells changes, restarts, silences and moves, the latest first, and nothing of a deleted node', async () => {
+    await hear(GONE, START, named('Gone', { publicKey: key(7) }))
+    await measure(START + HOUR, { uptimeSeconds: 90_000 })
+    await measure(START + 2 * HOUR, { uptimeSeconds: 60 })
+    await hear(GONE, START + 3 * HOUR, named('Gone for good', { publicKey: key(7) }))
+    const { events } = await past()
+    const told = events.map(({ kind, field }: { kind: string; field?: string }) => field ?? kind)
+    expect(told).toEqual(['silent', 'longName', 'restarted', 'first_heard'])
+    expect(events[1]).toMatchObject({ before: 'Gone', after: 'Gone for good', t: START + 3 * HOUR })
+    await admin?.send('DELETE', `/api/nodes/${GONE}`)
+    for (const table of ['node_days', 'node_receivers', 'node_changes']) {
+      const left = mesh.app.store.sqlite.prepare(`select count(*) from ${table} where node_num = ?`).pluck().get(GONE)
+      expect(left).toBe(0)
+    }
+  })
+
+  it('a node that flips its name in each packet keeps its latest hundred changes', async () => {
+    for (let index = 0; index < 120; index += 1)
+      await hear(GONE, START + index * MINUTE, named(`Name ${index % 2} ${index}`))
+    expect(mesh.count('node_changes')).toBe(100)
+    const { events } = await past()
+    expect(events[1]).toMatchObject({ field: 'longName', after: 'Name 1 119' })
+  })
+
+  it('is told only to who may read both nodes and network information', async () => {
+    await fallSilent()
+    const answerTo = async (username: string, nodes: typeof READ, info: typeof READ) => {
+      const client = await mesh.app.user(username, { nodes, info })
+      return (await client.send('GET', `/api/nodes/${GONE}/past`)).status
+    }
+    const none = { read: false, write: false }
+    expect(await answerTo('both', READ, READ)).toBe(200)
+    expect(await answerTo('only-nodes', READ, none)).toBe(403)
+    expect(await answerTo('only-info', none, READ)).toBe(404)
+  })
+})
