@@ -3402,10 +3402,13 @@ export const words: Translations = {
     collectors: 'Sammler',
     collectorsHelp:
       'Neben jedem dieser Funkgeräte liefert ein Sammler an diesen Dienst. Verbunden und geändert werden sie dort.',
+    lastPacket: 'Letztes Paket:',
     looking: 'Funkgeräte werden gesucht…',
     found: 'Hier gefunden',
     nothingFound: 'Kein Funkgerät meldet sich. Geben Sie seine Adresse ein.',
     use: 'Benutzen',
+    useOf: (name) => `${name} benutzen`,
+    inList: 'Steht schon in der Liste',
     claims: 'Alles in Ihrem Netzwerk kann sich als Funkgerät melden: Der nächste Schritt fragt es.',
     kind: 'Art der Verbindung',
     host: 'Hostname oder IP-Adresse',

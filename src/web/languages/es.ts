@@ -2997,10 +2997,13 @@ export const words: Translations = {
     collectors: 'Recolectores',
     collectorsHelp:
       'Junto a cada una de estas radios, un recolector entrega datos a este servicio. Se conectan y se cambian allí.',
+    lastPacket: 'Último paquete:',
     looking: 'Buscando radios…',
     found: 'Encontradas aquí',
     nothingFound: 'Ninguna radio se anuncia. Introduzca su dirección.',
     use: 'Usar',
+    useOf: (name) => `Usar ${name}`,
+    inList: 'Ya está en la lista',
     claims: 'Cualquier cosa de su red puede anunciarse como radio: el siguiente paso le pregunta.',
     kind: 'Cómo está conectada',
     host: 'Nombre de host o dirección IP',

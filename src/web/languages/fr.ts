@@ -3376,10 +3376,13 @@ export const words: Translations = {
     collectors: 'Collecteurs',
     collectorsHelp:
       'À côté de chacune de ces radios, un collecteur livre à ce service. Elles sont connectées et modifiées là-bas.',
+    lastPacket: 'Dernier paquet :',
     looking: 'Recherche de radios…',
     found: 'Trouvées ici',
     nothingFound: 'Aucune radio ne s’annonce. Saisissez son adresse.',
     use: 'Utiliser',
+    useOf: (name) => `Utiliser ${name}`,
+    inList: 'Déjà dans la liste',
     claims: 'N’importe quoi dans votre réseau peut s’annoncer comme radio : l’étape suivante l’interroge.',
     kind: 'Type de connexion',
     host: 'Nom d’hôte ou adresse IP',

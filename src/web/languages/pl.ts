@@ -3399,10 +3399,13 @@ export const words: Translations = {
     collectors: 'Kolektory',
     collectorsHelp:
       'Obok każdego z tych radiów działa kolektor, który dostarcza dane do tej usługi. Łączy się je i zmienia tam.',
+    lastPacket: 'Ostatni pakiet:',
     looking: 'Szukanie radiów…',
     found: 'Znalezione tutaj',
     nothingFound: 'Żadne radio się nie ogłasza. Wpisz jego adres.',
     use: 'Użyj',
+    useOf: (name) => `Użyj: ${name}`,
+    inList: 'Jest już na liście',
     claims: 'Cokolwiek w Twojej sieci może ogłosić się jako radio: następny krok je zapyta.',
     kind: 'Sposób połączenia',
     host: 'Nazwa hosta lub adres IP',

@@ -2986,10 +2986,13 @@ export const words: Translations = {
     collectors: 'Coletores',
     collectorsHelp:
       'Ao lado de cada um destes rádios, um coletor entrega a este serviço. Eles são conectados e alterados lá.',
+    lastPacket: 'Último pacote:',
     looking: 'Procurando rádios…',
     found: 'Encontrados aqui',
     nothingFound: 'Nenhum rádio se anuncia. Digite o endereço dele.',
     use: 'Usar',
+    useOf: (name) => `Usar ${name}`,
+    inList: 'Já está na lista',
     claims: 'Qualquer coisa na sua rede pode se anunciar como rádio: o próximo passo pergunta a ela.',
     kind: 'Como está conectado',
     host: 'Nome do host ou endereço IP',
