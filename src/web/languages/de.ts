@@ -723,6 +723,9 @@ export const words: Translations = {
       changed:
         'Jemand hat im Namen dieser Knoten einen anderen Schlüssel bekannt gegeben. Fragen Sie die Besitzer, welcher richtig ist, und nehmen Sie ihn dann auf der Seite des Knotens an.',
     },
+    holders: (n) => `Knoten mit diesem Schlüssel, auch verstummte: ${n}`,
+    groups: 'Wer sich einen Schlüssel teilt',
+    moreGroups: (n) => `Weitere geteilte Schlüssel: ${n}`,
     sharedTitle: 'Schlüssel mehrerer Knoten',
     sharedHelp:
       'Andere Knoten haben denselben öffentlichen Schlüssel. Jeder von ihnen kann Direktnachrichten an diesen Knoten lesen und in seinem Namen signieren. Ihre Besitzer sollten jeweils einen neuen Schlüssel erzeugen.',

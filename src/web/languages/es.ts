@@ -350,6 +350,9 @@ export const words: Translations = {
       changed:
         'Alguien anunció otra clave en nombre de estos nodos. Pregunte a cada propietario cuál es la correcta y acéptela en la página del nodo.',
     },
+    holders: (n) => `Nodos con esta clave, incluidos los silenciosos: ${n}`,
+    groups: 'Quién comparte una clave',
+    moreGroups: (n) => `Otras claves compartidas: ${n}`,
     sharedTitle: 'Clave de varios nodos',
     sharedHelp:
       'Otros nodos tienen la misma clave pública. Cada uno de ellos puede leer los mensajes directos a este nodo y firmar en su nombre. Cada propietario debería crear una clave nueva.',

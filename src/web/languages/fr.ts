@@ -848,6 +848,9 @@ export const words: Translations = {
       changed:
         'Quelqu’un a annoncé une autre clé au nom de ces nœuds. Demandez à chaque propriétaire laquelle est la bonne, puis acceptez-la sur la page du nœud.',
     },
+    holders: (n) => `Nœuds avec cette clé, silencieux compris : ${n}`,
+    groups: 'Qui partage une clé',
+    moreGroups: (n) => `Autres clés partagées : ${n}`,
     sharedTitle: 'Clé de plusieurs nœuds',
     sharedHelp:
       'D’autres nœuds ont la même clé publique. Chacun d’eux peut lire les messages directs à ce nœud et signer en son nom. Chaque propriétaire devrait créer une nouvelle clé.',

@@ -799,6 +799,9 @@ export const words: Translations = {
       changed:
         'Ktoś ogłosił inny klucz w imieniu tych węzłów. Zapytaj każdego właściciela, który klucz jest właściwy, i zaakceptuj go na stronie węzła.',
     },
+    holders: (n) => `Węzły z tym kluczem, także milczące: ${n}`,
+    groups: 'Kto ma wspólny klucz',
+    moreGroups: (n) => `Inne wspólne klucze: ${n}`,
     sharedTitle: 'Klucz kilku węzłów',
     sharedHelp:
       'Inne węzły mają ten sam klucz publiczny. Każdy z nich może czytać wiadomości bezpośrednie do tego węzła i podpisywać się w jego imieniu. Każdy właściciel powinien utworzyć nowy klucz.',

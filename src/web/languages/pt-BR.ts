@@ -353,6 +353,9 @@ export const words: Translations = {
       changed:
         'Alguém anunciou outra chave em nome destes nós. Pergunte a cada dono qual é a certa e aceite-a na página do nó.',
     },
+    holders: (n) => `Nós com esta chave, incluindo os silenciosos: ${n}`,
+    groups: 'Quem compartilha uma chave',
+    moreGroups: (n) => `Outras chaves compartilhadas: ${n}`,
     sharedTitle: 'Chave de vários nós',
     sharedHelp:
       'Outros nós têm a mesma chave pública. Cada um deles pode ler as mensagens diretas a este nó e assinar em nome dele. Cada dono deve criar uma chave nova.',
