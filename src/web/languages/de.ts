@@ -981,7 +981,8 @@ export const words: Translations = {
   },
   waypointTexts: {
     change: 'Wegpunkt ändern',
-    help: 'Alle auf dem Kanal bekommen ihn. Verschieben Sie zuerst die Karte: In ihrer Mitte wird der Wegpunkt sein.',
+    here: 'Wegpunkt hier',
+    help: 'Alle auf dem Kanal bekommen ihn. Er ist in der Mitte der Karte, oder dort, wo Sie lange oder mit der rechten Taste auf die Karte gedrückt haben.',
     name: 'Name',
     nameHint: 'Höchstens 29 Bytes: ein Umlaut zählt zwei, ein Emoji vier.',
     description: 'Beschreibung',

@@ -604,7 +604,8 @@ export const words: Translations = {
   },
   waypointTexts: {
     change: 'Cambiar punto de interés',
-    help: 'Lo reciben todos en el canal. Mueva primero el mapa: el punto estará en su centro.',
+    here: 'Punto de interés aquí',
+    help: 'Lo reciben todos en el canal. Está en el centro del mapa, o donde usted mantuvo pulsado el mapa o pulsó con el botón derecho.',
     name: 'Nombre',
     nameHint: 'Como máximo 29 bytes: una letra con acento cuenta dos; un emoji, cuatro.',
     description: 'Descripción',

@@ -1100,7 +1100,8 @@ export const words: Translations = {
   },
   waypointTexts: {
     change: 'Modifier le point de repère',
-    help: 'Tous ceux du canal le reçoivent. Déplacez d’abord la carte : le point sera en son milieu.',
+    here: 'Point de repère ici',
+    help: 'Tous ceux du canal le reçoivent. Il est au milieu de la carte, ou là où vous avez appuyé longuement ou avec le bouton droit.',
     name: 'Nom',
     nameHint: '29 octets au plus : une lettre accentuée compte double, un emoji compte quatre.',
     description: 'Description',

@@ -1045,7 +1045,8 @@ export const words: Translations = {
   },
   waypointTexts: {
     change: 'Zmień punkt',
-    help: 'Dostaną go wszyscy na kanale. Najpierw przesuń mapę: punkt będzie w jej środku.',
+    here: 'Punkt tutaj',
+    help: 'Dostaną go wszyscy na kanale. Jest na środku mapy albo tam, gdzie mapa została naciśnięta długo lub prawym przyciskiem.',
     name: 'Nazwa',
     nameHint: 'Najwyżej 29 bajtów: polska litera liczy się za dwa, emoji za cztery.',
     description: 'Opis',

@@ -606,7 +606,8 @@ export const words: Translations = {
   },
   waypointTexts: {
     change: 'Mudar ponto',
-    help: 'Todos no canal o recebem. Mova primeiro o mapa: o ponto ficará no meio dele.',
+    here: 'Ponto aqui',
+    help: 'Todos no canal o recebem. Ele fica no meio do mapa, ou onde você pressionou o mapa por mais tempo ou com o botão direito.',
     name: 'Nome',
     nameHint: 'No máximo 29 bytes: uma letra com acento conta dois, um emoji conta quatro.',
     description: 'Descrição',
