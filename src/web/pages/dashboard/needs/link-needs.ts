@@ -5,6 +5,7 @@ import type { api } from '../../../api.ts'
 import { type Info, type LostLink } from '../../../state/mesh/links.ts'
 import { t } from '../../../strings.ts'
 import { needTexts } from '../../../strings/mesh/needs.ts'
+import { problemWords } from '../../../strings/system/radio-problems.ts'
 import type { Need, Remedy } from './need.ts'
 
 type Links = InferResponseType<typeof api.dashboard.$get, 200>['links']
@@ -44,9 +45,10 @@ export function linkNeeds(down: readonly State[], remedy: Remedy | null): Need[]
     text: needTexts.linkDown(isRadio ? t.lost.radio(name) : t.lost.broker(name)),
     since,
     // Who cannot open the page of the service can look at the radio.
-    details: [reason, remedy === null ? (isRadio ? t.lost.checkRadio : t.lost.checkBroker) : null].filter(
-      (detail) => detail !== null,
-    ),
+    details: [
+      reason === null ? null : problemWords(reason),
+      remedy === null ? (isRadio ? t.lost.checkRadio : t.lost.checkBroker) : null,
+    ].filter((detail) => detail !== null),
     remedy,
   }))
 }
