@@ -115,6 +115,29 @@ test('an address where no radio is says so, with the remedy, and is not saved by
   expect(await dialog.getByLabel('Port', { exact: true }).inputValue()).toBe('1')
 })
 
+test('a radio that is being read is not called lost', async () => {
+  const slow = await startRadioDevice({ handshake: () => [] })
+  const { page, goto, signIn } = await site.visit()
+  await goto('/configuration/connections')
+  await signIn('admin', PASSWORD)
+  await page.getByRole('listitem').filter({ hasText: 'Valley' }).waitFor()
+  const headers = { origin: site.base }
+  const settings = { host: '127.0.0.1', port: slow.port }
+  const added = await page.request.post(`${site.base}/api/connections`, {
+    headers,
+    data: { kind: 'tcp', name: 'Slow', settings },
+  })
+  const { connection } = Object(await added.json())
+  await slow.next('wantConfigId')
+  await page.getByRole('listitem').filter({ hasText: 'Slow' }).getByText('Reading the radio').waitFor()
+  await goto('/')
+  await page.getByText('Reading the radio').first().waitFor()
+  await page.getByRole('list', { name: 'What needs you' }).waitFor()
+  expect(await page.getByText(/Slow (?:is not|has not been) connected/).count()).toBe(0)
+  await page.request.delete(`${site.base}/api/connections/${connection.id}`, { headers })
+  await slow.stop()
+})
+
 test('a port for apps is opened with the view of whoever opens it, and closed again', async () => {
   const { page, goto, signIn, violations } = await site.visit(PHONE)
   await goto('/configuration/connections')

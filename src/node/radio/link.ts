@@ -120,7 +120,7 @@ export function createLink(options: LinkOptions): RadioLink {
     if (phase === 'connected') noteConnected(memory, clock.now())
     const version = memory.radio?.firmwareVersion ?? ''
     const trouble = isLocked ? LOCKED : isFirmwareTooOld(version) ? RADIO_PROBLEMS.old_firmware : null
-    enter(phase, phase === 'handshake' ? 'reading settings and nodes' : trouble)
+    enter(phase, phase === 'handshake' ? LINK_REASONS.reading : trouble)
   }
   const onMessage = (message: FromRadio) => {
     for (const listener of listeners) listener.onMessage?.(message)

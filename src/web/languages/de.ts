@@ -3398,6 +3398,7 @@ export const words: Translations = {
     taken: 'ein anderes Programm ist mit diesem Funkgerät verbunden',
     locked:
       'das Funkgerät ist gesperrt (Lockdown): Entsperren Sie es in der App; bis dahin sind seine Einstellungen hier unbekannt',
+    reading: 'Einstellungen und Knoten werden gelesen',
     away: 'vielleicht startet es gerade neu',
     takes_nothing: 'das Funkgerät nimmt nicht an, was ihm gesendet wird',
     broker_refused: 'der Broker lehnt Verbindungen ab',

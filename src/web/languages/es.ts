@@ -2994,6 +2994,7 @@ export const words: Translations = {
     taken: 'otro programa está conectado a esta radio',
     locked:
       'la radio está bloqueada (lockdown): desbloquéela en la aplicación; hasta entonces aquí no se conocen sus ajustes',
+    reading: 'se leen los ajustes y los nodos',
     away: 'quizá se esté reiniciando',
     takes_nothing: 'la radio no acepta lo que se le envía',
     broker_refused: 'el bróker rechaza las conexiones',

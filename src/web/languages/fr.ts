@@ -3372,6 +3372,7 @@ export const words: Translations = {
     taken: 'un autre programme est connecté à cette radio',
     locked:
       'la radio est verrouillée (lockdown) : déverrouillez-la dans l’application ; d’ici là, ses réglages sont inconnus ici',
+    reading: 'lecture des réglages et des nœuds',
     away: 'elle redémarre peut-être',
     takes_nothing: 'la radio ne prend pas ce qui lui est envoyé',
     broker_refused: 'le courtier refuse les connexions',

@@ -3395,6 +3395,7 @@ export const words: Translations = {
     restarted: 'radio uruchomiło się ponownie, a połączenie znów się skończyło',
     taken: 'inny program jest połączony z tym radiem',
     locked: 'radio jest zablokowane (lockdown): odblokuj je w aplikacji; do tego czasu jego ustawienia są tu nieznane',
+    reading: 'odczyt ustawień i węzłów',
     away: 'być może uruchamia się ponownie',
     takes_nothing: 'radio nie przyjmuje tego, co się do niego wysyła',
     broker_refused: 'broker odrzuca połączenia',

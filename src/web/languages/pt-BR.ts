@@ -2983,6 +2983,7 @@ export const words: Translations = {
     taken: 'outro programa está conectado a este rádio',
     locked:
       'o rádio está bloqueado (lockdown): desbloqueie-o no aplicativo; até lá, as configurações dele são desconhecidas aqui',
+    reading: 'lendo configurações e nós',
     away: 'talvez esteja reiniciando',
     takes_nothing: 'o rádio não aceita o que é enviado a ele',
     broker_refused: 'o broker recusa conexões',

@@ -68,7 +68,7 @@ function RadioRow({ link }: { link: Info['links'][number] }) {
           <strong>{link.name}</strong> {t.shell.link[link.state]}
         </div>
         <div class="faint">{parts.filter((part) => part !== null).join(' · ')}</div>
-        {link.reason !== null && <div class="bad">{problemWords(link.reason)}</div>}
+        {link.reason !== null && link.state !== 'handshake' && <div class="bad">{problemWords(link.reason)}</div>}
         {link.notice !== undefined && (
           <div class="notice notice-warn">
             {t.common.radioSays(link.notice.message)} <Age at={link.notice.at} />

@@ -49,6 +49,7 @@ export const linkReasons = catalog('linkReasons', {
   restarted: 'the radio has restarted, and the connection ended again',
   taken: 'another client holds this radio',
   locked: 'the radio is locked (lockdown): unlock it in the app; until then its settings are unknown here',
+  reading: 'reading settings and nodes',
   away: 'it may be restarting',
   takes_nothing: 'the radio does not take what is sent to it',
   broker_refused: 'the broker refuses connections',

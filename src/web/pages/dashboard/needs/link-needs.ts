@@ -24,7 +24,7 @@ const GONE_MS = 7 * DAY_MS
 /** Radios and brokers that are down, as the answer for the dashboard has them. */
 export function downOf(links: Links): State[] {
   return links
-    .filter(({ state, reason }) => state !== 'connected' && reason !== null)
+    .filter(({ state, reason }) => state !== 'connected' && state !== 'handshake' && reason !== null)
     .map(({ name, kind, since, lastFrameAt, reason }) => ({
       name,
       since: lastFrameAt ?? since,
