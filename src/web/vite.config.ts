@@ -64,7 +64,8 @@ export default defineConfig({
 const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages|neighbors|routes)\.ts$/
 
 /** Nearly every page uses these: a file of their own would be larger than they are. */
-const OF_MOST_PAGES = /\/state\/(?:tagged|wide-screen)\.ts$|\/parts\/list\/(?:printing|steady-list)\.tsx?$/
+const OF_MOST_PAGES =
+  /\/state\/(?:tagged|wide-screen)\.ts$|\/parts\/(?:connect-help|list\/(?:printing|steady-list))\.tsx?$|\/shared\/limits\.ts$/
 
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
@@ -84,9 +85,9 @@ function nameFirst(id: string, graph: Graph): string | null {
 
 /** What the page of the map and frames of other sites need at once, and what draws: two files are smaller than many. */
 const OF_MAP =
-  /\/pages\/map\/(?:(?:data|drawing|filter|last-view|legend|map-box|switches|waypoint)\.tsx?|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
+  /\/pages\/map\/(?:(?:data|drawing|filter|following|last-view|legend|map-box|switches|waypoint)\.tsx?|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
 const DRAWS =
-  /\/pages\/map\/(?:view|layers\/(?!ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/(?:tiles|graticule))\.ts$/
+  /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/(?:tiles|graticule))\.ts$/
 function nameMap(id: string): string | null {
   return OF_MAP.test(id) ? 'map-parts' : DRAWS.test(id) ? 'view' : null
 }

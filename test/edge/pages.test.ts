@@ -221,4 +221,22 @@ describe('in a browser', () => {
     await page.getByText('Updated every few seconds').first().waitFor()
     expect(complaints).toEqual([])
   })
+  test('radios of collectors are listed with where they are changed, and nothing can be changed here', async () => {
+    const { page, goto, signIn, violations, complaints } = await browser.visit()
+    await goto('/configuration/connections?add=radio')
+    await signIn('admin', ADMIN_PASSWORD)
+    await page.getByText('Radios connect to a Node service, which delivers the received packets here.').waitFor()
+    await workerd.sql("insert into sources (id, kind, name, created_at) values (7, 'ingest', 'Club / Hill', 1)")
+    await goto('/configuration/connections?add=radio')
+    const row = page.getByRole('listitem').filter({ hasText: 'Club / Hill' })
+    // Nobody knows here when the latest packet came.
+    await expect.poll(() => row.allInnerTexts()).toEqual(['Club / Hill'])
+    await page.getByText('They are connected and changed there.', { exact: false }).waitFor()
+    expect([await page.locator('main').getByRole('button').count(), await page.getByRole('dialog').count()]).toEqual([
+      0, 0,
+    ])
+    expect(await violations()).toEqual([])
+    expect(complaints).toEqual([])
+    await workerd.sql('delete from sources where id = 7')
+  })
 })

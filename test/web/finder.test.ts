@@ -57,6 +57,20 @@ test('a setting of the radio is found in spite of a typing error, and has the fo
   await expect.poll(() => page.evaluate(focusedName)).toBe('Shutdown on battery after')
 })
 
+test('pages without a place in the navigation are found', async () => {
+  const { page } = visitor
+  for (const [words, name] of [
+    ['new user', 'New user'],
+    ['compare', 'Compare nodes'],
+    ['conections', 'Connections'],
+  ] as const) {
+    await type(visitor, words)
+    await page.getByRole('option', { name: `${name} Page`, selected: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+  }
+})
+
 test('settings of the service and of the account are found, by other words as well', async () => {
   const { page } = visitor
   await type(visitor, 'mesh name')

@@ -75,6 +75,15 @@ test('the list can be hidden', async () => {
   await expect.poll(() => page.getByRole('heading', { name: 'Next steps' }).count()).toBe(0)
 })
 
+test('why a radio is not connected is said in the language of the reader', async () => {
+  const { page, goto } = await site.visit({ locale: 'de-DE' })
+  await goto('/configuration/connections')
+  await page.getByLabel('Benutzername').fill('admin')
+  await page.getByLabel('Passwort', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Anmelden' }).click()
+  await page.getByText('das Funkgerät lehnt Verbindungen ab').waitFor()
+})
+
 /** Each page that shows the mesh, and the source that draws it while there is nothing. */
 const EMPTY_PAGES = [
   ['/', 'dashboard/just-heard.tsx'],

@@ -9,6 +9,7 @@ import type { ConfiguredFeed } from './link.ts'
 import { probe } from './probe/probe.ts'
 import { environmentLinks } from './stored.ts'
 import { configure } from './target.ts'
+import { LINK_REASONS } from '../../shared/mesh/link-reasons.ts'
 
 const PROBE_MS = 20_000
 
@@ -53,7 +54,7 @@ async function probeFeed({ open }: ConfiguredFeed, { store, clock }: Omit<Needs,
       else if (state === 'waiting') resolve(reason)
     },
   })
-  patience.start(PROBE_MS, () => resolve('the broker does not answer'))
+  patience.start(PROBE_MS, () => resolve(LINK_REASONS.broker_unanswered))
   link.start()
   const problem = await promise
   patience.stop()

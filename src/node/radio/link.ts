@@ -10,6 +10,7 @@ import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
 import type { FeedKind, OwnKind } from '../../shared/mesh/link-kinds.ts'
 import { RADIO_PROBLEMS } from '../../shared/mesh/radio-problems.ts'
+import { LINK_REASONS } from '../../shared/mesh/link-reasons.ts'
 
 export type LinkListener = {
   /** Gets each message complete, including secrets, before `onFrames`. It must not store or pass on any part of it. */
@@ -119,7 +120,7 @@ export function createLink(options: LinkOptions): RadioLink {
     if (phase === 'connected') noteConnected(memory, clock.now())
     const version = memory.radio?.firmwareVersion ?? ''
     const trouble = isLocked ? LOCKED : isFirmwareTooOld(version) ? RADIO_PROBLEMS.old_firmware : null
-    enter(phase, phase === 'handshake' ? 'reading settings and nodes' : trouble)
+    enter(phase, phase === 'handshake' ? LINK_REASONS.reading : trouble)
   }
   const onMessage = (message: FromRadio) => {
     for (const listener of listeners) listener.onMessage?.(message)
@@ -279,10 +280,10 @@ function noteRestart(memory: Memory, now: number): void {
   memory.contests = 0
 }
 
-const LOCKED = 'the radio is locked (lockdown): unlock it in the app; until then its settings are unknown here'
-const TAKEN = 'another client holds this radio'
-const RESTARTED = 'the radio has restarted, and the connection ended again'
-const AWAY = 'it may be restarting'
+const LOCKED = LINK_REASONS.locked
+const TAKEN = LINK_REASONS.taken
+const RESTARTED = LINK_REASONS.restarted
+const AWAY = LINK_REASONS.away
 
 type Loss = SessionEnd & {
   readonly now: number
@@ -317,7 +318,7 @@ function planRetry(
   const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
   const delayMs = backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 })
   memory.failures += 1
-  if (restarting) return { state: 'waiting', delayMs, reason: 'the radio restarts' }
+  if (restarting) return { state: 'waiting', delayMs, reason: LINK_REASONS.restarts }
   if (how === 'unreached') {
     const isExplained = problem !== null && reason === RADIO_PROBLEMS[problem]
     return { state: 'waiting', delayMs, reason: wasThere && !isExplained ? `${reason}; ${AWAY}` : reason }

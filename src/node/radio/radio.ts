@@ -1,4 +1,4 @@
-import type { HearBatch } from '../../app/mesh/heard/heard.ts'
+import type { HearBatch, Heard } from '../../app/mesh/heard/heard.ts'
 import type { NewEvent } from '../../app/mesh/live/event.ts'
 import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
@@ -29,11 +29,11 @@ import type { DeliveryEvent } from '../../app/mesh/messages/delivery.ts'
 import { recordAnswer } from '../../app/mesh/messages/answers.ts'
 import { loseUnfinished, type PacketKey, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
 import { announce, logExcess } from '../../app/mesh/ingest/announce.ts'
-import { announceNodes, readDelivery } from '../../app/mesh/live/details.ts'
+import { announceListed, announceNodes, readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
 import { alertsOnBatch } from '../../app/alerts/findings/on-batch.ts'
 import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
-import { createIngest } from '../../app/mesh/ingest/ingest.ts'
+import { createIngest, type StoredBatch } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
@@ -148,6 +148,13 @@ export function openRadio(needs: Needs): NodeRadio {
     })
   let ingest = makeIngest()
   let tellHeard: HearBatch = () => {}
+  const tellStored = async (stored: StoredBatch, batch: readonly Heard[]) => {
+    await announce({ store, log, events, meter }, stored)
+    const listed = batch.flatMap(({ event }) => (event.type === 'node-info' ? [event.node.nodeNum] : []))
+    await announceListed({ store, events }, listed).catch((error: unknown) => {
+      log.error('Pages are not told about the nodes of a radio', { error })
+    })
+  }
   const batcher = createBatcher({
     ingest: {
       store: async (batch) => {
@@ -158,7 +165,7 @@ export function openRadio(needs: Needs): NodeRadio {
     log,
     clock,
     onStored(stored, batch) {
-      void announce({ store, log, events, meter }, stored)
+      void tellStored(stored, batch)
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
       for (const { source, event } of batch) {
         if (event.type === 'config-complete') findRadio(source.name)?.marking.stored()

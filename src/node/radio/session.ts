@@ -15,6 +15,7 @@ import { createTimer, type Clock } from '../clock.ts'
 import { type Connect } from './connection.ts'
 import { createHandshake } from './handshake.ts'
 import type { LinkTimings } from './timings.ts'
+import { LINK_REASONS } from '../../shared/mesh/link-reasons.ts'
 
 /** An event, and the bytes of its FromRadio to pass on; null if they may contain secrets. */
 export type ReceivedEvent = { readonly event: RadioEvent; readonly raw: Uint8Array | null }
@@ -81,7 +82,7 @@ export function openSession(options: SessionOptions): Session {
     close()
     options.onEnd({ reason: other === null ? reason : RADIO_PROBLEMS[other], how, problem: other ?? known })
   }
-  const onStalled = () => end('the handshake has stalled')
+  const onStalled = () => end(LINK_REASONS.stalled)
   const handshake = createHandshake({ clock, timings, random: options.random, send, onStalled })
   const enter = (next: 'handshake' | 'connected') => {
     phase = next
@@ -98,7 +99,7 @@ export function openSession(options: SessionOptions): Session {
     send(encodeHeartbeat())
     pace.start(timings.heartbeatMs, sendHeartbeat)
   }
-  const watchSilence = () => silence.start(timings.silenceMs, () => end('the radio has gone silent'))
+  const watchSilence = () => silence.start(timings.silenceMs, () => end(LINK_REASONS.silent))
   const follow = (message: FromRadio) => {
     if (phase === 'ended') return
     if (message.payloadVariant.case === 'rebooted') enter('handshake')
@@ -125,7 +126,7 @@ export function openSession(options: SessionOptions): Session {
     },
     onClose: (reason, problem) => end(reason, true, problem ?? null),
   })
-  pace.start(timings.connectMs, () => end('the radio does not answer'))
+  pace.start(timings.connectMs, () => end(LINK_REASONS.unanswered))
   return { send, readAgain: () => enter('handshake'), close }
 }
 

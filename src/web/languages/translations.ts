@@ -58,7 +58,7 @@ import type { backupTexts } from '../strings/system/backups.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
 import type { appTexts } from '../strings/system/apps.ts'
-import type { radioProblems } from '../strings/system/radio-problems.ts'
+import type { linkReasons, radioProblems } from '../strings/system/radio-problems.ts'
 import type { CONNECTION_KINDS, connectionTexts } from '../strings/system/connections.ts'
 import type { r } from '../strings/system/remote.ts'
 import type { restoreTexts } from '../strings/system/restore.ts'
@@ -148,6 +148,7 @@ export interface Translations {
   readonly packetOrigins: typeof packetOrigins
   readonly appTexts: typeof appTexts
   readonly radioProblems: typeof radioProblems
+  readonly linkReasons: typeof linkReasons
   readonly connectionTexts: typeof connectionTexts
   readonly CONNECTION_KINDS: typeof CONNECTION_KINDS
   readonly transfer: typeof transfer

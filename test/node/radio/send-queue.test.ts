@@ -61,6 +61,25 @@ describe('the sending queue', () => {
     ])
   })
 
+  it('counts from when the radio took the last one, if that is a little later', () => {
+    const { clock, push, sent, free } = startQueue()
+    for (const id of [1, 2, 3]) push(id)
+    clock.advance(150)
+    free(15, 1)
+    // A radio cannot hold the queue up by saying it again, or late.
+    clock.advance(100)
+    free(15, 1)
+    clock.advance(2100)
+    clock.advance(501)
+    free(15, 2)
+    clock.advance(10_000)
+    expect(sent).toStrictEqual([
+      [1, 0],
+      [2, 2350],
+      [3, 4550],
+    ])
+  })
+
   it('sends a packet only after it is recorded that the radio is given it', () => {
     const { clock, push, sent, told, recorded } = startQueue({ isSlow: true })
     for (const id of [1, 2]) push(id)

@@ -154,6 +154,22 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
   )
 }
 
+/** Reports the nodes of a radio's list that have changed: nothing was heard of them. */
+export async function announceListed({ store, events }: Pick<Ctx, 'store' | 'events'>, nums: readonly number[]) {
+  // Whoever begins to read loads the list.
+  if (events === null || nums.length === 0 || reported(store.db).reading === null) return
+  const changed = [...(await readChanges(store, nums))].filter(
+    ([, { contents }]) => Object.keys(contents.changes).length > 0,
+  )
+  events.publish(
+    changed.map(([nodeNum, found]): NewEvent => {
+      const data = { nodeNum, nodeId: formatNodeId(nodeNum), heardAt: null, signed: false }
+      const details = changed.length > MAX_NODES ? { heardBy: [] } : found
+      return { kind: 'node', data, nodes: [nodeNum], ...details }
+    }),
+  )
+}
+
 /** The changes of a node for an event, and the channels on which they came. */
 type NodeChanges = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
 

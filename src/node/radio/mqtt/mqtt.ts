@@ -12,6 +12,7 @@ import { explainMqttError } from './reasons.ts'
 import { trustOf } from './trust.ts'
 import type { ReceivedEvent } from '../session.ts'
 import { LINK_TIMINGS, type LinkTimings } from '../timings.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 export type MqttLinkOptions = MqttReaderOptions & {
   readonly name: string
@@ -66,7 +67,7 @@ function subscribe(
 ): Subscription {
   let isOver = false
   let client: MqttClient | null = null
-  let reason = 'the broker closed the connection'
+  let reason: string = LINK_REASONS.broker_closed
   const close = () => {
     isOver = true
     // A closed client may still emit a socket error, which must be handled.
@@ -128,7 +129,7 @@ function watchFlood(client: MqttClient, heartbeatMs: number): () => void {
 }
 
 function failWith(end: (reason: string) => void) {
-  return (error: unknown) => end(error instanceof Error ? error.message : 'the connection to the broker failed')
+  return (error: unknown) => end(error instanceof Error ? error.message : LINK_REASONS.broker_failed)
 }
 
 const PROTOCOLS = ['mqtt', 'mqtts', 'ws', 'wss'] as const

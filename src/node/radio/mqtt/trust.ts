@@ -2,6 +2,7 @@ import { type PeerCertificate, rootCertificates } from 'node:tls'
 import type { IClientOptions } from 'mqtt'
 import { normalizeFingerprint, readCertificate } from '../transports/certificate.ts'
 import { explainMqttError } from './reasons.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 export type TrustOptions = {
   readonly url: string
@@ -9,8 +10,7 @@ export type TrustOptions = {
   readonly fingerprint?: string | null
 }
 
-const CHANGED =
-  "the broker's certificate is not the one that is pinned: if its owner renewed it, pin the new one; otherwise another server answers at this address"
+const CHANGED = LINK_REASONS.broker_changed
 
 /**
  * Which certificates are accepted. Of a pinned one first the certificate is read, so that then TLS itself accepts no
@@ -30,7 +30,7 @@ export async function trustOf(
     port: port === '' ? DEFAULT_PORTS[protocol] : Number(port),
   }
   const shown = await readCertificate(address, timeoutMs).catch((error: unknown) => {
-    throw new Error(error instanceof Error ? explainMqttError(error) : 'the connection to the broker failed')
+    throw new Error(error instanceof Error ? explainMqttError(error) : LINK_REASONS.broker_failed)
   })
   if (shown.fingerprint !== pinned) throw new Error(CHANGED)
   const checkServerIdentity = (_host: string, { fingerprint256 }: PeerCertificate) =>

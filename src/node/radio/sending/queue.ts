@@ -34,6 +34,8 @@ const MAX_OF_APPS = 20
 const MAX_OF_APP = 8
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
+/** A radio that says later that it took a packet says nothing about when. */
+const TAKEN_MS = 500
 /** How long a packet waits for a link that was lost. */
 const LINK_PATIENCE_MS = 120_000
 
@@ -98,6 +100,8 @@ function rankOf({ rule, app = null, kind }: Entry): number {
 export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueueOptions): SendQueue {
   const entries: Entry[] = []
   const lastSentAt = new Map<PacketKind, number>()
+  /** The latest packet of each kind, until the radio says that it took it. */
+  const untaken = new Map<PacketKind, number>()
   const unanswered = new Map<number, () => void>()
   const pace = createTimer(clock)
   const patience = createTimer(clock)
@@ -160,11 +164,22 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
     }
     entries.splice(entries.indexOf(entry), 1)
     lastSentAt.set(kind, clock.now())
+    untaken.set(kind, packetId)
     unanswered.set(
       packetId,
       clock.after(ANSWER_MS, () => giveUp(packetId)),
     )
     return true
+  }
+  /** The radio counts from when it got a packet, which is later on a busy line. */
+  const noteTaken = (packetId: number | null) => {
+    for (const [kind, latest] of untaken) {
+      if (latest !== packetId) continue
+      untaken.delete(kind)
+      const now = clock.now()
+      const lateMs = now - (lastSentAt.get(kind) ?? now)
+      if (lateMs > 0 && lateMs <= TAKEN_MS) lastSentAt.set(kind, now)
+    }
   }
   const abandon = () => {
     for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
@@ -202,6 +217,7 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
     observe(event) {
       if (event.type !== 'queue-status') return
       free = event.free
+      noteTaken(event.packetId)
       if (event.packetId !== null && !ACCEPTED.has(event.result) && unanswered.has(event.packetId)) {
         settle(event.packetId)
         onDelivery(event.packetId, { type: 'refused', error: `QUEUE_ERROR_${event.result}` })

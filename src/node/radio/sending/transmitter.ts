@@ -186,6 +186,8 @@ export function createTransmitter({
       if (requestId === null || to !== own || own === null || isForged) return
       if (from !== own && mayAnswer(event.packet)) {
         onAnswer?.({ nodeNum: own, packetId: requestId }, { packet: event.packet, at: event.receivedAt })
+        // An answer needs no acknowledgement.
+        ofApps.delete(requestId)
       }
       if (payload.kind !== 'routing') return
       report(own, requestId, { type: 'routing', error: payload.error, from })

@@ -6,6 +6,7 @@ import { normalizeFingerprint } from './certificate.ts'
 import { ask, BadAnswer } from './http-request.ts'
 import { explainNetworkError, type Explanation } from './network-errors.ts'
 import { ChangedCertificate, createPinnedAgent } from './pinned-agent.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 /** How long to wait after the radio had nothing to say. Each request costs a small radio much work. */
 const POLL_MS = 1000
@@ -103,7 +104,7 @@ export function connectHttp({
       write(bytes) {
         if (isOver) return
         for (const { message } of decoder.push(bytes, clock.now())) {
-          if (waiting.length >= MAX_WAITING) return end('the radio does not take what is sent to it')
+          if (waiting.length >= MAX_WAITING) return end(LINK_REASONS.takes_nothing)
           waiting.push(message)
         }
         if (isOpen && waiting.length > 0) run()

@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises'
 import { RADIO_PROBLEMS, type RadioProblem } from '../../../shared/mesh/radio-problems.ts'
 import type { Connect } from '../connection.ts'
 import { loadSerialPort, type SerialPort } from './serial-port.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 /** The rate of every Meshtastic radio; radios on USB ignore it. */
 const BAUD_RATE = 115_200
@@ -17,7 +18,7 @@ export function connectSerial({ device }: SerialTarget): Connect {
   return (events) => {
     let port: SerialPort | null = null
     let isOver = false
-    const end = (problem: RadioProblem | null, reason = 'the radio was unplugged, or closed the connection') => {
+    const end = (problem: RadioProblem | null, reason: string = LINK_REASONS.unplugged) => {
       if (isOver) return
       isOver = true
       if (problem === null) events.onClose(reason)

@@ -2,6 +2,7 @@ import { createConnection } from 'node:net'
 import type { Config } from '../../../app/config/config.ts'
 import type { ConfiguredRadio, Connect } from '../connection.ts'
 import { explainNetworkError, type Explanation } from './network-errors.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 const KEEP_ALIVE_MS = 30_000
 
@@ -26,7 +27,7 @@ export function connectTcp({ host, port }: TcpTarget): Connect {
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
     })
-    let told: Explanation = ['the radio closed the connection']
+    let told: Explanation = [LINK_REASONS.closed]
     socket.on('connect', () => events.onOpen())
     socket.on('data', (bytes) => events.onData(bytes))
     socket.on('error', (error) => {

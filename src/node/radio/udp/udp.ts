@@ -10,6 +10,7 @@ import type { Link } from '../link.ts'
 import type { MqttReaderOptions } from '../mqtt/reader.ts'
 import type { ReceivedEvent } from '../session.ts'
 import { LINK_TIMINGS, type LinkTimings } from '../timings.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
 
 /** Where radios with *UDP broadcast* switched on send what they transmit: UdpMulticastHandler.h of the firmware. */
 export const MULTICAST = { group: '224.0.0.69', port: 4403 } as const
@@ -109,8 +110,7 @@ function subscribe(options: UdpLinkOptions, { clock, read, events }: Parts): Sub
   socket.bind({ port, address: MULTICAST.group }, () => {
     if (isOver) return
     join()
-    if (joined.size === 0)
-      return end('no network accepts multicast: this machine needs one; a container needs the network of its host')
+    if (joined.size === 0) return end(LINK_REASONS.no_multicast)
     events.onOpen()
   })
   return { close }
@@ -135,7 +135,7 @@ function ownAddresses(): string[] {
 
 function explain(error: Error): string {
   const code = 'code' in error ? error.code : null
-  if (code === 'EADDRINUSE') return 'another program uses the UDP port alone'
-  if (code === 'EACCES' || code === 'EPERM') return 'the system does not let the service listen to multicast'
+  if (code === 'EADDRINUSE') return LINK_REASONS.udp_taken
+  if (code === 'EACCES' || code === 'EPERM') return LINK_REASONS.udp_forbidden
   return error.message
 }

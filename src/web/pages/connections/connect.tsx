@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { MAX_CONNECTION_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -20,24 +20,29 @@ type Tried = { readonly kind: Kind; readonly settings: Settings; readonly found:
 type Props = {
   /** The one that is edited; null: a new one. */
   connection: Connection | null
+  /** All in the list. */
+  known: readonly Connection[]
   onClose(): void
   /** After it was saved. */
   onSaved(): void
 }
 
 /** Enters the address of a radio or a broker, asks it, and saves it under a name. */
-export function ConnectDialog({ connection, onClose, onSaved }: Props) {
+export function ConnectDialog({ connection, known, onClose, onSaved }: Props) {
   const kind = useSignal<Kind>(KINDS.find((one) => one === connection?.kind) ?? 'tcp')
   const entered = useSignal<Settings | null>(connection?.settings ?? null)
   const tried = useSignal<Tried | null>(null)
+  const wasTried = useSignal(false)
   const title = connection === null ? connectionTexts.add : connectionTexts.editOf(connection.name)
   return (
     <Dialog title={title} onClose={onClose}>
       {tried.value === null ? (
         <Address
           connection={connection}
+          known={known}
           kind={kind.value}
           settings={entered.value}
+          isAgain={wasTried.value}
           onKind={(next, settings) => {
             kind.value = next
             entered.value = settings ?? null
@@ -45,6 +50,7 @@ export function ConnectDialog({ connection, onClose, onSaved }: Props) {
           onTried={(now) => {
             entered.value = now.settings
             tried.value = now
+            wasTried.value = true
           }}
           onClose={onClose}
         />
@@ -58,25 +64,45 @@ export function ConnectDialog({ connection, onClose, onSaved }: Props) {
 /** The first step: where it is. */
 function Address(props: {
   connection: Connection | null
+  known: readonly Connection[]
   kind: Kind
   settings: Settings | null
+  /** The next step was left by *Back*. */
+  isAgain: boolean
   onKind(kind: Kind, settings?: Settings): void
   onTried(tried: Tried): void
   onClose(): void
 }) {
   const { connection, kind, settings } = props
   const testing = useAction()
-  const test = handleForm(async (text) => {
-    await testing.run(async () => {
-      const asked = settingsIn(kind, text)
-      const json = { kind, settings: asked, ...(connection !== null && { connection: connection.id }) }
-      props.onTried({ kind, settings: asked, found: await ask(api.connections.test.$post({ json })) })
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (props.isAgain) form.current?.querySelector('input')?.focus()
+  }, [])
+  const test = (its: Kind, asked: Settings) =>
+    testing.run(async () => {
+      const json = { kind: its, settings: asked, ...(connection !== null && { connection: connection.id }) }
+      props.onTried({ kind: its, settings: asked, found: await ask(api.connections.test.$post({ json })) })
     })
-  })
   return (
     <div class="stack">
-      {connection === null && <Candidates onChoose={({ kind: its, settings: at }) => props.onKind(its, at)} />}
-      <form class="stack" onSubmit={test}>
+      {connection === null && (
+        <Candidates
+          known={props.known}
+          isBusy={testing.busy.value}
+          onChoose={({ kind: its, settings: at }) => {
+            props.onKind(its, at)
+            void test(its, at)
+          }}
+        />
+      )}
+      <form
+        class="stack"
+        ref={form}
+        onSubmit={handleForm(async (text) => {
+          await test(kind, settingsIn(kind, text))
+        })}
+      >
         {connection === null && (
           <Select
             label={connectionTexts.kind}
@@ -98,9 +124,21 @@ function Address(props: {
   )
 }
 
+type CandidatesProps = {
+  known: readonly Connection[]
+  /** One is asked now. */
+  isBusy: boolean
+  onChoose(candidate: Candidate): void
+}
+
 /** Radios that announce themselves. */
-function Candidates({ onChoose }: { onChoose(candidate: Candidate): void }) {
+function Candidates({ known, isBusy, onChoose }: CandidatesProps) {
   const looking = useAction()
+  const chosen = useSignal<Candidate | null>(null)
+  // Those of the environment are called like their address.
+  const taken = new Set(
+    known.map(({ name, kind, settings }) => (settings === null ? name : addressOf({ kind, settings }))),
+  )
   const found = useSignal<readonly Candidate[] | null>(null)
   useEffect(() => {
     void looking.run(async () => {
@@ -120,9 +158,22 @@ function Candidates({ onChoose }: { onChoose(candidate: Candidate): void }) {
               <strong>{candidate.name}</strong> <span class="tag">{connectionKind(candidate.kind)}</span>{' '}
               <span class="faint">{addressOf(candidate)}</span>
             </span>
-            <button type="button" class="button small" onClick={() => onChoose(candidate)}>
-              {connectionTexts.use}
-            </button>
+            {taken.has(addressOf(candidate)) ? (
+              <span class="faint">{connectionTexts.inList}</span>
+            ) : (
+              <button
+                type="button"
+                class="button small"
+                aria-label={connectionTexts.useOf(candidate.name)}
+                disabled={isBusy}
+                onClick={() => {
+                  chosen.value = candidate
+                  onChoose(candidate)
+                }}
+              >
+                {isBusy && chosen.value === candidate ? connectionTexts.testing : connectionTexts.use}
+              </button>
+            )}
           </li>
         ))}
       </ul>
@@ -144,6 +195,9 @@ function Outcome(props: { connection: Connection | null; tried: Tried; onBack():
   const { connection, tried } = props
   const { kind, settings, found } = tried
   const saving = useAction()
+  const outcome = useRef<HTMLDivElement>(null)
+  // The button of the step before has gone, and the focus with it.
+  useEffect(() => outcome.current?.focus(), [])
   const isGood = found.problem === null
   const save = handleForm(async (text) => {
     await saving.run(async () => {
@@ -164,7 +218,7 @@ function Outcome(props: { connection: Connection | null; tried: Tried; onBack():
   const isWaiting = connection !== null && connection.waiting > 0
   return (
     <form class="stack" onSubmit={save}>
-      <div role="status">
+      <div role="status" tabIndex={-1} ref={outcome}>
         {found.problem !== null && (
           <p>
             <strong class="bad">{connectionTexts.problem}.</strong> {problemWords(found.problem)}

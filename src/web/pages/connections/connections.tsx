@@ -49,11 +49,17 @@ export function ConnectionsPage() {
           {add}
         </Empty>
       )}
+      {known !== null && known.collectors.length === 0 && !has('radio') && (
+        <Empty icon="radio" title={connectionTexts.none}>
+          <p>{t.dashboard.noRadioHere}</p>
+        </Empty>
+      )}
       {known !== null && known.connections.length > 0 && <List connections={known.connections} reload={reload} />}
       {known !== null && known.collectors.length > 0 && <Collectors collectors={known.collectors} />}
       {isAdding && (
         <ConnectDialog
           connection={null}
+          known={known?.connections ?? []}
           onClose={() => setAdding(false)}
           onSaved={() => {
             setAdding(false)
@@ -95,6 +101,7 @@ function List({ connections, reload }: Pick<Connections, 'connections'> & { relo
       {edited.value !== null && (
         <ConnectDialog
           connection={edited.value}
+          known={connections}
           onClose={() => (edited.value = null)}
           onSaved={() => {
             edited.value = null
@@ -170,9 +177,7 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
             ? connectionTexts.held
             : link === null
               ? connectionTexts.notRun
-              : link.state === 'connected'
-                ? connectionTexts.connected
-                : t.shell.link[link.state]
+              : `${link.state === 'connected' ? connectionTexts.connected : t.shell.link[link.state]} ${t.dashboard.since(age(link.since, now.value))}`
       }
       reason={link?.reason ?? null}
       actions={
@@ -232,7 +237,6 @@ function Row({ connection, above, onEdit, onApps, reload }: RowProps) {
         </span>
       )}{' '}
       <span class="break">{settings === null ? '' : addressOf({ kind, settings })}</span>
-      {link !== null && <div>{t.dashboard.since(age(link.since, now.value))}</div>}
       {port !== null && (
         <div>
           {port.state === 'open'
@@ -257,7 +261,11 @@ function Collectors({ collectors }: Pick<Connections, 'collectors'>) {
         {collectors.map(({ name, lastReceivedAt }) => (
           <li key={name}>
             <strong class="grow break">{name}</strong>
-            <Age at={lastReceivedAt} />
+            {lastReceivedAt !== null && (
+              <span class="faint">
+                {connectionTexts.lastPacket} <Age at={lastReceivedAt} />
+              </span>
+            )}
           </li>
         ))}
       </ul>

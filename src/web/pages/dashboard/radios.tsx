@@ -4,6 +4,7 @@ import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../state/session.ts'
 import { connectTexts, ConnectWays } from '../../parts/connect-help.tsx'
+import { problemWords } from '../../strings/system/radio-problems.ts'
 import { t } from '../../strings.ts'
 
 /** The radios of the service with the state of each link, and the sources that collectors deliver. */
@@ -67,7 +68,7 @@ function RadioRow({ link }: { link: Info['links'][number] }) {
           <strong>{link.name}</strong> {t.shell.link[link.state]}
         </div>
         <div class="faint">{parts.filter((part) => part !== null).join(' · ')}</div>
-        {link.reason !== null && <div class="bad">{link.reason}</div>}
+        {link.reason !== null && link.state !== 'handshake' && <div class="bad">{problemWords(link.reason)}</div>}
         {link.notice !== undefined && (
           <div class="notice notice-warn">
             {t.common.radioSays(link.notice.message)} <Age at={link.notice.at} />

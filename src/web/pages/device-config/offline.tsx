@@ -5,6 +5,7 @@ import { now } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { can, has } from '../../state/session.ts'
 import { c } from '../../strings/system/configuration.ts'
+import { problemWords } from '../../strings/system/radio-problems.ts'
 import { t } from '../../strings.ts'
 import type { Section } from './model.ts'
 
@@ -18,7 +19,8 @@ function KnownReason({ section }: { section: Section }) {
   const { data } = useLoad(() => ask(api.info.$get()), [], 10_000, ['link'])
   const link = data.value?.links.find(({ name }) => name === section.source)
   const state = link === undefined ? null : t.shell.link[link.state]
-  return <Reason section={section} reason={[state, link?.reason].filter(Boolean).join(': ')} />
+  const why = link === undefined || link.reason === null ? null : problemWords(link.reason)
+  return <Reason section={section} reason={[state, why].filter(Boolean).join(': ')} />
 }
 
 function Reason({ section, reason }: { section: Section; reason: string | null }) {

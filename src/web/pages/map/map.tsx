@@ -20,12 +20,13 @@ import { Legend } from './legend.tsx'
 import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'
+import type { Mark } from './layers/pointing.ts'
 import { useLinksOf } from './searched-links.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
-const WaypointForm = lazyPage(async () => (await import('./waypoint-form.tsx')).WaypointForm)
+const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
@@ -36,12 +37,13 @@ export function MapPage() {
   const pile = useSignal<readonly Node[] | null>(null)
   const isChoosing = useSignal(false)
   const isMeasuring = useSignal(false)
-  const isMarking = useSignal(false)
+  const mark = useSignal<Mark | 'middle' | null>(null)
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
   const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
     choose,
     ask: (found) => (pile.value = found),
     letGo: () => (followed.value = null),
+    mark: mayMark() ? (pressed) => (mark.value = pressed) : null,
   })
   const { query } = place.value
   const filter = readFilter(query)
@@ -82,7 +84,7 @@ export function MapPage() {
     <Page
       title={t.map.title}
       fill
-      actions={<Actions {...{ isChoosing, isMeasuring, isMarking }} fit={() => map.value?.fit()} />}
+      actions={<Actions {...{ isChoosing, isMeasuring, mark }} fit={() => map.value?.fit()} />}
     >
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && <Problem>{t.map.failed}</Problem>}
@@ -99,6 +101,7 @@ export function MapPage() {
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
           )}
+          {mark.value !== null && map.value !== null && <Marking mark={mark} map={map.value} />}
         </MapBox>
         <MapPanel
           {...topology}
@@ -112,9 +115,6 @@ export function MapPage() {
           onPlace={(at) => map.value?.goTo(at)}
         />
       </div>
-      {isMarking.value && map.value !== null && (
-        <WaypointForm at={map.value.middle()} onClose={() => (isMarking.value = false)} />
-      )}
       {pile.value !== null && <Pile pile={pile} onChoose={choose} />}
     </Page>
   )
@@ -129,9 +129,15 @@ function useStill(placed: readonly Node[], chosen: string | null): readonly Node
   return last.current
 }
 
-type ActionProps = Record<'isChoosing' | 'isMeasuring' | 'isMarking', Signal<boolean>> & { fit: () => void }
+/** Whether waypoints can be shared. */
+const mayMark = () => can('messages', 'write') && has('radio')
 
-function Actions({ isChoosing, isMeasuring, isMarking, fit }: ActionProps) {
+type ActionProps = Record<'isChoosing' | 'isMeasuring', Signal<boolean>> & {
+  mark: Signal<Mark | 'middle' | null>
+  fit: () => void
+}
+
+function Actions({ isChoosing, isMeasuring, mark, fit }: ActionProps) {
   return (
     <>
       <button
@@ -150,8 +156,8 @@ function Actions({ isChoosing, isMeasuring, isMarking, fit }: ActionProps) {
       >
         {t.map.measure}
       </button>
-      {can('messages', 'write') && has('radio') && (
-        <button type="button" class="button" onClick={() => (isMarking.value = true)}>
+      {mayMark() && (
+        <button type="button" class="button" onClick={() => (mark.value = 'middle')}>
           {t.map.newWaypoint}
         </button>
       )}

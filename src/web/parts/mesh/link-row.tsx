@@ -18,7 +18,7 @@ export function LinkRow(props: {
           <strong class="break">{props.name}</strong> {props.word}
         </div>
         <div class="faint">{props.children}</div>
-        {props.reason !== null && <div class="bad">{problemWords(props.reason)}</div>}
+        {props.reason !== null && props.state !== 'handshake' && <div class="bad">{problemWords(props.reason)}</div>}
       </div>
       {props.actions !== undefined && <div class="row-actions">{props.actions}</div>}
     </li>

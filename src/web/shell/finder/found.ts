@@ -6,6 +6,9 @@ import { can, has, isAnonymous } from '../../state/session.ts'
 import { startWall } from '../../state/wall.ts'
 import { englishOf } from '../../language.ts'
 import { t } from '../../strings.ts'
+import { compareTexts } from '../../strings/mesh/compare.ts'
+import { userTexts } from '../../strings/people/users.ts'
+import { connectionTexts } from '../../strings/system/connections.ts'
 import { theme } from '../../theme.ts'
 import { bestOf, type Candidate, excerpt, fold, type Searched, searched } from './match.ts'
 import { reveal } from './reveal.ts'
@@ -58,8 +61,19 @@ function pages(): readonly Named[] {
       nav !== undefined && mayOpen(need) ? page(nav.name, nav.path, english.get(nav.name) ?? nav.name) : [],
     ),
     ...(isAnonymous.value ? [] : [page(t.nav.account, '/account', englishOf(t.nav).account)]),
+    ...SUBPAGES.flatMap(([path, name, english]) => {
+      const route = ROUTES.find(({ pattern }) => pattern.test(path))
+      return route !== undefined && mayOpen(route.need) ? page(name, path, english) : []
+    }),
   ]
 }
+
+/** Pages without a place in the navigation. A new rule is an action. */
+const SUBPAGES = [
+  ['/configuration/connections', connectionTexts.title, englishOf(connectionTexts).title],
+  ['/nodes/compare', compareTexts.title, englishOf(compareTexts).title],
+  ['/users/new', userTexts.createTitle, englishOf(userTexts).createTitle],
+] as const
 
 function actions(): readonly Named[] {
   const act = (name: 'wall' | 'write' | 'trace' | 'rule' | 'light' | 'dark', run: () => void) =>

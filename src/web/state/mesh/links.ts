@@ -36,8 +36,10 @@ export function forgetLinks(): void {
 
 export type LostLink = { readonly link: Link; readonly since: number }
 
-/** States before a first connection: nothing is lost yet. */
-const BEGINNING: ReadonlySet<Link['state']> = new Set(['connecting', 'handshake'])
+/** Whether it has not failed yet: nothing is lost. A radio that is read answers. */
+function isBeginning({ state, reason }: Link): boolean {
+  return state === 'handshake' || (state === 'connecting' && reason === null)
+}
 
 /** By the name of the link: since when it has been disconnected. Retries do not change it. */
 const lostSince = signal<ReadonlyMap<string, number>>(new Map())
@@ -50,7 +52,7 @@ effect(() => {
     if (link.state === 'connected') return []
     const known = before.get(link.name)
     if (known !== undefined) return [[link.name, known] as const]
-    if (BEGINNING.has(link.state) && link.reason === null) return []
+    if (isBeginning(link)) return []
     // It may have failed several times by now, so the time of its last connection is better than that of the latest
     // attempt.
     return [[link.name, wereConnected.has(link.name) ? link.since : (link.lastFrameAt ?? link.since)] as const]

@@ -10,6 +10,9 @@ export const keyTexts = catalog('keyTexts', {
     changed:
       'Somebody announced another key in the name of these nodes. Ask each owner which key is right, then accept it on the page of the node.',
   },
+  holders: (n: number) => `Nodes with this key, silent ones included: ${n}`,
+  groups: 'Who shares a key',
+  moreGroups: (n: number) => `More shared keys: ${n}`,
   sharedTitle: 'Key of several nodes',
   sharedHelp:
     'Other nodes have the same public key. Each of them can read direct messages to this node and sign in its name. Their owners should each create a new key.',

@@ -2,7 +2,8 @@ import { catalog } from '../../language.ts'
 
 export const waypointTexts = catalog('waypointTexts', {
   change: 'Change waypoint',
-  help: 'Everybody on the channel gets it. Move the map first: its middle is where the waypoint will be.',
+  here: 'Waypoint here',
+  help: 'Everybody on the channel gets it. It is in the middle of the map, or where you pressed the map long or with the right button.',
   name: 'Name',
   nameHint: 'At most 29 bytes: a letter with an accent counts two, an emoji four.',
   description: 'Description',

@@ -32,10 +32,13 @@ export const connectionTexts = catalog('connectionTexts', {
   collectors: 'Collectors',
   collectorsHelp:
     'A collector beside each of these radios delivers to this service. They are connected and changed there.',
+  lastPacket: 'Latest packet:',
   looking: 'Looking for radios…',
   found: 'Found here',
   nothingFound: 'No radio announces itself. Enter its address.',
   use: 'Use',
+  useOf: (name: string) => `Use ${name}`,
+  inList: 'Already in the list',
   claims: 'Anything in your network can announce itself as a radio: the next step asks it.',
   kind: 'How it is connected',
   host: 'Host name or IP address',

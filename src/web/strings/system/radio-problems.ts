@@ -1,4 +1,5 @@
-import { type RadioProblem, RADIO_PROBLEMS } from '../../../shared/mesh/radio-problems.ts'
+import { LINK_REASONS } from '../../../shared/mesh/link-reasons.ts'
+import { RADIO_PROBLEMS } from '../../../shared/mesh/radio-problems.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { catalog } from '../../language.ts'
 
@@ -32,12 +33,59 @@ export const radioProblems = catalog('radioProblems', {
   unfinished: 'the radio begins to answer and does not finish: restart it, and move a remote client nearer',
 } as const satisfies typeof RADIO_PROBLEMS)
 
-const codes: ReadonlyMap<string, RadioProblem> = new Map(
-  namesOf(RADIO_PROBLEMS).map((code) => [RADIO_PROBLEMS[code], code]),
-)
+export const linkReasons = catalog('linkReasons', {
+  refused: 'the radio refuses connections',
+  reset: 'the radio reset the connection',
+  closed: 'the radio closed the connection',
+  unanswered: 'the radio does not answer',
+  unreached: 'the radio cannot be reached',
+  no_network: 'the network cannot be reached',
+  unknown_host: "the radio's host name is not known",
+  no_lookup: "the radio's host name cannot be looked up",
+  stalled: 'the handshake has stalled',
+  silent: 'the radio has gone silent',
+  unplugged: 'the radio was unplugged, or closed the connection',
+  restarts: 'the radio restarts',
+  restarted: 'the radio has restarted, and the connection ended again',
+  taken: 'another client holds this radio',
+  locked: 'the radio is locked (lockdown): unlock it in the app; until then its settings are unknown here',
+  reading: 'reading settings and nodes',
+  away: 'it may be restarting',
+  takes_nothing: 'the radio does not take what is sent to it',
+  broker_refused: 'the broker refuses connections',
+  broker_reset: 'the broker reset the connection',
+  broker_closed: 'the broker closed the connection',
+  broker_unanswered: 'the broker does not answer',
+  broker_unreached: 'the broker cannot be reached',
+  broker_unknown: "the broker's host name is not known",
+  broker_failed: 'the connection to the broker failed',
+  broker_authority:
+    "the broker's certificate was issued by an unknown authority; add the authority's certificate to the connection",
+  broker_expired: "the broker's certificate has expired",
+  broker_early: "the broker's certificate is not valid yet; is the clock of this machine right?",
+  broker_other: "the broker's certificate is for another host name",
+  broker_changed:
+    "the broker's certificate is not the one that is pinned: if its owner renewed it, pin the new one; otherwise another server answers at this address",
+  broker_no_tls: 'the broker does not speak TLS on this port',
+  broker_client: 'the broker refuses the client id',
+  broker_away: 'the broker is not available',
+  broker_password: 'the broker refuses the user name or password',
+  no_multicast: 'no network accepts multicast: this machine needs one; a container needs the network of its host',
+  udp_taken: 'another program uses the UDP port alone',
+  udp_forbidden: 'the system does not let the service listen to multicast',
+} as const satisfies typeof LINK_REASONS)
 
-/** Why there is no connection to a radio, in the reader's language if the service has told a known problem. */
+const words: ReadonlyMap<string, string> = new Map([
+  ...namesOf(RADIO_PROBLEMS).map((code) => [RADIO_PROBLEMS[code], radioProblems[code]] as const),
+  ...namesOf(LINK_REASONS).map((code) => [LINK_REASONS[code], linkReasons[code]] as const),
+])
+
+/** Why a radio or broker is not connected, in the reader's language as far as the service has told a known reason. */
 export function problemWords(reason: string): string {
-  const code = codes.get(reason)
-  return code === undefined ? reason : radioProblems[code]
+  const whole = words.get(reason)
+  if (whole !== undefined) return whole
+  return reason
+    .split('; ')
+    .map((part) => words.get(part) ?? part)
+    .join('; ')
 }

@@ -2,11 +2,12 @@ import type { Events } from '../../../../src/app/mesh/live/event.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { announce } from '../../../../src/app/mesh/ingest/announce.ts'
 import { createIngest, type Ingest } from '../../../../src/app/mesh/ingest/ingest.ts'
+import { announceListed } from '../../../../src/app/mesh/live/details.ts'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { openEventStream } from '../../../support/event-stream.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
-import { FAR, heard, packet, text } from '../../../support/mesh/mesh.ts'
+import { FAR, heard, nodeInfo, packet, text } from '../../../support/mesh/mesh.ts'
 
 let app: TestApp
 let events: Events
@@ -84,5 +85,35 @@ it('sends a few hundred bytes per packet', async () => {
   await store(heard(packet(text('two'), { rxSnr: -7.5, rxRssi: -101 }), { at: START + 1000 }))
   const event = await stream.next()
   expect(JSON.stringify(event).length).toBeLessThan(300)
+  await stream.end()
+})
+
+it('tells those who listen which nodes of a radio’s list have changed, of many without the changes', async () => {
+  const list = (nums: readonly number[], longName: string) =>
+    ingest.store(nums.map((num) => heard(nodeInfo({ num, user: { id: '', longName, shortName: 'N' } }))))
+  const nums = Array.from({ length: 60 }, (_, n) => 1000 + n)
+  await list([FAR], 'Before')
+  await announceListed(app.ports, [FAR])
+  expect(events.last()).toBe(0)
+  const stream = await openEventStream(admin)
+  await stream.next()
+  await list([FAR, 1000], 'Known')
+  await announceListed(app.ports, [FAR, 1000])
+  expect(latest(2)).toMatchObject([
+    {
+      kind: 'node',
+      data: { nodeNum: 1000, heardAt: null },
+      contents: { changes: { nodeNum: 1000, longName: 'Known' } },
+    },
+    { kind: 'node', data: { nodeNum: FAR }, nodes: [FAR], contents: { changes: { longName: 'Known' } } },
+  ])
+  const { length } = nums
+  await list(nums, 'Known')
+  await announceListed(app.ports, nums)
+  // The first of them is as it was.
+  expect(events.last()).toBe(2 + length - 1)
+  expect(
+    latest(length - 1)?.filter(({ contents, heardBy }) => contents !== undefined || heardBy === undefined),
+  ).toEqual([])
   await stream.end()
 })

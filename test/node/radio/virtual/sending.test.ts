@@ -106,6 +106,10 @@ describe('what an app sends', () => {
     await until(() => expect(answersTo(app, id)).toHaveLength(1))
     port.clock.advance(100)
     await until(() => expect(rows('select answered_at is not null a from traceroutes')).toStrictEqual([{ a: 1 }]))
+    // The radio may have heard no acknowledgement before the answer: the app is not told that time is up.
+    port.clock.advance(120_000)
+    await app.settled()
+    expect(answersTo(app, id)).toHaveLength(1)
   })
 
   it('a waypoint is stored and recorded as that of the user, and replaces none that the user may not change', async () => {

@@ -25,17 +25,7 @@ function Watched({ looked }: { looked: Looked }) {
   const rules = useLoad(() => ask(api.alerts.rules.$get({ query: {} })), [], POLL_MS, ['alert'])
   useOfflineCache('alert rules', rules)
   const watching = rules.data.value?.watching
-  if (looked.isDeaf) {
-    return (
-      <Line isWell={false} title={needTexts.deaf} details={[]}>
-        {has('radio') && can('configuration', 'write') && (
-          <a class="button small" href={href(CONNECT_PATH)}>
-            {connectTexts.connect}
-          </a>
-        )}
-      </Line>
-    )
-  }
+  if (looked.isDeaf) return <Deaf />
   if (watching === undefined) {
     return rules.error.value === null ? (
       <p class="calm faint">{needTexts.looking}</p>
@@ -60,6 +50,19 @@ function Watched({ looked }: { looked: Looked }) {
   const check = needTexts.lastCheck(t.common.ago(age(evaluatedAt, now.value)))
   return (
     <Line isWell title={needTexts.nothing} details={[`${needTexts.watches(count, nodes)}; ${check}`, seen(looked)]} />
+  )
+}
+
+/** That nothing can be heard, and how to change that. */
+export function Deaf() {
+  return (
+    <Line isWell={false} title={needTexts.deaf} details={[]}>
+      {has('radio') && can('configuration', 'write') && (
+        <a class="button small" href={href(CONNECT_PATH)}>
+          {connectTexts.connect}
+        </a>
+      )}
+    </Line>
   )
 }
 

@@ -5,6 +5,7 @@ import type { api } from '../../../api.ts'
 import { type Info, type LostLink } from '../../../state/mesh/links.ts'
 import { t } from '../../../strings.ts'
 import { needTexts } from '../../../strings/mesh/needs.ts'
+import { problemWords } from '../../../strings/system/radio-problems.ts'
 import type { Need, Remedy } from './need.ts'
 
 type Links = InferResponseType<typeof api.dashboard.$get, 200>['links']
@@ -23,7 +24,7 @@ const GONE_MS = 7 * DAY_MS
 /** Radios and brokers that are down, as the answer for the dashboard has them. */
 export function downOf(links: Links): State[] {
   return links
-    .filter(({ state, reason }) => state !== 'connected' && reason !== null)
+    .filter(({ state, reason }) => state !== 'connected' && state !== 'handshake' && reason !== null)
     .map(({ name, kind, since, lastFrameAt, reason }) => ({
       name,
       since: lastFrameAt ?? since,
@@ -44,9 +45,10 @@ export function linkNeeds(down: readonly State[], remedy: Remedy | null): Need[]
     text: needTexts.linkDown(isRadio ? t.lost.radio(name) : t.lost.broker(name)),
     since,
     // Who cannot open the page of the service can look at the radio.
-    details: [reason, remedy === null ? (isRadio ? t.lost.checkRadio : t.lost.checkBroker) : null].filter(
-      (detail) => detail !== null,
-    ),
+    details: [
+      reason === null ? null : problemWords(reason),
+      remedy === null ? (isRadio ? t.lost.checkRadio : t.lost.checkBroker) : null,
+    ].filter((detail) => detail !== null),
     remedy,
   }))
 }

@@ -9,10 +9,11 @@ import { Card } from '../../../parts/page.tsx'
 import { href } from '../../../router.ts'
 import { refreshFiring } from '../../../state/firing.ts'
 import { useAction, useLoad } from '../../../state/load.ts'
+import { isDeaf } from '../../../state/mesh/links.ts'
 import { nodes } from '../../../state/mesh/nodes.ts'
 import { has, isAdmin, isAnonymous } from '../../../state/session.ts'
 import { needTexts } from '../../../strings/mesh/needs.ts'
-import { Calm } from './calm.tsx'
+import { Calm, Deaf } from './calm.tsx'
 import { lookAround } from './look-around.ts'
 import type { Need } from './need.ts'
 import { readOwnKeyNeeds } from './own-keys.ts'
@@ -39,8 +40,10 @@ export function NeedsYou({ found }: { found: Dashboard | null }) {
   const needs = [...around.needs, ...(keys.data.value ?? [])]
   // People without an account have no rules, radios or backups: without repeaters there is nothing to look at.
   if (isAnonymous.value && needs.length === 0 && looked.relays === 0) return null
+  const count = needs.length === 0 ? 0 : needs.length + (isDeaf.value ? 1 : 0)
   return (
-    <Card title={needs.length === 0 ? needTexts.title : needTexts.titleOf(needs.length)}>
+    <Card title={count === 0 ? needTexts.title : needTexts.titleOf(count)}>
+      {needs.length > 0 && isDeaf.value && <Deaf />}
       {needs.length > 0 && (
         <ul class="needs" aria-label={needTexts.title}>
           {needs.map((need) => (

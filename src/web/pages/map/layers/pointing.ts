@@ -9,6 +9,9 @@ import { boundsOf, CLUSTERS_END_ZOOM, type Dots, type Unit } from './nodes.ts'
 /** How far from a dot a press still counts, in pixels: targets are 24 pixels wide for a mouse, 44 for a finger. */
 const REACH_PX = { mouse: 8, finger: 16 } as const
 
+/** A place, and where it is in the map's box, in pixels. */
+export type Mark = { readonly at: LatLng; readonly x: number; readonly y: number }
+
 export type Choice = {
   /** Null: nothing is chosen any more. */
   choose(nodeId: string | null): void
@@ -16,6 +19,8 @@ export type Choice = {
   ask(nodes: readonly Node[]): void
   /** The user has moved the map, which followed a node. */
   letGo(): void
+  /** The place was pressed long, or with the other button; null or absent: that means nothing. */
+  mark?: ((mark: Mark) => void) | null
 }
 
 type Parts = {
@@ -46,6 +51,14 @@ export function createPointing(map: LeafletMap, { dots, tip, spotAt, take }: Par
     else tip.show(at, spot === null ? describe(hits) : dateTime(spot.time))
   })
   map.on('mouseout movestart zoomstart', silence)
+  const { mark = null } = choice
+  if (mark !== null) {
+    map.on('contextmenu', ({ latlng, containerPoint: { x, y } }: LeafletMouseEvent) => {
+      mark({ at: latlng.wrap(), x, y })
+    })
+    const learn = () => void import('./hold.ts').then(({ hold }) => hold(box)).catch(() => {})
+    box.addEventListener('touchstart', learn, { once: true })
+  }
   map.on('click', ({ containerPoint, latlng, originalEvent: { target } }: LeafletMouseEvent) => {
     const hits = dots.hits(containerPoint, isFinger ? REACH_PX.finger : REACH_PX.mouse)
     const nodes = hits.flatMap((unit) => unit.nodes)

@@ -5,7 +5,6 @@ import { askFirst } from '../../../parts/dialog.tsx'
 import { Actions } from '../../../parts/form/field.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { say } from '../../../parts/notice.tsx'
-import { href } from '../../../router.ts'
 import { can, isAnonymous } from '../../../state/session.ts'
 import { useLoad } from '../../../state/load.ts'
 import type { KeyHealth } from '../../../state/mesh/key-health.ts'
@@ -14,6 +13,7 @@ import { identityTexts } from '../../../strings/mesh/identity.ts'
 import { keyTexts } from '../../../strings/mesh/keys.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { t } from '../../../strings.ts'
+import { NodeLink } from '../keys.tsx'
 import type { NodeDetail } from './detail.ts'
 
 type Props = { node: NodeDetail; onChanged(): Promise<void> }
@@ -43,22 +43,19 @@ export function Doubts({ node, onChanged }: Props) {
 /** Other nodes with the same key. */
 function Sharing({ node: { nodeNum, publicKey } }: { node: NodeDetail }) {
   const { data } = useLoad(() => ask<KeyHealth[]>(api.nodes.keys.$get()), [publicKey])
-  const others = data.value?.find((each) => each.nodeNum === nodeNum)?.sharedWith ?? []
-  if (others.length === 0) return null
+  const found = data.value?.find((each) => each.nodeNum === nodeNum)
+  const others = found?.sharedWith ?? []
+  if (found === undefined || others.length === 0) return null
   return (
     <Warning title={keyTexts.sharedTitle} help={keyTexts.sharedHelp}>
       <ul class="rows tight">
-        {others.map((other) => {
-          const id = `!${other.toString(16).padStart(8, '0')}`
-          return (
-            <li key={other}>
-              <a href={href(`/nodes/${id}`)}>
-                <bdi>{nameOf(other, id)}</bdi>
-              </a>
-            </li>
-          )
-        })}
+        {others.map((other) => (
+          <li key={other}>
+            <NodeLink nodeNum={other} />
+          </li>
+        ))}
       </ul>
+      {found.holders > others.length + 1 && <p>{keyTexts.holders(found.holders)}</p>}
     </Warning>
   )
 }
