@@ -34,7 +34,7 @@ import { openConnecting } from './radio/connecting.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
-import { openMapArchive } from './map-archive.ts'
+import { openMapArchive } from './map/archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './metrics/process.ts'
 import { readAuthorities } from './radio/mqtt/mqtt.ts'
@@ -161,6 +161,7 @@ async function start(
     mail,
     syslog: openSyslog(),
     mapArchive: await openMapArchive(config),
+    mapRegions: null,
     clockWatch,
     translations: readTranslation,
     version: readAppVersion(),

@@ -677,6 +677,7 @@ export const words: Translations = {
     not_a_local_user: 'Dieser Benutzer meldet sich über Ihre Organisation an und hat hier kein Passwort.',
     user_inactive: 'Dieser Benutzer ist deaktiviert. Reaktivieren Sie ihn zuerst.',
     too_many_tokens: 'Mehr Tokens sind nicht möglich. Widerrufen Sie eins, das Sie nicht brauchen.',
+    map_in_progress: 'Eine Karte wird gerade geladen. Warten Sie, bis sie fertig ist, oder brechen Sie das ab.',
     link_invalid:
       'Dieser Link ist abgelaufen oder schon benutzt, oder das Konto hat sich geändert, seit er gesendet wurde. Fordern Sie einen neuen an.',
     account_mail_disabled: 'Dieser Dienst sendet keine E-Mails zu Konten.',
@@ -2474,6 +2475,7 @@ export const words: Translations = {
     tokens_held: 'API-Tokens bis zur nächsten Anmeldung zurückgehalten',
     tokens_released: 'Zurückgehaltene API-Tokens freigegeben',
     settings_updated: 'Einstellungen geändert',
+    map_region_updated: 'Karte des Gebiets geändert',
     standby_changed: 'Diesen Dienst zum Standby gemacht oder das beendet',
     public_access_updated: 'Öffentlichen Zugang geändert',
     embed_profile_updated: 'Rahmen für andere Websites geändert',

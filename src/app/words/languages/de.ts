@@ -108,6 +108,8 @@ export const texts: Translation = {
   'Last administrator': 'Letzter Administrator',
   'Link no longer valid': 'Link nicht mehr gültig',
   'Local sign-in is disabled': 'Anmeldung mit Passwort abgeschaltet',
+  'Map cannot be downloaded': 'Karte kann nicht geladen werden',
+  'Map download in progress': 'Karten-Download läuft',
   'Map file unavailable': 'Kartendatei nicht verfügbar',
   'Message not found': 'Nachricht nicht gefunden',
   Messages: 'Nachrichten',
@@ -175,6 +177,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Jemand hat sich mit einem bisher unbekannten Browser bei Ihrem Konto {username} auf {site} angemeldet.',
   'Source name belongs to somebody else': 'Name der Quelle gehört jemand anderem',
+  'South must be less than north': 'Süden muss kleiner als Norden sein',
   'Start the setup again': 'Einrichtung neu beginnen',
   'Start the sign-in again': 'Anmeldung neu beginnen',
   'Still: {name}': 'Immer noch: {name}',
@@ -292,6 +295,8 @@ export const texts: Translation = {
   'User is inactive': 'Benutzer deaktiviert',
   'User not found': 'Benutzer nicht gefunden',
   'Username taken': 'Benutzername vergeben',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'Westen muss kleiner als Osten sein: Ein Gebiet kann nicht über den 180. Längengrad reichen, wählen Sie eine Seite davon',
   'When: {time}': 'Wann: {time}',
   'Wrong code': 'Falscher Code',
   'Wrong password': 'Falsches Passwort',

@@ -103,6 +103,8 @@ export const texts: Translation = {
   'Last administrator': 'Último administrador',
   'Link no longer valid': 'Enlace ya no válido',
   'Local sign-in is disabled': 'Inicio de sesión con contraseña desactivado',
+  'Map cannot be downloaded': 'No se puede descargar el mapa',
+  'Map download in progress': 'Descarga de mapa en curso',
   'Map file unavailable': 'Archivo del mapa no disponible',
   'Message not found': 'Mensaje no encontrado',
   Messages: 'Mensajes',
@@ -170,6 +172,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Alguien inició sesión en su cuenta {username} en {site} con un navegador que no se había usado antes para ello.',
   'Source name belongs to somebody else': 'Nombre de fuente de otra persona',
+  'South must be less than north': 'El sur debe ser menor que el norte',
   'Start the setup again': 'Empiece de nuevo la configuración',
   'Start the sign-in again': 'Inicie sesión de nuevo',
   'Still: {name}': 'Continúa: {name}',
@@ -287,6 +290,8 @@ export const texts: Translation = {
   'User is inactive': 'Usuario desactivado',
   'User not found': 'Usuario no encontrado',
   'Username taken': 'Nombre de usuario ya usado',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'El oeste debe ser menor que el este: una región no puede cruzar el meridiano 180, así que elija un lado',
   'When: {time}': 'Cuándo: {time}',
   'Wrong code': 'Código incorrecto',
   'Wrong password': 'Contraseña incorrecta',

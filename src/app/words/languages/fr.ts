@@ -107,6 +107,8 @@ export const texts: Translation = {
   'Last administrator': 'Dernier administrateur',
   'Link no longer valid': 'Lien qui n’est plus valide',
   'Local sign-in is disabled': 'Connexion par mot de passe désactivée',
+  'Map cannot be downloaded': 'Impossible de télécharger la carte',
+  'Map download in progress': 'Téléchargement de carte en cours',
   'Map file unavailable': 'Fichier de carte indisponible',
   'Message not found': 'Message introuvable',
   Messages: 'Messages',
@@ -174,6 +176,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Quelqu’un s’est connecté à votre compte {username} sur {site} avec un navigateur encore inconnu.',
   'Source name belongs to somebody else': 'Nom de source appartenant à quelqu’un d’autre',
+  'South must be less than north': 'Le sud doit être inférieur au nord',
   'Start the setup again': 'Recommencez la configuration',
   'Start the sign-in again': 'Recommencez la connexion',
   'Still: {name}': 'Toujours en cours : {name}',
@@ -293,6 +296,8 @@ export const texts: Translation = {
   'User is inactive': 'Utilisateur désactivé',
   'User not found': 'Utilisateur introuvable',
   'Username taken': 'Nom d’utilisateur déjà pris',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'L’ouest doit être inférieur à l’est : une région ne peut pas franchir le 180e méridien, choisissez-en un côté',
   'When: {time}': 'Quand : {time}',
   'Wrong code': 'Code incorrect',
   'Wrong password': 'Mot de passe incorrect',

@@ -102,6 +102,8 @@ export const texts: Translation = {
   'Last administrator': 'Ostatni administrator',
   'Link no longer valid': 'Link już nieważny',
   'Local sign-in is disabled': 'Logowanie lokalne jest wyłączone',
+  'Map cannot be downloaded': 'Nie można pobrać mapy',
+  'Map download in progress': 'Trwa pobieranie mapy',
   'Map file unavailable': 'Plik mapy niedostępny',
   'Message not found': 'Nie znaleziono wiadomości',
   Messages: 'Wiadomości',
@@ -169,6 +171,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Ktoś zalogował się na Twoje konto {username} na {site} w przeglądarce, w której dotąd tego nie robiono.',
   'Source name belongs to somebody else': 'Nazwa źródła należy do kogoś innego',
+  'South must be less than north': 'Południe musi być mniejsze niż północ',
   'Start the setup again': 'Zacznij konfigurację od nowa',
   'Start the sign-in again': 'Zacznij logowanie od nowa',
   'Still: {name}': 'Nadal: {name}',
@@ -285,6 +288,8 @@ export const texts: Translation = {
   'User is inactive': 'Użytkownik dezaktywowany',
   'User not found': 'Nie znaleziono użytkownika',
   'Username taken': 'Nazwa użytkownika zajęta',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'Zachód musi być mniejszy niż wschód: obszar nie może przecinać południka 180°, wybierz jedną stronę',
   'When: {time}': 'Kiedy: {time}',
   'Wrong code': 'Błędny kod',
   'Wrong password': 'Błędne hasło',

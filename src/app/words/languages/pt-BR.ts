@@ -104,6 +104,8 @@ export const texts: Translation = {
   'Last administrator': 'Último administrador',
   'Link no longer valid': 'Link não é mais válido',
   'Local sign-in is disabled': 'O login local está desativado',
+  'Map cannot be downloaded': 'Não é possível baixar o mapa',
+  'Map download in progress': 'Download de mapa em andamento',
   'Map file unavailable': 'Arquivo de mapa indisponível',
   'Message not found': 'Mensagem não encontrada',
   Messages: 'Mensagens',
@@ -172,6 +174,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Alguém entrou na sua conta {username} em {site} com um navegador que nunca tinha feito isso.',
   'Source name belongs to somebody else': 'O nome da fonte pertence a outra pessoa',
+  'South must be less than north': 'O sul deve ser menor que o norte',
   'Start the setup again': 'Recomece a configuração',
   'Start the sign-in again': 'Recomece o login',
   'Still: {name}': 'Ainda: {name}',
@@ -289,6 +292,8 @@ export const texts: Translation = {
   'User is inactive': 'Usuário inativo',
   'User not found': 'Usuário não encontrado',
   'Username taken': 'Nome de usuário já usado',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'O oeste deve ser menor que o leste: uma região não pode cruzar o meridiano 180, então escolha um lado',
   'When: {time}': 'Quando: {time}',
   'Wrong code': 'Código incorreto',
   'Wrong password': 'Senha incorreta',

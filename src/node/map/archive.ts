@@ -1,14 +1,14 @@
-import type { MapArchive, OpenMapArchive } from '../app/mesh/map/archive.ts'
+import type { MapArchive, OpenMapArchive } from '../../app/mesh/map/archive.ts'
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Config } from '../app/config/config.ts'
-import { shownValue } from '../app/config/shown.ts'
-import { AppError } from '../app/http/errors.ts'
-import type { ByteRange } from '../app/mesh/map/byte-range.ts'
-import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'
-import { hasCode } from './disk/error-code.ts'
-import { StartRefused } from './start/problems.ts'
+import type { Config } from '../../app/config/config.ts'
+import { shownValue } from '../../app/config/shown.ts'
+import { AppError } from '../../app/http/errors.ts'
+import type { ByteRange } from '../../app/mesh/map/byte-range.ts'
+import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../../app/mesh/map/pmtiles-header.ts'
+import { hasCode } from '../disk/error-code.ts'
+import { StartRefused } from '../start/problems.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
