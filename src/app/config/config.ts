@@ -76,7 +76,11 @@ const variable = <T extends z.ZodType>(schema: T, expected: string, meaning: str
 export const VARIABLES = {
   PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 chooses a free one'),
   HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
-  DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
+  DATA_DIR: variable(
+    z.string().min(1).default('./data'),
+    'a directory',
+    'Database, secret, backups and the map of the region',
+  ),
   ALLOW_NETWORK_FILE_SYSTEM: variable(
     boolean(false),
     'true or false',

@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { viewKey } from '../../../accounts/access/visible.ts'
+import type { Store } from '../../../../db/store.ts'
+import { type View, viewKey } from '../../../accounts/access/visible.ts'
 import { audit, type AuditContext } from '../../../audit/audit.ts'
 import type { Ctx, Viewer } from '../../../base/context.ts'
 import { AppError } from '../../../http/errors.ts'
@@ -72,7 +73,11 @@ export async function readRegion(ctx: Ctx): Promise<z.infer<typeof regionSchema>
 const suggestions = keepBodies<Area | null>()
 
 async function readSuggestion({ store }: Ctx, { view, permissions }: Viewer): Promise<Area | null> {
-  if (!permissions.nodes.read) return null
+  return permissions.nodes.read ? suggestRegion(store, view) : null
+}
+
+/** An area around the nodes that a view shows; null: none has a position. */
+export async function suggestRegion(store: Store, view: View): Promise<Area | null> {
   const { list, revision } = await serialiseSeen(store, view)
   return suggestions(store, revision, viewKey(view), () =>
     suggestArea(
