@@ -9,15 +9,15 @@ const MAX_ZOOM = 6
 const eastOf = (z: number, x: number) => (x / 2 ** z) * 360 - 180
 const southOf = (z: number, y: number) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / 2 ** z))) * 180) / Math.PI
 
-test('the cover of an area has exactly the ids of the tiles that it overlaps, in as few spans as possible', () => {
+test('the cover of an area has exactly the ids of the tiles that it overlaps, in as few spans as possible', async () => {
   // Some metres beside the edges of tiles, which no computation of degrees hits exactly.
   const degrees = fc.integer({ min: -17_999, max: 17_999 }).map((hundredths) => hundredths / 100 + 0.00003)
   const latitude = fc.integer({ min: -8499, max: 8499 }).map((hundredths) => hundredths / 100 + 0.00003)
-  fc.assert(
-    fc.property(degrees, degrees, latitude, latitude, (a, b, c, d) => {
+  await fc.assert(
+    fc.asyncProperty(degrees, degrees, latitude, latitude, async (a, b, c, d) => {
       fc.pre(a !== b && c !== d)
       const [west, east, south, north] = [Math.min(a, b), Math.max(a, b), Math.min(c, d), Math.max(c, d)]
-      const cover = coverOf({ bounds: [west, south, east, north], maxZoom: MAX_ZOOM })
+      const cover = await coverOf({ bounds: [west, south, east, north], maxZoom: MAX_ZOOM })
       const found = cover.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i))
       const wanted: number[] = []
       for (let z = 0; z <= MAX_ZOOM; z++) {
@@ -37,8 +37,8 @@ test('the cover of an area has exactly the ids of the tiles that it overlaps, in
 /** Spans of two zoom levels stay apart. */
 const isFirst = (id: number) => Array.from({ length: MAX_ZOOM + 1 }, (_, z) => zxyToTileId(z, 0, 0)).includes(id)
 
-test('an area of a country at the highest zoom level is covered by few spans', () => {
-  const cover = coverOf({ bounds: [5.8, 47.2, 15.1, 55.1], maxZoom: 15 })
+test('an area of a country at the highest zoom level is covered by few spans', async () => {
+  const cover = await coverOf({ bounds: [5.8, 47.2, 15.1, 55.1], maxZoom: 15 })
   const tiles = cover.reduce((sum, { from, to }) => sum + to - from, 0)
   expect(tiles).toBeGreaterThan(1_300_000)
   expect(cover.length).toBeLessThan(10_000)

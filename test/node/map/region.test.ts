@@ -25,7 +25,7 @@ import { type Damage, type Planet, writePlanet } from '../../support/maps/planet
 import { end, type PlanetServer, startPlanetServer } from '../../support/maps/planet-server.ts'
 import { endProcess } from '../../support/servers/end-process.ts'
 
-const MAX_ZOOM = 7
+const MAX_ZOOM = 6
 /** Around Ireland: some sea, much land, and at each zoom level a few tiles. */
 const AREA = { bounds: [-11, 51, -4, 56], maxZoom: MAX_ZOOM }
 const SMALL = { bounds: [10, 40, 12, 42], maxZoom: 5 }
@@ -43,6 +43,8 @@ let admin: Client
 let regions: NodeRegions
 /** Free bytes of the disk. */
 let free: number[]
+/** Host names that were looked up. */
+let resolved: string[]
 
 beforeAll(() => {
   planet = writePlanet(MAX_ZOOM, 'first', isLand)
@@ -52,6 +54,7 @@ beforeEach(async () => {
   server = await startPlanetServer(planet.bytes)
   dir = mkdtempSync(join(tmpdir(), 'mesh-region-'))
   free = [1e12]
+  resolved = []
   await open()
 })
 afterEach(async () => {
@@ -72,7 +75,13 @@ async function open(env: Record<string, string> = {}): Promise<void> {
     // Pauses are over at once, and progress is noted after each request.
     clock: { now: () => START, monotonic: () => (seconds += 2000), after: (_ms, run) => systemClock.after(0, run) },
     record: recordAs({ store: app.store, now: () => START, ip: null, requestId: null, viewer: null }),
-    source: { stallMs: 300 },
+    source: {
+      stallMs: 300,
+      resolve: async (hostname) => {
+        resolved.push(hostname)
+        return [{ address: '127.0.0.1', family: 4 }]
+      },
+    },
     free: () => (free.length > 1 ? free.shift() : free[0]) ?? 0,
   })
   Object.assign(app.ports, { mapRegions: regions })
@@ -450,7 +459,7 @@ test('a planet that changes during the download is fetched anew; one that always
     if (first >= planet.tilesAt) server.bytes = server.bytes === other.bytes ? planet.bytes : other.bytes
     honest()
   }
-  await fetchAll({ ...AREA, maxZoom: 6 })
+  await fetchAll({ ...AREA, maxZoom: 5 })
   expect(await state()).toMatchObject({ state: 'failed', problem: PROBLEMS.unstable.text, bounds: AREA.bounds })
 })
 
@@ -554,15 +563,33 @@ describe('an interrupted download', () => {
   })
 })
 
-test('{date} is the latest day that is there', async () => {
+test('{date} is the latest day that is there; its host is looked up once, and asked for that one file', async () => {
   app.close()
   // START is the 15th.
   server.paths = ['/20260113.pmtiles', '/20260112.pmtiles']
-  await open({ MAP_ARCHIVE_URL: `${server.url}/{date}.pmtiles` })
-  await fetchAll(SMALL)
-  expect(Object(auditRows(app).at(-2)?.details)).toMatchObject({ step: 'started', source: server.url.slice(7) })
+  const host = `planet.lan:${new URL(server.url).port}`
+  await open({ MAP_ARCHIVE_URL: `http://${host}/{date}.pmtiles` })
+  await fetchAll()
+  expect(Object(auditRows(app).at(-2)?.details)).toMatchObject({ step: 'started', source: host })
+  // Two days are missing.
+  expect(resolved).toEqual(['planet.lan', 'planet.lan', 'planet.lan'])
   server.paths = ['/20260101.pmtiles']
   expect(await refusalOf(start(SMALL))).toBe(`409 map_refused: ${PROBLEMS.gone.text}`)
+})
+
+test('an interrupted download from an address that is no longer configured begins anew at the configured one', async () => {
+  const { held, release } = holdTiles(2)
+  await start()
+  await held
+  await regions.close()
+  release()
+  app.close()
+  server.asked.length = 0
+  await open({ MAP_ARCHIVE_URL: `${server.url}/elsewhere.pmtiles` })
+  await regions.resume()
+  await regions.idle()
+  expect(await state()).toMatchObject({ state: 'ready', bounds: AREA.bounds })
+  expect(new Set(server.asked.map(({ path: asked }) => asked))).toEqual(new Set(['/elsewhere.pmtiles']))
 })
 
 test('a region without tiles is refused', async () => {

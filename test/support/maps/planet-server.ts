@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { portOf } from '../servers/port-of.ts'
 
-type Range = { readonly first: number; readonly last: number; readonly ifRange: string | null }
+type Range = {
+  readonly path: string
+  readonly first: number
+  readonly last: number
+  readonly ifRange: string | null
+}
 
 /** Answers a request itself, and returns true. */
 export type Lie = (answer: ServerResponse, range: Range, honest: () => void) => void
@@ -26,7 +31,7 @@ export async function startPlanetServer(bytes: Buffer): Promise<PlanetServer> {
     const range = rangeOf(request)
     if (range === null) return end(answer, 400)
     state.asked.push(range)
-    if (state.paths !== null && !state.paths.includes(request.url ?? '')) return end(answer, 404)
+    if (state.paths !== null && !state.paths.includes(range.path)) return end(answer, 404)
     const honest = () => serve(answer, state.bytes, range)
     if (state.lie === null) honest()
     else state.lie(answer, range, honest)
@@ -52,12 +57,12 @@ export function etagOf(bytes: Buffer): string {
   return `"${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}"`
 }
 
-function rangeOf({ headers }: IncomingMessage): Range | null {
+function rangeOf({ headers, url: path = '' }: IncomingMessage): Range | null {
   const match = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '')
   const ifRange = headers['if-range']
   return match === null
     ? null
-    : { first: Number(match[1]), last: Number(match[2]), ifRange: typeof ifRange === 'string' ? ifRange : null }
+    : { path, first: Number(match[1]), last: Number(match[2]), ifRange: typeof ifRange === 'string' ? ifRange : null }
 }
 
 function serve(answer: ServerResponse, bytes: Buffer, { first, last, ifRange }: Range): void {

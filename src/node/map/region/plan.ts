@@ -65,7 +65,7 @@ async function plan(planet: Planet, asked: Area): Promise<Plan> {
   if (tileCompression !== GZIP && tileCompression !== NO_COMPRESSION) throw new DamagedArchive('compression of tiles')
   if (tileType !== VECTOR && tileCompression === GZIP) throw new DamagedArchive('compression of images')
   const area = { bounds: asked.bounds, maxZoom: Math.min(asked.maxZoom, header.maxZoom) }
-  const selection = createSelection(coverOf(area))
+  const selection = createSelection(await coverOf(area))
   await readDirectories(planet, header, selection)
   const { contents, count, entryAt, tiles } = selection
   if (count() === 0) throw new RegionFailed('empty')

@@ -73,6 +73,15 @@ function urlsOf({ template, now }: PlanetNeeds): string[] {
   )
 }
 
+/** Whether a file is one of those that a template stands for. */
+export function isFrom(template: string, { url }: Identity): boolean {
+  const [before = '', after] = template.split('{date}')
+  if (after === undefined) return url === template
+  return url.startsWith(before) && url.endsWith(after) && url.length === before.length + DATE_LENGTH + after.length
+}
+
+const DATE_LENGTH = '20261128'.length
+
 /** Opens the same file again. Throws PlanetChanged if it is another one. */
 export async function reopenPlanet(identity: Identity, needs: PlanetNeeds): Promise<Planet> {
   const planet = await openAt(identity.url, needs).catch((error: unknown) => {

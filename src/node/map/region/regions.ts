@@ -15,7 +15,15 @@ import { freeBytes } from '../../disk/reserve.ts'
 import { NotPmtiles, openFile } from '../archive.ts'
 import { createInUse } from './in-use.ts'
 import { type Plan, planRegion } from './plan.ts'
-import { openPlanet, type Planet, PlanetChanged, type PlanetNeeds, reopenPlanet, SourceSilent } from './planet.ts'
+import {
+  isFrom,
+  openPlanet,
+  type Planet,
+  PlanetChanged,
+  type PlanetNeeds,
+  reopenPlanet,
+  SourceSilent,
+} from './planet.ts'
 import { PROBLEMS, RegionFailed } from './problems.ts'
 import { requestedBytes } from './requests.ts'
 import { readSaved, removeSaved, type Saved, writeSaved } from './saved.ts'
@@ -77,6 +85,7 @@ export function openRegions(options: Options): NodeRegions {
   const savedFile = join(directory, 'region.json')
   const inUse = createInUse(file)
   let running: Running | null = null
+  let measuring: Promise<void> = Promise.resolve()
 
   const sourceFor = (signal: AbortSignal): PlanetNeeds => ({
     template: config.MAP_ARCHIVE_URL,
@@ -94,7 +103,7 @@ export function openRegions(options: Options): NodeRegions {
     try {
       const plan = await planRegion(planet, area)
       if (plan.bytes > config.MAP_ARCHIVE_MAX_MB * MEGABYTE) throw new RegionFailed('tooLarge')
-      return { planet, plan, totalBytes: requestedBytes(plan.contents) }
+      return { planet, plan, totalBytes: await requestedBytes(plan.contents) }
     } catch (error) {
       planet.close()
       throw error
@@ -246,7 +255,10 @@ export function openRegions(options: Options): NodeRegions {
     },
     async measure(area) {
       const signal = AbortSignal.timeout(MEASURE_MS)
-      const { planet, plan } = await refusing(() => prepare(area, null, signal))
+      // One at a time, because the directories of a large region take memory.
+      const measured = measuring.then(() => refusing(() => prepare(area, null, signal)))
+      measuring = settled(measured)
+      const { planet, plan } = await measured
       planet.close()
       return { bytes: plan.bytes, tiles: plan.tiles, free: usable() }
     },
@@ -341,7 +353,8 @@ async function settled(work: Promise<unknown>): Promise<void> {
 
 /** The planet that a download began with, if it is still the same. */
 async function openSame(saved: Saved | null, needs: PlanetNeeds): Promise<Planet> {
-  if (saved === null || saved.from === null) return openPlanet(needs)
+  // Of an address that is no longer configured, nothing is fetched.
+  if (saved === null || saved.from === null || !isFrom(needs.template, saved.from.identity)) return openPlanet(needs)
   return reopenPlanet(saved.from.identity, needs).catch((error: unknown) => {
     if (error instanceof PlanetChanged) return openPlanet(needs)
     throw error

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../app/base/pacing/next-turn.ts'
 import type { Contents } from './contents.ts'
 
 /** Bytes between two wanted stretches that are read along, instead of another request. */
@@ -32,9 +33,19 @@ export function* requestsFor(contents: Contents): Generator<TileRequest> {
   if (within.length > 0) yield { offset, length: end - offset, contents: within }
 }
 
+/** Contents that are counted before other work gets its turn. */
+const SLICE = 5000
+
 /** Bytes of all requests. */
-export function requestedBytes(contents: Contents): number {
+export async function requestedBytes(contents: Contents): Promise<number> {
   let bytes = 0
-  for (const { length } of requestsFor(contents)) bytes += length
+  let counted = 0
+  for (const { length, contents: within } of requestsFor(contents)) {
+    bytes += length
+    counted += within.length
+    if (counted < SLICE) continue
+    counted = 0
+    await nextTurn()
+  }
   return bytes
 }

@@ -2,6 +2,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { nextTurn } from '../../../app/base/pacing/next-turn.ts'
 import { hasCode, isDiskFull } from '../../disk/error-code.ts'
 import type { Plan } from './plan.ts'
 import type { Planet } from './planet.ts'
@@ -98,7 +99,7 @@ async function writeTiles(job: Job, { handle, done: skipped }: Draft): Promise<v
       job.demandRoom(request.contents.reduce((sum, content) => sum + plan.contents.lengthOf(content), 0))
       const bytes = await job.persistently(() => planet.read(plan.tilesAt + request.offset, request.length))
       await writeRequest(job, handle, request, bytes)
-    }
+    } else await nextTurn()
     done += 1
     fetchedBytes += request.length
     job.onFetched({ done, fetchedBytes })
