@@ -25,7 +25,7 @@ export type Plan = {
   /** Where tiles begin in the planet. */
   readonly tilesAt: number
   readonly isTilePacked: boolean
-  /** Differs between plans. */
+  /** Differs between plans, and between those whose requests would be others. */
   readonly fingerprint: string
 }
 
@@ -83,7 +83,10 @@ async function plan(planet: Planet, asked: Area): Promise<Plan> {
     contents,
     tilesAt: header.tiles.offset,
     isTilePacked: tileCompression === GZIP,
-    fingerprint: createHash('sha256').update(JSON.stringify(planet.identity)).update(head).digest('hex'),
+    fingerprint: createHash('sha256')
+      .update(JSON.stringify([planet.identity, MAX_GAP, MAX_REQUEST_BYTES]))
+      .update(head)
+      .digest('hex'),
   }
 }
 

@@ -49,6 +49,8 @@ export type PlanetNeeds = {
 }
 
 const STALL_MS = 30_000
+/** An answer takes at most this multiple of that time. */
+const SLOWEST = 20
 /** The days that a name with {date} is tried for, the latest first. */
 const DAYS = 8
 
@@ -145,7 +147,7 @@ async function openAt(url: string, needs: PlanetNeeds): Promise<Planet> {
 }
 
 function silent(signal: AbortSignal, error: unknown): unknown {
-  return signal.aborted ? error : new SourceSilent('the planet archive does not answer', { cause: error })
+  return signal.aborted ? signal.reason : new SourceSilent('the planet archive does not answer', { cause: error })
 }
 
 /** Weak tags and dates prove less, but a date is what some servers have (RFC 9110, section 13.1.5). */
@@ -166,6 +168,7 @@ type Asked = {
 function answerOf(outgoing: ReturnType<typeof requestPlain>, asked: Asked): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const stall = setTimeout(() => reject(new Error('no byte in time')), asked.stallMs)
+  const drip = setTimeout(() => reject(new Error('too slow')), SLOWEST * asked.stallMs)
   outgoing.on('error', reject)
   outgoing.on('response', (answer) => {
     stall.refresh()
@@ -190,7 +193,10 @@ function answerOf(outgoing: ReturnType<typeof requestPlain>, asked: Asked): Prom
     }
   })
   outgoing.end()
-  return promise.finally(() => clearTimeout(stall))
+  return promise.finally(() => {
+    clearTimeout(stall)
+    clearTimeout(drip)
+  })
 }
 
 /** The file that an answer is a part of, and how long the part must be. */

@@ -82,6 +82,7 @@ export function openRegions(options: Options): NodeRegions {
   const directory = join(config.DATA_DIR, 'maps')
   const file = join(directory, 'region.pmtiles')
   const draft = `${file}.part`
+  const gone = `${file}.gone`
   const savedFile = join(directory, 'region.json')
   const inUse = createInUse(file)
   let running: Running | null = null
@@ -308,7 +309,6 @@ export function openRegions(options: Options): NodeRegions {
     async remove(recordEnd) {
       const map = await inUse()
       if (map === null && !existsSync(file)) throw new AppError('not_found')
-      const gone = `${file}.gone`
       await rename(file, gone)
       try {
         await recordEnd('removed', map === null ? {} : { bounds: map.bounds, maxZoom: map.maxZoom, bytes: map.bytes })
@@ -329,6 +329,8 @@ export function openRegions(options: Options): NodeRegions {
     },
     async resume() {
       try {
+        // Of a process that ended while it deleted.
+        await rm(gone, { force: true })
         const saved = await readSaved(savedFile)
         if (saved?.state !== 'loading' || running !== null) return
         await begin(saved.area, async () => null)

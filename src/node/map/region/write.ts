@@ -62,14 +62,16 @@ export async function writeRegion(job: Job): Promise<void> {
 
 type Draft = { readonly handle: FileHandle; readonly done: number }
 
-async function openDraft({ plan, draft, done, demandRoom }: Job): Promise<Draft> {
-  if (done !== null) {
+async function openDraft({ plan, draft, done, demandRoom, onWritten }: Job): Promise<Draft> {
+  if (done !== null && done > 0) {
     const kept = await open(draft, 'r+').catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return null
       throw error
     })
     if (kept !== null) return { handle: kept, done }
   }
+  // Before there is another draft, so that a crash between leaves no note about an earlier one.
+  await onWritten({ done: 0, fetchedBytes: 0 })
   await rm(draft, { force: true })
   demandRoom(plan.bytes)
   const handle = await open(draft, 'wx', 0o600)
@@ -94,7 +96,6 @@ async function writeTiles(job: Job, { handle, done: skipped }: Draft): Promise<v
   }
   for (const request of requestsFor(plan.contents)) {
     if (done >= skipped) {
-      if (done === skipped) await note()
       signal.throwIfAborted()
       job.demandRoom(request.contents.reduce((sum, content) => sum + plan.contents.lengthOf(content), 0))
       const bytes = await job.persistently(() => planet.read(plan.tilesAt + request.offset, request.length))
