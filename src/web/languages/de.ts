@@ -1075,6 +1075,7 @@ export const words: Translations = {
     open: 'Knoten öffnen',
     back: 'Zurück zur Liste',
     failed: 'Die Karte konnte nicht geladen werden.',
+    world: 'Eingebaute, grobe Karte: Natural Earth; Orte: GeoNames (CC BY 4.0)',
     noTiles: 'Der Hintergrund der Karte konnte nicht geladen werden.',
     showList: 'Liste und Filter',
     hideList: 'Liste ausblenden',

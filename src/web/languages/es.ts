@@ -698,6 +698,7 @@ export const words: Translations = {
     open: 'Abrir el nodo',
     back: 'Volver a la lista',
     failed: 'No se pudo cargar el mapa.',
+    world: 'Mapa incorporado, aproximado: Natural Earth; localidades: GeoNames (CC BY 4.0)',
     noTiles: 'No se pudo cargar el fondo del mapa.',
     showList: 'Lista y filtros',
     hideList: 'Ocultar la lista',

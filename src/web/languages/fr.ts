@@ -1188,6 +1188,7 @@ export const words: Translations = {
     open: 'Ouvrir le nœud',
     back: 'Retour à la liste',
     failed: 'La carte n’a pas pu être chargée.',
+    world: 'Carte intégrée, sommaire : Natural Earth ; localités : GeoNames (CC BY 4.0)',
     noTiles: 'Le fond de carte n’a pas pu être chargé.',
     showList: 'Liste et filtres',
     hideList: 'Masquer la liste',

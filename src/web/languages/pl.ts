@@ -1133,6 +1133,7 @@ export const words: Translations = {
     open: 'Otwórz węzeł',
     back: 'Wróć do listy',
     failed: 'Nie udało się wczytać mapy.',
+    world: 'Wbudowana mapa przybliżona: Natural Earth; miejscowości: GeoNames (CC BY 4.0)',
     noTiles: 'Nie udało się wczytać tła mapy.',
     showList: 'Lista i filtry',
     hideList: 'Ukryj listę',

@@ -700,6 +700,7 @@ export const words: Translations = {
     open: 'Abrir o nó',
     back: 'Voltar à lista',
     failed: 'Não foi possível carregar o mapa.',
+    world: 'Mapa embutido, aproximado: Natural Earth; localidades: GeoNames (CC BY 4.0)',
     noTiles: 'Não foi possível carregar o fundo do mapa.',
     showList: 'Lista e filtros',
     hideList: 'Ocultar a lista',

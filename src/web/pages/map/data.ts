@@ -11,7 +11,7 @@ import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
 import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
-import { type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
+import { backgroundChoice, type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
@@ -26,7 +26,9 @@ export type UsedTiles = {
   /** A changed number requests another attempt. */
   readonly turn: Signal<number>
   readonly notice: ReadonlySignal<string | null>
-  readonly attribution: Signal<string | null>
+  readonly attribution: ReadonlySignal<string | null>
+  /** Whether the built-in map is shown: everywhere, or around a map file. */
+  readonly hasWorld: ReadonlySignal<boolean>
   readonly reports: TileReports
   retry(): void
 }
@@ -35,7 +37,7 @@ export type UsedTiles = {
 export function useTiles(): UsedTiles {
   const turn = useSignal(0)
   const failed = useSignal(false)
-  const attribution = useSignal<string | null>(null)
+  const ofTiles = useSignal<string | null>(null)
   const wanted = useSignal<Tiles | null>(null)
   const isBlocked = useRef(false)
   useEffect(() => {
@@ -45,22 +47,30 @@ export function useTiles(): UsedTiles {
     document.addEventListener('securitypolicyviolation', note)
     return () => document.removeEventListener('securitypolicyviolation', note)
   }, [])
-  const { reload, error } = useLoad(async () => {
+  const { data, reload, error } = useLoad(async () => {
     const { tiles } = await ask(api.map.$get())
     wanted.value = tiles
-    attribution.value = tiles?.attribution ?? attribution.value
-    return tiles
+    ofTiles.value = tiles?.attribution ?? ofTiles.value
+    return { tiles }
   }, [])
+  const hasWorld = useComputed(
+    () => error.value !== null || failed.value || (data.value !== null && data.value.tiles?.kind !== 'url'),
+  )
+  const attribution = useComputed(() => {
+    const parts = [ofTiles.value, hasWorld.value && backgroundChoice.value.value !== 'none' ? t.map.world : null]
+    return parts.filter((part) => part !== null).join(' · ') || null
+  })
   const notice = useComputed(() => (failed.value || error.value?.code === 'map_unavailable' ? t.map.noTiles : null))
   return {
     wanted,
     turn,
     notice,
     attribution,
+    hasWorld,
     reports: useMemo(
       () => ({
         onFail: () => (failed.value = true),
-        onAttribution: (text: string) => (attribution.value ??= text),
+        onAttribution: (text: string) => (ofTiles.value ??= text),
       }),
       [],
     ),

@@ -1,4 +1,5 @@
-import { type Coords, type DoneCallback, GridLayer, gridLayer, latLngBounds } from 'leaflet'
+import { type Coords, type DoneCallback, type GridLayer, latLngBounds } from 'leaflet'
+import { gridLayer } from '../../../pages/map/leaflet/tile-parts.ts'
 import { openArchive, readAttribution, type Tiles } from './archive.ts'
 
 type Archive = Extract<Tiles, { kind: 'archive' }>

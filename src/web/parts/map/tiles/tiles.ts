@@ -1,4 +1,5 @@
-import { type GridLayer, type Map as LeafletMap, tileLayer } from 'leaflet'
+import type { GridLayer, Map as LeafletMap } from 'leaflet'
+import { tileLayer } from '../../../pages/map/leaflet/tile-parts.ts'
 import type { Tiles } from './archive.ts'
 
 export type TileReports = {

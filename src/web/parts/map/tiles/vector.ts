@@ -1,5 +1,6 @@
-import { DomUtil, GridLayer } from 'leaflet'
+import { DomUtil, type GridLayer as Layer } from 'leaflet'
 import { leafletLayer } from 'protomaps-leaflet'
+import { GridLayer } from '../../../pages/map/leaflet/tile-parts.ts'
 import { openArchive, readAttribution, type Tiles } from './archive.ts'
 
 // The library looks for Leaflet where a script tag would have put it.
@@ -10,7 +11,7 @@ export async function vectorLayer(
   tiles: Extract<Tiles, { kind: 'archive' }>,
   isDark: boolean,
   onAttribution: (text: string) => void,
-): Promise<GridLayer> {
+): Promise<Layer> {
   const archive = openArchive()
   const says = await readAttribution(archive)
   if (says !== null) onAttribution(says)
