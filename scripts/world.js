@@ -17,8 +17,9 @@ const BUFFER = 32
  * another. `atlas`: the scale of Natural Earth; null: only towns. `tolerance`: units that a line may be away.
  */
 const LEVELS = [
-  { z: 0, atlas: '50m', tolerance: 1.5, after: 0, upTo: 4 },
-  { z: 3, atlas: '10m', tolerance: 2, after: 0, upTo: 6 },
+  { z: 0, atlas: '50m', tolerance: 5, after: 0, upTo: 2 },
+  { z: 2, atlas: '50m', tolerance: 3, after: 0, upTo: 4 },
+  { z: 3, atlas: '10m', tolerance: 3, after: 0, upTo: 6 },
   { z: 5, atlas: '10m', tolerance: 0.7, after: 0, upTo: 9 },
   { z: 6, atlas: null, tolerance: 0, after: 9, upTo: 20 },
 ]

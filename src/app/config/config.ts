@@ -485,7 +485,7 @@ export const VARIABLES = {
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
-    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has a grid of degrees',
+    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has coasts, borders and towns',
     true,
   ),
   MAP_TILE_ATTRIBUTION: variable(

@@ -1010,6 +1010,68 @@ export const words: Translations = {
     removed: 'Löschung eingereiht. Der Wegpunkt verschwindet, wenn das Funkgerät sie gesendet hat.',
     lockedTo: (name) => `gesperrt von ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: 'Was soll die Karte zeigen?',
+      later: 'Ihre Antwort gilt für alle hier. Sie können sie in den Einstellungen ändern.',
+      tiles: 'Kacheln von OpenStreetMap',
+      tilesHelp: (host) =>
+        `Überall Straßen. Der Browser von jedem, der die Karte öffnet, fragt ${host}. Dieser Host erfährt dessen Adresse und welches Gebiet angesehen wird.`,
+      region: 'Eine genaue Karte Ihrer Gegend auf diesem Gerät',
+      regionHelp: 'Straßen um Ihre Knoten. Dieser Dienst lädt sie einmal. Browser fragen nur diesen Dienst.',
+      regionEdge: 'Hier nicht möglich: Auf der Edge gibt es keine Festplatte dafür.',
+      keep: 'Wie sie ist',
+      keepHelp: 'Küsten, Grenzen und Orte. Niemand wird gefragt.',
+    },
+    region: {
+      title: 'Genaue Karte einer Gegend',
+      open: 'Genaue Karte einer Gegend…',
+      about: (source) =>
+        `Dieser Dienst lädt Straßen und Orte von ${source}. Dieser Host erfährt das Gebiet. Browser fragen nur diesen Dienst.`,
+      inUse: 'Verwendete Karte',
+      covers: 'Gebiet',
+      detail: 'Genauigkeit',
+      zoomLevel: (zoom) => `bis Zoomstufe ${zoom}`,
+      size: 'Größe',
+      fetched: 'Geladen',
+      attribution: 'Quellenangabe',
+      update: 'Neu laden',
+      removeMap: 'Entfernen…',
+      remove: 'Entfernen',
+      removeAsk: 'Die Karte zeigt dann hier nur noch Küsten, Grenzen und Orte.',
+      hidden: 'Die Karte zeigt sie, sobald in den Einstellungen keine anderen Kacheln gewählt sind.',
+      loading: 'Wird geladen…',
+      progress: (fetched, total) => `${fetched} von ${total}`,
+      cancel: 'Laden abbrechen',
+      failed: 'Das Laden ist stehen geblieben.',
+      resume: 'Fortsetzen',
+      discard: 'Geladenes verwerfen',
+      choose: 'Gebiet, das geladen wird',
+      help: 'Vorgeschlagen ist das Gebiet um Ihre Knoten. Für ein anderes verschieben Sie die Karte und drücken den Knopf.',
+      take: 'Ausschnitt dieser Karte nehmen',
+      map: 'Karte des Gebiets',
+      exact: 'In Grad',
+      west: 'Westen',
+      south: 'Süden',
+      east: 'Osten',
+      north: 'Norden',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'einzelne Gebäude'
+          : zoom >= 13
+            ? 'alle Straßen'
+            : zoom >= 11
+              ? 'Straßen und Dörfer'
+              : 'Städte und Hauptstraßen',
+      measuring: 'Die Größe wird erfragt…',
+      measured: (size) => `Etwa ${size}`,
+      free: (free) => `Auf der Festplatte dürfen ${free} belegt werden.`,
+      tooLarge: 'Das ist zu groß für diese Festplatte. Wählen Sie ein kleineres Gebiet oder weniger Genauigkeit.',
+      start: 'Laden',
+      started: 'Das Laden hat begonnen',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
+    },
+  },
   mapRuler: {
     title: 'Messen',
     first: 'Drücken Sie auf zwei Orte der Karte, oder verschieben Sie die Karte und fügen Sie ihre Mitte hinzu.',
@@ -3549,7 +3611,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Hintergrund der Karte',
-      help: 'Ohne Hintergrund zeigt die Karte Linien der Breiten- und Längengrade.',
+      help: 'Ohne Kacheln zeigt die Karte Küsten, Grenzen und Orte, dazu eine genaue Karte Ihrer Gegend, wenn dieses Gerät eine hat.',
       source: 'Kacheln',
       kinds: {
         configured: 'Wie auf dem Server eingestellt',

@@ -30,6 +30,8 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
     zoomAnimation: !isStill,
     attributionControl: false,
     zoomControl: false,
+    // Not that of its tiles.
+    minZoom: 0,
     maxZoom: 20,
   })
   map.setView([30, 10], 1)
@@ -42,12 +44,13 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
   let isGone = false
   let ground: Ground | null = null
   let isWorld = false
+  let above: Tiles | null = null
   const layGround = async () => {
     const { createGround } = await import('../../parts/map/world/ground.ts')
     if (isGone) return
     const placeNames = () => ground?.placeNames(createOccupied())
     ground = createGround(map, () => colours, placeNames)
-    ground.show(isWorld)
+    ground.show(isWorld, above)
     map.on('moveend resize', placeNames)
   }
   layGround().catch(console.error)
@@ -111,7 +114,8 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
       dropTiles()
       dropTiles = tiles === null ? () => {} : startTiles(map, tiles, isDark(), reports)
       isWorld = hasWorld
-      ground?.show(isWorld)
+      above = tiles
+      ground?.show(isWorld, above)
     },
     destroy() {
       isGone = true

@@ -1,11 +1,12 @@
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { InferResponseType } from 'hono/client'
 import { api, ask, askAs } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import { useNeighbors } from '../../state/mesh/neighbors.ts'
 import type { Node } from '../../state/mesh/nodes.ts'
 import { place } from '../../router.ts'
-import { can, isAnonymous } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
@@ -30,6 +31,9 @@ export type UsedTiles = {
   /** Whether the built-in map is shown: everywhere, or around a map file. */
   readonly hasWorld: ReadonlySignal<boolean>
   readonly reports: TileReports
+  /** Nobody has said yet what the map shows, and this user may. */
+  readonly isUnset: ReadonlySignal<boolean>
+  reload(): void
   retry(): void
 }
 
@@ -39,6 +43,7 @@ export function useTiles(): UsedTiles {
   const failed = useSignal(false)
   const ofTiles = useSignal<string | null>(null)
   const wanted = useSignal<Tiles | null>(null)
+  const isUnset = useSignal(false)
   const isBlocked = useRef(false)
   useEffect(() => {
     const note = ({ effectiveDirective }: SecurityPolicyViolationEvent) => {
@@ -48,9 +53,20 @@ export function useTiles(): UsedTiles {
     return () => document.removeEventListener('securitypolicyviolation', note)
   }, [])
   const { data, reload, error } = useLoad(async () => {
-    const { tiles } = await ask(api.map.$get())
+    const { tiles: chosen } = await ask(api.map.$get())
+    const region = chosen === null && has('radio') ? await readRegion() : null
+    const tiles =
+      chosen === null ? tilesOf(region) : chosen.kind === 'url' ? chosen : { ...chosen, file: 'archive' as const }
     wanted.value = tiles
-    ofTiles.value = tiles?.attribution ?? ofTiles.value
+    ofTiles.value = tiles === null ? null : (tiles.attribution ?? ofTiles.value)
+    const isOpen = chosen === null && (region === null || region.state === 'none') && can('settings', 'write')
+    if (!isOpen) isUnset.value = false
+    // Nothing waits for it, and without an answer nobody is asked.
+    else
+      void isConfigured().then(
+        (found) => (isUnset.value = found),
+        () => {},
+      )
     return { tiles }
   }, [])
   const hasWorld = useComputed(
@@ -67,6 +83,8 @@ export function useTiles(): UsedTiles {
     notice,
     attribution,
     hasWorld,
+    isUnset,
+    reload: () => void reload(),
     reports: useMemo(
       () => ({
         onFail: () => (failed.value = true),
@@ -82,6 +100,28 @@ export function useTiles(): UsedTiles {
       void reload()
     },
   }
+}
+
+type Region = InferResponseType<typeof api.map.region.$get, 200>
+
+/** The detailed map on this machine; null: it could not be asked for. */
+async function readRegion(): Promise<Region | null> {
+  try {
+    return await ask(api.map.region.$get())
+  } catch {
+    return null
+  }
+}
+
+/** Whether the setting is still the one of a new installation. */
+async function isConfigured(): Promise<boolean> {
+  return (await ask(api.settings.$get())).mapTiles.kind === 'configured'
+}
+
+function tilesOf(region: Region | null): Tiles | null {
+  if (region === null || region.bounds === null) return null
+  const { bounds, maxZoom, attribution } = region
+  return { kind: 'archive', file: 'region.pmtiles', format: null, minZoom: 0, maxZoom, bounds, attribution }
 }
 
 const NO_SPOTS: readonly Spot[] = []

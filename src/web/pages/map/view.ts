@@ -81,6 +81,8 @@ export function createMap(
     inertia: !isStill,
     attributionControl: false,
     zoomControl: false,
+    // Not that of its tiles.
+    minZoom: 0,
     zoomSnap: 0.5,
     maxZoom: MAX_ZOOM,
     worldCopyJump: true,
@@ -162,9 +164,13 @@ export function createMap(
     return drawnGround.some((part, index) => part !== before[index])
   }
   let hasWorld = false
+  const layUnder = () => {
+    const isShown = background !== 'none'
+    under?.show(hasWorld && isShown, isShown ? tiles : null)
+  }
   const drawTiles = () => {
     dropTiles()
-    under?.show(hasWorld && background !== 'none')
+    layUnder()
     const dark = background === 'auto' ? isDark() : background === 'dark'
     const isDimmed = dark && !(tiles?.kind === 'url' && tiles.darkUrl !== null)
     box.classList.toggle('is-dark', isDimmed)
@@ -175,7 +181,7 @@ export function createMap(
     const { createGround } = await import('../../parts/map/world/ground.ts')
     if (isGone) return
     under = createGround(map, palette, () => next.ask('arrange', arrange))
-    under.show(hasWorld && background !== 'none')
+    layUnder()
   }
   layGround().catch(console.error)
   // The visible part stays visible when the panel opens.

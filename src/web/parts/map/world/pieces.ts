@@ -12,7 +12,8 @@ export type Pieces = {
 /** The zoom levels of the pieces with shapes, and from which one of the map each is drawn. */
 const LEVELS = [
   { z: 5, from: 6.5 },
-  { z: 3, from: 4 },
+  { z: 3, from: 5 },
+  { z: 2, from: 3 },
   { z: 0, from: 0 },
 ] as const
 /** Small towns have pieces of their own. */

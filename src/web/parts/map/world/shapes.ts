@@ -59,10 +59,11 @@ export function drawShapes(map: LeafletMap, pieces: Pieces, frame: Frame, colour
       pen.restore()
     }
   }
-  pen.lineJoin = 'round'
   pen.fillStyle = colours('--map-land')
   each(({ land }) => pen.fill(land, 'evenodd'))
   pen.strokeStyle = colours('--map-coast')
+  // The cheapest: lines have thousands of corners. Dashes would be made for all of a line, also far out of sight.
+  pen.lineJoin = 'bevel'
   each(({ coast }, pixel) => {
     pen.lineWidth = pixel
     pen.stroke(coast)
@@ -70,9 +71,7 @@ export function drawShapes(map: LeafletMap, pieces: Pieces, frame: Frame, colour
   pen.strokeStyle = colours('--map-border')
   each(({ borders }, pixel) => {
     pen.lineWidth = pixel
-    pen.setLineDash([4 * pixel, 3 * pixel])
     pen.stroke(borders)
-    pen.setLineDash([])
   })
 }
 

@@ -3,16 +3,19 @@ import { language } from '../../../language.ts'
 import type { Palette } from '../colour.ts'
 import { type Box, enlargement, type Occupied, remPx, textWidth } from '../occupied.ts'
 import { createSheet, type Frame, type Place } from '../sheet.ts'
+import type { Tiles } from '../tiles/archive.ts'
+import { type Cover, coverOf } from '../tiles/cover.ts'
 import { levelsAt, type Pieces } from './pieces.ts'
 import { cellsInSight, unitsOf } from './shapes.ts'
 
-/** A name where there is room for it. `dx`, `dy`: from the place to the left and the middle of the text, in pixels. */
+/** A name where there is room for it. `dx`, `dy`: from the place to the text in pixels, to its middle or where it is aligned. */
 type Label = {
   readonly at: Place
   readonly text: string
   readonly size: number
   readonly dx: number
   readonly dy: number
+  readonly align: 'left' | 'right' | 'center'
   readonly kind: 'town' | 'capital' | 'country'
   /** A town has none where something else is. */
   readonly hasDot: boolean
@@ -34,9 +37,9 @@ export function createTowns(map: LeafletMap, pieces: Pieces, palette: () => Pale
   let drawn = ''
   const sheet = createSheet(map, { pane: 'towns', zIndex: 380 }, (frame) => drawLabels(frame, labels, palette()))
   return {
-    /** After everything that is more important. */
-    place(occupied: Occupied | null): void {
-      labels = occupied === null ? [] : findRoom(map, pieces, occupied)
+    /** After everything that is more important, and not over tiles, which have names of their own. */
+    place(occupied: Occupied | null, tiles: Tiles | null): void {
+      labels = occupied === null ? [] : findRoom(map, pieces, occupied, coverOf(tiles, map.getZoom()))
       const now = `${map.getZoom()} ${JSON.stringify(labels)}`
       if (now === drawn) return
       drawn = now
@@ -46,29 +49,30 @@ export function createTowns(map: LeafletMap, pieces: Pieces, palette: () => Pale
   }
 }
 
-function findRoom(map: LeafletMap, pieces: Pieces, occupied: Occupied): readonly Label[] {
+function findRoom(map: LeafletMap, pieces: Pieces, occupied: Occupied, cover: Cover | null): readonly Label[] {
   const zoom = map.getZoom()
   const scale = map.getZoomScale(zoom, 0)
   const origin = map.getPixelOrigin()
   const corner = map.containerPointToLayerPoint([0, 0])
   const { x: width, y: height } = map.getSize()
   const labels: Label[] = []
+  const onMap = ({ x, y }: Place) => [x * scale - origin.x - corner.x, y * scale - origin.y - corner.y] as const
+  if (cover !== null) {
+    const [left, top] = onMap({ x: cover.left, y: cover.top })
+    const [right, bottom] = onMap({ x: cover.right, y: cover.bottom })
+    const [x, y] = [Math.max(0, left), Math.max(0, top)]
+    occupied.take({ x, y, width: Math.min(width, right) - x, height: Math.min(height, bottom) - y })
+  }
   const put = (at: Place, text: string, size: number, kind: Label['kind']) => {
-    const [x, y] = [at.x * scale - origin.x - corner.x, at.y * scale - origin.y - corner.y]
+    const [x, y] = onMap(at)
     if (x < 0 || y < 0 || x > width || y > height || labels.length >= MAX_NAMES) return
+    if (cover !== null && isCovered(at, cover)) return
     const wide = textWidth(text, '--font', size)
     const away = AWAY_PX * enlargement()
-    const sides: readonly (readonly [number, number])[] =
-      kind === 'country'
-        ? [[-wide / 2, 0]]
-        : [
-            [away, 0],
-            [-away - wide, 0],
-            [-wide / 2, -away - size / 2],
-            [-wide / 2, away + size / 2],
-          ]
-    const boxAt = ([dx, dy]: readonly [number, number]): Box => {
-      return { x: x + dx - 2, y: y + dy - size / 2 - 2, width: wide + 4, height: size + 4 }
+    const sides = kind === 'country' ? [OVER] : sidesOf(away, size)
+    const boxAt = ({ dx, dy, align }: Side): Box => {
+      const left = dx - (align === 'left' ? 0 : align === 'right' ? wide : wide / 2)
+      return { x: x + left - 2, y: y + dy - size / 2 - 2, width: wide + 4, height: size + 4 }
     }
     const side = sides.find((each) => occupied.isFree(boxAt(each)))
     if (side === undefined) return
@@ -76,7 +80,7 @@ function findRoom(map: LeafletMap, pieces: Pieces, occupied: Occupied): readonly
     const hasDot = kind !== 'country' && occupied.isFree(dot)
     if (hasDot) occupied.take(dot)
     occupied.take(boxAt(side))
-    labels.push({ at, text, size, dx: side[0], dy: side[1], kind, hasDot })
+    labels.push({ at, text, size, ...side, kind, hasDot })
   }
   const [shapes = 0, ...more] = levelsAt(zoom)
   const cells = [shapes, ...more].flatMap((z) => cellsInSight(map, pieces, z, 0))
@@ -102,6 +106,23 @@ function findRoom(map: LeafletMap, pieces: Pieces, occupied: Occupied): readonly
   return labels
 }
 
+type Side = Pick<Label, 'dx' | 'dy' | 'align'>
+const OVER: Side = { dx: 0, dy: 0, align: 'center' }
+
+/** Where a name may be beside its dot, the best first. */
+function sidesOf(away: number, size: number): readonly Side[] {
+  return [
+    { dx: away, dy: 0, align: 'left' },
+    { dx: -away, dy: 0, align: 'right' },
+    { dx: 0, dy: -away - size / 2, align: 'center' },
+    { dx: 0, dy: away + size / 2, align: 'center' },
+  ]
+}
+
+function isCovered({ x, y }: Place, { left, top, right, bottom }: Cover): boolean {
+  return x >= left && x <= right && y >= top && y <= bottom
+}
+
 const names = new Intl.DisplayNames(language, { type: 'region', fallback: 'code' })
 const countryName = (code: string) => names.of(code) ?? code
 
@@ -113,7 +134,7 @@ function drawLabels(frame: Frame, labels: readonly Label[], colours: Palette): v
   pen.lineJoin = 'round'
   pen.strokeStyle = colours('--map-land')
   pen.fillStyle = colours('--map-town')
-  for (const { at, text, size, dx, dy, kind, hasDot } of labels) {
+  for (const { at, text, size, dx, dy, align, kind, hasDot } of labels) {
     const [x, y] = [frame.x(at), frame.y(at)]
     pen.globalAlpha = kind === 'country' ? 0.75 : 1
     if (hasDot) {
@@ -122,6 +143,7 @@ function drawLabels(frame: Frame, labels: readonly Label[], colours: Palette): v
       pen.fill()
     }
     pen.font = `${kind === 'town' ? 500 : 600} ${size}px ${family}`
+    pen.textAlign = align
     pen.lineWidth = 3
     pen.strokeText(text, x + dx, y + dy)
     pen.fillText(text, x + dx, y + dy)
