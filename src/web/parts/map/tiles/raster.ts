@@ -1,6 +1,6 @@
 import { TileType } from 'pmtiles'
 import { type Coords, type DoneCallback, type GridLayer, latLngBounds } from 'leaflet'
-import { gridLayer } from '../../../pages/map/leaflet/tile-parts.ts'
+import { gridLayer } from './leaflet-tiles.ts'
 import { type Archive, openArchive, readAttribution } from './archive.ts'
 import { firstZoom } from './cover.ts'
 

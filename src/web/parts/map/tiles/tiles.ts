@@ -1,5 +1,5 @@
 import type { GridLayer, Map as LeafletMap } from 'leaflet'
-import { tileLayer } from '../../../pages/map/leaflet/tile-parts.ts'
+import { tileLayer } from './leaflet-tiles.ts'
 import type { Archive, Tiles } from './archive.ts'
 
 export type TileReports = {

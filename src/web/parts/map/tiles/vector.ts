@@ -1,7 +1,7 @@
 import { DomUtil, latLngBounds, type GridLayer as Layer } from 'leaflet'
 import { BLACK, DARK, type Flavor, LIGHT, WHITE } from '@protomaps/basemaps'
 import { labelRules, leafletLayer, paintRules } from 'protomaps-leaflet'
-import { GridLayer } from '../../../pages/map/leaflet/tile-parts.ts'
+import { GridLayer } from './leaflet-tiles.ts'
 import { apiLanguage } from '../../../language.ts'
 import { type Archive, openArchive, readAttribution } from './archive.ts'
 import { firstZoom } from './cover.ts'
