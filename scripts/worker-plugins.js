@@ -123,6 +123,7 @@ function withoutRadioRoutes(root) {
       return `import { Hono } from 'hono'
         import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
         import { requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
+        import { sharedWhole } from ${JSON.stringify(join(app, 'accounts/access/shared.ts'))}
         const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
         ${routers.join('\n')}`
     },
@@ -148,7 +149,9 @@ function routesOf({ type, callee, arguments: given }) {
 function withoutNodeVariables(root) {
   const file = join(root, 'src/app/config/config.ts')
   const isUnread = (name) =>
-    /^(?:(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT|RESTORE)_\w+|PORT|HOST|DATA_DIR|DEMO|RESTART_BY)$/.test(name)
+    /^(?:(?:MESHTASTIC|COLLECTOR|HOME_ASSISTANT|RESTORE|MAP_ARCHIVE)_\w+|PORT|HOST|DATA_DIR|DEMO|RESTART_BY)$/.test(
+      name,
+    )
   return {
     name: 'without-node-variables',
     enforce: 'pre',

@@ -22,6 +22,7 @@ import { alertsOnBatch } from './alerts/findings/on-batch.ts'
 import { ingestRoutes } from './mesh/routes/ingest.ts'
 import { infoRoutes } from './mesh/routes/info.ts'
 import { mapRoutes } from './mesh/routes/map.ts'
+import { mapFileRoutes } from './mesh/map/radio-routes.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
@@ -108,6 +109,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/waypoints', waypointRoutes)
     .route('/api/waypoints', waypointRadioRoutes)
     .route('/api/map', mapRoutes)
+    .route('/api/map', mapFileRoutes)
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)
     .route('/api/dashboard', dashboardRoutes)

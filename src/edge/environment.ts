@@ -61,6 +61,8 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
   'RESTART_BY',
   'RESTORE_FROM_BACKUP',
   'MAP_PMTILES',
+  'MAP_ARCHIVE_URL',
+  'MAP_ARCHIVE_MAX_MB',
   'SMTP_URL',
   'SMTP_FROM',
   'DEMO',

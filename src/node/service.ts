@@ -12,6 +12,7 @@ import { checkAuditHead } from '../app/audit/head.ts'
 import { createLog, type Log } from '../app/base/log.ts'
 import { systemClock } from './clock.ts'
 import { watchClock } from '../app/base/pacing/clock-watch.ts'
+import { recordAs } from '../app/mesh/map/region/region.ts'
 import { createMeter } from '../app/system/metrics/meter.ts'
 import { makeFirstAdmin } from '../app/accounts/users/first-admin.ts'
 import { resealAll } from '../app/system/reseal.ts'
@@ -34,7 +35,8 @@ import { openConnecting } from './radio/connecting.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
-import { openMapArchive } from './map-archive.ts'
+import { openMapArchive } from './map/archive.ts'
+import { keepResuming, openRegions } from './map/region/regions.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './metrics/process.ts'
 import { readAuthorities } from './radio/mqtt/mqtt.ts'
@@ -141,6 +143,8 @@ async function start(
   const { radio, events, isOnDuty: mayWrite } = instances
   const { promise: restarting, resolve: restart } = Promise.withResolvers<void>()
   const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite, restartBy, restart })
+  const record = recordAs({ store, now: clock.now, ip: null, requestId: null, viewer: null })
+  const regions = openRegions({ config, log, clock, record })
   let phase: ReturnType<Ports['phase']> = 'starting'
   const ports: Ports = {
     config,
@@ -161,6 +165,7 @@ async function start(
     mail,
     syslog: openSyslog(),
     mapArchive: await openMapArchive(config),
+    mapRegions: regions,
     clockWatch,
     translations: readTranslation,
     version: readAppVersion(),
@@ -184,6 +189,7 @@ async function start(
         { ...ports, clockWatch, disk, meter, clock, mayWrite, isBackingUp: () => backups.port.running() !== null },
         backups,
         homeAssistant,
+        regions,
       ),
     fetch: app.fetch,
   })
@@ -262,6 +268,7 @@ function beginDuties(
     Omit<Parameters<typeof startAlerting>[0], 'radio' | 'monotonic'>,
   backups: ReturnType<typeof serveBackups>,
   homeAssistant: ReturnType<typeof openHomeAssistant>,
+  regions: ReturnType<typeof openRegions>,
 ): Duties {
   const radio = openRadio(needs)
   const automation = startAutomation({ ...needs, radio }, clock)
@@ -269,6 +276,7 @@ function beginDuties(
   const upkeep = startUpkeep(needs)
   const watching = startWatching(needs)
   const publishing = homeAssistant?.({ ...needs, clock })
+  const resuming = keepResuming(regions, clock)
   const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
@@ -278,6 +286,7 @@ function beginDuties(
       await automation.stop()
       await alerting.stop()
       await publishing?.stop()
+      await resuming.stop()
       await Promise.all([radio.close(why), upkeep.stop(), watching.stop()])
     },
   }

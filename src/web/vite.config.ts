@@ -2,10 +2,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig, type Plugin } from 'vite'
 import manifest from '../../package.json' with { type: 'json' }
+import { listPieces, makeWorld } from '../../scripts/world.js'
 import { SECURITY_HEADERS } from '../app/http/security.ts'
 
 // Whatever the environment says: this only builds for production.
 process.env['NODE_ENV'] = 'production'
+
+/** The map that every installation has. */
+const world = makeWorld()
+const worldFolder = `assets/world-${world.version}`
 
 /**
  * `dist/web`: every file has a hash in its name, except for the page and files that browsers know by name. Scripts find
@@ -13,7 +18,10 @@ process.env['NODE_ENV'] = 'production'
  */
 export default defineConfig({
   root: import.meta.dirname,
-  define: { 'import.meta.env.VERSION': JSON.stringify(manifest.version) },
+  define: {
+    'import.meta.env.VERSION': JSON.stringify(manifest.version),
+    'import.meta.env.WORLD': JSON.stringify({ folder: worldFolder, pieces: listPieces(world) }),
+  },
   publicDir: false,
   build: {
     outDir: '../../dist/web',
@@ -57,7 +65,7 @@ export default defineConfig({
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
   },
-  plugins: [leafletStyles(), workersHeaders(), installable()],
+  plugins: [leafletStyles(), worldPieces(), workersHeaders(), installable()],
 })
 
 /** `strings.ts` names all texts, but nothing that is needed at first uses these. */
@@ -87,9 +95,10 @@ function nameFirst(id: string, graph: Graph): string | null {
 const OF_MAP =
   /\/pages\/map\/(?:(?:data|drawing|filter|following|last-view|legend|map-box|switches|waypoint)\.tsx?|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
 const DRAWS =
-  /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/(?:tiles|graticule))\.ts$/
+  /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/start)\.ts$/
+const LEAFLET = /\/leaflet\/(?:leaflet-parts\.ts$|src\/(?!layer\/tile))/
 function nameMap(id: string): string | null {
-  return OF_MAP.test(id) ? 'map-parts' : DRAWS.test(id) ? 'view' : null
+  return OF_MAP.test(id) ? 'map-parts' : DRAWS.test(id) ? 'view' : LEAFLET.test(id) ? 'leaflet' : null
 }
 
 /** Leaves out of Leaflet's styles those of parts that `leaflet-parts.ts` leaves out. */
@@ -108,6 +117,18 @@ function leafletStyles(): Plugin {
           return used.length === 0 ? '' : used.join(',') + rule
         })
       return { code: rules, map: null }
+    },
+  }
+}
+
+/** `assets/world-<version>/<zoom>-<x>-<y>.bin`, read by `parts/map/world`. */
+function worldPieces(): Plugin {
+  return {
+    name: 'world-pieces',
+    generateBundle() {
+      for (const [name, source] of world.pieces) {
+        this.emitFile({ type: 'asset', fileName: `${worldFolder}/${name}`, source })
+      }
     },
   }
 }

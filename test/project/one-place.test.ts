@@ -127,6 +127,7 @@ async function makeCopy(): Promise<void> {
     cp(join(ROOT, 'drizzle/meta'), join(scratch, 'drizzle/meta'), { recursive: true }),
     cp(join(ROOT, 'package.json'), join(scratch, 'package.json')),
     cp(join(ROOT, 'tsconfig.base.json'), join(scratch, 'tsconfig.base.json')),
+    cp(join(ROOT, 'scripts'), join(scratch, 'scripts'), { recursive: true }),
     symlink(join(ROOT, 'node_modules'), join(scratch, 'node_modules')),
   ])
   for (const project of await readdir(join(scratch, 'src'))) {

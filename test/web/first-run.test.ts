@@ -91,6 +91,7 @@ const EMPTY_PAGES = [
   ['/nodes', 'nodes/nodes.tsx'],
   ['/messages', 'messages/log.tsx'],
   ['/alerts', 'alerts/alerts.tsx'],
+  ['/findings', 'findings/findings.tsx'],
   ['/traceroutes', 'topology/traceroutes.tsx'],
   ['/neighbors', 'topology/neighbors.tsx'],
   ['/packets', 'topology/packets.tsx'],

@@ -10,6 +10,7 @@ import { createTestApp, type TestApp } from '../support/app.ts'
 
 const HTML = '<script type="module" src="/assets/main-abc.js"></script>'
 const SCRIPT = 'console.log("mesh")'
+const PIECE = Buffer.from([0, 255, 7])
 const home = mkdtempSync(join(tmpdir(), 'mesh-static-'))
 const site = join(home, 'web')
 let pages: Pages
@@ -21,6 +22,8 @@ beforeAll(async () => {
   writeFileSync(join(site, 'index.html'), HTML)
   writeFileSync(join(site, 'assets/main-abc.js'), SCRIPT)
   writeFileSync(join(site, '_headers'), 'not for the browser')
+  mkdirSync(join(site, 'assets/world-abc'))
+  writeFileSync(join(site, 'assets/world-abc/0-0-0.bin'), PIECE)
   pages = serveSite(site, null)
   app = await createTestApp()
 })
@@ -57,6 +60,12 @@ test('a hashed file may be cached forever, and never becomes a page when it is m
   expect(await answer.text()).toBe(SCRIPT)
   expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   expect((await get('/assets/main-old.js')).status).toBe(404)
+  const piece = await get('/assets/world-abc/0-0-0.bin', { 'accept-encoding': 'br' })
+  expect(Buffer.from(await piece.arrayBuffer())).toEqual(PIECE)
+  expect(piece.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(piece.headers.get('content-encoding')).toBe(null)
+  expect((await get('/assets/world-abc/0-0-1.bin')).status).toBe(404)
+  expect((await get('/assets/world-abc/..%2F..%2F..%2Fsecret.js')).status).toBe(404)
   expect((await get('/favicon.ico')).status).toBe(404)
 })
 

@@ -13,6 +13,7 @@ import type { Backups, Restores } from '../system/backup/backup.ts'
 import type { ClockWatch } from './pacing/clock.ts'
 import type { Disk } from './pacing/disk.ts'
 import type { MapArchive } from '../mesh/map/archive.ts'
+import type { MapRegions } from '../mesh/map/region/port.ts'
 import type { User } from '../accounts/users/user.ts'
 import type { Context } from 'hono'
 import type { Store } from '../../db/store.ts'
@@ -57,6 +58,8 @@ export interface Ports {
   readonly syslog: Syslog | null
   /** The file of MAP_PMTILES, if the runtime has a disk. */
   readonly mapArchive: MapArchive | null
+  /** The map of a region in the data directory, if the runtime has a disk. */
+  readonly mapRegions: MapRegions | null
   /** Whether the clock of this machine is trusted; null: it always is. */
   readonly clockWatch: ClockWatch | null
   /** The processes on the same data directory; null: there is one, or the platform knows. */
@@ -95,6 +98,7 @@ export const NO_PORTS = {
   mail: null,
   syslog: null,
   mapArchive: null,
+  mapRegions: null,
   clockWatch: null,
   disk: null,
   instances: null,

@@ -11,7 +11,7 @@ import { isTimeZone } from './time-zone.ts'
 import { callbackIn, CALLBACK_PATH, callbackPathOf, redirectUriBeside } from './callback.ts'
 import { DEFAULT_PROVIDER, GROUPS_MISSING, namedVariables, type ProviderSettings, variableName } from './providers.ts'
 import { shownText, shownValue } from './shown.ts'
-import { isCollectorTarget, isOrigin, isSecureUrl, isTileUrl } from './secure-url.ts'
+import { isCollectorTarget, isMapArchive, isOrigin, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: its parser, its default and its description. */
 type Variable = {
@@ -76,7 +76,11 @@ const variable = <T extends z.ZodType>(schema: T, expected: string, meaning: str
 export const VARIABLES = {
   PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 chooses a free one'),
   HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
-  DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
+  DATA_DIR: variable(
+    z.string().min(1).default('./data'),
+    'a directory',
+    'Database, secret, backups and the map of the region',
+  ),
   ALLOW_NETWORK_FILE_SYSTEM: variable(
     boolean(false),
     'true or false',
@@ -481,7 +485,7 @@ export const VARIABLES = {
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
-    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has a grid of degrees',
+    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has coasts, borders and towns',
     true,
   ),
   MAP_TILE_ATTRIBUTION: variable(
@@ -503,6 +507,16 @@ export const VARIABLES = {
     z.string().min(1).nullable().default(null),
     'a file',
     'A map in one local file (PMTiles 3, images or vector tiles), instead of MAP_TILE_URL',
+  ),
+  MAP_ARCHIVE_URL: variable(
+    z.string().max(2048).refine(isMapArchive).default('https://build.protomaps.com/{date}.pmtiles'),
+    'an https URL (http only to this machine or a private network), with {date} or without',
+    'The planet (PMTiles 3) from which a region can be downloaded; nobody is asked before somebody does so. {date}: the latest day that is there, of the last eight, such as 20261128',
+  ),
+  MAP_ARCHIVE_MAX_MB: variable(
+    integer(1, 1_000_000, 4096),
+    'megabytes, 1–1000000',
+    'The largest region that can be downloaded',
   ),
   EMBED_ORIGINS: variable(
     list.pipe(z.array(z.string().max(255).refine(isOrigin)).max(20)),

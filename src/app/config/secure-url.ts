@@ -51,3 +51,9 @@ export function isOrigin(value: string): boolean {
   // A host of other characters could end a source of the Content-Security-Policy.
   return isSecureUrl(value) && /^https?:\/\/[a-z\d.:[\]-]+$/.test(value) && new URL(value).origin === value
 }
+
+/** Whether a planet archive may be read from this URL: as `isCollectorTarget`, with {date} in its path at most once. */
+export function isMapArchive(value: string): boolean {
+  const filled = value.replace('{date}', '20260101')
+  return isCollectorTarget(filled) && !/[{}\\]/.test(filled) && !/^https?:\/\/[^/]*\{/.test(value)
+}

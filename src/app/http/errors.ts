@@ -76,6 +76,8 @@ export const ERRORS = {
   secret_required: [409, 'Secret required'],
   configuration_changed: [409, 'Configuration changed meanwhile'],
   configuration_change_in_progress: [409, 'Configuration change in progress'],
+  map_in_progress: [409, 'Map download in progress'],
+  map_refused: [409, 'Map cannot be downloaded'],
   link_invalid: [410, 'Link no longer valid'],
   node_changed: [412, 'Node changed meanwhile'],
   automation_changed: [412, 'Automation changed meanwhile'],

@@ -17,7 +17,11 @@ const attribution = z
 /** Where the map gets its tiles. */
 export const mapTilesSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('configured').describe('As MAP_TILE_URL or MAP_PMTILES says') }),
-  z.strictObject({ kind: z.literal('none').describe('The map shows a grid of degrees, and asks no other host') }),
+  z.strictObject({
+    kind: z
+      .literal('none')
+      .describe('The map shows its own coasts, borders and towns, or the map of the region, and asks no other host'),
+  }),
   z.strictObject({
     kind: z.literal('url').describe('From a host, or from a path of this site'),
     url: tileUrlField.describe('With {z}, {x} and {y}'),

@@ -13,7 +13,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
 type Address = { readonly address: string; readonly family: number }
 export type Resolve = (hostname: string) => Promise<readonly Address[]>
 
-const bySystem: Resolve = (hostname) => resolveName(hostname, { all: true, verbatim: true })
+export const bySystem: Resolve = (hostname) => resolveName(hostname, { all: true, verbatim: true })
 
 /** `resolve` and `totalMs`, in milliseconds, are for tests. */
 export function openOutbound({
@@ -24,7 +24,7 @@ export function openOutbound({
     const signal = AbortSignal.timeout(totalMs)
     try {
       const url = new URL(to)
-      const target = await choose(url, mayBePrivate, resolve, signal)
+      const target = await addressOf(url, mayBePrivate, resolve, signal)
       return await exchange(url, target, asked, signal)
     } catch (error) {
       if (error instanceof SendFailure) throw error
@@ -57,7 +57,12 @@ type Answered = { readonly status: number; readonly retryAfterMs: number | null;
  * The only address to connect to. A name with any private address is refused, because otherwise chance would decide
  * which address is used.
  */
-async function choose(url: URL, mayBePrivate: boolean, resolve: Resolve, signal: AbortSignal): Promise<Address> {
+export async function addressOf(
+  url: URL,
+  mayBePrivate: boolean,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<Address> {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(hostname)
   const found = family === 0 ? await beforeAbort(resolve(hostname), signal) : [{ address: hostname, family }]

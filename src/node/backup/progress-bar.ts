@@ -13,7 +13,10 @@ export type ProgressBar = {
 }
 
 /** A bar on a terminal; elsewhere only the printed lines. */
-export function createProgressBar(out: { readonly isTTY?: boolean; write(text: string): unknown }): ProgressBar {
+export function createProgressBar(
+  out: { readonly isTTY?: boolean; write(text: string): unknown },
+  unit = 'rows',
+): ProgressBar {
   let shownAt = -Infinity
   let isShown = false
   const erase = () => {
@@ -26,7 +29,7 @@ export function createProgressBar(out: { readonly isTTY?: boolean; write(text: s
       if (out.isTTY !== true || now - shownAt < INTERVAL_MS) return
       shownAt = now
       isShown = true
-      out.write(`\r\u001b[K${bar(done, of)}`)
+      out.write(`\r\u001b[K${bar(done, of, unit)}`)
     },
     print: (line) => {
       erase()
@@ -36,10 +39,10 @@ export function createProgressBar(out: { readonly isTTY?: boolean; write(text: s
   }
 }
 
-function bar(done: number, of: number | null): string {
-  const rows = done.toLocaleString('en')
-  if (of === null) return `${rows} rows`
+function bar(done: number, of: number | null, unit: string): string {
+  const number = done.toLocaleString('en')
+  if (of === null) return `${number} ${unit}`
   const share = of === 0 ? 1 : Math.min(1, done / of)
   const filled = Math.round(share * WIDTH)
-  return `[${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}] ${Math.floor(share * 100)} %  ${rows} rows`
+  return `[${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}] ${Math.floor(share * 100)} %  ${number} ${unit}`
 }

@@ -31,6 +31,7 @@ import { EDGE_ADMIN_USAGE, explainRecovery } from './edge-admin.ts'
 import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
+import { MAP_USAGE, readMapCommand } from './map.ts'
 import { readStandbyCommand, STANDBY_USAGE } from './standby.ts'
 import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
@@ -58,6 +59,9 @@ ${AUDIT_USAGE}
 Backups:
 
 ${BACKUP_USAGE}
+Map:
+
+${MAP_USAGE}
 A service on the edge, whose database is not in DATA_DIR:
 
 ${EDGE_ADMIN_USAGE}`
@@ -101,6 +105,10 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (name === 'audit') {
     const run = readAuditCommand(args.slice(1))
     return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)
+  }
+  if (name === 'map') {
+    const run = readMapCommand(args.slice(1))
+    return run === null ? explain(MAP_USAGE, 2) : withDatabase(env, run)
   }
   const standby = readStandbyCommand(args)
   if (standby !== null) return withDatabase(env, (ctx) => printed(standby(ctx)))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readFile as readFromDisk } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -17,6 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
   '.woff2': 'font/woff2',
   '.webmanifest': 'application/manifest+json',
+  '.bin': 'application/octet-stream',
 }
 
 const NOT_BUILT =
@@ -24,7 +26,7 @@ const NOT_BUILT =
 
 type Encoding = 'br' | 'gzip'
 type File = {
-  readonly bytes: Buffer<ArrayBuffer>
+  read(): Promise<Buffer>
   readonly type: string
   readonly etag: string
   /** Its name changes with its content. */
@@ -39,8 +41,9 @@ export function builtSite(): string {
 }
 
 /**
- * Serves the files below `directory` from memory, read once: no request path ever reaches the disk. Any other path gets
- * the page of the application, with 404 unless the application has a page there. `publicUrl` may have a path, under
+ * Serves the files below `directory`, listed once: no request path ever reaches the disk. All are in memory, except the
+ * pieces of the map, of which there are many and few are needed. Any other path gets the page of the application, with
+ * 404 unless the application has a page there. `publicUrl` may have a path, under
  * which a proxy serves the site.
  */
 export function serveSite(directory: string, publicUrl: string | null): Pages {
@@ -79,11 +82,17 @@ function readSite(directory: string, base: string): ReadonlyMap<string, File> {
 }
 
 function readFile(path: string, url: string, type: string, base: string): File {
+  const isHashed = url.startsWith('/assets/')
+  if (isHashed && url.endsWith('.bin')) {
+    const etag = `"${createHash('sha256').update(url).digest('base64url').slice(0, 22)}"`
+    return { read: () => readFromDisk(path), type, etag, isHashed, packed: new Map() }
+  }
   const raw = readFileSync(path)
   const isHtml = url.endsWith('.html')
   const bytes = isHtml ? Buffer.from(raw.toString('utf8').replaceAll(/(src|href)="\//g, `$1="${base}/`)) : raw
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
-  return { bytes: Buffer.from(bytes), type, etag, isHashed: url.startsWith('/assets/'), packed: new Map() }
+  const kept = Buffer.from(bytes)
+  return { read: async () => kept, type, etag, isHashed, packed: new Map() }
 }
 
 async function answer(request: Request, file: File, status = 200): Promise<Response> {
@@ -98,7 +107,7 @@ async function answer(request: Request, file: File, status = 200): Promise<Respo
     return new Response(null, { status: 304, headers })
   }
   const encoding = acceptedEncoding(request.headers.get('accept-encoding') ?? '', file.type)
-  const body = encoding === null ? file.bytes : await pack(file, encoding)
+  const body = encoding === null ? await file.read() : await pack(file, encoding)
   if (encoding !== null) headers['Content-Encoding'] = encoding
   headers['Content-Length'] = String(body.length)
   return new Response(request.method === 'HEAD' ? null : new Uint8Array(body), { status, headers })
@@ -117,10 +126,14 @@ const zip = promisify(gzip)
 function pack(file: File, encoding: Encoding): Promise<Buffer> {
   const known = file.packed.get(encoding)
   if (known !== undefined) return known
-  const packed =
-    encoding === 'br'
-      ? brotli(file.bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
-      : zip(file.bytes, { level: 9 })
+  const packed = compress(file, encoding)
   file.packed.set(encoding, packed)
   return packed
+}
+
+async function compress(file: File, encoding: Encoding): Promise<Buffer> {
+  const bytes = await file.read()
+  return encoding === 'br'
+    ? brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+    : zip(bytes, { level: 9 })
 }

@@ -33,6 +33,7 @@ export const AUDIT_ACTIONS = {
   tokens_held: 'tokens',
   tokens_released: 'tokens',
   settings_updated: 'settings',
+  map_region_updated: 'settings',
   standby_changed: 'settings',
   public_access_updated: 'permissions',
   embed_profile_updated: 'permissions',

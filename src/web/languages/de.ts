@@ -684,6 +684,7 @@ export const words: Translations = {
     not_a_local_user: 'Dieser Benutzer meldet sich über Ihre Organisation an und hat hier kein Passwort.',
     user_inactive: 'Dieser Benutzer ist deaktiviert. Reaktivieren Sie ihn zuerst.',
     too_many_tokens: 'Mehr Tokens sind nicht möglich. Widerrufen Sie eins, das Sie nicht brauchen.',
+    map_in_progress: 'Eine Karte wird gerade geladen. Warten Sie, bis sie fertig ist, oder brechen Sie das ab.',
     link_invalid:
       'Dieser Link ist abgelaufen oder schon benutzt, oder das Konto hat sich geändert, seit er gesendet wurde. Fordern Sie einen neuen an.',
     account_mail_disabled: 'Dieser Dienst sendet keine E-Mails zu Konten.',
@@ -1140,6 +1141,68 @@ export const words: Translations = {
     removed: 'Löschung eingereiht. Der Wegpunkt verschwindet, wenn das Funkgerät sie gesendet hat.',
     lockedTo: (name) => `gesperrt von ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: 'Was soll die Karte zeigen?',
+      later: 'Ihre Antwort gilt für alle hier. Sie können sie in den Einstellungen ändern.',
+      tiles: 'Kacheln von OpenStreetMap',
+      tilesHelp: (host) =>
+        `Überall Straßen. Der Browser von jedem, der die Karte öffnet, fragt ${host}. Dieser Host erfährt dessen Adresse und welches Gebiet angesehen wird.`,
+      region: 'Eine genaue Karte Ihrer Gegend auf diesem Gerät',
+      regionHelp: 'Straßen um Ihre Knoten. Dieser Dienst lädt sie einmal. Browser fragen nur diesen Dienst.',
+      regionEdge: 'Hier nicht möglich: Auf der Edge gibt es keine Festplatte dafür.',
+      keep: 'Wie sie ist',
+      keepHelp: 'Küsten, Grenzen und Orte. Niemand wird gefragt.',
+    },
+    region: {
+      title: 'Genaue Karte einer Gegend',
+      open: 'Genaue Karte einer Gegend…',
+      about: (source) =>
+        `Dieser Dienst lädt Straßen und Orte von ${source}. Dieser Host erfährt das Gebiet. Browser fragen nur diesen Dienst.`,
+      inUse: 'Verwendete Karte',
+      covers: 'Gebiet',
+      detail: 'Genauigkeit',
+      zoomLevel: (zoom) => `bis Zoomstufe ${zoom}`,
+      size: 'Größe',
+      fetched: 'Geladen',
+      attribution: 'Quellenangabe',
+      update: 'Neu laden',
+      removeMap: 'Entfernen…',
+      remove: 'Entfernen',
+      removeAsk: 'Die Karte zeigt dann hier nur noch Küsten, Grenzen und Orte.',
+      hidden: 'Die Karte zeigt sie, sobald in den Einstellungen keine anderen Kacheln gewählt sind.',
+      loading: 'Wird geladen…',
+      progress: (fetched, total) => `${fetched} von ${total}`,
+      cancel: 'Laden abbrechen',
+      failed: 'Das Laden ist stehen geblieben.',
+      resume: 'Fortsetzen',
+      discard: 'Geladenes verwerfen',
+      choose: 'Gebiet, das geladen wird',
+      help: 'Vorgeschlagen ist das Gebiet um Ihre Knoten. Für ein anderes verschieben Sie die Karte und drücken den Knopf.',
+      take: 'Ausschnitt dieser Karte nehmen',
+      map: 'Karte des Gebiets',
+      exact: 'In Grad',
+      west: 'Westen',
+      south: 'Süden',
+      east: 'Osten',
+      north: 'Norden',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'einzelne Gebäude'
+          : zoom >= 13
+            ? 'alle Straßen'
+            : zoom >= 11
+              ? 'Straßen und Dörfer'
+              : 'Städte und Hauptstraßen',
+      measuring: 'Die Größe wird erfragt…',
+      measured: (size) => `Etwa ${size}`,
+      free: (free) => `Auf der Festplatte dürfen ${free} belegt werden.`,
+      tooLarge: 'Das ist zu groß für diese Festplatte. Wählen Sie ein kleineres Gebiet oder weniger Genauigkeit.',
+      start: 'Laden',
+      started: 'Das Laden hat begonnen',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
+    },
+  },
   mapRuler: {
     title: 'Messen',
     first: 'Drücken Sie auf zwei Orte der Karte, oder verschieben Sie die Karte und fügen Sie ihre Mitte hinzu.',
@@ -1205,6 +1268,7 @@ export const words: Translations = {
     open: 'Knoten öffnen',
     back: 'Zurück zur Liste',
     failed: 'Die Karte konnte nicht geladen werden.',
+    world: 'Eingebaute, grobe Karte: Natural Earth; Orte: GeoNames (CC BY 4.0)',
     noTiles: 'Der Hintergrund der Karte konnte nicht geladen werden.',
     showList: 'Liste und Filter',
     hideList: 'Liste ausblenden',
@@ -2609,6 +2673,7 @@ export const words: Translations = {
     tokens_held: 'API-Tokens bis zur nächsten Anmeldung zurückgehalten',
     tokens_released: 'Zurückgehaltene API-Tokens freigegeben',
     settings_updated: 'Einstellungen geändert',
+    map_region_updated: 'Karte des Gebiets geändert',
     standby_changed: 'Diesen Dienst zum Standby gemacht oder das beendet',
     public_access_updated: 'Öffentlichen Zugang geändert',
     embed_profile_updated: 'Rahmen für andere Websites geändert',
@@ -3735,7 +3800,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Hintergrund der Karte',
-      help: 'Ohne Hintergrund zeigt die Karte Linien der Breiten- und Längengrade.',
+      help: 'Ohne Kacheln zeigt die Karte Küsten, Grenzen und Orte, dazu eine genaue Karte Ihrer Gegend, wenn dieses Gerät eine hat.',
       source: 'Kacheln',
       kinds: {
         configured: 'Wie auf dem Server eingestellt',

@@ -312,6 +312,7 @@ export const words: Translations = {
     not_a_local_user: 'Este usuario inicia sesión con su organización y no tiene contraseña aquí.',
     user_inactive: 'Este usuario está desactivado. Reactívelo antes.',
     too_many_tokens: 'Ha alcanzado el límite de tokens. Revoque uno que no use.',
+    map_in_progress: 'Se está descargando un mapa. Espere a que termine o cancélelo.',
     link_invalid: 'Este enlace ha caducado, ya se usó o la cuenta ha cambiado desde que se envió. Pida otro.',
     account_mail_disabled: 'Este servicio no envía correos sobre las cuentas.',
     nothing_to_confirm: 'Esta dirección ya está confirmada o no hay ninguna.',
@@ -758,6 +759,69 @@ export const words: Translations = {
     removed: 'Borrado en cola. El punto desaparece cuando la radio lo ha enviado.',
     lockedTo: (name) => `bloqueado por ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: '¿Qué debe mostrar el mapa?',
+      later: 'Su respuesta vale para todos aquí. Puede cambiarla en los ajustes.',
+      tiles: 'Teselas de OpenStreetMap',
+      tilesHelp: (host) =>
+        `Calles en todas partes. El navegador de quien abre el mapa consulta ${host}. Ese host conoce así su dirección y qué zona mira.`,
+      region: 'Un mapa detallado de su zona en este equipo',
+      regionHelp:
+        'Calles alrededor de sus nodos. Este servicio las descarga una vez. Los navegadores solo consultan este servicio.',
+      regionEdge: 'Aquí no es posible: en la edge no hay disco para ello.',
+      keep: 'Como está',
+      keepHelp: 'Costas, fronteras y localidades. No se consulta a nadie.',
+    },
+    region: {
+      title: 'Mapa detallado de una zona',
+      open: 'Mapa detallado de una zona…',
+      about: (source) =>
+        `Este servicio descarga calles y lugares de ${source}, que conoce así la zona. Los navegadores solo consultan este servicio.`,
+      inUse: 'Mapa en uso',
+      covers: 'Zona',
+      detail: 'Detalle',
+      zoomLevel: (zoom) => `hasta el nivel de zoom ${zoom}`,
+      size: 'Tamaño',
+      fetched: 'Descargado',
+      attribution: 'Atribución',
+      update: 'Descargar de nuevo',
+      removeMap: 'Eliminar…',
+      remove: 'Eliminar',
+      removeAsk: 'El mapa mostrará aquí solo costas, fronteras y localidades.',
+      hidden: 'El mapa lo muestra cuando los ajustes no eligen otras teselas.',
+      loading: 'Descargando…',
+      progress: (fetched, total) => `${fetched} de ${total}`,
+      cancel: 'Cancelar la descarga',
+      failed: 'La descarga se detuvo.',
+      resume: 'Continuar',
+      discard: 'Descartar lo descargado',
+      choose: 'Zona que se descarga',
+      help: 'Se propone la zona alrededor de sus nodos. Mueva el mapa y pulse el botón para tomar otra.',
+      take: 'Tomar lo que muestra este mapa',
+      map: 'Mapa de la zona',
+      exact: 'En grados',
+      west: 'Oeste',
+      south: 'Sur',
+      east: 'Este',
+      north: 'Norte',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'edificios'
+          : zoom >= 13
+            ? 'todas las calles'
+            : zoom >= 11
+              ? 'carreteras y pueblos'
+              : 'ciudades y carreteras principales',
+      measuring: 'Preguntando el tamaño…',
+      measured: (size) => `Unos ${size}`,
+      free: (free) => `Se pueden usar ${free} del disco.`,
+      tooLarge: 'Es demasiado grande para este disco. Elija una zona más pequeña o menos detalle.',
+      start: 'Descargar',
+      started: 'La descarga ha empezado',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
+    },
+  },
   mapRuler: {
     title: 'Medir',
     first: 'Pulse dos lugares en el mapa, o mueva el mapa y añada su centro.',
@@ -823,6 +887,7 @@ export const words: Translations = {
     open: 'Abrir el nodo',
     back: 'Volver a la lista',
     failed: 'No se pudo cargar el mapa.',
+    world: 'Mapa incorporado, aproximado: Natural Earth; localidades: GeoNames (CC BY 4.0)',
     noTiles: 'No se pudo cargar el fondo del mapa.',
     showList: 'Lista y filtros',
     hideList: 'Ocultar la lista',
@@ -2608,6 +2673,7 @@ export const words: Translations = {
     tokens_held: 'Retuvo tokens de API hasta el próximo inicio de sesión',
     tokens_released: 'Liberó tokens de API retenidos',
     settings_updated: 'Cambió ajustes',
+    map_region_updated: 'Cambió el mapa de la región',
     standby_changed: 'Puso este servicio en reserva o terminó la reserva',
     public_access_updated: 'Cambió el acceso público',
     embed_profile_updated: 'Cambió un marco para otros sitios',
@@ -3327,7 +3393,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Fondo del mapa',
-      help: 'Sin fondo, el mapa muestra líneas de latitud y longitud.',
+      help: 'Sin teselas, el mapa muestra costas, fronteras y localidades, y un mapa detallado de su zona si este equipo tiene uno.',
       source: 'Teselas',
       kinds: {
         configured: 'Según la configuración del servidor',

@@ -696,6 +696,7 @@ export const words: Translations = {
     not_a_local_user: 'Cet utilisateur se connecte par votre organisation et n’a pas de mot de passe ici.',
     user_inactive: 'Cet utilisateur est désactivé. Réactivez-le d’abord.',
     too_many_tokens: 'Vous avez atteint la limite de jetons. Révoquez-en un que vous n’utilisez pas.',
+    map_in_progress: 'Une carte est en cours de téléchargement. Attendez la fin, ou annulez.',
     link_invalid: 'Ce lien a expiré, a déjà été utilisé, ou le compte a changé depuis son envoi. Demandez-en un autre.',
     account_mail_disabled: 'Ce service n’envoie pas d’e-mails concernant les comptes.',
     nothing_to_confirm: 'Cette adresse est déjà confirmée, ou il n’y en a pas.',
@@ -1259,6 +1260,69 @@ export const words: Translations = {
     removed: 'Suppression en file d’attente. Le point disparaît quand la radio l’a envoyée.',
     lockedTo: (name) => `verrouillé par ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: 'Que doit montrer la carte ?',
+      later: 'Votre réponse vaut pour tout le monde ici. Vous pouvez la changer dans les réglages.',
+      tiles: 'Tuiles d’OpenStreetMap',
+      tilesHelp: (host) =>
+        `Des rues partout. Le navigateur de quiconque ouvre la carte interroge ${host}. Cet hôte apprend son adresse et la zone regardée.`,
+      region: 'Une carte détaillée de votre région sur cette machine',
+      regionHelp:
+        'Des rues autour de vos nœuds. Ce service les télécharge une fois. Les navigateurs n’interrogent que ce service.',
+      regionEdge: 'Impossible ici : sur l’edge, il n’y a pas de disque pour cela.',
+      keep: 'Comme elle est',
+      keepHelp: 'Côtes, frontières et localités. Personne n’est sollicité.',
+    },
+    region: {
+      title: 'Carte détaillée d’une région',
+      open: 'Carte détaillée d’une région…',
+      about: (source) =>
+        `Ce service télécharge rues et lieux depuis ${source}, qui apprend la zone. Les navigateurs n’interrogent que ce service.`,
+      inUse: 'Carte utilisée',
+      covers: 'Zone',
+      detail: 'Détail',
+      zoomLevel: (zoom) => `jusqu’au niveau de zoom ${zoom}`,
+      size: 'Taille',
+      fetched: 'Téléchargée',
+      attribution: 'Attribution',
+      update: 'Télécharger à nouveau',
+      removeMap: 'Supprimer…',
+      remove: 'Supprimer',
+      removeAsk: 'La carte ne montrera plus ici que côtes, frontières et localités.',
+      hidden: 'La carte la montre dès que les réglages ne choisissent pas d’autres tuiles.',
+      loading: 'Téléchargement…',
+      progress: (fetched, total) => `${fetched} sur ${total}`,
+      cancel: 'Annuler le téléchargement',
+      failed: 'Le téléchargement s’est arrêté.',
+      resume: 'Continuer',
+      discard: 'Abandonner ce qui est téléchargé',
+      choose: 'Zone à télécharger',
+      help: 'La zone autour de vos nœuds est proposée. Déplacez la carte et appuyez sur le bouton pour en prendre une autre.',
+      take: 'Prendre ce que montre cette carte',
+      map: 'Carte de la zone',
+      exact: 'En degrés',
+      west: 'Ouest',
+      south: 'Sud',
+      east: 'Est',
+      north: 'Nord',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'les bâtiments'
+          : zoom >= 13
+            ? 'toutes les rues'
+            : zoom >= 11
+              ? 'routes et villages'
+              : 'villes et grandes routes',
+      measuring: 'Taille demandée…',
+      measured: (size) => `Environ ${size}`,
+      free: (free) => `${free} peuvent être utilisés sur le disque.`,
+      tooLarge: 'C’est trop grand pour ce disque. Choisissez une zone plus petite ou moins de détail.',
+      start: 'Télécharger',
+      started: 'Le téléchargement a commencé',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join(' ; '),
+    },
+  },
   mapRuler: {
     title: 'Mesurer',
     first: 'Appuyez sur deux endroits de la carte, ou déplacez la carte et ajoutez son centre.',
@@ -1318,6 +1382,7 @@ export const words: Translations = {
     open: 'Ouvrir le nœud',
     back: 'Retour à la liste',
     failed: 'La carte n’a pas pu être chargée.',
+    world: 'Carte intégrée, sommaire : Natural Earth ; localités : GeoNames (CC BY 4.0)',
     noTiles: 'Le fond de carte n’a pas pu être chargé.',
     showList: 'Liste et filtres',
     hideList: 'Masquer la liste',
@@ -2590,6 +2655,7 @@ export const words: Translations = {
     tokens_held: 'Suspension de jetons d’API jusqu’à la prochaine connexion',
     tokens_released: 'Réactivation de jetons d’API suspendus',
     settings_updated: 'Modification de réglages',
+    map_region_updated: 'Modification de la carte de la région',
     standby_changed: 'Passage de ce service en secours, ou fin du secours',
     public_access_updated: 'Modification de l’accès public',
     embed_profile_updated: 'Modification d’un cadre pour d’autres sites',
@@ -3708,7 +3774,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Fond de la carte',
-      help: 'Sans fond, la carte montre des lignes de latitude et de longitude.',
+      help: 'Sans tuiles, la carte montre côtes, frontières et localités, et une carte détaillée de votre région si cette machine en a une.',
       source: 'Tuiles',
       kinds: {
         configured: 'Selon la configuration du serveur',

@@ -773,6 +773,7 @@ export const words: Translations = {
     not_a_local_user: 'Ten użytkownik loguje się przez Twoją organizację i nie ma tu hasła.',
     user_inactive: 'Ten użytkownik jest dezaktywowany. Najpierw aktywuj go ponownie.',
     too_many_tokens: 'Osiągnięto limit tokenów. Unieważnij jeden, którego nie używasz.',
+    map_in_progress: 'Trwa pobieranie mapy. Poczekaj, aż się skończy, albo je przerwij.',
     link_invalid: 'Ten link wygasł, został już użyty albo konto zmieniło się od jego wysłania. Poproś o nowy.',
     account_mail_disabled: 'Ta usługa nie wysyła e-maili w sprawach kont.',
     nothing_to_confirm: 'Ten adres jest już potwierdzony albo go nie ma.',
@@ -1209,6 +1210,68 @@ export const words: Translations = {
     removed: 'Usunięcie w kolejce. Punkt zniknie, gdy radio je wyśle.',
     lockedTo: (name) => `zablokowany przez ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: 'Co ma pokazywać mapa?',
+      later: 'Odpowiedź dotyczy wszystkich. Możesz ją zmienić w ustawieniach.',
+      tiles: 'Kafelki OpenStreetMap',
+      tilesHelp: (host) =>
+        `Ulice wszędzie. Przeglądarka każdego, kto otwiera mapę, pyta ${host}. Ten host poznaje adres tej osoby i oglądany obszar.`,
+      region: 'Dokładna mapa Twojej okolicy na tej maszynie',
+      regionHelp: 'Ulice wokół Twoich węzłów. Ta usługa pobiera je raz. Przeglądarki pytają tylko tę usługę.',
+      regionEdge: 'Tutaj to niemożliwe: na edge nie ma na to dysku.',
+      keep: 'Tak jak jest',
+      keepHelp: 'Wybrzeża, granice i miejscowości. Nikt nie jest pytany.',
+    },
+    region: {
+      title: 'Dokładna mapa okolicy',
+      open: 'Dokładna mapa okolicy…',
+      about: (source) =>
+        `Ta usługa pobiera ulice i miejsca z ${source}, który poznaje obszar. Przeglądarki pytają tylko tę usługę.`,
+      inUse: 'Używana mapa',
+      covers: 'Obszar',
+      detail: 'Dokładność',
+      zoomLevel: (zoom) => `do poziomu powiększenia ${zoom}`,
+      size: 'Rozmiar',
+      fetched: 'Pobrano',
+      attribution: 'Źródło',
+      update: 'Pobierz ponownie',
+      removeMap: 'Usuń…',
+      remove: 'Usuń',
+      removeAsk: 'Mapa pokaże tu wtedy tylko wybrzeża, granice i miejscowości.',
+      hidden: 'Mapa pokaże ją, gdy w ustawieniach nie będą wybrane inne kafelki.',
+      loading: 'Pobieranie…',
+      progress: (fetched, total) => `${fetched} z ${total}`,
+      cancel: 'Przerwij pobieranie',
+      failed: 'Pobieranie stanęło.',
+      resume: 'Kontynuuj',
+      discard: 'Odrzuć to, co pobrano',
+      choose: 'Obszar do pobrania',
+      help: 'Proponowany jest obszar wokół Twoich węzłów. Aby wybrać inny, przesuń mapę i naciśnij przycisk.',
+      take: 'Weź to, co pokazuje ta mapa',
+      map: 'Mapa obszaru',
+      exact: 'W stopniach',
+      west: 'Zachód',
+      south: 'Południe',
+      east: 'Wschód',
+      north: 'Północ',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'pojedyncze budynki'
+          : zoom >= 13
+            ? 'wszystkie ulice'
+            : zoom >= 11
+              ? 'drogi i wsie'
+              : 'miasta i główne drogi',
+      measuring: 'Sprawdzanie rozmiaru…',
+      measured: (size) => `Około ${size}`,
+      free: (free) => `Na dysku można zająć ${free}.`,
+      tooLarge: 'To za dużo na ten dysk. Wybierz mniejszy obszar albo mniejszą dokładność.',
+      start: 'Pobierz',
+      started: 'Pobieranie się rozpoczęło',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
+    },
+  },
   mapRuler: {
     title: 'Zmierz',
     first: 'Naciśnij dwa miejsca na mapie albo przesuń mapę i dodaj jej środek.',
@@ -1268,6 +1331,7 @@ export const words: Translations = {
     open: 'Otwórz węzeł',
     back: 'Wróć do listy',
     failed: 'Nie udało się wczytać mapy.',
+    world: 'Wbudowana mapa przybliżona: Natural Earth; miejscowości: GeoNames (CC BY 4.0)',
     noTiles: 'Nie udało się wczytać tła mapy.',
     showList: 'Lista i filtry',
     hideList: 'Ukryj listę',
@@ -2631,6 +2695,7 @@ export const words: Translations = {
     tokens_held: 'Wstrzymano tokeny API do następnego logowania',
     tokens_released: 'Wznowiono wstrzymane tokeny API',
     settings_updated: 'Zmieniono ustawienia',
+    map_region_updated: 'Zmieniono mapę obszaru',
     standby_changed: 'Włączono lub zakończono tryb rezerwowy tej usługi',
     public_access_updated: 'Zmieniono dostęp publiczny',
     embed_profile_updated: 'Zmieniono ramkę dla innych stron',
@@ -3733,7 +3798,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Tło mapy',
-      help: 'Bez tła mapa pokazuje linie szerokości i długości geograficznej.',
+      help: 'Bez kafelków mapa pokazuje wybrzeża, granice i miejscowości oraz dokładną mapę okolicy, jeśli ta maszyna ją ma.',
       source: 'Kafelki',
       kinds: {
         configured: 'Zgodnie z konfiguracją serwera',

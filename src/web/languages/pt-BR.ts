@@ -313,6 +313,7 @@ export const words: Translations = {
     not_a_local_user: 'Este usuário entra pela sua organização e não tem senha aqui.',
     user_inactive: 'Este usuário está desativado. Reative-o primeiro.',
     too_many_tokens: 'Você atingiu o limite de tokens. Revogue um que você não usa.',
+    map_in_progress: 'Um mapa está sendo baixado. Espere terminar ou cancele.',
     link_invalid: 'Este link expirou, já foi usado, ou a conta mudou desde o envio. Peça outro.',
     account_mail_disabled: 'Este serviço não envia e-mails sobre contas.',
     nothing_to_confirm: 'Este endereço já está confirmado, ou não há nenhum.',
@@ -761,6 +762,69 @@ export const words: Translations = {
     removed: 'Exclusão na fila. O ponto some quando o rádio a tiver enviado.',
     lockedTo: (name) => `bloqueado por ${name}`,
   },
+  backgroundTexts: {
+    question: {
+      title: 'O que o mapa deve mostrar?',
+      later: 'Sua resposta vale para todos aqui. Você pode mudá-la nas configurações.',
+      tiles: 'Blocos do OpenStreetMap',
+      tilesHelp: (host) =>
+        `Ruas em toda parte. O navegador de quem abre o mapa consulta ${host}. Esse host fica sabendo o endereço dessa pessoa e a área vista.`,
+      region: 'Um mapa detalhado da sua região nesta máquina',
+      regionHelp:
+        'Ruas ao redor dos seus nós. Este serviço as baixa uma vez. Os navegadores só consultam este serviço.',
+      regionEdge: 'Aqui não é possível: na edge não há disco para isso.',
+      keep: 'Como está',
+      keepHelp: 'Costas, fronteiras e localidades. Ninguém é consultado.',
+    },
+    region: {
+      title: 'Mapa detalhado de uma região',
+      open: 'Mapa detalhado de uma região…',
+      about: (source) =>
+        `Este serviço baixa ruas e lugares de ${source}, que fica sabendo a área. Os navegadores só consultam este serviço.`,
+      inUse: 'Mapa em uso',
+      covers: 'Área',
+      detail: 'Detalhe',
+      zoomLevel: (zoom) => `até o nível de zoom ${zoom}`,
+      size: 'Tamanho',
+      fetched: 'Baixado',
+      attribution: 'Atribuição',
+      update: 'Baixar de novo',
+      removeMap: 'Remover…',
+      remove: 'Remover',
+      removeAsk: 'O mapa mostrará aqui apenas costas, fronteiras e localidades.',
+      hidden: 'O mapa o mostra quando as configurações não escolhem outros blocos.',
+      loading: 'Baixando…',
+      progress: (fetched, total) => `${fetched} de ${total}`,
+      cancel: 'Cancelar o download',
+      failed: 'O download parou.',
+      resume: 'Continuar',
+      discard: 'Descartar o que foi baixado',
+      choose: 'Área a baixar',
+      help: 'A área ao redor dos seus nós é sugerida. Mova o mapa e pressione o botão para usar outra.',
+      take: 'Usar o que este mapa mostra',
+      map: 'Mapa da área',
+      exact: 'Em graus',
+      west: 'Oeste',
+      south: 'Sul',
+      east: 'Leste',
+      north: 'Norte',
+      shows: (zoom) =>
+        zoom >= 15
+          ? 'prédios'
+          : zoom >= 13
+            ? 'todas as ruas'
+            : zoom >= 11
+              ? 'estradas e vilas'
+              : 'cidades e estradas principais',
+      measuring: 'Perguntando o tamanho…',
+      measured: (size) => `Cerca de ${size}`,
+      free: (free) => `${free} do disco podem ser usados.`,
+      tooLarge: 'É grande demais para este disco. Escolha uma área menor ou menos detalhe.',
+      start: 'Baixar',
+      started: 'O download começou',
+      degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
+    },
+  },
   mapRuler: {
     title: 'Medir',
     first: 'Pressione dois lugares no mapa, ou mova o mapa e adicione o centro dele.',
@@ -826,6 +890,7 @@ export const words: Translations = {
     open: 'Abrir o nó',
     back: 'Voltar à lista',
     failed: 'Não foi possível carregar o mapa.',
+    world: 'Mapa embutido, aproximado: Natural Earth; localidades: GeoNames (CC BY 4.0)',
     noTiles: 'Não foi possível carregar o fundo do mapa.',
     showList: 'Lista e filtros',
     hideList: 'Ocultar a lista',
@@ -2603,6 +2668,7 @@ export const words: Translations = {
     tokens_held: 'Reteve tokens de API até o próximo login',
     tokens_released: 'Liberou tokens de API retidos',
     settings_updated: 'Alterou configurações',
+    map_region_updated: 'Alterou o mapa da região',
     standby_changed: 'Tornou este serviço uma reserva ou encerrou isso',
     public_access_updated: 'Alterou o acesso público',
     embed_profile_updated: 'Alterou um quadro para outros sites',
@@ -3310,7 +3376,7 @@ export const words: Translations = {
     },
     tiles: {
       title: 'Fundo do mapa',
-      help: 'Sem um fundo, o mapa mostra linhas de latitude e longitude.',
+      help: 'Sem blocos, o mapa mostra costas, fronteiras e localidades, e um mapa detalhado da sua região se esta máquina tiver um.',
       source: 'Blocos',
       kinds: {
         configured: 'Conforme o servidor está configurado',

@@ -20,6 +20,7 @@ import type { a } from '../strings/automation.ts'
 import type { common } from '../strings/common.ts'
 import type { errors } from '../strings/errors.ts'
 import type { installTexts } from '../strings/install.ts'
+import type { backgroundTexts } from '../strings/mesh/background.ts'
 import type { compareTexts } from '../strings/mesh/compare.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
@@ -105,6 +106,7 @@ export interface Translations {
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts
   readonly mapRuler: typeof rulerTexts
+  readonly backgroundTexts: typeof backgroundTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts
   readonly measurementGroups: typeof measurementGroups

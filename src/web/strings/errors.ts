@@ -40,6 +40,7 @@ export const errors = catalog('errors', {
   not_a_local_user: 'This user signs in through your organisation and has no password here.',
   user_inactive: 'This user is deactivated. Reactivate them first.',
   too_many_tokens: 'You have reached the limit of tokens. Revoke one that you don’t use.',
+  map_in_progress: 'A map is being downloaded. Wait until it is done, or end it.',
   link_invalid:
     'This link has expired, was used already, or the account has changed since it was sent. Ask for another one.',
   account_mail_disabled: 'This service sends no e-mails about accounts.',

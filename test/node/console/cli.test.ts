@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -7,6 +7,8 @@ import { openCounters } from '../../../src/node/metrics/counters.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { redisSessions } from '../../../src/node/redis/sessions.ts'
 import { buildCli, runCli } from '../../support/built/built-service.ts'
+import { writePlanet } from '../../support/maps/planet.ts'
+import { end, startPlanetServer } from '../../support/maps/planet-server.ts'
 import { startRedis } from '../../support/servers/redis.ts'
 
 let file: string
@@ -151,4 +153,51 @@ test('audit verify reports whether the log is intact, up to where, and where it 
   for (const args of [['audit'], ['audit', 'verify', 'more'], ['audit', 'nothing']]) {
     expect(await cli(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining('audit verify') })
   }
+})
+
+test('a map of the region is measured, downloaded and deleted', async () => {
+  const planet = await startPlanetServer(writePlanet(5, 'first', () => true).bytes)
+  const env = { MAP_ARCHIVE_URL: `${planet.url}/planet.pmtiles` }
+  try {
+    expect(await cli(['map', 'fetch'], env)).toMatchObject({
+      code: 1,
+      err: 'No node has a position: name the region with --bounds\n',
+    })
+    const store = openDatabase(join(dir, 'mesh.db'))
+    store.sqlite.exec('insert into nodes (node_num, latitude, longitude, first_heard) values (101, 50, 11, 1)')
+    store.close()
+    const measured = await cli(['map', 'fetch', '--dry-run', '--zoom', '5'], env)
+    const region = `Region 10.9581,49.9731,11.0419,50.0269 up to zoom level 5, from ${planet.url.slice(7)}\n`
+    expect([measured.code, measured.out]).toEqual([0, expect.stringMatching(/, 6 tiles; [\d.,]+ MB of the disk/)])
+    expect(measured.out.startsWith(region)).toBe(true)
+    expect(existsSync(join(dir, 'maps/region.pmtiles'))).toBe(false)
+    const named = ['map', 'fetch', '--bounds', '-11,51,-4,56', '--zoom', '5']
+    expect(await cli(named, env)).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringMatching(/\nComplete: \d+ kB\n$/),
+    })
+    planet.lie = (answer) => end(answer, 404)
+    const why = 'The planet archive is not at the address in MAP_ARCHIVE_URL\n'
+    expect(await cli(named, env)).toMatchObject({ code: 1, err: why })
+    expect(existsSync(join(dir, 'maps/region.pmtiles'))).toBe(true)
+    expect(await cli(['map', 'remove'], env)).toMatchObject({ code: 0, out: 'The map of the region is deleted\n' })
+    expect(await cli(['map', 'remove'], env)).toMatchObject({ code: 1, err: 'Not found\n' })
+    const log =
+      "select username, json_extract(details, '$.step') as step from audit_log where action = 'map_region_updated'"
+    expect(rows(log)).toEqual(['started', 'finished', 'removed'].map((step) => ({ username: 'system', step })))
+  } finally {
+    await planet.close()
+  }
+  for (const wrong of [
+    [],
+    ['fetch', '--bounds', '1,2,3'],
+    ['fetch', '--zoom', 'x'],
+    ['fetch', '--dry-run', '--dry-run'],
+    ['remove', 'x'],
+  ]) {
+    expect((await cli(['map', ...wrong], env)).code).toBe(2)
+  }
+  const crossing = await cli(['map', 'fetch', '--bounds', '170,-20,-170,-10'], env)
+  expect([crossing.code, crossing.err]).toEqual([1, expect.stringContaining('cannot cross the 180th meridian')])
 })

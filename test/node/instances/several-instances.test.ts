@@ -8,6 +8,8 @@ import { AdminMessageSchema } from '../../../src/meshtastic/gen/admin_pb.ts'
 import { UserSchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { buildService, type Built, type Service, signInAt, startService } from '../../support/built/built-service.ts'
+import { writePlanet } from '../../support/maps/planet.ts'
+import { startPlanetServer } from '../../support/maps/planet-server.ts'
 import { type Nginx, startNginx } from '../../support/servers/nginx.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { type RedisServer, startRedis } from '../../support/servers/redis.ts'
@@ -113,6 +115,38 @@ test('three that start at the same time on an empty directory all answer, and no
   expect(entries.filter(({ level }) => level !== 'info')).toStrictEqual([])
   expect(readdirSync(env.DATA_DIR).filter((name) => name.startsWith('disk-reserve'))).toStrictEqual(['disk-reserve'])
   expect(statSync(join(env.DATA_DIR, 'disk-reserve')).blocks * 512).toBeGreaterThanOrEqual(16 * 1024 * 1024)
+})
+
+test('a map of the region is downloaded by the one with the radio, and after kill -9 by the next one; all serve it', async () => {
+  const planet = writePlanet(6, 'first', (z, x, y) => z < 3 || (x + y) % 3 !== 0)
+  const server = await startPlanetServer(planet.bytes)
+  try {
+    const env = { MAP_ARCHIVE_URL: `${server.url}/planet.pmtiles` }
+    const [holder, other] = [await start(env), await start(env)]
+    const headers = await signIn(holder)
+    const { promise: held, resolve: isHeld } = Promise.withResolvers<void>()
+    server.lie = (_answer, { first }, honest) => (first < planet.tilesAt ? honest() : isHeld())
+    const area = JSON.stringify({ bounds: [-11, 51, -4, 56], maxZoom: 6 })
+    const begin = ({ url }: Service) => fetch(`${url}/api/map/region`, { method: 'POST', headers, body: area })
+    const state = async ({ url }: Service) =>
+      Object(await (await fetch(`${url}/api/map/region`, { headers })).json()).state
+    expect((await begin(other)).status).toBe(202)
+    await held
+    expect([(await begin(holder)).status, (await begin(other)).status]).toStrictEqual([409, 409])
+    expect([await state(holder), await state(other)]).toStrictEqual(['loading', 'loading'])
+    server.lie = null
+    await holder.stop('SIGKILL')
+    expireLease()
+    await expect.poll(() => state(other)).toBe('ready')
+    const third = await start(env)
+    const files = [other, third].map(async ({ url }) =>
+      (await fetch(`${url}/api/map/region.pmtiles`, { headers })).text(),
+    )
+    const [one, two] = await Promise.all(files)
+    expect([one?.startsWith('PMTiles'), one === two]).toStrictEqual([true, true])
+  } finally {
+    await server.close()
+  }
 })
 
 const parseEntry = (line: string): { readonly level?: unknown } => Object(JSON.parse(line))

@@ -249,6 +249,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
       ),
     ]),
   'GET /api/dashboard': () => ['/api/dashboard'],
+  'GET /api/map/region': () => ['/api/map/region'],
   'GET /api/info': () => ['/api/info'],
   'GET /api/automation/:id/runs': () => ['/api/automation/1/runs'],
   'GET /api/remote': () => ['/api/remote'],
@@ -275,6 +276,8 @@ export const PUBLIC_REQUESTS: Readonly<Record<string, (now: number) => readonly 
   'GET /api/info': () => ['/api/info'],
   'GET /api/map': () => ['/api/map'],
   'GET /api/map/archive': () => ['/api/map/archive'],
+  'GET /api/map/region': () => ['/api/map/region'],
+  'GET /api/map/region.pmtiles': () => ['/api/map/region.pmtiles'],
 }
 
 export function pathsOf(requests: typeof REQUESTS, now: number): string[] {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { codeAt } from '../factors/oathtool.ts'
-import { press, pressed, type State, typedInto } from './states.ts'
+import { haveRegion, press, pressed, type State, typedInto } from './states.ts'
 
 /**
  * Each dialog of the application once. The site has a demo mesh, a provider at which the administrator has an account, and
@@ -65,6 +65,16 @@ export const DIALOGS: readonly State[] = [
         )
       }
       await expect.poll(isOpen).toBe(true)
+    },
+  },
+  {
+    name: 'a detailed map',
+    of: 'pages/map/background/region-dialog.tsx',
+    path: '/settings',
+    open: async (page) => {
+      await haveRegion(page)
+      await pressed('Detailed map of a region')(page)
+      await page.getByText('About 84.0 MB').waitFor()
     },
   },
   { name: 'a waypoint', of: 'pages/map/waypoint-form.tsx', path: '/map?q=crowd', open: pressed('New waypoint') },

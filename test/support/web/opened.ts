@@ -1,5 +1,5 @@
 import { ALERT_KINDS } from '../../../src/app/alerts/kinds/kinds.ts'
-import { press, pressed, type State, typedInto } from './states.ts'
+import { haveRegion, press, pressed, type State, typedInto } from './states.ts'
 
 /** What opens besides the dialogs, and what dialogs show besides. */
 export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
@@ -35,6 +35,17 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     open: async (page) => {
       await press(page, 'Filters')
       await page.getByRole('combobox', { name: 'Sender' }).waitFor()
+    },
+  },
+  {
+    name: 'area of a detailed map in degrees',
+    of: 'pages/map/background/region-form.tsx',
+    path: '/settings',
+    open: async (page) => {
+      await haveRegion(page)
+      await press(page, 'Detailed map of a region')
+      await page.getByText('In degrees').click()
+      await page.getByLabel('West', { exact: true }).waitFor()
     },
   },
   {

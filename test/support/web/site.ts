@@ -6,6 +6,7 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { settings } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { buildSite } from '../built/built-service.ts'
 import { CHROMIUM_PATH } from './chromium.ts'
@@ -45,16 +46,22 @@ export type Site = SiteBrowser & {
   readonly temporaryPassword: string | null
 }
 
-/** Starts the built service with its web application, and a browser. `fill`: writes into its database before. */
+/**
+ * Starts the built service with its web application, and a browser. `fill`: writes into its database before.
+ * `asksAboutMap`: nobody has said yet what the map shows, so it asks; tests of other things have the answer *as it is*.
+ */
 export async function openSite(
   env: Record<string, string> = {},
   fill?: (store: ReturnType<typeof openDatabase>) => Promise<unknown>,
+  asksAboutMap = 'MAP_TILE_URL' in env || 'MAP_PMTILES' in env,
 ): Promise<Site> {
   const { main, files } = buildSite()
   const data = mkdtempSync(join(tmpdir(), 'mesh-web-'))
-  if (fill !== undefined) {
+  if (fill !== undefined || !asksAboutMap) {
     const store = openDatabase(join(data, 'mesh.db'))
-    await fill(store)
+    if (!asksAboutMap)
+      await store.db.insert(settings).values({ key: 'mapTiles', value: '{"kind":"none"}', updatedAt: 0 })
+    await fill?.(store)
     store.close()
   }
   const service = spawn(process.execPath, [main], {

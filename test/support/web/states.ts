@@ -10,6 +10,19 @@ export type State = {
   open(page: Page): Promise<unknown>
 }
 
+/** A detailed map in use, without asking another host. */
+export async function haveRegion(page: Page): Promise<void> {
+  const area = { bounds: [10.7, 49.78, 11.05, 50], maxZoom: 14 }
+  const made = { bytes: 84e6, t: Date.UTC(2026, 10, 1), attribution: '© Region makers' }
+  const rest = { state: 'ready', source: 'planet.example.org', fetchedBytes: 0, totalBytes: 0, problem: null }
+  await page.route('**/api/map/region', (route) =>
+    route.fulfill({ json: { ...area, ...made, ...rest, wanted: null, suggestion: area } }),
+  )
+  await page.route('**/api/map/region/preview', (route) =>
+    route.fulfill({ json: { bytes: 84e6, tiles: 5000, free: 12e9 } }),
+  )
+}
+
 export const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 /** Presses buttons, and waits for the dialog that they open. */
 export const pressed =

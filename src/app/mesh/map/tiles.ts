@@ -31,7 +31,7 @@ export const mapSchema = z
         }),
       ])
       .nullable()
-      .describe('Null: none, the map shows a grid of degrees'),
+      .describe('Null: none, the map shows its own coasts, borders and towns, or the map of the region'),
   })
   .meta({ id: 'MapTiles' })
 

@@ -19,6 +19,7 @@ export const texts: Translation = {
   'A second factor has to be set up first': 'Zuerst zweiten Faktor einrichten',
   'A second factor of your account was removed': 'Ein zweiter Faktor Ihres Kontos wurde entfernt',
   'A second factor was added to your account': 'Ein zweiter Faktor wurde zu Ihrem Konto hinzugefügt',
+  'A tile of the planet archive is damaged': 'Eine Kachel des Planeten-Archivs ist beschädigt',
   'A token cannot create another token': 'Ein Token kann kein anderes Token erstellen',
   'A token with the scope {scope} needs an administrator':
     'Ein Token mit dem Recht {scope} braucht einen Administrator',
@@ -45,6 +46,7 @@ export const texts: Translation = {
   'Another instance has the radios': 'Eine andere Instanz hat die Funkgeräte',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Das Token eines anderen Besitzers liefert unter diesem Namen; widerrufen Sie es, oder wählen Sie einen anderen Namen',
+  'Another process downloads the map: end it there': 'Ein anderer Prozess lädt die Karte: Beenden Sie ihn dort',
   'At most {limit} bytes': 'Höchstens {limit} Bytes',
   'At most {most} destinations are possible': 'Höchstens {most} Ziele sind möglich',
   'At most {most} rules are possible': 'Höchstens {most} Regeln sind möglich',
@@ -110,6 +112,8 @@ export const texts: Translation = {
   'Last administrator': 'Letzter Administrator',
   'Link no longer valid': 'Link nicht mehr gültig',
   'Local sign-in is disabled': 'Anmeldung mit Passwort abgeschaltet',
+  'Map cannot be downloaded': 'Karte kann nicht geladen werden',
+  'Map download in progress': 'Karten-Download läuft',
   'Map file unavailable': 'Kartendatei nicht verfügbar',
   'Message not found': 'Nachricht nicht gefunden',
   Messages: 'Nachrichten',
@@ -177,6 +181,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Jemand hat sich mit einem bisher unbekannten Browser bei Ihrem Konto {username} auf {site} angemeldet.',
   'Source name belongs to somebody else': 'Name der Quelle gehört jemand anderem',
+  'South must be less than north': 'Süden muss kleiner als Norden sein',
   'Start the setup again': 'Einrichtung neu beginnen',
   'Start the sign-in again': 'Anmeldung neu beginnen',
   'Still: {name}': 'Immer noch: {name}',
@@ -196,15 +201,34 @@ export const texts: Translation = {
     'Die Ziele von Alarmen werden zurückgehalten, bis Sie sie geprüft haben.',
   'The destinations of your alerts are held until you have looked at them':
     'Die Ziele Ihrer Alarme werden zurückgehalten, bis Sie sie geprüft haben',
+  'The disk of this service has no room for this map':
+    'Auf der Festplatte dieses Dienstes ist kein Platz für diese Karte',
   'The e-mail address was changed.': 'Die E-Mail-Adresse wurde geändert.',
   'The link that the first request created was used, replaced or withdrawn':
     'Der Link, den die erste Anfrage erstellte, wurde benutzt, ersetzt oder zurückgezogen',
+  'The map could not be written: the log has the reason':
+    'Die Karte konnte nicht geschrieben werden: Der Grund steht im Protokoll',
   'The password was changed.': 'Das Passwort wurde geändert.',
   'The password was reset.': 'Das Passwort wurde zurückgesetzt.',
+  'The planet archive changes all the time: try again later':
+    'Das Planeten-Archiv ändert sich ständig: Versuchen Sie es später noch einmal',
+  'The planet archive does not answer: check the network and MAP_ARCHIVE_URL, then try again':
+    'Das Planeten-Archiv antwortet nicht: Prüfen Sie das Netz und MAP_ARCHIVE_URL und versuchen Sie es noch einmal',
+  'The planet archive has no tiles of this region': 'Das Planeten-Archiv hat keine Kacheln dieses Gebiets',
+  'The planet archive is damaged, or no clustered PMTiles 3 archive of images or vector tiles':
+    'Das Planeten-Archiv ist beschädigt oder kein geordnetes (clustered) PMTiles-3-Archiv aus Bildern oder Vektorkacheln',
+  'The planet archive is not at the address in MAP_ARCHIVE_URL':
+    'Unter der Adresse in MAP_ARCHIVE_URL ist kein Planeten-Archiv',
+  'The planet archive redirects to another address: set MAP_ARCHIVE_URL to that one':
+    'Das Planeten-Archiv verweist auf eine andere Adresse: Setzen Sie MAP_ARCHIVE_URL auf diese',
+  'The planet archive sent other bytes than those it was asked for':
+    'Das Planeten-Archiv hat andere Bytes geschickt als die angeforderten',
   'The radio did not report its section {section}': 'Das Funkgerät hat seinen Abschnitt {section} nicht gemeldet',
   'The radio is not connected: {reason}': 'Das Funkgerät ist nicht verbunden: {reason}',
   'The rule was changed meanwhile; read it again': 'Die Regel wurde inzwischen geändert; lesen Sie sie neu',
   'The section has changed since it was read': 'Der Abschnitt hat sich geändert, seit er gelesen wurde',
+  'The server of the planet archive does not serve ranges of bytes':
+    'Der Server des Planeten-Archivs liefert keine Teile einer Datei',
   'The service is not configured; its log says what is missing':
     'Der Dienst ist nicht eingerichtet; in seinem Protokoll steht, was fehlt',
   'The session store does not respond': 'Der Sitzungsspeicher antwortet nicht',
@@ -227,6 +251,8 @@ export const texts: Translation = {
   'This is private data of the user': 'Das sind private Daten des Benutzers',
   'This link works once, for one hour:': 'Dieser Link gilt einmal, eine Stunde lang:',
   'This logout token is not valid': 'Dieses Logout-Token ist nicht gültig',
+  'This map is larger than MAP_ARCHIVE_MAX_MB: choose a smaller region or a lower zoom level':
+    'Diese Karte ist größer als MAP_ARCHIVE_MAX_MB: Wählen Sie ein kleineres Gebiet oder eine niedrigere Zoomstufe',
   'This needs a session; an API token is not enough': 'Dafür ist eine Sitzung nötig; ein API-Token genügt nicht',
   'This needs an API token with the scope {scope}': 'Dafür ist ein API-Token mit dem Recht {scope} nötig',
   "This needs an administrator's session; an API token is not enough":
@@ -234,6 +260,8 @@ export const texts: Translation = {
   'This needs read access to {resource}': 'Dafür ist Lesezugriff auf {resource} nötig',
   'This needs {action} access to {resource}': 'Dafür ist das Recht „{resource}: {action}“ nötig',
   'This radio is not connected': 'Dieses Funkgerät ist nicht verbunden',
+  'This region has too many tiles: choose a smaller region or a lower zoom level':
+    'Dieses Gebiet hat zu viele Kacheln: Wählen Sie ein kleineres Gebiet oder eine niedrigere Zoomstufe',
   'This rule is damaged or was written by another version; it can be deleted':
     'Diese Regel ist beschädigt oder stammt von einer anderen Version; sie kann gelöscht werden',
   'This rule is damaged or was written by another version; you can delete it':
@@ -294,6 +322,8 @@ export const texts: Translation = {
   'User is inactive': 'Benutzer deaktiviert',
   'User not found': 'Benutzer nicht gefunden',
   'Username taken': 'Benutzername vergeben',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'Westen muss kleiner als Osten sein: Ein Gebiet kann nicht über den 180. Längengrad reichen, wählen Sie eine Seite davon',
   'When: {time}': 'Wann: {time}',
   'Wrong code': 'Falscher Code',
   'Wrong password': 'Falsches Passwort',

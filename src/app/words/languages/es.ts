@@ -18,6 +18,7 @@ export const texts: Translation = {
   'A second factor has to be set up first': 'Segundo factor sin configurar',
   'A second factor of your account was removed': 'Se quitó un segundo factor de su cuenta',
   'A second factor was added to your account': 'Se añadió un segundo factor a su cuenta',
+  'A tile of the planet archive is damaged': 'Una tesela del archivo del planeta está dañada',
   'A token cannot create another token': 'Un token no puede crear otro token',
   'A token with the scope {scope} needs an administrator': 'Un token con el permiso {scope} necesita un administrador',
   'A token with the scope {scope} needs an owner with {action} access to {resource}':
@@ -43,6 +44,7 @@ export const texts: Translation = {
   'Another instance has the radios': 'Otra instancia tiene las radios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'El token de otro propietario entrega con este nombre; revóquelo o elija otro nombre',
+  'Another process downloads the map: end it there': 'Otro proceso descarga el mapa: termínelo allí',
   'At most {limit} bytes': 'Como máximo {limit} bytes',
   'At most {most} destinations are possible': 'Se admiten como máximo {most} destinos',
   'At most {most} rules are possible': 'Se admiten como máximo {most} reglas',
@@ -105,6 +107,8 @@ export const texts: Translation = {
   'Last administrator': 'Último administrador',
   'Link no longer valid': 'Enlace ya no válido',
   'Local sign-in is disabled': 'Inicio de sesión con contraseña desactivado',
+  'Map cannot be downloaded': 'No se puede descargar el mapa',
+  'Map download in progress': 'Descarga de mapa en curso',
   'Map file unavailable': 'Archivo del mapa no disponible',
   'Message not found': 'Mensaje no encontrado',
   Messages: 'Mensajes',
@@ -172,6 +176,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Alguien inició sesión en su cuenta {username} en {site} con un navegador que no se había usado antes para ello.',
   'Source name belongs to somebody else': 'Nombre de fuente de otra persona',
+  'South must be less than north': 'El sur debe ser menor que el norte',
   'Start the setup again': 'Empiece de nuevo la configuración',
   'Start the sign-in again': 'Inicie sesión de nuevo',
   'Still: {name}': 'Continúa: {name}',
@@ -191,15 +196,32 @@ export const texts: Translation = {
     'Los destinos de alertas están retenidos hasta que los revise.',
   'The destinations of your alerts are held until you have looked at them':
     'Los destinos de sus alertas están retenidos hasta que los revise',
+  'The disk of this service has no room for this map': 'En el disco de este servicio no cabe este mapa',
   'The e-mail address was changed.': 'Se cambió la dirección de correo.',
   'The link that the first request created was used, replaced or withdrawn':
     'El enlace que creó la primera petición ya se usó, se sustituyó o se retiró',
+  'The map could not be written: the log has the reason': 'No se pudo escribir el mapa: el motivo está en el registro',
   'The password was changed.': 'Se cambió la contraseña.',
   'The password was reset.': 'Se restableció la contraseña.',
+  'The planet archive changes all the time: try again later':
+    'El archivo del planeta cambia continuamente: inténtelo más tarde',
+  'The planet archive does not answer: check the network and MAP_ARCHIVE_URL, then try again':
+    'El archivo del planeta no responde: compruebe la red y MAP_ARCHIVE_URL e inténtelo de nuevo',
+  'The planet archive has no tiles of this region': 'El archivo del planeta no tiene teselas de esta región',
+  'The planet archive is damaged, or no clustered PMTiles 3 archive of images or vector tiles':
+    'El archivo del planeta está dañado o no es un archivo PMTiles 3 ordenado (clustered) de imágenes o teselas vectoriales',
+  'The planet archive is not at the address in MAP_ARCHIVE_URL':
+    'El archivo del planeta no está en la dirección de MAP_ARCHIVE_URL',
+  'The planet archive redirects to another address: set MAP_ARCHIVE_URL to that one':
+    'El archivo del planeta redirige a otra dirección: ponga esa en MAP_ARCHIVE_URL',
+  'The planet archive sent other bytes than those it was asked for':
+    'El archivo del planeta envió bytes distintos de los pedidos',
   'The radio did not report its section {section}': 'La radio no informó de su sección {section}',
   'The radio is not connected: {reason}': 'La radio no está conectada: {reason}',
   'The rule was changed meanwhile; read it again': 'La regla cambió entretanto; vuelva a leerla',
   'The section has changed since it was read': 'La sección ha cambiado desde que se leyó',
+  'The server of the planet archive does not serve ranges of bytes':
+    'El servidor del archivo del planeta no sirve partes de un archivo',
   'The service is not configured; its log says what is missing':
     'El servicio no está configurado; su registro indica qué falta',
   'The session store does not respond': 'El almacén de sesiones no responde',
@@ -222,6 +244,8 @@ export const texts: Translation = {
   'This is private data of the user': 'Son datos privados del usuario',
   'This link works once, for one hour:': 'Este enlace sirve una sola vez, durante una hora:',
   'This logout token is not valid': 'Este token de cierre de sesión no es válido',
+  'This map is larger than MAP_ARCHIVE_MAX_MB: choose a smaller region or a lower zoom level':
+    'Este mapa es mayor que MAP_ARCHIVE_MAX_MB: elija una región más pequeña o un nivel de zoom menor',
   'This needs a session; an API token is not enough': 'Se necesita una sesión; no basta un token de API',
   'This needs an API token with the scope {scope}': 'Se necesita un token de API con el permiso {scope}',
   "This needs an administrator's session; an API token is not enough":
@@ -229,6 +253,8 @@ export const texts: Translation = {
   'This needs read access to {resource}': 'Se necesita acceso de lectura a {resource}',
   'This needs {action} access to {resource}': 'Se necesita el permiso «{resource}: {action}»',
   'This radio is not connected': 'Esta radio no está conectada',
+  'This region has too many tiles: choose a smaller region or a lower zoom level':
+    'Esta región tiene demasiadas teselas: elija una región más pequeña o un nivel de zoom menor',
   'This rule is damaged or was written by another version; it can be deleted':
     'Esta regla está dañada o la escribió otra versión; se puede eliminar',
   'This rule is damaged or was written by another version; you can delete it':
@@ -289,6 +315,8 @@ export const texts: Translation = {
   'User is inactive': 'Usuario desactivado',
   'User not found': 'Usuario no encontrado',
   'Username taken': 'Nombre de usuario ya usado',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'El oeste debe ser menor que el este: una región no puede cruzar el meridiano 180, así que elija un lado',
   'When: {time}': 'Cuándo: {time}',
   'Wrong code': 'Código incorrecto',
   'Wrong password': 'Contraseña incorrecta',

@@ -19,6 +19,7 @@ export const texts: Translation = {
   'A second factor has to be set up first': 'Second facteur à configurer d’abord',
   'A second factor of your account was removed': 'Un second facteur de votre compte a été supprimé',
   'A second factor was added to your account': 'Un second facteur a été ajouté à votre compte',
+  'A tile of the planet archive is damaged': 'Une tuile de l’archive de la planète est endommagée',
   'A token cannot create another token': 'Un jeton ne peut pas créer d’autre jeton',
   'A token with the scope {scope} needs an administrator':
     'Un jeton avec la permission {scope} demande un administrateur',
@@ -45,6 +46,7 @@ export const texts: Translation = {
   'Another instance has the radios': 'Une autre instance a les radios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Le jeton d’un autre propriétaire transmet sous ce nom ; révoquez-le, ou choisissez un autre nom',
+  'Another process downloads the map: end it there': 'Un autre processus télécharge la carte : arrêtez-le là-bas',
   'At most {limit} bytes': 'Au plus {limit} octets',
   'At most {most} destinations are possible': '{most} destinations au maximum',
   'At most {most} rules are possible': '{most} règles au maximum',
@@ -109,6 +111,8 @@ export const texts: Translation = {
   'Last administrator': 'Dernier administrateur',
   'Link no longer valid': 'Lien qui n’est plus valide',
   'Local sign-in is disabled': 'Connexion par mot de passe désactivée',
+  'Map cannot be downloaded': 'Impossible de télécharger la carte',
+  'Map download in progress': 'Téléchargement de carte en cours',
   'Map file unavailable': 'Fichier de carte indisponible',
   'Message not found': 'Message introuvable',
   Messages: 'Messages',
@@ -176,6 +180,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Quelqu’un s’est connecté à votre compte {username} sur {site} avec un navigateur encore inconnu.',
   'Source name belongs to somebody else': 'Nom de source appartenant à quelqu’un d’autre',
+  'South must be less than north': 'Le sud doit être inférieur au nord',
   'Start the setup again': 'Recommencez la configuration',
   'Start the sign-in again': 'Recommencez la connexion',
   'Still: {name}': 'Toujours en cours : {name}',
@@ -195,15 +200,34 @@ export const texts: Translation = {
     'Les destinations d’alertes sont suspendues jusqu’à ce que vous les ayez vérifiées.',
   'The destinations of your alerts are held until you have looked at them':
     'Les destinations de vos alertes sont suspendues jusqu’à ce que vous les ayez vérifiées',
+  'The disk of this service has no room for this map':
+    'Le disque de ce service n’a pas assez de place pour cette carte',
   'The e-mail address was changed.': 'L’adresse e-mail a été modifiée.',
   'The link that the first request created was used, replaced or withdrawn':
     'Le lien créé par la première requête a été utilisé, remplacé ou retiré',
+  'The map could not be written: the log has the reason':
+    'La carte n’a pas pu être écrite : la raison est dans le journal',
   'The password was changed.': 'Le mot de passe a été changé.',
   'The password was reset.': 'Le mot de passe a été réinitialisé.',
+  'The planet archive changes all the time: try again later':
+    'L’archive de la planète change sans cesse : réessayez plus tard',
+  'The planet archive does not answer: check the network and MAP_ARCHIVE_URL, then try again':
+    'L’archive de la planète ne répond pas : vérifiez le réseau et MAP_ARCHIVE_URL, puis réessayez',
+  'The planet archive has no tiles of this region': 'L’archive de la planète n’a pas de tuiles de cette région',
+  'The planet archive is damaged, or no clustered PMTiles 3 archive of images or vector tiles':
+    'L’archive de la planète est endommagée, ou n’est pas une archive PMTiles 3 ordonnée (clustered) d’images ou de tuiles vectorielles',
+  'The planet archive is not at the address in MAP_ARCHIVE_URL':
+    'L’archive de la planète ne se trouve pas à l’adresse indiquée dans MAP_ARCHIVE_URL',
+  'The planet archive redirects to another address: set MAP_ARCHIVE_URL to that one':
+    'L’archive de la planète redirige vers une autre adresse : indiquez celle-ci dans MAP_ARCHIVE_URL',
+  'The planet archive sent other bytes than those it was asked for':
+    'L’archive de la planète a envoyé d’autres octets que ceux demandés',
   'The radio did not report its section {section}': 'La radio n’a pas communiqué sa section {section}',
   'The radio is not connected: {reason}': 'La radio n’est pas connectée : {reason}',
   'The rule was changed meanwhile; read it again': 'La règle a été modifiée entre-temps ; relisez-la',
   'The section has changed since it was read': 'La section a changé depuis sa lecture',
+  'The server of the planet archive does not serve ranges of bytes':
+    'Le serveur de l’archive de la planète ne fournit pas de parties de fichier',
   'The service is not configured; its log says what is missing':
     'Le service n’est pas configuré ; son journal indique ce qui manque',
   'The session store does not respond': 'Le stockage des sessions ne répond pas',
@@ -227,6 +251,8 @@ export const texts: Translation = {
   'This is private data of the user': 'Ce sont des données privées de l’utilisateur',
   'This link works once, for one hour:': 'Ce lien fonctionne une fois, pendant une heure :',
   'This logout token is not valid': 'Ce jeton de déconnexion n’est pas valide',
+  'This map is larger than MAP_ARCHIVE_MAX_MB: choose a smaller region or a lower zoom level':
+    'Cette carte dépasse MAP_ARCHIVE_MAX_MB : choisissez une région plus petite ou un niveau de zoom plus bas',
   'This needs a session; an API token is not enough': 'Il faut une session ; un jeton d’API ne suffit pas',
   'This needs an API token with the scope {scope}': 'Il faut un jeton d’API avec la permission {scope}',
   "This needs an administrator's session; an API token is not enough":
@@ -234,6 +260,8 @@ export const texts: Translation = {
   'This needs read access to {resource}': 'Il faut un accès en lecture à {resource}',
   'This needs {action} access to {resource}': 'Il faut la permission « {resource} : {action} »',
   'This radio is not connected': 'Cette radio n’est pas connectée',
+  'This region has too many tiles: choose a smaller region or a lower zoom level':
+    'Cette région a trop de tuiles : choisissez une région plus petite ou un niveau de zoom plus bas',
   'This rule is damaged or was written by another version; it can be deleted':
     'Cette règle est endommagée ou a été écrite par une autre version ; elle peut être supprimée',
   'This rule is damaged or was written by another version; you can delete it':
@@ -295,6 +323,8 @@ export const texts: Translation = {
   'User is inactive': 'Utilisateur désactivé',
   'User not found': 'Utilisateur introuvable',
   'Username taken': 'Nom d’utilisateur déjà pris',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'L’ouest doit être inférieur à l’est : une région ne peut pas franchir le 180e méridien, choisissez-en un côté',
   'When: {time}': 'Quand : {time}',
   'Wrong code': 'Code incorrect',
   'Wrong password': 'Mot de passe incorrect',

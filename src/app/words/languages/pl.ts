@@ -17,6 +17,7 @@ export const texts: Translation = {
   'A second factor has to be set up first': 'Najpierw trzeba skonfigurować drugi składnik',
   'A second factor of your account was removed': 'Usunięto drugi składnik Twojego konta',
   'A second factor was added to your account': 'Do Twojego konta dodano drugi składnik',
+  'A tile of the planet archive is damaged': 'Kafelek archiwum planety jest uszkodzony',
   'A token cannot create another token': 'Token nie może utworzyć innego tokenu',
   'A token with the scope {scope} needs an administrator': 'Token z zakresem {scope} może mieć tylko administrator',
   'A token with the scope {scope} needs an owner with {action} access to {resource}':
@@ -42,6 +43,7 @@ export const texts: Translation = {
   'Another instance has the radios': 'Radia ma inna instancja',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Pod tą nazwą dostarcza dane token innego właściciela; unieważnij go albo wybierz inną nazwę',
+  'Another process downloads the map: end it there': 'Mapę pobiera inny proces: zakończ go tam',
   'At most {limit} bytes': 'Limit bajtów: {limit}',
   'At most {most} destinations are possible': 'Limit celów: {most}',
   'At most {most} rules are possible': 'Limit reguł: {most}',
@@ -104,6 +106,8 @@ export const texts: Translation = {
   'Last administrator': 'Ostatni administrator',
   'Link no longer valid': 'Link już nieważny',
   'Local sign-in is disabled': 'Logowanie lokalne jest wyłączone',
+  'Map cannot be downloaded': 'Nie można pobrać mapy',
+  'Map download in progress': 'Trwa pobieranie mapy',
   'Map file unavailable': 'Plik mapy niedostępny',
   'Message not found': 'Nie znaleziono wiadomości',
   Messages: 'Wiadomości',
@@ -171,6 +175,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Ktoś zalogował się na Twoje konto {username} na {site} w przeglądarce, w której dotąd tego nie robiono.',
   'Source name belongs to somebody else': 'Nazwa źródła należy do kogoś innego',
+  'South must be less than north': 'Południe musi być mniejsze niż północ',
   'Start the setup again': 'Zacznij konfigurację od nowa',
   'Start the sign-in again': 'Zacznij logowanie od nowa',
   'Still: {name}': 'Nadal: {name}',
@@ -190,15 +195,31 @@ export const texts: Translation = {
     'Cele alarmów są wstrzymane, dopóki ich nie sprawdzisz.',
   'The destinations of your alerts are held until you have looked at them':
     'Cele Twoich alarmów są wstrzymane, dopóki ich nie sprawdzisz',
+  'The disk of this service has no room for this map': 'Na dysku tej usługi nie ma miejsca na tę mapę',
   'The e-mail address was changed.': 'Zmieniono adres e-mail.',
   'The link that the first request created was used, replaced or withdrawn':
     'Link utworzony przez pierwsze żądanie został użyty, zastąpiony lub wycofany',
+  'The map could not be written: the log has the reason': 'Nie udało się zapisać mapy: powód jest w dzienniku',
   'The password was changed.': 'Zmieniono hasło.',
   'The password was reset.': 'Zresetowano hasło.',
+  'The planet archive changes all the time: try again later': 'Archiwum planety ciągle się zmienia: spróbuj później',
+  'The planet archive does not answer: check the network and MAP_ARCHIVE_URL, then try again':
+    'Archiwum planety nie odpowiada: sprawdź sieć i MAP_ARCHIVE_URL, a potem spróbuj ponownie',
+  'The planet archive has no tiles of this region': 'Archiwum planety nie ma kafelków tego obszaru',
+  'The planet archive is damaged, or no clustered PMTiles 3 archive of images or vector tiles':
+    'Archiwum planety jest uszkodzone albo nie jest uporządkowanym (clustered) archiwum PMTiles 3 z obrazami lub kafelkami wektorowymi',
+  'The planet archive is not at the address in MAP_ARCHIVE_URL':
+    'Pod adresem z MAP_ARCHIVE_URL nie ma archiwum planety',
+  'The planet archive redirects to another address: set MAP_ARCHIVE_URL to that one':
+    'Archiwum planety przekierowuje pod inny adres: ustaw go w MAP_ARCHIVE_URL',
+  'The planet archive sent other bytes than those it was asked for':
+    'Archiwum planety przysłało inne bajty niż te, o które poproszono',
   'The radio did not report its section {section}': 'Radio nie podało swojej sekcji {section}',
   'The radio is not connected: {reason}': 'Radio nie jest połączone: {reason}',
   'The rule was changed meanwhile; read it again': 'Regułę zmieniono w międzyczasie; odczytaj ją ponownie',
   'The section has changed since it was read': 'Sekcja zmieniła się od czasu odczytu',
+  'The server of the planet archive does not serve ranges of bytes':
+    'Serwer archiwum planety nie udostępnia części plików',
   'The service is not configured; its log says what is missing':
     'Usługa nie jest skonfigurowana; jej dziennik mówi, czego brakuje',
   'The session store does not respond': 'Magazyn sesji nie odpowiada',
@@ -221,6 +242,8 @@ export const texts: Translation = {
   'This is private data of the user': 'To prywatne dane użytkownika',
   'This link works once, for one hour:': 'Ten link działa jeden raz, przez godzinę:',
   'This logout token is not valid': 'Ten token wylogowania jest nieważny',
+  'This map is larger than MAP_ARCHIVE_MAX_MB: choose a smaller region or a lower zoom level':
+    'Ta mapa jest większa niż MAP_ARCHIVE_MAX_MB: wybierz mniejszy obszar lub niższy poziom powiększenia',
   'This needs a session; an API token is not enough': 'To wymaga sesji; token API nie wystarczy',
   'This needs an API token with the scope {scope}': 'To wymaga tokenu API z zakresem {scope}',
   "This needs an administrator's session; an API token is not enough":
@@ -228,6 +251,8 @@ export const texts: Translation = {
   'This needs read access to {resource}': 'To wymaga uprawnienia do odczytu {resource}',
   'This needs {action} access to {resource}': 'To wymaga uprawnienia {action} do {resource}',
   'This radio is not connected': 'To radio nie jest połączone',
+  'This region has too many tiles: choose a smaller region or a lower zoom level':
+    'Ten obszar ma za dużo kafelków: wybierz mniejszy obszar lub niższy poziom powiększenia',
   'This rule is damaged or was written by another version; it can be deleted':
     'Ta reguła jest uszkodzona lub zapisała ją inna wersja; można ją usunąć',
   'This rule is damaged or was written by another version; you can delete it':
@@ -287,6 +312,8 @@ export const texts: Translation = {
   'User is inactive': 'Użytkownik dezaktywowany',
   'User not found': 'Nie znaleziono użytkownika',
   'Username taken': 'Nazwa użytkownika zajęta',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'Zachód musi być mniejszy niż wschód: obszar nie może przecinać południka 180°, wybierz jedną stronę',
   'When: {time}': 'Kiedy: {time}',
   'Wrong code': 'Błędny kod',
   'Wrong password': 'Błędne hasło',

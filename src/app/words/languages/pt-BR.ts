@@ -19,6 +19,7 @@ export const texts: Translation = {
   'A second factor has to be set up first': 'Primeiro é preciso configurar um segundo fator',
   'A second factor of your account was removed': 'Um segundo fator da sua conta foi removido',
   'A second factor was added to your account': 'Um segundo fator foi adicionado à sua conta',
+  'A tile of the planet archive is damaged': 'Um bloco do arquivo do planeta está danificado',
   'A token cannot create another token': 'Um token não pode criar outro token',
   'A token with the scope {scope} needs an administrator': 'Um token com o escopo {scope} exige um administrador',
   'A token with the scope {scope} needs an owner with {action} access to {resource}':
@@ -44,6 +45,7 @@ export const texts: Translation = {
   'Another instance has the radios': 'Outra instância está com os rádios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'O token de outro dono entrega dados com este nome; revogue-o ou escolha outro nome',
+  'Another process downloads the map: end it there': 'Outro processo está baixando o mapa: encerre-o lá',
   'At most {limit} bytes': 'Máximo de bytes: {limit}',
   'At most {most} destinations are possible': 'Máximo de destinos: {most}',
   'At most {most} rules are possible': 'Máximo de regras: {most}',
@@ -106,6 +108,8 @@ export const texts: Translation = {
   'Last administrator': 'Último administrador',
   'Link no longer valid': 'Link não é mais válido',
   'Local sign-in is disabled': 'O login local está desativado',
+  'Map cannot be downloaded': 'Não é possível baixar o mapa',
+  'Map download in progress': 'Download de mapa em andamento',
   'Map file unavailable': 'Arquivo de mapa indisponível',
   'Message not found': 'Mensagem não encontrada',
   Messages: 'Mensagens',
@@ -174,6 +178,7 @@ export const texts: Translation = {
   'Somebody signed in to your account {username} at {site} in a browser that had not done so before.':
     'Alguém entrou na sua conta {username} em {site} com um navegador que nunca tinha feito isso.',
   'Source name belongs to somebody else': 'O nome da fonte pertence a outra pessoa',
+  'South must be less than north': 'O sul deve ser menor que o norte',
   'Start the setup again': 'Recomece a configuração',
   'Start the sign-in again': 'Recomece o login',
   'Still: {name}': 'Ainda: {name}',
@@ -193,15 +198,32 @@ export const texts: Translation = {
     'Os destinos de alertas estão suspensos até você verificá-los.',
   'The destinations of your alerts are held until you have looked at them':
     'Os destinos dos seus alertas estão suspensos até você verificá-los',
+  'The disk of this service has no room for this map': 'Não há espaço para este mapa no disco deste serviço',
   'The e-mail address was changed.': 'O endereço de e-mail foi alterado.',
   'The link that the first request created was used, replaced or withdrawn':
     'O link criado pela primeira requisição foi usado, substituído ou cancelado',
+  'The map could not be written: the log has the reason': 'Não foi possível gravar o mapa: o motivo está no registro',
   'The password was changed.': 'A senha foi alterada.',
   'The password was reset.': 'A senha foi redefinida.',
+  'The planet archive changes all the time: try again later':
+    'O arquivo do planeta muda o tempo todo: tente mais tarde',
+  'The planet archive does not answer: check the network and MAP_ARCHIVE_URL, then try again':
+    'O arquivo do planeta não responde: verifique a rede e MAP_ARCHIVE_URL e tente de novo',
+  'The planet archive has no tiles of this region': 'O arquivo do planeta não tem blocos desta região',
+  'The planet archive is damaged, or no clustered PMTiles 3 archive of images or vector tiles':
+    'O arquivo do planeta está danificado ou não é um arquivo PMTiles 3 ordenado (clustered) de imagens ou blocos vetoriais',
+  'The planet archive is not at the address in MAP_ARCHIVE_URL':
+    'O arquivo do planeta não está no endereço de MAP_ARCHIVE_URL',
+  'The planet archive redirects to another address: set MAP_ARCHIVE_URL to that one':
+    'O arquivo do planeta redireciona para outro endereço: coloque esse em MAP_ARCHIVE_URL',
+  'The planet archive sent other bytes than those it was asked for':
+    'O arquivo do planeta enviou bytes diferentes dos pedidos',
   'The radio did not report its section {section}': 'O rádio não informou sua seção {section}',
   'The radio is not connected: {reason}': 'O rádio não está conectado: {reason}',
   'The rule was changed meanwhile; read it again': 'A regra foi alterada nesse meio-tempo; leia-a novamente',
   'The section has changed since it was read': 'A seção mudou desde que foi lida',
+  'The server of the planet archive does not serve ranges of bytes':
+    'O servidor do arquivo do planeta não fornece partes de um arquivo',
   'The service is not configured; its log says what is missing':
     'O serviço não está configurado; o log dele diz o que falta',
   'The session store does not respond': 'O armazenamento de sessões não responde',
@@ -224,6 +246,8 @@ export const texts: Translation = {
   'This is private data of the user': 'São dados privados do usuário',
   'This link works once, for one hour:': 'Este link funciona uma única vez, durante uma hora:',
   'This logout token is not valid': 'Este token de logout não é válido',
+  'This map is larger than MAP_ARCHIVE_MAX_MB: choose a smaller region or a lower zoom level':
+    'Este mapa é maior que MAP_ARCHIVE_MAX_MB: escolha uma região menor ou um nível de zoom mais baixo',
   'This needs a session; an API token is not enough': 'Isto exige uma sessão; um token de API não basta',
   'This needs an API token with the scope {scope}': 'Isto exige um token de API com o escopo {scope}',
   "This needs an administrator's session; an API token is not enough":
@@ -231,6 +255,8 @@ export const texts: Translation = {
   'This needs read access to {resource}': 'Isto exige permissão de leitura em {resource}',
   'This needs {action} access to {resource}': 'Isto exige a permissão {action} em {resource}',
   'This radio is not connected': 'Este rádio não está conectado',
+  'This region has too many tiles: choose a smaller region or a lower zoom level':
+    'Esta região tem blocos demais: escolha uma região menor ou um nível de zoom mais baixo',
   'This rule is damaged or was written by another version; it can be deleted':
     'Esta regra está danificada ou foi gravada por outra versão; ela pode ser excluída',
   'This rule is damaged or was written by another version; you can delete it':
@@ -291,6 +317,8 @@ export const texts: Translation = {
   'User is inactive': 'Usuário inativo',
   'User not found': 'Usuário não encontrado',
   'Username taken': 'Nome de usuário já usado',
+  'West must be less than east: a region cannot cross the 180th meridian, so choose one side of it':
+    'O oeste deve ser menor que o leste: uma região não pode cruzar o meridiano 180, então escolha um lado',
   'When: {time}': 'Quando: {time}',
   'Wrong code': 'Código incorreto',
   'Wrong password': 'Senha incorreta',

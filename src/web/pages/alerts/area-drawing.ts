@@ -4,15 +4,18 @@ import { alertTexts } from '../../strings/alerts.ts'
 import { isDark, readPalette } from '../../parts/map/colour.ts'
 import { createSheet, type Frame, type Place } from '../../parts/map/sheet.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
-import { graticule } from '../../parts/map/tiles/graticule.ts'
-import { showTiles, type TileReports } from '../../parts/map/tiles/tiles.ts'
+import { startTiles } from '../../parts/map/tiles/start.ts'
+import type { TileReports } from '../../parts/map/tiles/tiles.ts'
+import type { Ground } from '../../parts/map/world/ground.ts'
+import { createOccupied } from '../../parts/map/occupied.ts'
 import type { Shape } from './rule.ts'
 
 type Spot = readonly [latitude: number, longitude: number]
 
 export type AreaDrawing = {
   show(shape: Shape, nodes: readonly Spot[]): void
-  showTiles(tiles: Tiles | null): void
+  /** `hasWorld`: whether the built-in map lies under them. */
+  showTiles(tiles: Tiles | null, hasWorld: boolean): void
   destroy(): void
 }
 
@@ -27,16 +30,30 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
     zoomAnimation: !isStill,
     attributionControl: false,
     zoomControl: false,
+    // Not that of its tiles.
+    minZoom: 0,
     maxZoom: 20,
   })
   map.setView([30, 10], 1)
   control.zoom({ position: 'bottomright' }).addTo(map)
   const colours = readPalette()
-  const grid = graticule(map, () => colours)
   let shape: Shape | null = null
   let nodes: readonly Spot[] = []
   let isPlaced = false
   let dropTiles = () => {}
+  let isGone = false
+  let ground: Ground | null = null
+  let isWorld = false
+  let above: Tiles | null = null
+  const layGround = async () => {
+    const { createGround } = await import('../../parts/map/world/ground.ts')
+    if (isGone) return
+    const placeNames = () => ground?.placeNames(createOccupied())
+    ground = createGround(map, () => colours, placeNames)
+    ground.show(isWorld, above)
+    map.on('moveend resize', placeNames)
+  }
+  layGround().catch(console.error)
   const at = (spot: Spot): Place => map.project([spot[0], spot[1]], 0)
   const sheet = createSheet(map, { pane: 'area', zIndex: 390 }, (frame) => {
     drawNodes(frame, nodes.map(at), colours('--age-0'))
@@ -93,12 +110,15 @@ export function createAreaDrawing(box: HTMLElement, onDraw: (shape: Shape) => vo
       }
       sheet.redraw()
     },
-    showTiles(tiles) {
+    showTiles(tiles, hasWorld) {
       dropTiles()
-      dropTiles = tiles === null ? () => {} : showTiles(map, tiles, isDark(), reports)
-      grid.draw()
+      dropTiles = tiles === null ? () => {} : startTiles(map, tiles, isDark(), reports)
+      isWorld = hasWorld
+      above = tiles
+      ground?.show(isWorld, above)
     },
     destroy() {
+      isGone = true
       resized.disconnect()
       dropTiles()
       map.remove()

@@ -18,8 +18,11 @@ export function AreaMap({ shape, set }: { shape: Shape; set(shape: Shape): void 
     const { createAreaDrawing } = await import('./area-drawing.ts')
     return (element) => createAreaDrawing(element, (drawn) => latest.current(drawn), tiles.reports)
   })
-  const { wanted, turn } = tiles
-  useEffect(() => drawing.value?.showTiles(wanted.value), [drawing.value, wanted.value, turn.value])
+  const { wanted, turn, hasWorld } = tiles
+  useEffect(
+    () => drawing.value?.showTiles(wanted.value, hasWorld.value),
+    [drawing.value, wanted.value, turn.value, hasWorld.value],
+  )
   useEffect(() => {
     const placed = (nodes.peek() ?? []).flatMap(({ position }) =>
       position === null ? [] : [[position.latitude, position.longitude] as const],

@@ -4,6 +4,7 @@ import { SECOND_MS } from '../../../shared/time.ts'
 import { api, ask, send } from '../../api.ts'
 import { dateMinutes, decimal, duration } from '../../format.ts'
 import { Age } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { linkNames, nameOrId } from '../../parts/mesh/linked-names.tsx'
 import { decibels } from '../../parts/mesh/snr.ts'
 import { Empty, Failure } from '../../parts/notice.tsx'
@@ -34,6 +35,7 @@ export function FindingsPage() {
           {told.length === 0 && (
             <Empty icon="check" title={found.at === null ? findingTexts.notYet : findingTexts.none}>
               <p>{found.at === null ? findingTexts.notYetHelp : findingTexts.noneHelp}</p>
+              <ConnectHelp />
             </Empty>
           )}
           {told.length > 0 && (

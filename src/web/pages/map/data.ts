@@ -1,17 +1,18 @@
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { InferResponseType } from 'hono/client'
 import { api, ask, askAs } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import { useNeighbors } from '../../state/mesh/neighbors.ts'
 import type { Node } from '../../state/mesh/nodes.ts'
 import { place } from '../../router.ts'
-import { can, isAnonymous } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
 import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
-import { type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
+import { backgroundChoice, type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
@@ -26,8 +27,13 @@ export type UsedTiles = {
   /** A changed number requests another attempt. */
   readonly turn: Signal<number>
   readonly notice: ReadonlySignal<string | null>
-  readonly attribution: Signal<string | null>
+  readonly attribution: ReadonlySignal<string | null>
+  /** Whether the built-in map is shown: everywhere, or around a map file. */
+  readonly hasWorld: ReadonlySignal<boolean>
   readonly reports: TileReports
+  /** Nobody has said yet what the map shows, and this user may. */
+  readonly isUnset: ReadonlySignal<boolean>
+  reload(): void
   retry(): void
 }
 
@@ -35,8 +41,9 @@ export type UsedTiles = {
 export function useTiles(): UsedTiles {
   const turn = useSignal(0)
   const failed = useSignal(false)
-  const attribution = useSignal<string | null>(null)
+  const ofTiles = useSignal<string | null>(null)
   const wanted = useSignal<Tiles | null>(null)
+  const isUnset = useSignal(false)
   const isBlocked = useRef(false)
   useEffect(() => {
     const note = ({ effectiveDirective }: SecurityPolicyViolationEvent) => {
@@ -45,22 +52,43 @@ export function useTiles(): UsedTiles {
     document.addEventListener('securitypolicyviolation', note)
     return () => document.removeEventListener('securitypolicyviolation', note)
   }, [])
-  const { reload, error } = useLoad(async () => {
-    const { tiles } = await ask(api.map.$get())
+  const { data, reload, error } = useLoad(async () => {
+    const { tiles: chosen } = await ask(api.map.$get())
+    const region = chosen === null && has('radio') ? await readRegion() : null
+    const tiles =
+      chosen === null ? tilesOf(region) : chosen.kind === 'url' ? chosen : { ...chosen, file: 'archive' as const }
     wanted.value = tiles
-    attribution.value = tiles?.attribution ?? attribution.value
-    return tiles
+    ofTiles.value = tiles === null ? null : (tiles.attribution ?? ofTiles.value)
+    const isOpen = chosen === null && (region === null || region.state === 'none') && can('settings', 'write')
+    if (!isOpen) isUnset.value = false
+    // Nothing waits for it, and without an answer nobody is asked.
+    else
+      void isConfigured().then(
+        (found) => (isUnset.value = found),
+        () => {},
+      )
+    return { tiles }
   }, [])
+  const hasWorld = useComputed(
+    () => error.value !== null || failed.value || (data.value !== null && data.value.tiles?.kind !== 'url'),
+  )
+  const attribution = useComputed(() => {
+    const parts = [ofTiles.value, hasWorld.value && backgroundChoice.value.value !== 'none' ? t.map.world : null]
+    return parts.filter((part) => part !== null).join(' · ') || null
+  })
   const notice = useComputed(() => (failed.value || error.value?.code === 'map_unavailable' ? t.map.noTiles : null))
   return {
     wanted,
     turn,
     notice,
     attribution,
+    hasWorld,
+    isUnset,
+    reload: () => void reload(),
     reports: useMemo(
       () => ({
         onFail: () => (failed.value = true),
-        onAttribution: (text: string) => (attribution.value ??= text),
+        onAttribution: (text: string) => (ofTiles.value ??= text),
       }),
       [],
     ),
@@ -72,6 +100,28 @@ export function useTiles(): UsedTiles {
       void reload()
     },
   }
+}
+
+type Region = InferResponseType<typeof api.map.region.$get, 200>
+
+/** The detailed map on this machine; null: it could not be asked for. */
+async function readRegion(): Promise<Region | null> {
+  try {
+    return await ask(api.map.region.$get())
+  } catch {
+    return null
+  }
+}
+
+/** Whether the setting is still the one of a new installation. */
+async function isConfigured(): Promise<boolean> {
+  return (await ask(api.settings.$get())).mapTiles.kind === 'configured'
+}
+
+function tilesOf(region: Region | null): Tiles | null {
+  if (region === null || region.bounds === null) return null
+  const { bounds, maxZoom, attribution } = region
+  return { kind: 'archive', file: 'region.pmtiles', format: null, minZoom: 0, maxZoom, bounds, attribution }
 }
 
 const NO_SPOTS: readonly Spot[] = []

@@ -44,9 +44,12 @@ export function useMap(
     const { createMap } = await import('./view.ts')
     return (element) => createMap(element, { start, isInset }, choice, tiles.reports)
   })
-  const { wanted, turn } = tiles
+  const { wanted, turn, hasWorld } = tiles
   const background = backgroundChoice.value.value
-  useEffect(() => map.value?.showTiles(wanted.value, background), [map.value, wanted.value, turn.value, background])
+  useEffect(
+    () => map.value?.showTiles(wanted.value, background, hasWorld.value),
+    [map.value, wanted.value, turn.value, background, hasWorld.value],
+  )
   useEffect(() => map.value?.recolour(), [map.value, theme.value])
   return { map, hasFailed }
 }

@@ -44,6 +44,8 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
     if (name === 'heard') return mayHear
     return name === 'broker' ? layers.heard : !TOPOLOGY.has(name) || can('info', 'read')
   })
+  // The built-in map is always light or dark like the pages.
+  const backgrounds = BACKGROUNDS.filter((name) => hasTiles || name === 'auto' || name === 'none')
   return (
     <fieldset class="map-layers">
       <legend class="sr-only">{t.map.layers}</legend>
@@ -57,14 +59,12 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
           {t.map.layerNames[name]}
         </label>
       ))}
-      {hasTiles && (
-        <Select
-          label={t.map.background}
-          value={backgroundChoice.value.value}
-          options={BACKGROUNDS.map((name) => [name, t.map.backgrounds[name]] as const)}
-          onChange={backgroundChoice.keep}
-        />
-      )}
+      <Select
+        label={t.map.background}
+        value={backgroundChoice.value.value}
+        options={backgrounds.map((name) => [name, t.map.backgrounds[name]] as const)}
+        onChange={backgroundChoice.keep}
+      />
       {can('info', 'read') && (
         <>
           <Select

@@ -11,6 +11,7 @@ import '../../parts/mesh/ways.css'
 import { place, setQuery } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { isPointing } from '../../state/steady.ts'
+import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
@@ -27,6 +28,7 @@ import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
+const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
@@ -97,6 +99,7 @@ export function MapPage() {
             </div>
           )}
           <Legend hasLines={topology.links.length + topology.traces.length > 0} />
+          {tiles.isUnset.value && !isWall.value && <Question onAnswer={tiles.reload} />}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />

@@ -14,8 +14,9 @@ import { createWaypoints } from './layers/waypoints.ts'
 import { type MapView, MAX_ZOOM, rememberView } from './last-view.ts'
 import type { Background } from './switches.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
-import { graticule } from '../../parts/map/tiles/graticule.ts'
-import { showTiles, type TileReports } from '../../parts/map/tiles/tiles.ts'
+import { startTiles } from '../../parts/map/tiles/start.ts'
+import type { TileReports } from '../../parts/map/tiles/tiles.ts'
+import type { Ground } from '../../parts/map/world/ground.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import type { Waypoint } from './waypoint.ts'
 
@@ -33,7 +34,8 @@ export type MeshMap = {
   /** Where one node was, oldest first. */
   showTrack(track: readonly Spot[]): void
   showWaypoints(waypoints: readonly Waypoint[]): void
-  showTiles(tiles: Tiles | null, background: Background): void
+  /** `hasWorld`: whether the built-in map lies under them. */
+  showTiles(tiles: Tiles | null, background: Background, hasWorld: boolean): void
   /** Redraws after the colour scheme has changed. */
   recolour(): void
   /** Brings a place into sight. */
@@ -79,6 +81,8 @@ export function createMap(
     inertia: !isStill,
     attributionControl: false,
     zoomControl: false,
+    // Not that of its tiles.
+    minZoom: 0,
     zoomSnap: 0.5,
     maxZoom: MAX_ZOOM,
     worldCopyJump: true,
@@ -90,7 +94,6 @@ export function createMap(
   control.scale({ imperial: isImperial, metric: !isImperial, position: 'bottomright' }).addTo(map)
   let colours = readPalette()
   const palette = () => colours
-  const grid = graticule(map, palette)
   const dots = createDots(map, palette)
   const lines = createLines(map, dots, palette)
   const ground = createSheet(map, { pane: 'ground', zIndex: 390 }, (frame) => {
@@ -118,6 +121,7 @@ export function createMap(
   let ruler: Ruler | null = null
   let lead: number | null = null
   let track: readonly Spot[] = []
+  let under: Ground | null = null
   let isGone = false
   let named = true
   let bright: ReadonlySet<number> | null = null
@@ -130,6 +134,7 @@ export function createMap(
     lines,
     waypoints,
     placeTimes: (occupied) => trail?.placeTimes(occupied),
+    placeTowns: (occupied) => under?.placeNames(occupied),
     named: () => (named ? (bright ?? 'all') : 'none'),
   })
   const next = onceAFrame()
@@ -158,13 +163,27 @@ export function createMap(
     drawnGround = [dots.version(), Math.floor(now / MINUTE_MS), look.precision, look.colouring, bright]
     return drawnGround.some((part, index) => part !== before[index])
   }
+  let hasWorld = false
+  const layUnder = () => {
+    const isShown = background !== 'none'
+    under?.show(hasWorld && isShown, isShown ? tiles : null)
+  }
   const drawTiles = () => {
     dropTiles()
+    layUnder()
     const dark = background === 'auto' ? isDark() : background === 'dark'
     const isDimmed = dark && !(tiles?.kind === 'url' && tiles.darkUrl !== null)
     box.classList.toggle('is-dark', isDimmed)
-    dropTiles = tiles === null || background === 'none' ? () => {} : showTiles(map, tiles, dark, reports)
+    dropTiles = tiles === null || background === 'none' ? () => {} : startTiles(map, tiles, dark, reports)
   }
+  // Its code is not needed for the map to stand.
+  const layGround = async () => {
+    const { createGround } = await import('../../parts/map/world/ground.ts')
+    if (isGone) return
+    under = createGround(map, palette, () => next.ask('arrange', arrange))
+    layUnder()
+  }
+  layGround().catch(console.error)
   // The visible part stays visible when the panel opens.
   const resized = new ResizeObserver(() => {
     const isAsFitted = fitted !== null && map.getZoom() === fitted.zoom && map.getCenter().equals(fitted.center, 1e-6)
@@ -178,7 +197,7 @@ export function createMap(
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   const recolour = () => {
     colours = readPalette()
-    grid.draw()
+    under?.recolour()
     drawTiles()
     trail?.redraw()
     ruler?.redraw()
@@ -271,9 +290,10 @@ export function createMap(
       waypoints.show(shown)
       redraw()
     },
-    showTiles(wanted, look) {
+    showTiles(wanted, look, isAlone) {
       tiles = wanted
       background = look
+      hasWorld = isAlone
       drawTiles()
     },
     recolour,

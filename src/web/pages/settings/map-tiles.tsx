@@ -3,7 +3,10 @@ import type { InferResponseType } from 'hono/client'
 import { type api, BASE } from '../../api.ts'
 import { recallView } from '../map/last-view.ts'
 import { Field, formText, Select } from '../../parts/form/field.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { Card } from '../../parts/page.tsx'
+import { has } from '../../state/session.ts'
+import { backgroundTexts } from '../../strings/mesh/background.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
 import { MAX_ATTRIBUTION, MAX_TILE_URL } from '../../../shared/limits.ts'
 
@@ -14,12 +17,15 @@ const KINDS = ['configured', 'none', 'url', 'file'] as const satisfies readonly 
 const DEFAULT_MAX_ZOOM = 19
 const URL_HINT = 'https://tiles.example.org/{z}/{x}/{y}.png'
 
+const RegionDialog = lazyPage(async () => (await import('../map/background/region-dialog.tsx')).RegionDialog)
+
 type Props = { readonly tiles: MapTiles; readonly kind: Signal<TilesKind>; readonly isFixed: boolean }
 
 /** Fields for where the map gets its tiles, which can be looked at before they are saved. */
 export function MapTilesCard({ tiles, kind, isFixed }: Props) {
   const texts = settingsTexts.tiles
   const preview = useSignal<string | null>(null)
+  const isRegion = useSignal(false)
   const own = tiles.kind === 'url' ? tiles : null
   const show = (form: HTMLFormElement | null) => {
     const url = form === null ? '' : formText(form)('url')
@@ -42,6 +48,16 @@ export function MapTilesCard({ tiles, kind, isFixed }: Props) {
           />
         )}
         <p class="faint">{texts.privacy[kind.value]}</p>
+        {!isFixed && has('radio') && (
+          <div>
+            <button type="button" class="button" onClick={() => (isRegion.value = true)}>
+              {backgroundTexts.region.open}
+            </button>
+          </div>
+        )}
+        {isRegion.value && (
+          <RegionDialog isHidden={own !== null || tiles.kind === 'file'} onClose={() => (isRegion.value = false)} />
+        )}
         {kind.value === 'url' && (
           <>
             <Field

@@ -14,8 +14,11 @@ const TOKENS = [
   '--line',
 ] as const
 
-/** Those that a scale adds are read when they are first drawn. */
-export type Token = (typeof TOKENS)[number] | `--shade-${0 | 1 | 2 | 3 | 4}`
+/** Those that a scale or the built-in map adds are read when they are first drawn. */
+export type Token =
+  | (typeof TOKENS)[number]
+  | `--shade-${0 | 1 | 2 | 3 | 4}`
+  | `--map-${'land' | 'coast' | 'border' | 'town'}`
 export type Palette = (token: Token) => string
 
 /** The colours of the current scheme, read all at once, because each read costs a layout. */

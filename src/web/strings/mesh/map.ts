@@ -50,6 +50,7 @@ export const map = catalog('map', {
   open: 'Open the node',
   back: 'Back to the list',
   failed: 'The map could not be loaded.',
+  world: 'Built-in map, coarse: Natural Earth; towns: GeoNames (CC BY 4.0)',
   noTiles: 'The map background could not be loaded.',
   showList: 'List and filters',
   hideList: 'Hide the list',

@@ -72,6 +72,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   tokens_held: 'Held API tokens until the next sign-in',
   tokens_released: 'Released held API tokens',
   settings_updated: 'Changed settings',
+  map_region_updated: 'Changed the map of the region',
   standby_changed: 'Made this service a standby, or ended that',
   embed_profile_updated: 'Changed a frame for other sites',
   public_access_updated: 'Changed public access',

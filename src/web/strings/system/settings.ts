@@ -38,7 +38,7 @@ export const settingsTexts = catalog('settingsTexts', {
   } satisfies Partial<Record<keyof Settings, string>>,
   tiles: {
     title: 'Background of the map',
-    help: 'Without a background, the map shows lines of latitude and longitude.',
+    help: 'Without tiles, the map shows coasts, borders and towns, and a detailed map of your region if this machine has one.',
     source: 'Tiles',
     kinds: {
       configured: 'As the server is configured',

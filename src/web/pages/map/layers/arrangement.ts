@@ -16,6 +16,8 @@ type Parts = {
   readonly waypoints: Waypoints
   /** Writes the times of the track where there is room. */
   readonly placeTimes: (occupied: Occupied) => void
+  /** Writes the names of towns where there is room. */
+  readonly placeTowns: (occupied: Occupied) => void
   /** Which nodes have a short name: all; all, with emphasis on these; none. */
   readonly named: () => 'all' | ReadonlySet<number> | 'none'
 }
@@ -41,6 +43,7 @@ export function createArrangement(map: LeafletMap, parts: Parts): () => void {
       return { node, at, isDimmed: typeof named === 'object' && !named.has(node.nodeNum) }
     })
     names.showShort(toName(shown, Date.now()), occupied)
+    parts.placeTowns(occupied)
   }
 }
 

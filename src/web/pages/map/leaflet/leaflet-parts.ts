@@ -20,8 +20,6 @@ export { toPoint as point } from 'leaflet/src/geometry/Point.js'
 export { layerGroup } from 'leaflet/src/layer/LayerGroup.js'
 export { divIcon } from 'leaflet/src/layer/marker/DivIcon.js'
 export { marker } from 'leaflet/src/layer/marker/Marker.js'
-export { GridLayer, gridLayer } from 'leaflet/src/layer/tile/GridLayer.js'
-export { tileLayer } from 'leaflet/src/layer/tile/TileLayer.js'
 export { createMap as map } from 'leaflet/src/map/Map.js'
 
 export const control = Object.assign(makeControl, { zoom, scale })

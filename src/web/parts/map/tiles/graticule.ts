@@ -22,7 +22,7 @@ export function graticule(map: LeafletMap, palette: () => Palette): { draw(): vo
       label(lat, west, degrees(lat, step, 'N', 'S'), 'label-lat').addTo(labels)
     }
     for (const lng of ticks(bounds.getWest(), bounds.getEast(), step)) {
-      label(south, lng, degrees(lng, step, 'E', 'W'), 'label-lng').addTo(labels)
+      label(south, lng, degrees(wrapLongitude(lng), step, 'E', 'W'), 'label-lng').addTo(labels)
     }
   }
   map.on('moveend resize', write)
@@ -60,6 +60,11 @@ function stepOf(map: LeafletMap): number {
 /** From south to north, as far as Web Mercator reaches. */
 function latitudes(bounds: LatLngBounds): [number, number] {
   return [Math.max(-85, bounds.getSouth()), Math.min(85, bounds.getNorth())]
+}
+
+/** Of a copy of the world beside the first one. */
+function wrapLongitude(lng: number): number {
+  return ((((lng + 180) % 360) + 360) % 360) - 180
 }
 
 function ticks(from: number, to: number, step: number): number[] {

@@ -1,19 +1,27 @@
-import { type Coords, type DoneCallback, GridLayer, gridLayer, latLngBounds } from 'leaflet'
-import { openArchive, readAttribution, type Tiles } from './archive.ts'
+import { TileType } from 'pmtiles'
+import { type Coords, type DoneCallback, type GridLayer, latLngBounds } from 'leaflet'
+import { gridLayer } from './leaflet-tiles.ts'
+import { type Archive, openArchive, readAttribution } from './archive.ts'
+import { firstZoom } from './cover.ts'
 
-type Archive = Extract<Tiles, { kind: 'archive' }>
+/** Only the file itself says so of a region. */
+export async function isVector(tiles: Archive): Promise<boolean> {
+  if (tiles.format !== null) return tiles.format === 'vector'
+  return (await openArchive(tiles).getHeader()).tileType === TileType.Mvt
+}
 
 /**
  * The images of a map file. They are drawn on a canvas, because showing them as images would need a wider content
  * security policy.
  */
 export async function rasterLayer(tiles: Archive, onAttribution: (text: string) => void): Promise<GridLayer> {
-  const archive = openArchive()
+  const archive = openArchive(tiles)
   const says = await readAttribution(archive)
   if (says !== null) onAttribution(says)
   const [west, south, east, north] = tiles.bounds
   const layer = gridLayer({
     minNativeZoom: tiles.minZoom,
+    minZoom: firstZoom(tiles),
     maxNativeZoom: tiles.maxZoom,
     maxZoom: 24,
     bounds: latLngBounds([south, west], [north, east]),

@@ -1,5 +1,6 @@
-import { type GridLayer, type Map as LeafletMap, tileLayer } from 'leaflet'
-import type { Tiles } from './archive.ts'
+import type { GridLayer, Map as LeafletMap } from 'leaflet'
+import { tileLayer } from './leaflet-tiles.ts'
+import type { Archive, Tiles } from './archive.ts'
 
 export type TileReports = {
   /** Tiles are unavailable: no more are requested. */
@@ -46,16 +47,12 @@ function fromHost({ url, darkUrl, maxZoom }: Extract<Tiles, { kind: 'url' }>, is
 }
 
 // The reader of map files is large, and only needed for such a file.
-async function loadArchive(
-  tiles: Extract<Tiles, { kind: 'archive' }>,
-  isDark: boolean,
-  { onAttribution }: TileReports,
-): Promise<GridLayer> {
-  if (tiles.format === 'vector') {
+async function loadArchive(tiles: Archive, isDark: boolean, { onAttribution }: TileReports): Promise<GridLayer> {
+  const { isVector, rasterLayer } = await import('./raster.ts')
+  if (await isVector(tiles)) {
     const { vectorLayer } = await import('./vector.ts')
     return vectorLayer(tiles, isDark, onAttribution)
   }
-  const { rasterLayer } = await import('./raster.ts')
   return rasterLayer(tiles, onAttribution)
 }
 

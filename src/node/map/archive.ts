@@ -1,14 +1,14 @@
-import type { MapArchive, OpenMapArchive } from '../app/mesh/map/archive.ts'
+import type { MapArchive, OpenMapArchive } from '../../app/mesh/map/archive.ts'
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Config } from '../app/config/config.ts'
-import { shownValue } from '../app/config/shown.ts'
-import { AppError } from '../app/http/errors.ts'
-import type { ByteRange } from '../app/mesh/map/byte-range.ts'
-import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'
-import { hasCode } from './disk/error-code.ts'
-import { StartRefused } from './start/problems.ts'
+import type { Config } from '../../app/config/config.ts'
+import { shownValue } from '../../app/config/shown.ts'
+import { AppError } from '../../app/http/errors.ts'
+import type { ByteRange } from '../../app/mesh/map/byte-range.ts'
+import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../../app/mesh/map/pmtiles-header.ts'
+import { hasCode } from '../disk/error-code.ts'
+import { StartRefused } from '../start/problems.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
@@ -36,11 +36,30 @@ export async function openMapArchive({ MAP_PMTILES: path }: Pick<Config, 'MAP_PM
   }
 }
 
-class NotPmtiles extends Error {
+export class NotPmtiles extends Error {
   override name = 'NotPmtiles'
 }
 
-async function openFile(path: string): Promise<OpenMapArchive> {
+export type OpenFile = OpenMapArchive & {
+  /** In milliseconds. */
+  readonly changedAt: number
+  /** The metadata as they are in the file; null: none, or too much. */
+  metadata(): Promise<Uint8Array | null>
+}
+
+const MAX_METADATA_BYTES = 1024 * 1024
+
+async function readMetadata(file: FileHandle, header: Uint8Array, size: bigint): Promise<Uint8Array | null> {
+  const view = new DataView(header.buffer)
+  const [offset, length] = [view.getBigUint64(24, true), view.getBigUint64(32, true)]
+  if (length === 0n || length > MAX_METADATA_BYTES || offset + length > size) return null
+  const bytes = new Uint8Array(Number(length))
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, Number(offset))
+  return bytesRead === bytes.length ? bytes : null
+}
+
+/** Opens a map file. Throws NotPmtiles, and the errors of the disk. */
+export async function openFile(path: string): Promise<OpenFile> {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
@@ -52,6 +71,8 @@ async function openFile(path: string): Promise<OpenMapArchive> {
     return {
       header,
       size: Number(stat.size),
+      changedAt: Number(stat.mtimeMs),
+      metadata: () => readMetadata(file, start, stat.size),
       etag: `"${createHash('sha256').update(`${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs}`).digest('hex').slice(0, 32)}"`,
       stream: (range) => streamRange(file, range),
       close: () => file.close(),

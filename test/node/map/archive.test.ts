@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openMapArchive } from '../../src/node/map-archive.ts'
-import { type Client, createTestApp, type TestApp } from '../support/app.ts'
-import { writePmtiles } from '../support/web/pmtiles.ts'
+import { openMapArchive } from '../../../src/node/map/archive.ts'
+import { type Client, createTestApp, type TestApp } from '../../support/app.ts'
+import { writePmtiles } from '../../support/web/pmtiles.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'mesh-map-'))
 const path = join(directory, 'map.pmtiles')
