@@ -30,10 +30,16 @@ it('names those that are not reached any more when a node is taken away', () => 
         .filter((node) => !roots.includes(node))
         .map((node) => {
           const left = reached(edges, roots, node)
-          return [node, [...all].filter((other) => other !== node && !left.has(other)).toSorted()] as const
+          return [
+            node,
+            [...all].filter((other) => other !== node && !left.has(other)).toSorted((a, b) => a - b),
+          ] as const
         })
         .filter(([, lost]) => lost.length > 0)
-      const found = Array.from(lostWithout(edges, roots), ([node, { some }]) => [node, [...some].toSorted()] as const)
+      const found = Array.from(
+        lostWithout(edges, roots),
+        ([node, { some }]) => [node, [...some].toSorted((a, b) => a - b)] as const,
+      )
       expect(new Map(found)).toEqual(new Map(expected))
     }),
   )
