@@ -400,7 +400,7 @@ test('the app is installable, and its service worker shows a push and opens the 
     (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)))).flat())`
   const kept = z.array(z.string()).parse(await page.evaluate(caches))
   expect(kept).toEqual(expect.arrayContaining(['/', '/offline.html']))
-  expect(kept.filter((path) => !/^\/(?:offline\.html|assets\/[^/]+)?$/.test(path))).toStrictEqual([])
+  expect(kept.filter((path) => !/^\/(?:offline\.html|assets\/(?:world-[^/]+\/)?[^/]+)?$/.test(path))).toStrictEqual([])
 })
 
 /**

@@ -5,7 +5,7 @@ import { api, ask, send } from '../../api.ts'
 import { dateMinutes, decimal, duration } from '../../format.ts'
 import { Age } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
-import { linkNames, nameOrId } from '../../parts/mesh/linked-names.tsx'
+import { linkNames, markOf } from '../../parts/mesh/linked-names.tsx'
 import { decibels } from '../../parts/mesh/snr.ts'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
@@ -100,14 +100,14 @@ function FindingRow({ finding, onChanged }: { finding: Finding; onChanged(): Pro
 
 /** A finding as a sentence with its evidence; names lead to the nodes. */
 function sentence({ rule, nodes, evidence }: Finding): ComponentChildren {
-  const [first, second] = nodes.map(nameOrId)
-  const others = nodes.slice(1, NAMED + 1)
+  const marks = nodes.map((_, index) => markOf(index))
+  const [a = '', b = ''] = marks
+  const others = marks.slice(1, NAMED + 1)
   const left = nodes.length - 1 - others.length
   const list = (shown: readonly string[], rest: number) =>
     [...shown, ...(rest > 0 ? [findingTexts.more(rest)] : [])].join(', ')
-  const names = list(others.map(nameOrId), left)
+  const names = list(others, left)
   const number = (key: string) => Number(evidence[key] ?? 0)
-  const [a, b] = [first ?? '', second ?? '']
   const texts = findingTexts.rules
   const percent = (value: number) => `${decimal(value, 0)} %`
   const text = (): string => {
@@ -115,11 +115,7 @@ function sentence({ rule, nodes, evidence }: Finding): ComponentChildren {
       case 'one_way':
         return texts.one_way(a, b, decibels(number('snr')))
       case 'depends':
-        return texts.depends(
-          a,
-          findingTexts.nodes(number('lost')),
-          list(others.map(nameOrId), number('lost') - others.length),
-        )
+        return texts.depends(a, findingTexts.nodes(number('lost')), list(others, number('lost') - others.length))
       case 'routers':
         return texts.routers(a, b, decibels(number('snr')))
       case 'chatty':
@@ -139,10 +135,7 @@ function sentence({ rule, nodes, evidence }: Finding): ComponentChildren {
       case 'only_gateway':
         return texts.only_gateway(a, names)
       case 'region_silent':
-        return texts.region_silent(
-          list(nodes.slice(0, NAMED).map(nameOrId), nodes.length - NAMED),
-          dateMinutes(number('at')),
-        )
+        return texts.region_silent(list(marks.slice(0, NAMED), nodes.length - NAMED), dateMinutes(number('at')))
       case 'firmware':
         return texts.firmware(a, String(evidence['version'] ?? ''))
     }

@@ -6,7 +6,7 @@ import { api, ask } from '../../../api.ts'
 import { count, dateMinutes, decimal, duration, humanize, modelName } from '../../../format.ts'
 import { distance, measure } from '../../../measure.ts'
 import { Age, now } from '../../../parts/age.tsx'
-import { linkNames, nameOrId } from '../../../parts/mesh/linked-names.tsx'
+import { linkNames, markOf } from '../../../parts/mesh/linked-names.tsx'
 import { decibels } from '../../../parts/mesh/snr.ts'
 import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
@@ -81,7 +81,7 @@ function wordsOf(reason: Reason): ComponentChildren {
         : texts.batteryFell(last, `${decimal(perDay, 0)} %`)
     }
     case 'repeater': {
-      const names = reason.gone.map(nameOrId).join(', ')
+      const names = reason.gone.map((_, index) => markOf(index)).join(', ')
       const others = reason.others === 0 ? '' : ` ${texts.repeaterOthers(reason.others)}`
       return linkNames(`${texts.repeater(names)}${others}`, reason.gone)
     }
@@ -93,7 +93,7 @@ function wordsOf(reason: Reason): ComponentChildren {
       return texts.changed(pastTexts.fields[field], shown(field, before), shown(field, after), dateMinutes(at))
     }
     case 'renumbered': {
-      const text = reason.sameKey ? texts.sameKey(nameOrId(reason)) : texts.sameName(nameOrId(reason))
+      const text = reason.sameKey ? texts.sameKey(markOf(0)) : texts.sameName(markOf(0))
       return linkNames(text, [reason])
     }
     case 'radio':
@@ -103,7 +103,7 @@ function wordsOf(reason: Reason): ComponentChildren {
       return reason.state === 'connected' ? text : `${text} ${texts.notConnected}`
     }
     case 'gateway':
-      return linkNames(texts.gateway(nameOrId(reason), reason.source, dateMinutes(reason.since)), [reason])
+      return linkNames(texts.gateway(markOf(0), reason.source, dateMinutes(reason.since)), [reason])
     case 'ignored':
       return texts.ignored
     case 'clock': {
