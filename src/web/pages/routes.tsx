@@ -137,12 +137,6 @@ export const ROUTES: readonly Route[] = [
     draw: () => <AlertsPage />,
   },
   {
-    pattern: PAGES.findings,
-    need: { resource: 'info', action: 'read', isPrivate: true },
-    nav: { path: '/findings', name: t.nav.findings, icon: 'warning', group: 'mesh' },
-    draw: () => <FindingsPage />,
-  },
-  {
     pattern: PAGES.traceroutes,
     need: read('info'),
     nav: { path: '/traceroutes', name: t.nav.traceroutes, icon: 'routes', group: 'mesh' },
@@ -159,6 +153,12 @@ export const ROUTES: readonly Route[] = [
     need: { resource: 'info', action: 'read', isPrivate: true },
     nav: { path: '/packets', name: t.nav.packets, icon: 'packets', group: 'mesh' },
     draw: () => <PacketsPage />,
+  },
+  {
+    pattern: PAGES.findings,
+    need: { resource: 'info', action: 'read', isPrivate: true },
+    nav: { path: '/findings', name: t.nav.findings, icon: 'warning', group: 'mesh' },
+    draw: () => <FindingsPage />,
   },
   {
     pattern: PAGES.automation,

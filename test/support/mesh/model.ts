@@ -194,7 +194,15 @@ function newNode(nodeNum: number, isLocal: boolean, firstHeard: number, viaMqtt:
   // Nothing here is signed, and nobody speaks for our own radio.
   const authenticity = { refused_public_key: null, spoof_claim: null, signed_at: null }
   const signed = { key_signed: 0, name_signed: 0, position_signed: 0 }
-  const flags = { is_licensed: 0, key_mismatch: 0, spoof_suspected: 0, is_favorite: 0, is_ignored: 0, is_hidden: 0 }
+  const flags = {
+    is_licensed: 0,
+    key_mismatch: 0,
+    spoof_suspected: 0,
+    is_favorite: 0,
+    is_ignored: 0,
+    is_hidden: 0,
+    is_muted: 0,
+  }
   const place = { latitude: null, longitude: null, altitude: null, precision_bits: null, position_time: null }
   const metrics = Object.fromEntries(Object.values(METRIC_COLUMNS).map((column) => [column, null]))
   const arrival = { snr: null, rssi: null, hops_away: null, last_heard: null, channel: null, via_mqtt: Number(viaMqtt) }

@@ -10,13 +10,15 @@ export type State = {
   open(page: Page): Promise<unknown>
 }
 
-/** A detailed map in use, without asking another host. */
+/** A detailed map in use, without asking another host. Only settings say so: its file is not there for the map. */
 export async function haveRegion(page: Page): Promise<void> {
   const area = { bounds: [10.7, 49.78, 11.05, 50], maxZoom: 14 }
   const made = { bytes: 84e6, t: Date.UTC(2026, 10, 1), attribution: '© Region makers' }
   const rest = { state: 'ready', source: 'planet.example.org', fetchedBytes: 0, totalBytes: 0, problem: null }
   await page.route('**/api/map/region', (route) =>
-    route.fulfill({ json: { ...area, ...made, ...rest, wanted: null, suggestion: area } }),
+    new URL(page.url()).pathname === '/settings'
+      ? route.fulfill({ json: { ...area, ...made, ...rest, wanted: null, suggestion: area } })
+      : route.fallback(),
   )
   await page.route('**/api/map/region/preview', (route) =>
     route.fulfill({ json: { bytes: 84e6, tiles: 5000, free: 12e9 } }),

@@ -50,7 +50,7 @@ export function MapTilesCard({ tiles, kind, isFixed }: Props) {
         <p class="faint">{texts.privacy[kind.value]}</p>
         {!isFixed && has('radio') && (
           <div>
-            <button type="button" class="button" onClick={() => (isRegion.value = true)}>
+            <button type="button" class="button named" onClick={() => (isRegion.value = true)}>
               {backgroundTexts.region.open}
             </button>
           </div>
