@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, min } from 'drizzle-orm'
+import { and, desc, eq, min, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { findingLooks, findingMutes, findings, nodes } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -75,7 +75,9 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
   const names = await store.db
     .select({ nodeNum: nodes.nodeNum, name: nodes.longName })
     .from(nodes)
-    .where(inArray(nodes.nodeNum, [...new Set(shown.flatMap(({ seen }) => seen))]))
+    .where(
+      sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify([...new Set(shown.flatMap(({ seen }) => seen))])}))`,
+    )
     .all()
   const nameOf = new Map(names.map(({ nodeNum, name }) => [nodeNum, name]))
   return {

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { neighbors, nodeReceivers, nodes, sources, traceroutes } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
+import type { Pause } from '../../base/pacing/slices.ts'
 
 /** `to` hears `from`. */
 export type Link = {
@@ -26,7 +27,7 @@ const hops = z.array(z.number().nullable())
 const waySchema = z.object({ route: hops, snrTowards: hops, routeBack: hops, snrBack: hops })
 
 /** Who hears whom, by reports of neighbours, by traceroutes, and by what receivers heard directly; without hidden nodes. */
-export async function readLinks(store: Store, now: number): Promise<Link[]> {
+export async function readLinks(store: Store, now: number, pause: Pause): Promise<Link[]> {
   const since = now - LINKS_MS
   const reported = await store.db
     .select({
@@ -41,6 +42,7 @@ export async function readLinks(store: Store, now: number): Promise<Link[]> {
     .orderBy(desc(neighbors.t))
     .limit(MAX_LINKS)
     .all()
+  await pause()
   const ways = await store.db
     .select({
       from: traceroutes.fromNodeNum,
@@ -54,6 +56,7 @@ export async function readLinks(store: Store, now: number): Promise<Link[]> {
     .orderBy(desc(traceroutes.id))
     .limit(MAX_ROUTES)
     .all()
+  await pause()
   const heard = await store.db
     .select({
       from: nodeReceivers.nodeNum,
@@ -66,6 +69,7 @@ export async function readLinks(store: Store, now: number): Promise<Link[]> {
     .where(and(sql`${nodeReceivers.direct} > 0`, gte(nodeReceivers.lastAt, since)))
     .limit(MAX_LINKS)
     .all()
+  await pause()
   const hidden = await store.db.select({ nodeNum: nodes.nodeNum }).from(nodes).where(eq(nodes.isHidden, true)).all()
   const isHidden = new Set(hidden.map(({ nodeNum }) => nodeNum))
   const all: Link[] = [

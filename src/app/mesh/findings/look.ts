@@ -7,15 +7,19 @@ import { readLinks } from './links.ts'
 import type { Rule } from './rule.ts'
 import { RULES } from './rules.ts'
 
-/** Findings of a rule that are kept: the first ones. A mesh with more has another problem, which the number says. */
-const MAX_FINDINGS = 200
+/**
+ * Findings of a rule that are kept, and nodes of each, the first ones: anybody on a mesh can make up any number, and each
+ * look at the list reads all of them.
+ */
+const MAX_FINDINGS = 50
+const MAX_NODES = 100
 
 /**
  * Looks for everything that can be wrong, rule by rule, and stores what is found. Awaits `pause` after each rule, which
  * returns whether to continue. Returns the number of findings.
  */
 export async function lookForFindings(store: Store, now: number, pause: Pause): Promise<number> {
-  const links = await readLinks(store, now)
+  const links = await readLinks(store, now, pause)
   const rows = await store.db
     .select({ nodeNum: nodes.nodeNum })
     .from(nodes)
@@ -33,12 +37,12 @@ export async function lookForFindings(store: Store, now: number, pause: Pause): 
 async function look(store: Store, rule: Rule, looking: Parameters<Rule['look']>[0]): Promise<number> {
   const { name } = rule
   const found = (await rule.look(looking)).slice(0, MAX_FINDINGS)
-  const rows = found.map(({ nodes, subject = nodes, channels, isLikely, evidence }) => ({
+  const rows = found.map(({ nodes: named, subject = named, channels, isLikely, evidence }) => ({
     rule: name,
     subject: subject.join('-'),
     since: looking.now,
     isLikely,
-    nodes: JSON.stringify(nodes),
+    nodes: JSON.stringify(named.slice(0, MAX_NODES)),
     channels: JSON.stringify(channels),
     evidence: JSON.stringify(evidence),
   }))

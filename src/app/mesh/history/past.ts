@@ -70,7 +70,8 @@ export async function readPast(ctx: Reader & { now(): number }, asked: number): 
   const nums = [nodeNum, ...formerNodeNums]
   const now = ctx.now()
   const from = Math.floor((now - CALENDAR_MS) / HOUR_MS) * HOUR_MS
-  const hours = await listHours(ctx.store, nums, now - STORY_MS)
+  // A clock that was ahead has left hours that are not yet here.
+  const hours = (await listHours(ctx.store, nums, now - STORY_MS)).filter(({ t }) => t <= now)
   const receivers = await listReceivers(ctx, nums)
   const changes = await listChanges(ctx, nums)
   const { positions } = await readTrack(ctx, nodeNum, { from: now - STORY_MS, to: now, limit: MAX_POSITIONS })

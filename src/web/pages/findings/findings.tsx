@@ -133,7 +133,7 @@ function sentence({ rule, nodes, evidence }: Finding): ComponentChildren {
       case 'busy':
         return texts.busy(a, percent(number('use')))
       case 'only_gateway':
-        return texts.only_gateway(a, names)
+        return texts.only_gateway(a, list(others, number('lost') - others.length))
       case 'region_silent':
         return texts.region_silent(list(marks.slice(0, NAMED), nodes.length - NAMED), dateMinutes(number('at')))
       case 'firmware':

@@ -220,7 +220,7 @@ describe('each rule, where it is true and where it is nearly true', () => {
         via_mqtt: 1,
       })
     for (const num of [A, B, C]) delivered(num, HILL)
-    expect(brief(await found())).toEqual([['only_gateway', [HILL, A, B, C], {}]])
+    expect(brief(await found())).toEqual([['only_gateway', [HILL, A, B, C], { lost: 3 }]])
     delivered(B, D)
     expect(await found()).toEqual([])
   })
@@ -281,6 +281,34 @@ describe('who is told, and for how long', () => {
     both(LOCAL, HILL)
     for (const num of [A, B, C, D]) both(HILL, num)
   }
+
+  it('what thousands of made-up nodes fill stays short, and everybody can still read it', async () => {
+    // Eighty hubs that each carry 150 nodes, and a gateway that alone delivers 40,000.
+    const numbers = (most: number) =>
+      `with recursive x(i) as (select 0 union all select i + 1 from x where i < ${most - 1})`
+    const hubs = `${numbers(80 * 150)} select 1000000 + i / 150 * 1000`
+    run(
+      `insert into neighbors (node_num, neighbor_num, snr, t, channel) ${hubs}, 1000001 + i / 150 * 1000 + i % 150, 5, ?, 0 from x`,
+      START,
+    )
+    run(
+      `insert into neighbors (node_num, neighbor_num, snr, t, channel) ${hubs}, ${LOCAL}, 5, ?, 0 from x where i % 150 = 0`,
+      START,
+    )
+    run(
+      `insert into nodes (node_num, first_heard, last_heard) ${numbers(40_000)} select 2000000 + i, 0, ? from x`,
+      START - HOUR,
+    )
+    run(
+      `insert into node_receivers (node_num, source_id, gateway, first_at, last_at, packets, direct, via_mqtt)
+        ${numbers(40_000)} select 2000000 + i, 1, ${HILL}, 0, ?, 1, 0, 1 from x`,
+      START - HOUR,
+    )
+    const list = await found()
+    expect(list.filter(({ rule }) => rule === 'depends')).toHaveLength(50)
+    expect(list.find(({ rule }) => rule === 'only_gateway')).toMatchObject({ evidence: { lost: 40_000 } })
+    expect(Math.max(...list.map(({ nodes }) => nodes.length))).toBe(100)
+  })
 
   it('a finding keeps its time while it is found, and a muted one stays muted', async () => {
     await hill()

@@ -266,6 +266,13 @@ describe('the past of a node', () => {
     expect(receivers[0]).toMatchObject({ packets: 51, lastAt: NOW - HOUR })
   })
 
+  it('hours that a clock ahead has left are not told', async () => {
+    await fallSilent()
+    await hear(GONE, NOW + 300 * DAY, text('from the future'))
+    const { hours } = await past()
+    expect(hours.at(-1)).toEqual({ t: END, packets: 1 })
+  })
+
   it('tells changes, restarts, silences and moves, the latest first, and nothing of a deleted node', async () => {
     await hear(GONE, START, named('Gone', { publicKey: key(7) }))
     await measure(START + HOUR, { uptimeSeconds: 90_000 })

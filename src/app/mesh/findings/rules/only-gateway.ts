@@ -8,7 +8,7 @@ const MANY = 3
 /** A gateway that hears nodes which nobody else delivers: with it they are lost. */
 export const onlyGateway = defineRule({
   name: 'only_gateway',
-  evidence: z.object({}),
+  evidence: z.object({ lost: z.int().describe('Nodes that nobody else delivers') }),
   least: MANY + 1,
   async look({ store, now }) {
     const since = now - 2 * DAY_MS
@@ -30,7 +30,7 @@ export const onlyGateway = defineRule({
         subject: [gateway],
         channels: [],
         isLikely: true,
-        evidence: {},
+        evidence: { lost: list.length },
       }))
   },
 })

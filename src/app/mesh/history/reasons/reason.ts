@@ -6,7 +6,7 @@ const otherNode = { nodeNum: nodeNumField, nodeId: nodeIdField, name: z.string()
 const ofLink = {
   source: z.string(),
   since: timeField.nullable().describe('Nothing was received after this time; null: not known'),
-  state: z.string().nullable().describe('The state of the connection; null: there is none any more'),
+  state: z.string().nullable().describe('The state of the connection; null: there is none here'),
 }
 
 /** A reason for which something speaks, with its evidence. `likely`: most of what is known fits; never a fact. */

@@ -60,7 +60,7 @@ async function lookAtReceivers({ ctx, lastHeard, now, pause, receivers }: Case):
     const isQuiet =
       stoppedAt !== null && now - stoppedAt > QUIET_MS && stoppedAt <= lastHeard + Math.max(pause, HOUR_MS)
     // A collector or a gateway has no connection of ours.
-    const isOff = receiver.gateway === null && isOwnKind(receiver.kind) && state !== 'connected'
+    const isOff = receiver.gateway === null && isOwnKind(receiver.kind) && state !== null && state !== 'connected'
     return isQuiet || (isOff && (stoppedAt ?? 0) <= lastHeard + Math.max(pause, HOUR_MS))
   }
   const gone = judged.filter(isGone)

@@ -10,6 +10,8 @@ import { listTraceroutes } from '../../topology/traceroutes.ts'
 import type { Case, Found } from './case.ts'
 
 const MAX_TRACEROUTES = 20
+/** Anybody can report to hear a node: the latest count. */
+const MAX_HEARERS = 50
 /** Nodes fell silent together if no more than this, or two usual pauses, lies between. */
 const TOGETHER_MS = 3 * HOUR_MS
 const SILENT_MS = 2 * HOUR_MS
@@ -49,7 +51,9 @@ async function listCarriers({ ctx, node, receivers }: Case): Promise<number[]> {
   const { nodeNum } = node
   if (receivers.some(({ gateway, direct, packets }) => gateway === null && direct * 2 > packets)) return []
   const { view } = ctx.viewer
-  const hearers = (await listNeighbors(ctx, { node: nodeNum })).filter(({ neighborNum }) => neighborNum === nodeNum)
+  const hearers = (await listNeighbors(ctx, { node: nodeNum }))
+    .filter(({ neighborNum }) => neighborNum === nodeNum)
+    .slice(0, MAX_HEARERS)
   const { traceroutes } = await listTraceroutes(ctx, { limit: MAX_TRACEROUTES, node: nodeNum, answered: true })
   const besides = traceroutes.flatMap(({ fromNodeNum, route, routeBack }) => {
     const isAsker = fromNodeNum === nodeNum

@@ -100,7 +100,7 @@ function wordsOf(reason: Reason): ComponentChildren {
     case 'broker': {
       const since = reason.since === null ? '–' : dateMinutes(reason.since)
       const text = texts[reason.kind](reason.source, since)
-      return reason.state === 'connected' ? text : `${text} ${texts.notConnected}`
+      return reason.state === null || reason.state === 'connected' ? text : `${text} ${texts.notConnected}`
     }
     case 'gateway':
       return linkNames(texts.gateway(markOf(0), reason.source, dateMinutes(reason.since)), [reason])
