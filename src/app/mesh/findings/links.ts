@@ -72,14 +72,17 @@ export async function readLinks(store: Store, now: number, pause: Pause): Promis
   await pause()
   const hidden = await store.db.select({ nodeNum: nodes.nodeNum }).from(nodes).where(eq(nodes.isHidden, true)).all()
   const isHidden = new Set(hidden.map(({ nodeNum }) => nodeNum))
-  const all: Link[] = [
-    ...reported.map((link) => ({ ...link, isReported: true })),
-    ...ways.flatMap(linksOfWay),
-    ...heard.flatMap(({ to, ...link }) =>
-      to === null || to === link.from ? [] : [{ ...link, to, channel: null, isReported: false }],
-    ),
-  ]
-  return all.filter(({ from, to }) => from !== to && !isHidden.has(from) && !isHidden.has(to))
+  const all: Link[] = []
+  const add = async (links: readonly Link[]) => {
+    for (const link of links) {
+      if (link.from !== link.to && !isHidden.has(link.from) && !isHidden.has(link.to)) all.push(link)
+    }
+    await pause()
+  }
+  await add(reported.map((link) => ({ ...link, isReported: true })))
+  await add(ways.flatMap(linksOfWay))
+  await add(heard.flatMap(({ to, ...link }) => (to === null ? [] : { ...link, to, channel: null, isReported: false })))
+  return all
 }
 
 type Way = {

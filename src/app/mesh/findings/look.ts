@@ -20,6 +20,7 @@ const MAX_NODES = 100
  */
 export async function lookForFindings(store: Store, now: number, pause: Pause): Promise<number> {
   const links = await readLinks(store, now, pause)
+  if (!(await pause())) return 0
   const rows = await store.db
     .select({ nodeNum: nodes.nodeNum })
     .from(nodes)

@@ -9,9 +9,10 @@ const HEARD_DB = -10
 export const oneWay = defineRule({
   name: 'one_way',
   evidence: z.object({ snr: z.number().describe('dB with which the second node hears the first') }),
-  async look({ links, now }) {
+  async look({ links, now, pause }) {
     const reported = links.filter(({ isReported, t }) => isReported && t >= now - DAY_MS)
     const reporters = new Set(reported.map(({ to }) => to))
+    if (!(await pause())) return []
     const heard = new Set(links.map(({ from, to }) => `${from} ${to}`))
     return reported.flatMap(({ from, to, snr, channel }) => {
       if (snr === null || snr < HEARD_DB || !reporters.has(from) || heard.has(`${to} ${from}`)) return []
