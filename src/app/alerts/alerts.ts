@@ -17,6 +17,7 @@ import { ALERT_KINDS, type AlertKind, isAlertKind, kindOf } from './kinds/kinds.
 import { wordsFor } from '../words/reader.ts'
 import type { Words } from '../words/words.ts'
 import { factSchema, readFact, tellAlert } from './facts.ts'
+import { countOpen, MAX_OPEN } from './findings/open.ts'
 import { maySee, ownerOf } from './rights.ts'
 import { tellOwner } from '../mesh/live/tell-owner.ts'
 
@@ -53,6 +54,9 @@ export const alertPageSchema = z.object({
   alerts: z.array(alertSchema),
   nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
   firing: z.int().describe('Number of your firing alerts that are not acknowledged'),
+  full: z
+    .boolean()
+    .describe(`Whether ${MAX_OPEN} of your alerts are open, which is the most: until some are over, none is added`),
 })
 
 /** When the first held message about an alert is due; null: none is held. */
@@ -116,6 +120,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
       .map((row) => show(row, words)),
     nextBefore: found.length > limit ? (page.at(-1)?.row.id ?? null) : null,
     firing: firing?.n ?? 0,
+    full: (await countOpen(store, viewer.user.id)) >= MAX_OPEN,
   }
 }
 

@@ -3,10 +3,10 @@ import { alertDeliveries, alerts } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { Pause } from '../base/pacing/slices.ts'
+import { MAX_OPEN } from './findings/open.ts'
 
 /** Retention of the history of alerts. */
 const ALERTS_MS = 90 * DAY_MS
-const MAX_OF_AN_OWNER = 5000
 const DELIVERIES_MS = 30 * DAY_MS
 const SLICE = sql.raw('500')
 
@@ -27,7 +27,7 @@ const queries = prepareOnce((db) => ({
     .select({
       last: sql<
         number | null
-      >`(select id from alerts where owner_id = o.owner_id order by id desc limit 1 offset ${sql.raw(String(MAX_OF_AN_OWNER))})`,
+      >`(select id from alerts where owner_id = o.owner_id order by id desc limit 1 offset ${sql.raw(String(MAX_OPEN))})`,
       ownerId: sql<number>`o.owner_id`,
     })
     .from(sql`(select distinct owner_id from alerts) o`)

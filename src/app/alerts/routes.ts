@@ -103,7 +103,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .post(
     '/rules/preview',
     requireSession,
-    inTurn('read'),
+    inTurn('preview'),
     answers(
       'When a rule would have fired in the last 7 days, according to stored data. Nothing is sent',
       { 200: previewSchema },

@@ -174,6 +174,7 @@ export const words: Translations = {
   },
   alertTexts: {
     firing: 'Jetzt aktiv',
+    full: 'So viele Ihrer Alarme sind offen, dass keine weiteren dazukommen, bis einige vorbei sind.',
     nothing: 'Alles in Ordnung',
     unwatched: 'Noch wird nichts überwacht',
     unwatchedHelp:

@@ -1644,6 +1644,7 @@ export const words: Translations = {
 
   alertTexts: {
     firing: 'Activas ahora',
+    full: 'Tienes tantas alertas abiertas que no se añade ninguna más hasta que terminen algunas.',
     nothing: 'Todo va bien',
     unwatched: 'Aún no se vigila nada',
     unwatchedHelp: 'Elija una de las sugerencias de abajo o escriba una regla propia, y añada un destino.',

@@ -187,6 +187,7 @@ export const words: Translations = {
   },
   alertTexts: {
     firing: 'En cours',
+    full: 'Tant de vos alertes sont en cours qu’aucune autre n’est ajoutée avant que certaines soient terminées.',
     nothing: 'Tout va bien',
     unwatched: 'Rien n’est encore surveillé',
     unwatchedHelp:

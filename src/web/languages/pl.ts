@@ -273,6 +273,7 @@ export const words: Translations = {
   },
   alertTexts: {
     firing: 'Aktywne teraz',
+    full: 'Tyle Twoich alarmów jest otwartych, że kolejne nie są dodawane, dopóki część z nich nie ustanie.',
     nothing: 'Wszystko w porządku',
     unwatched: 'Nic nie jest jeszcze obserwowane',
     unwatchedHelp: 'Wybierz jedną z poniższych propozycji albo napisz własną regułę i dodaj cel.',

@@ -1646,6 +1646,7 @@ export const words: Translations = {
 
   alertTexts: {
     firing: 'Ativos agora',
+    full: 'Há tantos alertas seus abertos que nenhum outro é adicionado até que alguns terminem.',
     nothing: 'Tudo em ordem',
     unwatched: 'Nada é vigiado ainda',
     unwatchedHelp: 'Escolha uma das sugestões abaixo ou escreva uma regra sua, e adicione um destino.',

@@ -12,6 +12,7 @@ const HELD_TEXTS: Readonly<Record<HeldFor, string>> = {
 
 export const alertTexts = catalog('alertTexts', {
   firing: 'Firing now',
+  full: 'So many of your alerts are open that no more are added until some are over.',
   nothing: 'All is well',
   unwatched: 'Nothing is watched yet',
   unwatchedHelp: 'Choose one of the suggestions below or write a rule of your own, and add a destination.',

@@ -123,3 +123,31 @@ test.each(Object.entries(LOSSES))(
     if (ann.cookie !== null) expect(await (await ann.send('GET', '/api/alerts')).text()).not.toContain('batteryLevel')
   },
 )
+
+test('of one owner 5,000 alerts are open, and no more, whatever the rules; when some are over, others follow', async () => {
+  await hear(NODES)
+  for (let rule = 0; rule < 18; rule++) await alerts.rule({ ...SILENT, name: `Silent ${rule}` })
+  const page = async () => Object(await (await alerts.admin.send('GET', '/api/alerts?limit=1')).json())
+  expect(await page()).toMatchObject({ firing: 0, full: false })
+  alerts.app.clock.advance(16 * MINUTE)
+  await alerts.look()
+  expect(await page()).toMatchObject({ firing: 5000, full: true })
+  await hear(NODES.slice(0, 100))
+  await alerts.look()
+  // 18 rules, and 200 nodes that are still silent.
+  expect(await page()).toMatchObject({ firing: 3600, full: false })
+})
+
+test('the alerts of a rule that is switched off end, however many there are', async () => {
+  const many = Array.from({ length: 1100 }, (_, index) => 7000 + index)
+  await hear(many)
+  const id = await alerts.rule(SILENT)
+  alerts.app.clock.advance(16 * MINUTE)
+  await alerts.look()
+  expect(alerts.app.store.sqlite.prepare("select count(*) from alerts where state = 'firing'").pluck().get()).toBe(1100)
+  expect((await alerts.admin.send('DELETE', `/api/alerts/rules/${id}`)).status).toBe(204)
+  await alerts.look()
+  expect(
+    alerts.app.store.sqlite.prepare('select state, count(*) from alerts group by state').raw().all(),
+  ).toStrictEqual([['resolved', 1100]])
+})

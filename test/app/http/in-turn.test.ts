@@ -41,6 +41,13 @@ describe('expensive reads', () => {
     expect(other).toStrictEqual(['200', '200'])
   })
 
+  test('of previews of alert rules one runs, and 32 wait', async () => {
+    const rule = { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, afterMinutes: 60, destinations: [] }
+    const previews = Array.from({ length: 40 }, () => outcomeOf(admin.send('POST', '/api/alerts/rules/preview', rule)))
+    const outcomes = await Promise.all(previews)
+    expect([countOf(outcomes, '200'), countOf(outcomes, '429 rate_limited')]).toStrictEqual([33, 7])
+  })
+
   test('a failed one frees its place', async () => {
     expect(countOf(await many(30, '/api/nodes/7/positions'), '404 node_not_found')).toBe(30)
     expect(countOf(await many(8, '/api/dashboard'), '200')).toBe(8)

@@ -125,7 +125,7 @@ async function settleKind(
     const ofRule = open.get(watching.id) ?? []
     if (ofRule.length === 0 && !world.nodes.some(changes.watches(watching.rule))) continue
     const settlement = await settle(store, watching, { world, open: ofRule })
-    statements.push(...settlement.statements)
+    statements.push(...settlement.parts.flat())
     if (settlement.hasChanged) owners.push(watching.ownerId)
   }
   await run(store, statements)

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { insertSelect } from '../../../db/insert-select.ts'
-import { alertAnchors, alerts } from '../../../db/schema.ts'
+import { alertAnchors } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { seesEverything, seesNodes } from '../../accounts/access/visible.ts'
@@ -18,6 +18,7 @@ import {
   setInhibited,
   tellAgain,
 } from './occur.ts'
+import { countOpen, MAX_OPEN, type OpenRow } from './open.ts'
 import { isSilenced } from '../rules/rule.ts'
 import type { WatchingRule } from '../rules/watch-list.ts'
 import type { World } from '../world/world.ts'
@@ -38,12 +39,18 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export type OpenRow = typeof alerts.$inferSelect
+/** Changes of alerts, of each sort, that one transaction makes: a few milliseconds. */
+const AT_ONCE = 200
+/** How long a message waits for the alerts of further transactions. */
+const FURTHER_MS = 2000
 
-/** The statements that update the alerts of one rule to its findings. `hasChanged`: something that its owner should see. */
-type Settlement = { readonly statements: readonly Statement[]; readonly hasChanged: boolean }
+/**
+ * The statements that update the alerts of one rule to its findings, in parts that are a transaction each. `hasChanged`:
+ * something that its owner should see.
+ */
+type Settlement = { readonly parts: readonly (readonly Statement[])[]; readonly hasChanged: boolean }
 
-/** Compares the open alerts of one rule with its findings. */
+/** Compares the open alerts of one rule with its findings. Of an owner with `MAX_OPEN` open alerts it begins no more. */
 export async function settle(
   store: Store,
   watching: WatchingRule,
@@ -51,19 +58,41 @@ export async function settle(
 ): Promise<Settlement> {
   const { id: ruleId, rule } = watching
   const { state } = kindOf(rule.kind)
-  if (state === undefined) return { statements: [], hasChanged: false }
+  if (state === undefined) return { parts: [], hasChanged: false }
   const world = await worldSeenBy(store, watching, whole)
   const { now } = world
   const bySubject = new Map(open.map((row) => [row.subject, row]))
   const found = state.find(watching, world, bySubject)
-  const changes = compare(watching, found, { bySubject, now })
+  const compared = compare(watching, found, { bySubject, now })
+  const room = compared.begun.length === 0 ? 0 : MAX_OPEN - (await countOpen(store, watching.ownerId))
+  const changes = { ...compared, begun: compared.begun.slice(0, Math.max(0, room)) }
   const anchors = state.newAnchors?.(watching, world) ?? []
   const fired = changes.begun.filter(({ state }) => state === 'firing').length + changes.matured.length
   const hold = await readHolds(store, fired > 0 ? [ruleId] : [], now)
-  const quieten = (subject: string, nodeNum: number | null) => {
+  const quieten: Quieten = (subject, nodeNum) => {
     const { isHeld, isQuiet } = hold(ruleId, subject)
     return { isHeld, isQuiet: isQuiet || isSilenced(rule, nodeNum, now) }
   }
+  const parts = partsOf(changes)
+  const waitMs = parts.length > 1 ? FURTHER_MS : 0
+  return {
+    parts: [
+      ...(anchors.length > 0 ? [[bind(queries(store).anchor, { rows: JSON.stringify(anchors) })]] : []),
+      ...parts.map((part) => statementsOf(store, part, { ruleId, now, quieten, waitMs })),
+    ],
+    hasChanged: parts.length > 0,
+  }
+}
+
+type Quieten = (subject: string, nodeNum: number | null) => { readonly isHeld: boolean; readonly isQuiet: boolean }
+
+/** The statements of one transaction. */
+function statementsOf(
+  store: Store,
+  changes: Changes,
+  about: { readonly ruleId: number; readonly now: number; readonly quieten: Quieten; readonly waitMs: number },
+): Statement[] {
+  const { ruleId, now, quieten, waitMs } = about
   const begun = changes.begun.map(({ finding, state }): Occurrence => {
     const { subject, key, nodeNum, channel, since, fact } = finding
     const quiet = state === 'firing' ? quieten(subject, nodeNum) : { isHeld: false, isQuiet: true }
@@ -87,9 +116,7 @@ export async function settle(
   const steps = { fired: newStep(), resolved: newStep(), repeated: newStep() }
   const ids = (rows: readonly OpenRow[]) => rows.map(({ id }) => id)
   const isFiring = begun.some(({ state }) => state === 'firing') || matured.length > 0 || changes.unsaid.length > 0
-  const hasChanged = Object.values(changes).some((rows) => rows.length > 0)
-  const statements = [
-    ...(anchors.length > 0 ? [bind(queries(store).anchor, { rows: JSON.stringify(anchors) })] : []),
+  return [
     ...setInhibited(store, ids(changes.lost), true),
     ...setInhibited(store, ids(changes.regained), false),
     ...forgetPending(store, ids(changes.withdrawn)),
@@ -98,15 +125,30 @@ export async function settle(
     ...fire(store, matured, { now, step: steps.fired }),
     ...tellAgain(store, { ids: ids(changes.unsaid), now, step: steps.fired }),
     ...tellAgain(store, { ids: ids(changes.repeated), now, step: steps.repeated }),
-    ...(isFiring ? sendOut(store, { step: steps.fired, notification: 'fired', now, waitMs: 0 }) : []),
-    ...(changes.over.length > 0
-      ? sendOut(store, { step: steps.resolved, notification: 'resolved', now, waitMs: 0 })
-      : []),
+    ...(isFiring ? sendOut(store, { step: steps.fired, notification: 'fired', now, waitMs }) : []),
+    ...(changes.over.length > 0 ? sendOut(store, { step: steps.resolved, notification: 'resolved', now, waitMs }) : []),
     ...(changes.repeated.length > 0
-      ? sendOut(store, { step: steps.repeated, notification: 'repeated', now, waitMs: 0 })
+      ? sendOut(store, { step: steps.repeated, notification: 'repeated', now, waitMs })
       : []),
   ]
-  return { statements, hasChanged }
+}
+
+/** The same changes in parts with at most `AT_ONCE` of each sort. */
+function partsOf(changes: Changes): Changes[] {
+  const most = Math.max(...Object.values(changes).map(({ length }) => length))
+  return Array.from({ length: Math.ceil(most / AT_ONCE) }, (_, part) => {
+    const cut = <T>(rows: readonly T[]) => rows.slice(part * AT_ONCE, (part + 1) * AT_ONCE)
+    return {
+      begun: cut(changes.begun),
+      matured: cut(changes.matured),
+      withdrawn: cut(changes.withdrawn),
+      over: cut(changes.over),
+      lost: cut(changes.lost),
+      regained: cut(changes.regained),
+      unsaid: cut(changes.unsaid),
+      repeated: cut(changes.repeated),
+    }
+  })
 }
 
 /**
@@ -121,21 +163,33 @@ async function worldSeenBy(store: Store, watching: WatchingRule, world: World): 
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }
 
+/** What becomes of open alerts and of new findings. */
+type Changes = {
+  readonly begun: readonly { readonly finding: Finding; readonly state: 'pending' | 'firing' }[]
+  readonly matured: readonly Matured[]
+  /** Pending alerts whose condition ended. */
+  readonly withdrawn: readonly OpenRow[]
+  readonly over: readonly OpenRow[]
+  readonly lost: readonly OpenRow[]
+  readonly regained: readonly OpenRow[]
+  /** Alerts that fired while the node was silenced. */
+  readonly unsaid: readonly OpenRow[]
+  readonly repeated: readonly OpenRow[]
+}
+
 /** Decides what to do with the open alerts of a rule and with new findings. Pure. */
 function compare(
   { rule }: Pick<WatchingRule, 'rule'>,
   found: readonly Finding[],
   { bySubject, now }: { readonly bySubject: ReadonlyMap<string, OpenRow>; readonly now: number },
-) {
+): Changes {
   const changes = {
     begun: [] as { finding: Finding; state: 'pending' | 'firing' }[],
     matured: [] as Matured[],
-    /** Pending alerts whose condition ended. */
     withdrawn: [] as OpenRow[],
     over: [] as OpenRow[],
     lost: [] as OpenRow[],
     regained: [] as OpenRow[],
-    /** Alerts that fired while the node was silenced. */
     unsaid: [] as OpenRow[],
     repeated: [] as OpenRow[],
   }

@@ -15,7 +15,7 @@ import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.
 
 /** A collector that sent nothing for this long counts as down. */
 const QUIET_MS = 30 * MINUTE_MS
-const NODES_AT_ONCE = 1000
+const NODES_AT_ONCE = 500
 /** Per node. That is enough to know by which links it is heard. */
 const LATEST_PACKETS = 30
 

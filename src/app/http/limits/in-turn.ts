@@ -5,8 +5,10 @@ import { describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 
-/** Simultaneous requests of one user and kind. */
-const AT_ONCE = 2
+/** Simultaneous requests of one user. Streams have their own places, so that an hour-long download blocks no page. */
+const AT_ONCE = { read: 2, stream: 2, preview: 1 }
+type Kind = keyof typeof AT_ONCE
+
 const MAX_WAITING = 32
 const MAX_WAIT_MS = 30_000
 
@@ -16,23 +18,25 @@ const MAX_WAIT_MS = 30_000
  */
 const GONE_AFTER_MS = 60_000
 
-/** Streams have their own places, so that an hour-long download blocks no page. */
-type Kind = 'read' | 'stream'
-
 type Place = { heardAt: number }
-type Queue = { readonly places: Set<Place>; readonly waiting: ((place: Place) => void)[] }
+type Queue = {
+  /** Of `places`. */
+  readonly most: number
+  readonly places: Set<Place>
+  readonly waiting: ((place: Place) => void)[]
+}
 
 const queuesOf = ownedBy((_buckets: Ports['buckets']) => new Map<string, Queue>())
 
 /**
- * For expensive reads: each user has two at a time, and further ones wait. Must follow the access rule. Throws
+ * For expensive requests: each user has one or two at a time, and further ones wait. Must follow the access rule. Throws
  * `rate_limited` if too many already wait, or if none ended for half a minute.
  */
 export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
     const ctx = c.get('ctx')
     if (ctx.viewer === null) return next()
-    const queue = queueOf(ctx, `${kind}:${ctx.viewer.user.id}`)
+    const queue = queueOf(ctx, kind, ctx.viewer.user.id)
     const place = await takePlace(ctx, queue)
     const leave = () => leavePlace(ctx, queue, place)
     try {
@@ -45,19 +49,20 @@ export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
   return describe(handler, { errors: ['rate_limited'] })
 }
 
-function queueOf({ buckets }: Ctx, key: string): Queue {
+function queueOf({ buckets }: Ctx, kind: Kind, userId: number): Queue {
+  const key = `${kind}:${userId}`
   const queues = queuesOf(buckets)
   for (const [other, { places, waiting }] of queues) {
     if (other !== key && places.size === 0 && waiting.length === 0) queues.delete(other)
   }
-  const queue = queues.get(key) ?? { places: new Set(), waiting: [] }
+  const queue = queues.get(key) ?? { most: AT_ONCE[kind], places: new Set(), waiting: [] }
   queues.set(key, queue)
   return queue
 }
 
-async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Place> {
+async function takePlace({ now }: Ctx, { most, places, waiting }: Queue): Promise<Place> {
   for (const place of places) if (now() - place.heardAt > GONE_AFTER_MS) places.delete(place)
-  if (places.size < AT_ONCE) {
+  if (places.size < most) {
     const place = { heardAt: now() }
     places.add(place)
     return place
@@ -86,9 +91,9 @@ function tooMany(): AppError {
 }
 
 /** The longest waiting request gets the place, unless it had timed out and the place is taken. */
-function leavePlace({ now }: Ctx, { places, waiting }: Queue, place: Place): void {
+function leavePlace({ now }: Ctx, { most, places, waiting }: Queue, place: Place): void {
   places.delete(place)
-  const turn = places.size < AT_ONCE ? waiting.shift() : undefined
+  const turn = places.size < most ? waiting.shift() : undefined
   if (turn === undefined) return
   const given = { heardAt: now() }
   places.add(given)

@@ -78,6 +78,7 @@ export function AlertsPage() {
       {isLoaded && page !== null && (
         <Firing
           alerts={page.alerts.filter(({ state }) => state !== 'resolved')}
+          isFull={page.full}
           rules={rules.data.value?.rules ?? []}
           watching={rules.data.value?.watching ?? null}
           reload={async () => {
@@ -138,16 +139,18 @@ function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
 
 type FiringProps = {
   alerts: readonly Alert[]
+  isFull: boolean
   rules: readonly ShownRule[]
   /** Null: unknown. */
   watching: RuleList['watching'] | null
   reload(): Promise<void>
 }
 
-function Firing({ alerts, rules, watching, reload }: FiringProps) {
+function Firing({ alerts, isFull, rules, watching, reload }: FiringProps) {
   if (alerts.length === 0) return <Calm hasRules={rules.length > 0} watching={watching} />
   return (
     <Card title={alertTexts.firing}>
+      {isFull && <p class="warn">{alertTexts.full}</p>}
       <ul class="rows">
         {alerts.map((alert) => (
           <FiringRow
