@@ -27,12 +27,15 @@ async function buildWorker() {
   await minifyAgain(join(dist, 'edge/worker.js'))
 }
 
-/** Vite's minifier and this one find different things: 6 KB less, compressed. As for Vite, reading a property does nothing else. */
+/**
+ * Vite's minifier and this one find different things: 6 KB less, compressed. As for Vite, reading a property does nothing
+ * else; and no function without `this` is used as a constructor.
+ */
 async function minifyAgain(file) {
   const { code, map } = await minify(readFileSync(file, 'utf8'), {
     module: true,
     ecma: 2020,
-    compress: { passes: 3, pure_getters: true },
+    compress: { passes: 3, pure_getters: true, unsafe_arrows: true },
     sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: 'worker.js.map' },
   })
   writeFileSync(file, code)
