@@ -1,5 +1,5 @@
 import type { Pause } from '../../app/base/pacing/slices.ts'
-import { setImmediate } from 'node:timers/promises'
+import { nextTurn } from '../../app/base/pacing/next-turn.ts'
 import { FIRST_SHARE, nextShare, type Share } from '../../app/base/pacing/slice-share.ts'
 import { systemClock } from '../clock.ts'
 
@@ -16,7 +16,7 @@ export function createPace(goesOn: () => boolean, clock: () => number = systemCl
     share: () => share,
     async pause() {
       share = nextShare(share, clock() - begun)
-      await setImmediate()
+      await nextTurn()
       begun = clock()
       return goesOn()
     },
