@@ -13,6 +13,7 @@ const UNIT = [
   'test/project/!(one-place).test.ts',
   'test/web/logic/*.test.ts',
   'test/node/backup/{cell-values,schedule}.test.ts',
+  'test/node/turns.test.ts',
 ]
 
 /** Tests with a peer, such as a provider, a radio or a broker, on the sources: they need no build. */

@@ -16,6 +16,7 @@ import { recordAs } from '../app/mesh/map/region/region.ts'
 import { createMeter } from '../app/system/metrics/meter.ts'
 import { makeFirstAdmin } from '../app/accounts/users/first-admin.ts'
 import { resealAll } from '../app/system/reseal.ts'
+import { giveTurnsBy } from '../app/base/pacing/next-turn.ts'
 import { eachTurn } from '../app/base/pacing/slices.ts'
 import { warnIfNobodyEnters } from '../app/accounts/recovery/ways-in.ts'
 import { RestoreRefused } from './backup/folder/damage.ts'
@@ -55,6 +56,7 @@ import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
 import { startWatching } from './upkeep/watching.ts'
+import { oneEachRound } from './turns.ts'
 import { readTranslation } from './translations.ts'
 import { readAppVersion } from './version.ts'
 import { MINUTE_MS } from '../shared/time.ts'
@@ -73,6 +75,7 @@ const START_WAIT_MS = 120_000
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
+  giveTurnsBy(oneEachRound())
   const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems, env)
   const forStdout = forJournal(process.stdout.fd, env)

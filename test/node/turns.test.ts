@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { nextTurn } from '../../../src/app/base/pacing/next-turn.ts'
+import { giveTurnsBy, nextTurn } from '../../src/app/base/pacing/next-turn.ts'
+import { oneEachRound } from '../../src/node/turns.ts'
 
 /** As long as a slice at least takes. */
 function work(): void {
@@ -8,6 +9,7 @@ function work(): void {
 }
 
 test('of several loops one goes on at a time: between any two slices others have their turn', async () => {
+  giveTurnsBy(oneEachRound())
   const order: string[] = []
   let isOver = false
   const beside = () => {
