@@ -2674,6 +2674,7 @@ export const words: Translations = {
     tokens_released: 'Zurückgehaltene API-Tokens freigegeben',
     settings_updated: 'Einstellungen geändert',
     map_region_updated: 'Karte des Gebiets geändert',
+    map_overlay_updated: 'Ebene der Karte hinzugefügt, geändert oder entfernt',
     standby_changed: 'Diesen Dienst zum Standby gemacht oder das beendet',
     public_access_updated: 'Öffentlichen Zugang geändert',
     embed_profile_updated: 'Rahmen für andere Websites geändert',

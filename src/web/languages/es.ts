@@ -2674,6 +2674,7 @@ export const words: Translations = {
     tokens_released: 'Liberó tokens de API retenidos',
     settings_updated: 'Cambió ajustes',
     map_region_updated: 'Cambió el mapa de la región',
+    map_overlay_updated: 'Capa del mapa añadida, cambiada o eliminada',
     standby_changed: 'Puso este servicio en reserva o terminó la reserva',
     public_access_updated: 'Cambió el acceso público',
     embed_profile_updated: 'Cambió un marco para otros sitios',

@@ -2656,6 +2656,7 @@ export const words: Translations = {
     tokens_released: 'Réactivation de jetons d’API suspendus',
     settings_updated: 'Modification de réglages',
     map_region_updated: 'Modification de la carte de la région',
+    map_overlay_updated: 'Ajout, modification ou suppression d’un calque de la carte',
     standby_changed: 'Passage de ce service en secours, ou fin du secours',
     public_access_updated: 'Modification de l’accès public',
     embed_profile_updated: 'Modification d’un cadre pour d’autres sites',

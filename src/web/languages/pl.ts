@@ -2696,6 +2696,7 @@ export const words: Translations = {
     tokens_released: 'Wznowiono wstrzymane tokeny API',
     settings_updated: 'Zmieniono ustawienia',
     map_region_updated: 'Zmieniono mapę obszaru',
+    map_overlay_updated: 'Dodano, zmieniono lub usunięto nakładkę mapy',
     standby_changed: 'Włączono lub zakończono tryb rezerwowy tej usługi',
     public_access_updated: 'Zmieniono dostęp publiczny',
     embed_profile_updated: 'Zmieniono ramkę dla innych stron',

@@ -2669,6 +2669,7 @@ export const words: Translations = {
     tokens_released: 'Liberou tokens de API retidos',
     settings_updated: 'Alterou configurações',
     map_region_updated: 'Alterou o mapa da região',
+    map_overlay_updated: 'Camada do mapa adicionada, alterada ou removida',
     standby_changed: 'Tornou este serviço uma reserva ou encerrou isso',
     public_access_updated: 'Alterou o acesso público',
     embed_profile_updated: 'Alterou um quadro para outros sites',
