@@ -43,15 +43,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Ein Administrator hat Ihre zweiten Faktoren entfernt',
   'An administrator reset your password': 'Ein Administrator hat Ihr Passwort zurückgesetzt',
   'An administrator sees everything': 'Ein Administrator sieht alles',
-  'An overlay has at most {most} bytes': 'Eine Kartenebene hat höchstens {most} Byte',
-  'An overlay has at most {most} shapes': 'Eine Kartenebene hat höchstens {most} Formen',
+  'An overlay has at most {most} bytes': 'Ein Overlay hat höchstens {most} Byte',
+  'An overlay has at most {most} shapes': 'Ein Overlay hat höchstens {most} Formen',
   'Another instance has the radios': 'Eine andere Instanz hat die Funkgeräte',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Das Token eines anderen Besitzers liefert unter diesem Namen; widerrufen Sie es, oder wählen Sie einen anderen Namen',
   'Another process downloads the map: end it there': 'Ein anderer Prozess lädt die Karte: Beenden Sie ihn dort',
   'At most {limit} bytes': 'Höchstens {limit} Bytes',
   'At most {most} destinations are possible': 'Höchstens {most} Ziele sind möglich',
-  'At most {most} overlays are possible': 'Höchstens {most} Kartenebenen sind möglich',
+  'At most {most} overlays are possible': 'Höchstens {most} Overlays sind möglich',
   'At most {most} rules are possible': 'Höchstens {most} Regeln sind möglich',
   'At most {most} tokens; revoke one that you do not use':
     'Höchstens {most} Tokens; widerrufen Sie eins, das Sie nicht brauchen',

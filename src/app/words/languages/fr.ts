@@ -43,15 +43,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Un administrateur a supprimé vos seconds facteurs',
   'An administrator reset your password': 'Un administrateur a réinitialisé votre mot de passe',
   'An administrator sees everything': 'Un administrateur voit tout',
-  'An overlay has at most {most} bytes': 'Un calque a au plus {most} octets',
-  'An overlay has at most {most} shapes': 'Un calque a au plus {most} formes',
+  'An overlay has at most {most} bytes': 'Une superposition a au plus {most} octets',
+  'An overlay has at most {most} shapes': 'Une superposition a au plus {most} formes',
   'Another instance has the radios': 'Une autre instance a les radios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Le jeton d’un autre propriétaire transmet sous ce nom ; révoquez-le, ou choisissez un autre nom',
   'Another process downloads the map: end it there': 'Un autre processus télécharge la carte : arrêtez-le là-bas',
   'At most {limit} bytes': 'Au plus {limit} octets',
   'At most {most} destinations are possible': '{most} destinations au maximum',
-  'At most {most} overlays are possible': '{most} calques au plus sont possibles',
+  'At most {most} overlays are possible': '{most} superpositions au plus sont possibles',
   'At most {most} rules are possible': '{most} règles au maximum',
   'At most {most} tokens; revoke one that you do not use':
     '{most} jetons au maximum ; révoquez-en un que vous n’utilisez pas',
