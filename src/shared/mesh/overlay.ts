@@ -184,8 +184,12 @@ function propertiesOf(given: unknown): Shape['properties'] {
 }
 
 function textIn(given: unknown, keys: readonly string[], most: number): string {
-  const found = keys.map((key) => read(given, key)).find((each) => typeof each === 'string' || Number.isFinite(each))
-  // Cut before it is cleaned, which takes time.
-  const text = String(found ?? '').slice(0, 4 * most)
-  return [...removeHidden(text.replaceAll(/\s+/g, ' ')).trim()].slice(0, most).join('').toWellFormed()
+  for (const key of keys) {
+    const found = read(given, key)
+    if (typeof found !== 'string' && typeof found !== 'number') continue
+    // Cut before it is cleaned, which takes time.
+    const text = String(found).slice(0, 4 * most)
+    return [...removeHidden(text.replaceAll(/\s+/g, ' ')).trim()].slice(0, most).join('').toWellFormed()
+  }
+  return ''
 }

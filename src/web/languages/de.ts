@@ -1218,6 +1218,7 @@ export const words: Translations = {
     isPublicHelp: 'Solange der öffentliche Zugang ihnen Knoten zeigt.',
     save: 'Speichern',
     saved: 'Gespeichert.',
+    askRemove: 'Entfernen…',
     remove: 'Entfernen',
     removeAsk: (name) => `${name} verschwindet für alle von der Karte.`,
     removed: 'Das Overlay wurde entfernt.',

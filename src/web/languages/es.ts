@@ -837,6 +837,7 @@ export const words: Translations = {
     isPublicHelp: 'Mientras el acceso público les muestre nodos.',
     save: 'Guardar',
     saved: 'Guardado.',
+    askRemove: 'Eliminar…',
     remove: 'Eliminar',
     removeAsk: (name) => `${name} desaparece del mapa para todos.`,
     removed: 'La superposición se ha eliminado.',

@@ -1338,6 +1338,7 @@ export const words: Translations = {
     isPublicHelp: 'Tant que l’accès public leur montre des nœuds.',
     save: 'Enregistrer',
     saved: 'Enregistré.',
+    askRemove: 'Retirer…',
     remove: 'Retirer',
     removeAsk: (name) => `${name} disparaît de la carte pour tout le monde.`,
     removed: 'La superposition a été retirée.',

@@ -1287,6 +1287,7 @@ export const words: Translations = {
     isPublicHelp: 'Dopóki dostęp publiczny pokazuje im węzły.',
     save: 'Zapisz',
     saved: 'Zapisano.',
+    askRemove: 'Usuń…',
     remove: 'Usuń',
     removeAsk: (name) => `${name} zniknie z mapy dla wszystkich.`,
     removed: 'Nakładka została usunięta.',

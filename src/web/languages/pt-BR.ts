@@ -840,6 +840,7 @@ export const words: Translations = {
     isPublicHelp: 'Enquanto o acesso público mostrar nós a eles.',
     save: 'Salvar',
     saved: 'Salvo.',
+    askRemove: 'Remover…',
     remove: 'Remover',
     removeAsk: (name) => `${name} desaparece do mapa para todos.`,
     removed: 'A sobreposição foi removida.',

@@ -15,6 +15,7 @@ export const overlayTexts = catalog('overlays', {
   isPublicHelp: 'While public access shows them nodes.',
   save: 'Save',
   saved: 'Saved.',
+  askRemove: 'Remove…',
   remove: 'Remove',
   removeAsk: (name: string) => `${name} disappears from the map for everybody.`,
   removed: 'The overlay was removed.',

@@ -3,11 +3,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import { MAX_OVERLAY_NAME, MAX_OVERLAYS } from '../../../../shared/limits.ts'
 import { api, ask, send } from '../../../api.ts'
 import { bytes, stamp } from '../../../format.ts'
-import { askFirst, Dialog } from '../../../parts/dialog.tsx'
-import { Field } from '../../../parts/form/field.tsx'
+import { Dialog } from '../../../parts/dialog.tsx'
+import { Field, handleForm } from '../../../parts/form/field.tsx'
 import { Failure, Problem, say } from '../../../parts/notice.tsx'
 import { useAction } from '../../../state/load.ts'
 import { overlayTexts } from '../../../strings/mesh/overlays.ts'
+import { t } from '../../../strings.ts'
 import { type Overlay, overlays, refreshOverlays } from './known.ts'
 import './overlays.css'
 import { FILE_TYPES, readFile } from './read-file.ts'
@@ -81,22 +82,24 @@ function Add() {
 function One({ overlay }: { overlay: Overlay }) {
   const { id, name, isPublic, shapes, createdAt, createdBy } = overlay
   const { busy, error, run } = useAction()
+  const isAsked = useSignal(false)
   const param = { id: String(id) }
+  const remove = () =>
+    run(async () => {
+      await send(api.map.overlays[':id'].$delete({ param }))
+      await refreshOverlays()
+      say(overlayTexts.removed)
+    })
+  const save = handleForm(async (text) => {
+    await run(async () => {
+      const json = { name: text('name'), isPublic: text('isPublic') !== '' }
+      await ask(api.map.overlays[':id'].$put({ param, json }))
+      await refreshOverlays()
+      say(overlayTexts.saved)
+    })
+  })
   return (
-    <form
-      class="stack overlay"
-      aria-label={name}
-      onSubmit={(event) => {
-        event.preventDefault()
-        const given = new FormData(event.currentTarget)
-        void run(async () => {
-          const json = { name: String(given.get('name')), isPublic: given.has('isPublic') }
-          await ask(api.map.overlays[':id'].$put({ param, json }))
-          await refreshOverlays()
-          say(overlayTexts.saved)
-        })
-      }}
-    >
+    <form class="stack overlay" aria-label={name} onSubmit={save}>
       <Field label={overlayTexts.name} name="name" defaultValue={name} maxLength={MAX_OVERLAY_NAME} required />
       <label class="check">
         <input type="checkbox" name="isPublic" defaultChecked={isPublic} />
@@ -108,29 +111,27 @@ function One({ overlay }: { overlay: Overlay }) {
         {createdBy === null ? stamp(createdAt) : <bdi>{overlayTexts.by(createdBy, stamp(createdAt))}</bdi>}
       </p>
       <Failure error={error.value} />
+      {isAsked.value && <p class="measure">{overlayTexts.removeAsk(name)}</p>}
       <div class="form-actions">
-        <button
-          type="button"
-          class="button"
-          disabled={busy.value}
-          onClick={() =>
-            askFirst({
-              text: overlayTexts.removeAsk(name),
-              confirm: overlayTexts.remove,
-              isDangerous: true,
-              async act() {
-                await send(api.map.overlays[':id'].$delete({ param }))
-                await refreshOverlays()
-                say(overlayTexts.removed)
-              },
-            })
-          }
-        >
-          {overlayTexts.remove}
-        </button>
-        <button type="submit" class="button" disabled={busy.value}>
-          {overlayTexts.save}
-        </button>
+        {isAsked.value ? (
+          <>
+            <button type="button" class="button" onClick={() => (isAsked.value = false)}>
+              {t.common.cancel}
+            </button>
+            <button type="button" class="button danger" disabled={busy.value} onClick={() => void remove()}>
+              {overlayTexts.remove}
+            </button>
+          </>
+        ) : (
+          <>
+            <button type="button" class="button" disabled={busy.value} onClick={() => (isAsked.value = true)}>
+              {overlayTexts.askRemove}
+            </button>
+            <button type="submit" class="button" disabled={busy.value}>
+              {overlayTexts.save}
+            </button>
+          </>
+        )}
       </div>
     </form>
   )
