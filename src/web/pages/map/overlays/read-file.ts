@@ -10,22 +10,21 @@ export type ReadFile = { readonly shapes: readonly Shape[] } | { readonly fault:
 
 /** The shapes of a file, without anything that the service would not keep. */
 export async function readFile(file: File): Promise<ReadFile> {
-  const { faults } = overlayTexts
-  if (file.size > MAX_OVERLAY_BYTES) return { fault: faults.large }
+  if (file.size > MAX_OVERLAY_BYTES) return { fault: overlayTexts.faults.large }
   const features = await featuresIn(await file.text()).catch(() => null)
-  if (features === null) return { fault: faults.unreadable }
+  if (features === null) return { fault: overlayTexts.faults.unreadable }
   const shapes: Shape[] = []
   const breathe = createBreath()
   let count = 0
   for (const feature of features) {
     count += 1
     const found = shapesOf(feature)
-    if (typeof found === 'string') return { fault: faults[found](count, MAX_SHAPE_POINTS) }
+    if (typeof found === 'string') return { fault: overlayTexts.faults[found](count, MAX_SHAPE_POINTS) }
     for (const shape of found) shapes.push(shape)
-    if (shapes.length > MAX_OVERLAY_SHAPES) return { fault: faults.many(MAX_OVERLAY_SHAPES) }
+    if (shapes.length > MAX_OVERLAY_SHAPES) return { fault: overlayTexts.faults.many(MAX_OVERLAY_SHAPES) }
     await breathe()
   }
-  return shapes.length === 0 ? { fault: faults.empty } : { shapes }
+  return shapes.length === 0 ? { fault: overlayTexts.faults.empty } : { shapes }
 }
 
 async function featuresIn(text: string): Promise<Iterable<unknown> | null> {
