@@ -23,6 +23,7 @@ import { ingestRoutes } from './mesh/routes/ingest.ts'
 import { infoRoutes } from './mesh/routes/info.ts'
 import { mapRoutes } from './mesh/routes/map.ts'
 import { mapFileRoutes } from './mesh/map/radio-routes.ts'
+import { overlayRoutes } from './mesh/overlays/radio-routes.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
@@ -110,6 +111,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/waypoints', waypointRadioRoutes)
     .route('/api/map', mapRoutes)
     .route('/api/map', mapFileRoutes)
+    .route('/api/map/overlays', overlayRoutes)
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)
     .route('/api/dashboard', dashboardRoutes)

@@ -87,3 +87,14 @@ export const MAX_CONFIGURATION_FILE = 60_000
 /** Networks that may connect to a port for apps, and characters of their list. */
 export const MAX_NETWORKS = 32
 export const MAX_NETWORK_LIST = 1500
+
+/** Shapes that somebody put on the map: how many overlays, bytes and shapes of one, and points of one shape. */
+export const MAX_OVERLAYS = 20
+export const MAX_OVERLAY_BYTES = 5_000_000
+export const MAX_OVERLAY_SHAPES = 20_000
+/** A shape with this many fits into one request. */
+export const MAX_SHAPE_POINTS = 8000
+export const MAX_OVERLAY_NAME = 100
+/** Characters of the name and the description of one shape. */
+export const MAX_SHAPE_NAME = 100
+export const MAX_SHAPE_DESCRIPTION = 1000

@@ -248,7 +248,7 @@ test('the first load is at most 60 KB, and 130 KB with map and charts', async ()
   page.on('request', (request) => {
     const file = /\/(assets\/[^/]+\.(?:js|css))$/.exec(request.url())?.[1]
     // What lies under the map comes after it, without which the map stands, too.
-    if (file !== undefined && !file.startsWith('assets/ground-')) loaded.add(file)
+    if (file !== undefined && !/^assets\/(?:ground|extras)-/.test(file)) loaded.add(file)
   })
   await goto('/map')
   await page.locator('.leaflet-container').waitFor()

@@ -34,6 +34,7 @@ export const AUDIT_ACTIONS = {
   tokens_released: 'tokens',
   settings_updated: 'settings',
   map_region_updated: 'settings',
+  map_overlay_updated: 'settings',
   standby_changed: 'settings',
   public_access_updated: 'permissions',
   embed_profile_updated: 'permissions',

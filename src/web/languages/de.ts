@@ -19,6 +19,7 @@ const number = numbersIn('de')
 const nodes = pluralIn('de', { one: 'Knoten', other: 'Knoten' })
 const hops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
 const findings = pluralIn('de', { one: 'Befund', other: 'Befunde' })
+const shapes = pluralIn('de', { one: 'Form', other: 'Formen' })
 const mutedFindings = pluralIn('de', { one: 'stummgeschalteter Befund', other: 'stummgeschaltete Befunde' })
 const otherNodes = pluralIn('de', { one: 'weiterer Knoten', other: 'weitere Knoten' })
 const timesOf = pluralIn('de', { one: 'Mal', other: 'Mal' })
@@ -1204,6 +1205,46 @@ export const words: Translations = {
       degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
     },
   },
+  overlays: {
+    title: 'Overlays',
+    manage: 'Overlays…',
+    about:
+      'Grenzen, Wege oder Orte aus einer GeoJSON-, KML- oder GPX-Datei mit bis zu 5 MB. Von jeder Form bleiben nur Name, Beschreibung und Farbe, als reiner Text. Nichts darin wird von anderswo geladen.',
+    none: 'Noch kein Overlay.',
+    add: 'Datei hinzufügen…',
+    adding: (part, of) => `Teil ${part} von ${of} wird gesendet`,
+    added: 'Das Overlay ist auf der Karte.',
+    name: 'Name',
+    isPublic: 'Auch für Besucher ohne Konto',
+    isPublicHelp: 'Solange der öffentliche Zugang ihnen Knoten zeigt.',
+    save: 'Speichern',
+    saved: 'Gespeichert.',
+    askRemove: 'Entfernen…',
+    remove: 'Entfernen',
+    removeAsk: (name) => `${name} verschwindet für alle von der Karte.`,
+    removed: 'Das Overlay wurde entfernt.',
+    shapes: (n) => shapes(n),
+    by: (name, time) => `${name}, ${time}`,
+    fit: (name) => `${name} auf der Karte zeigen`,
+    notLoaded: (name) => `${name} konnte nicht geladen werden.`,
+    faults: {
+      large: 'Diese Datei ist größer als 5 MB. Vereinfachen Sie sie zuerst.',
+      unreadable: 'Dies ist keine GeoJSON-, KML- oder GPX-Datei, oder sie ist beschädigt.',
+      empty: 'Diese Datei enthält keine Form für die Karte.',
+      many: (most) => `Diese Datei hat mehr als ${number(most)} Formen.`,
+      format: (shape) => `Form ${number(shape)} dieser Datei ist kein Feature von GeoJSON.`,
+      geometry: (shape) => `Form ${number(shape)} dieser Datei hat eine Art von Geometrie, die die Karte nicht kennt.`,
+      coordinates: (shape) => `Form ${number(shape)} dieser Datei hat Koordinaten, die keine Orte der Welt sind.`,
+      points: (shape, most) =>
+        `Form ${number(shape)} dieser Datei hat mehr als ${number(most)} Punkte. Vereinfachen Sie sie zuerst.`,
+    },
+  },
+  horizon: {
+    height: (unit) => `Antenne über Grund (${unit})`,
+    about: 'Zeichnet, wie weit die Antenne sieht.',
+    reach: (distance) =>
+      `Auf einer glatten Erde sieht die Antenne den Boden bis in ${distance} Entfernung, bei üblicher Beugung der Funkwellen (4/3-Erde). Eine höhere Antenne ist aus größerer Entfernung zu sehen. Hügel, Wälder und Häuser dazwischen sind hier nicht bekannt.`,
+  },
   mapRuler: {
     title: 'Messen',
     first: 'Drücken Sie auf zwei Orte der Karte, oder verschieben Sie die Karte und fügen Sie ihre Mitte hinzu.',
@@ -1230,6 +1271,7 @@ export const words: Translations = {
       precision: 'Standortgenauigkeit',
       waypoints: 'Wegpunkte',
       tracks: 'Spuren',
+      live: 'Pakete, sobald sie gehört werden',
       links: 'Nachbarn',
       routes: 'Traceroutes',
       heard: 'Direkt gehörte Pakete',
@@ -2675,6 +2717,7 @@ export const words: Translations = {
     tokens_released: 'Zurückgehaltene API-Tokens freigegeben',
     settings_updated: 'Einstellungen geändert',
     map_region_updated: 'Karte des Gebiets geändert',
+    map_overlay_updated: 'Overlay der Karte hinzugefügt, geändert oder entfernt',
     standby_changed: 'Diesen Dienst zum Standby gemacht oder das beendet',
     public_access_updated: 'Öffentlichen Zugang geändert',
     embed_profile_updated: 'Rahmen für andere Websites geändert',

@@ -28,6 +28,7 @@ const messages = counted('mensaje', 'mensajes')
 const newMessages = counted('mensaje nuevo', 'mensajes nuevos')
 const nodes = counted('nodo', 'nodos')
 const findings = counted('hallazgo', 'hallazgos')
+const shapes = counted('forma', 'formas')
 const mutedFindings = counted('hallazgo silenciado', 'hallazgos silenciados')
 const otherNodes = counted('nodo más', 'nodos más')
 const packets = counted('paquete', 'paquetes')
@@ -822,6 +823,48 @@ export const words: Translations = {
       degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
     },
   },
+  overlays: {
+    title: 'Superposiciones',
+    manage: 'Superposiciones…',
+    about:
+      'Límites, caminos o lugares de un archivo GeoJSON, KML o GPX de hasta 5 MB. De cada forma solo se conservan el nombre, la descripción y el color, como texto sin formato. Nada de ella se carga de otro sitio.',
+    none: 'Todavía no hay superposiciones.',
+    add: 'Añadir un archivo…',
+    adding: (part, of) => `Enviando la parte ${part} de ${of}`,
+    added: 'La superposición está en el mapa.',
+    name: 'Nombre',
+    isPublic: 'También para visitantes sin cuenta',
+    isPublicHelp: 'Mientras el acceso público les muestre nodos.',
+    save: 'Guardar',
+    saved: 'Guardado.',
+    askRemove: 'Eliminar…',
+    remove: 'Eliminar',
+    removeAsk: (name) => `${name} desaparece del mapa para todos.`,
+    removed: 'La superposición se ha eliminado.',
+    shapes: (n) => shapes(n),
+    by: (name, time) => `${name}, ${time}`,
+    fit: (name) => `Mostrar ${name} en el mapa`,
+    notLoaded: (name) => `No se pudo cargar ${name}.`,
+    faults: {
+      large: 'Este archivo tiene más de 5 MB. Simplifíquelo primero.',
+      unreadable: 'Este archivo no es GeoJSON, KML ni GPX, o está dañado.',
+      empty: 'Este archivo no contiene ninguna forma para el mapa.',
+      many: (most) => `Este archivo tiene más de ${number(most)} formas.`,
+      format: (shape) => `La forma ${number(shape)} de este archivo no es un elemento de GeoJSON.`,
+      geometry: (shape) =>
+        `La forma ${number(shape)} de este archivo tiene un tipo de geometría que el mapa no conoce.`,
+      coordinates: (shape) =>
+        `La forma ${number(shape)} de este archivo tiene coordenadas que no son lugares del mundo.`,
+      points: (shape, most) =>
+        `La forma ${number(shape)} de este archivo tiene más de ${number(most)} puntos. Simplifíquela primero.`,
+    },
+  },
+  horizon: {
+    height: (unit) => `Antena sobre el suelo (${unit})`,
+    about: 'Dibuja hasta dónde ve la antena.',
+    reach: (distance) =>
+      `En una tierra lisa, la antena ve el suelo hasta ${distance}, con la curvatura habitual de las ondas de radio (tierra 4/3). Una antena más alta se ve desde más lejos. Aquí no se conocen las colinas, los bosques y las casas que hay en medio.`,
+  },
   mapRuler: {
     title: 'Medir',
     first: 'Pulse dos lugares en el mapa, o mueva el mapa y añada su centro.',
@@ -848,6 +891,7 @@ export const words: Translations = {
       precision: 'Precisión de las posiciones',
       waypoints: 'Puntos de referencia',
       tracks: 'Recorridos',
+      live: 'Paquetes según se oyen',
       links: 'Vecinos',
       routes: 'Trazas de ruta',
       heard: 'Paquetes recibidos directamente',
@@ -2675,6 +2719,7 @@ export const words: Translations = {
     tokens_released: 'Liberó tokens de API retenidos',
     settings_updated: 'Cambió ajustes',
     map_region_updated: 'Cambió el mapa de la región',
+    map_overlay_updated: 'Superposición del mapa añadida, cambiada o eliminada',
     standby_changed: 'Puso este servicio en reserva o terminó la reserva',
     public_access_updated: 'Cambió el acceso público',
     embed_profile_updated: 'Cambió un marco para otros sitios',

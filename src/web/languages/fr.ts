@@ -30,6 +30,7 @@ const newMessages = counted('nouveau message', 'nouveaux messages')
 const newerEntries = counted('entrée plus récente', 'entrées plus récentes')
 const others = counted('autre', 'autres')
 const findings = counted('constat', 'constats')
+const shapes = counted('forme', 'formes')
 const mutedFindings = counted('constat en sourdine', 'constats en sourdine')
 const otherNodes = counted('autre nœud', 'autres nœuds')
 const lostNodes = counted('nœud', 'nœuds')
@@ -1324,6 +1325,48 @@ export const words: Translations = {
       degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join(' ; '),
     },
   },
+  overlays: {
+    title: 'Superpositions',
+    manage: 'Superpositions…',
+    about:
+      'Limites, chemins ou lieux d’un fichier GeoJSON, KML ou GPX de 5 Mo au plus. De chaque forme, seuls le nom, la description et la couleur sont gardés, en texte brut. Rien n’y est chargé d’ailleurs.',
+    none: 'Aucune superposition pour l’instant.',
+    add: 'Ajouter un fichier…',
+    adding: (part, of) => `Envoi de la partie ${part} sur ${of}`,
+    added: 'La superposition est sur la carte.',
+    name: 'Nom',
+    isPublic: 'Aussi pour les visiteurs sans compte',
+    isPublicHelp: 'Tant que l’accès public leur montre des nœuds.',
+    save: 'Enregistrer',
+    saved: 'Enregistré.',
+    askRemove: 'Retirer…',
+    remove: 'Retirer',
+    removeAsk: (name) => `${name} disparaît de la carte pour tout le monde.`,
+    removed: 'La superposition a été retirée.',
+    shapes: (n) => shapes(n),
+    by: (name, time) => `${name}, ${time}`,
+    fit: (name) => `Montrer ${name} sur la carte`,
+    notLoaded: (name) => `${name} n’a pas pu être chargé.`,
+    faults: {
+      large: 'Ce fichier dépasse 5 Mo. Simplifiez-le d’abord.',
+      unreadable: 'Ce n’est pas un fichier GeoJSON, KML ou GPX, ou il est endommagé.',
+      empty: 'Ce fichier ne contient aucune forme pour la carte.',
+      many: (most) => `Ce fichier a plus de ${number(most)} formes.`,
+      format: (shape) => `La forme ${number(shape)} de ce fichier n’est pas un élément GeoJSON.`,
+      geometry: (shape) =>
+        `La forme ${number(shape)} de ce fichier a un type de géométrie que la carte ne connaît pas.`,
+      coordinates: (shape) =>
+        `La forme ${number(shape)} de ce fichier a des coordonnées qui ne sont pas des lieux du monde.`,
+      points: (shape, most) =>
+        `La forme ${number(shape)} de ce fichier a plus de ${number(most)} points. Simplifiez-la d’abord.`,
+    },
+  },
+  horizon: {
+    height: (unit) => `Antenne au-dessus du sol (${unit})`,
+    about: 'Dessine jusqu’où voit l’antenne.',
+    reach: (distance) =>
+      `Sur une terre lisse, l’antenne voit le sol jusqu’à ${distance}, avec la courbure habituelle des ondes radio (terre 4/3). Une antenne plus haute se voit de plus loin. Les collines, les bois et les maisons entre les deux ne sont pas connus ici.`,
+  },
   mapRuler: {
     title: 'Mesurer',
     first: 'Appuyez sur deux endroits de la carte, ou déplacez la carte et ajoutez son centre.',
@@ -1350,6 +1393,7 @@ export const words: Translations = {
       precision: 'Précision des positions',
       waypoints: 'Points de repère',
       tracks: 'Traces',
+      live: 'Paquets dès qu’ils sont entendus',
       links: 'Voisins',
       routes: 'Traceroutes',
       heard: 'Paquets reçus directement',
@@ -2657,6 +2701,7 @@ export const words: Translations = {
     tokens_released: 'Réactivation de jetons d’API suspendus',
     settings_updated: 'Modification de réglages',
     map_region_updated: 'Modification de la carte de la région',
+    map_overlay_updated: 'Ajout, modification ou suppression d’une superposition de la carte',
     standby_changed: 'Passage de ce service en secours, ou fin du secours',
     public_access_updated: 'Modification de l’accès public',
     embed_profile_updated: 'Modification d’un cadre pour d’autres sites',

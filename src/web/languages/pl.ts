@@ -28,6 +28,7 @@ const nodesHere = pluralIn('pl', {
 })
 const hops = pluralIn('pl', { one: 'przeskok', few: 'przeskoki', many: 'przeskoków', other: 'przeskoku' })
 const findings = pluralIn('pl', { one: 'ustalenie', few: 'ustalenia', many: 'ustaleń', other: 'ustalenia' })
+const shapes = pluralIn('pl', { one: 'kształt', few: 'kształty', many: 'kształtów', other: 'kształtu' })
 const mutedFindings = pluralIn('pl', {
   one: 'wyciszone ustalenie',
   few: 'wyciszone ustalenia',
@@ -1273,6 +1274,46 @@ export const words: Translations = {
       degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
     },
   },
+  overlays: {
+    title: 'Nakładki',
+    manage: 'Nakładki…',
+    about:
+      'Granice, ścieżki lub miejsca z pliku GeoJSON, KML lub GPX o wielkości do 5 MB. Z każdego kształtu zostają tylko nazwa, opis i kolor, jako zwykły tekst. Nic nie jest wczytywane skądinąd.',
+    none: 'Nie ma jeszcze nakładek.',
+    add: 'Dodaj plik…',
+    adding: (part, of) => `Wysyłanie części ${part} z ${of}`,
+    added: 'Nakładka jest na mapie.',
+    name: 'Nazwa',
+    isPublic: 'Także dla odwiedzających bez konta',
+    isPublicHelp: 'Dopóki dostęp publiczny pokazuje im węzły.',
+    save: 'Zapisz',
+    saved: 'Zapisano.',
+    askRemove: 'Usuń…',
+    remove: 'Usuń',
+    removeAsk: (name) => `${name} zniknie z mapy dla wszystkich.`,
+    removed: 'Nakładka została usunięta.',
+    shapes: (n) => shapes(n),
+    by: (name, time) => `${name}, ${time}`,
+    fit: (name) => `Pokaż ${name} na mapie`,
+    notLoaded: (name) => `Nie udało się wczytać: ${name}.`,
+    faults: {
+      large: 'Ten plik jest większy niż 5 MB. Najpierw go uprość.',
+      unreadable: 'To nie jest plik GeoJSON, KML ani GPX albo jest uszkodzony.',
+      empty: 'Ten plik nie zawiera żadnego kształtu dla mapy.',
+      many: (most) => `Ten plik ma więcej kształtów niż ${number(most)}.`,
+      format: (shape) => `Kształt ${number(shape)} w tym pliku nie jest obiektem GeoJSON.`,
+      geometry: (shape) => `Kształt ${number(shape)} w tym pliku ma rodzaj geometrii, którego mapa nie zna.`,
+      coordinates: (shape) => `Kształt ${number(shape)} w tym pliku ma współrzędne, które nie są miejscami na świecie.`,
+      points: (shape, most) =>
+        `Kształt ${number(shape)} w tym pliku ma więcej punktów niż ${number(most)}. Najpierw go uprość.`,
+    },
+  },
+  horizon: {
+    height: (unit) => `Antena nad ziemią (${unit})`,
+    about: 'Rysuje, jak daleko widzi antena.',
+    reach: (distance) =>
+      `Na gładkiej ziemi antena widzi grunt do odległości ${distance}, przy zwykłym ugięciu fal radiowych (ziemia 4/3). Wyższą antenę widać z większej odległości. Wzgórza, lasy i domy po drodze nie są tu znane.`,
+  },
   mapRuler: {
     title: 'Zmierz',
     first: 'Naciśnij dwa miejsca na mapie albo przesuń mapę i dodaj jej środek.',
@@ -1299,6 +1340,7 @@ export const words: Translations = {
       precision: 'Dokładność pozycji',
       waypoints: 'Punkty nawigacyjne',
       tracks: 'Ślady',
+      live: 'Pakiety w chwili usłyszenia',
       links: 'Sąsiedzi',
       routes: 'Traceroute’y',
       heard: 'Pakiety odebrane bezpośrednio',
@@ -2697,6 +2739,7 @@ export const words: Translations = {
     tokens_released: 'Wznowiono wstrzymane tokeny API',
     settings_updated: 'Zmieniono ustawienia',
     map_region_updated: 'Zmieniono mapę obszaru',
+    map_overlay_updated: 'Dodano, zmieniono lub usunięto nakładkę mapy',
     standby_changed: 'Włączono lub zakończono tryb rezerwowy tej usługi',
     public_access_updated: 'Zmieniono dostęp publiczny',
     embed_profile_updated: 'Zmieniono ramkę dla innych stron',

@@ -33,6 +33,7 @@ const newMessages = counted('mensagem nova', 'mensagens novas')
 const newer = counted('mais recente', 'mais recentes')
 const nodes = counted('nó', 'nós')
 const findings = counted('achado', 'achados')
+const shapes = counted('forma', 'formas')
 const mutedFindings = counted('achado silenciado', 'achados silenciados')
 const otherNodes = counted('outro nó', 'outros nós')
 const packets = counted('pacote', 'pacotes')
@@ -825,6 +826,46 @@ export const words: Translations = {
       degrees: (west, south, east, north) => [south, west, north, east].map((degree) => number(degree)).join('; '),
     },
   },
+  overlays: {
+    title: 'Sobreposições',
+    manage: 'Sobreposições…',
+    about:
+      'Limites, caminhos ou lugares de um arquivo GeoJSON, KML ou GPX de até 5 MB. De cada forma ficam só o nome, a descrição e a cor, como texto simples. Nada nela é carregado de outro lugar.',
+    none: 'Ainda não há sobreposições.',
+    add: 'Adicionar arquivo…',
+    adding: (part, of) => `Enviando a parte ${part} de ${of}`,
+    added: 'A sobreposição está no mapa.',
+    name: 'Nome',
+    isPublic: 'Também para visitantes sem conta',
+    isPublicHelp: 'Enquanto o acesso público mostrar nós a eles.',
+    save: 'Salvar',
+    saved: 'Salvo.',
+    askRemove: 'Remover…',
+    remove: 'Remover',
+    removeAsk: (name) => `${name} desaparece do mapa para todos.`,
+    removed: 'A sobreposição foi removida.',
+    shapes: (n) => shapes(n),
+    by: (name, time) => `${name}, ${time}`,
+    fit: (name) => `Mostrar ${name} no mapa`,
+    notLoaded: (name) => `Não foi possível carregar ${name}.`,
+    faults: {
+      large: 'Este arquivo tem mais de 5 MB. Simplifique-o primeiro.',
+      unreadable: 'Este arquivo não é GeoJSON, KML nem GPX, ou está danificado.',
+      empty: 'Este arquivo não contém nenhuma forma para o mapa.',
+      many: (most) => `Este arquivo tem mais de ${number(most)} formas.`,
+      format: (shape) => `A forma ${number(shape)} deste arquivo não é um elemento GeoJSON.`,
+      geometry: (shape) => `A forma ${number(shape)} deste arquivo tem um tipo de geometria que o mapa não conhece.`,
+      coordinates: (shape) => `A forma ${number(shape)} deste arquivo tem coordenadas que não são lugares do mundo.`,
+      points: (shape, most) =>
+        `A forma ${number(shape)} deste arquivo tem mais de ${number(most)} pontos. Simplifique-a primeiro.`,
+    },
+  },
+  horizon: {
+    height: (unit) => `Antena acima do solo (${unit})`,
+    about: 'Desenha até onde a antena vê.',
+    reach: (distance) =>
+      `Numa terra lisa, a antena vê o solo até ${distance}, com a curvatura usual das ondas de rádio (terra 4/3). Uma antena mais alta é vista de mais longe. Morros, matas e casas no caminho não são conhecidos aqui.`,
+  },
   mapRuler: {
     title: 'Medir',
     first: 'Pressione dois lugares no mapa, ou mova o mapa e adicione o centro dele.',
@@ -851,6 +892,7 @@ export const words: Translations = {
       precision: 'Precisão das posições',
       waypoints: 'Pontos de referência',
       tracks: 'Trajetos',
+      live: 'Pacotes assim que são ouvidos',
       links: 'Vizinhos',
       routes: 'Traceroutes',
       heard: 'Pacotes recebidos diretamente',
@@ -2670,6 +2712,7 @@ export const words: Translations = {
     tokens_released: 'Liberou tokens de API retidos',
     settings_updated: 'Alterou configurações',
     map_region_updated: 'Alterou o mapa da região',
+    map_overlay_updated: 'Sobreposição do mapa adicionada, alterada ou removida',
     standby_changed: 'Tornou este serviço uma reserva ou encerrou isso',
     public_access_updated: 'Alterou o acesso público',
     embed_profile_updated: 'Alterou um quadro para outros sites',

@@ -28,6 +28,8 @@ import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { directTexts } from '../strings/mesh/direct-range.ts'
 import type { map } from '../strings/mesh/map.ts'
 import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
+import type { horizonTexts } from '../strings/mesh/horizon.ts'
+import type { overlayTexts } from '../strings/mesh/overlays.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
 import type { messages } from '../strings/mesh/messages.ts'
@@ -106,6 +108,8 @@ export interface Translations {
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts
   readonly mapRuler: typeof rulerTexts
+  readonly horizon: typeof horizonTexts
+  readonly overlays: typeof overlayTexts
   readonly backgroundTexts: typeof backgroundTexts
   readonly map: typeof map
   readonly measurementTexts: typeof measurementTexts

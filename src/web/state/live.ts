@@ -28,6 +28,19 @@ export function needHeard(): () => void {
   return () => void setTimeout(() => (heardUsers.value = heardUsers.peek() - 1), LINGER_MS)
 }
 
+/** How many parts of the page show packets as they are heard. */
+const packetUsers = signal(0)
+
+/** Asks for who heard the packets of each node event until the returned function is called. */
+export function needPackets(): () => void {
+  packetUsers.value = packetUsers.peek() + 1
+  return () => void setTimeout(() => (packetUsers.value = packetUsers.peek() - 1), LINGER_MS)
+}
+
+const wantsPackets = computed(() => packetUsers.value > 0 && !isAnonymous.value && can('info', 'read'))
+/** Whether the open stream has them. */
+let hasPackets = false
+
 /** The stream reports each heard node. People without an account always get all of their events. */
 const wantsHeard = computed(() => isAnonymous.value || heardUsers.value > 0)
 /** Whether the open stream does so. */
@@ -95,8 +108,12 @@ export function keepLive(): () => void {
     const stopFollowing = wantsHeard.subscribe((wants) => {
       if (wants !== isHearing.peek()) stream.renew()
     })
+    const stopFollowingPackets = wantsPackets.subscribe((wants) => {
+      if (wants !== hasPackets) stream.renew()
+    })
     return () => {
       stopFollowing()
+      stopFollowingPackets()
       stream.stop()
     }
   })
@@ -136,6 +153,7 @@ function createStream(userId: number) {
         isRenewed = false
         const known = reconnects.peek()
         isHearing.value = wantsHeard.peek()
+        hasPackets = wantsPackets.peek()
         const ending = await readStream(controller)
         if (run.isStopped) return
         if (isRenewed) continue
@@ -173,7 +191,7 @@ async function readStream(controller: AbortController): Promise<Ending> {
   try {
     const headers: Record<string, string> = resumeAt.id === '' ? {} : { 'Last-Event-ID': resumeAt.id }
     const credentials = isEmbedded ? 'omit' : 'same-origin'
-    const query = `brief=true${isHearing.peek() ? '' : '&heard=false'}`
+    const query = `brief=true${isHearing.peek() ? '' : '&heard=false'}${hasPackets ? '&packets=true' : ''}`
     const response = await fetch(`${BASE}api/events?${query}`, { headers, credentials, signal: controller.signal })
     if (!response.ok || response.body === null) return { wasOpen, refusal: await refusalOf(response) }
     const parse = createParser()

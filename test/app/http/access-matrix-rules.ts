@@ -128,6 +128,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/map': may('nodes', 'read'),
   'GET /api/map/archive': may('nodes', 'read'),
+  'GET /api/map/overlays': may('nodes', 'read'),
+  'POST /api/map/overlays': may('settings', 'write'),
+  'GET /api/map/overlays/:id': may('nodes', 'read'),
+  'PUT /api/map/overlays/:id': may('settings', 'write'),
+  'DELETE /api/map/overlays/:id': may('settings', 'write'),
+  'POST /api/map/overlays/:id/shapes': may('settings', 'write'),
   'GET /api/map/preview': may('settings', 'write'),
   'GET /api/map/region': may('nodes', 'read'),
   'GET /api/map/region.pmtiles': may('nodes', 'read'),
@@ -248,6 +254,8 @@ export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
   'GET /api/tokens': 'own',
   'GET /api/map': 'none',
   'GET /api/map/archive': 'none',
+  'GET /api/map/overlays': 'none',
+  'GET /api/map/overlays/:id': 'none',
   'GET /api/map/preview': 'none',
   // Its suggestion lies around the nodes that the viewer sees.
   'GET /api/map/region': 'view',

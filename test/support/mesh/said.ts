@@ -276,6 +276,8 @@ export const PUBLIC_REQUESTS: Readonly<Record<string, (now: number) => readonly 
   'GET /api/info': () => ['/api/info'],
   'GET /api/map': () => ['/api/map'],
   'GET /api/map/archive': () => ['/api/map/archive'],
+  'GET /api/map/overlays': () => ['/api/map/overlays'],
+  'GET /api/map/overlays/:id': () => ['/api/map/overlays/1'],
   'GET /api/map/region': () => ['/api/map/region'],
   'GET /api/map/region.pmtiles': () => ['/api/map/region.pmtiles'],
 }

@@ -110,7 +110,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
   /** The events up to one that everybody gets. */
   async function eventsSince(client: Client, since: string): Promise<string> {
     events.publish([{ kind: 'link', data: { name: 'the last one' } }])
-    const stream = await openEventStream(client, since)
+    const stream = await openEventStream(client, since, '?packets=true')
     let all = ''
     for (let block = await stream.next(); block !== null; block = await stream.next()) {
       all += JSON.stringify(block)

@@ -77,6 +77,22 @@ export const DIALOGS: readonly State[] = [
       await page.getByText('About 84.0 MB').waitFor()
     },
   },
+  {
+    name: 'overlays of the map',
+    of: 'pages/map/overlays/dialog.tsx',
+    path: '/map?q=crowd',
+    open: async (page) => {
+      const open = page.getByRole('button', { name: 'Overlays…' })
+      if (!(await open.isVisible())) await press(page, 'Layers')
+      await pressed('Overlays…')(page)
+      const buffer = Buffer.from('{"type":"Point","coordinates":[8,46]}')
+      const input = page.locator('dialog input[type=file]')
+      const form = page.getByRole('form', { name: 'Hut' }).first()
+      if (!(await form.isVisible()))
+        await input.setInputFiles({ name: 'Hut.json', mimeType: 'application/json', buffer })
+      await form.waitFor()
+    },
+  },
   { name: 'a waypoint', of: 'pages/map/waypoint-form.tsx', path: '/map?q=crowd', open: pressed('New waypoint') },
   {
     name: 'deleting a waypoint',

@@ -107,6 +107,8 @@ test('the map follows a node that moves, until the user moves the map', async ()
   await page.context().setOffline(false)
   await page.getByText('49.95000').waitFor()
   await expect.poll(away).toBe(0)
+  // A link shows the same.
+  expect(new URL(page.url()).searchParams.get('follow')).toBe('!a0cb0b0c')
   const { x, y } = await middleOf(page)
   await page.mouse.move(x + 80, y + 80)
   await page.mouse.down()
@@ -114,6 +116,7 @@ test('the map follows a node that moves, until the user moves the map', async ()
   await page.mouse.up()
   await expect.poll(() => follow.getAttribute('aria-pressed')).toBe('false')
   expect(await away()).toBeGreaterThan(50)
+  expect(new URL(page.url()).searchParams.get('follow')).toBe(null)
   // The service worker may just have been loaded; it is tried again.
   const ofOutage = /ERR_INTERNET_DISCONNECTED|when fetching the script/
   expect(complaints.filter((text) => !ofOutage.test(text))).toEqual([])
@@ -138,4 +141,75 @@ test('at 200 % zoom all controls of the map are in sight, and none covers anothe
   )
   expect(overlaps).toEqual([])
   expect(await overflowOf(page)).toBe(0)
+})
+
+/** How many pixels of a canvas of the map are drawn. */
+const inkOf = (page: Page, pane: string): Promise<unknown> =>
+  page.evaluate(`(() => {
+    const canvas = document.querySelector('.leaflet-${pane}-pane canvas')
+    if (canvas === null) return 0
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    return data.filter((value, at) => at % 4 === 3 && value > 0).length
+  })()`)
+
+const KML = `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
+  <Style id="s"><LineStyle><color>ff0000ff</color></LineStyle>
+    <IconStyle><Icon><href>https://evil.example/icon.svg</href></Icon></IconStyle></Style>
+  <Placemark><name>&lt;img src=x onerror=alert(1)&gt; Ridge</name><styleUrl>#s</styleUrl>
+    <description><![CDATA[<b>steep</b> &amp; wet<img src="https://evil.example/x.png" onerror="alert(2)"><script>alert(3)</script>]]></description>
+    <Polygon><outerBoundaryIs><LinearRing><coordinates>10.6,49.7 11.2,49.7 11.2,50.1 10.6,50.1 10.6,49.7</coordinates></LinearRing></outerBoundaryIs></Polygon>
+  </Placemark></Document></kml>`
+
+test('a file is put on the map, without anything in it that could run or ask, and packets are seen as they are heard', async () => {
+  const { page, complaints, violations } = await openSignedIn(site, '/map?center=49.8917,10.8871&zoom=10')
+  const foreign: string[] = []
+  page.on('request', (request) => {
+    if (!request.url().startsWith(site.base)) foreign.push(request.url())
+  })
+  await page.getByText('25 nodes on the map').waitFor()
+  await isLive({ page })
+  await page.getByRole('button', { name: 'Layers' }).click()
+  await page.getByRole('button', { name: 'Overlays…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Overlays' })
+  const give = (name: string, text: string) =>
+    dialog
+      .locator('input[type=file]')
+      .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(text) })
+  await give('broken.geojson', '{"type":"FeatureCollection","features":[{"type":"Point","coordinates":["8","47"]}]}')
+  await dialog.getByText('Shape 1 of this file has coordinates that are no places in the world.').waitFor()
+  await give('broken.kml', '<kml><Document>')
+  await dialog.getByText('This is no GeoJSON, KML or GPX file, or it is damaged.').waitFor()
+  await give('Valley.kml', KML)
+  const form = dialog.getByRole('form', { name: 'Valley' })
+  await form.waitFor()
+  expect(await violations()).toEqual([])
+  await form.getByLabel('Name').fill('The valley')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('form', { name: 'The valley' }).waitFor()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => inkOf(page, 'overlays')).toBeGreaterThan(1000)
+  const { x, y } = await middleOf(page)
+  const shown = page.getByRole('checkbox', { name: 'The valley' })
+  await page.getByRole('button', { name: 'Show The valley on the map' }).click()
+  await page.keyboard.press('Escape')
+  await page.mouse.click(x + 150, y + 150)
+  const tip = page.locator('.map-tip')
+  await expect.poll(() => tip.textContent()).toMatch(/^<img src=x onerror=alert\(1\)> Ridge: steep & wet$/)
+  await expect.poll(() => inkOf(page, 'live')).toBeGreaterThan(0)
+  await page.getByRole('button', { name: 'Layers' }).click()
+  await shown.uncheck()
+  await expect.poll(() => inkOf(page, 'overlays')).toBe(0)
+  await page.getByRole('checkbox', { name: 'Packets as they are heard' }).uncheck()
+  await expect.poll(() => inkOf(page, 'live')).toBe(0)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Valley Village' }).click()
+  const antenna = page.getByLabel('Antenna above ground (m)')
+  await antenna.fill('10')
+  await antenna.press('Enter')
+  await page.getByText('sees the ground up to 13 km away').waitFor()
+  await expect.poll(() => inkOf(page, 'horizon')).toBeGreaterThan(1000)
+  expect(new URL(page.url()).searchParams.get('antenna')).toBe('10')
+  // Chromium describes the damage of an XML file in a document with styles of its own, which do not apply.
+  const others = complaints.filter((text) => !text.startsWith('Applying inline style violates'))
+  expect([foreign, others]).toEqual([[], []])
 })

@@ -198,7 +198,7 @@ export function admitAnonymous(ctx: Ctx): void {
 }
 
 /** A large answer costs more than a small one. */
-function chargeAnswer(ctx: Ctx, { status, headers }: Response, bytes: number): void {
+export function chargeAnswer(ctx: Ctx, { status, headers }: Response, bytes: number): void {
   if (ctx.preview !== undefined || status === 304) return
   const sent = headers.has('content-encoding') ? bytes * PACKED_SHARE : bytes
   if (sent < SMALL_BYTES) return

@@ -7,6 +7,8 @@ export type News = {
   readonly source: Source
   readonly packet: Packet
   readonly receivedAt: number
+  /** The node that heard it: a gateway, or the radio of the source. Null: unknown. */
+  readonly receiver: number | null
   /** The sender's signature was verified. */
   readonly isSigned: boolean
   /** A radio of ours sent it over its own connection. */

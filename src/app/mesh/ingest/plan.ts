@@ -273,6 +273,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   // Simulated radios wrap the packets of their mesh in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { verdict, trust, suspicion } = judgement
+  const receiver = arrival.gateway ?? plan.localNodes.get(source.name) ?? null
   noteRefused(plan, judgement, { nodeNum, source: source.name, gateway: arrival.gateway ?? 0, at: receivedAt })
   if (suspicion !== null) noteSuspicion(plan, arrival, suspicion)
   if (verdict === 'spoofed') {
@@ -281,7 +282,9 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
     if (judgement.keyDoubt !== null) {
       addMessage(plan, arrival)
       addReception(plan.traffic, arrival)
-      if (!isReplayed) plan.doubted.push({ source, packet, receivedAt, isSigned: false, isOwn: false, isDoubted: true })
+      if (!isReplayed) {
+        plan.doubted.push({ source, packet, receivedAt, receiver, isSigned: false, isOwn: false, isDoubted: true })
+      }
     }
     return
   }
@@ -315,7 +318,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
   if (!isElsewhere && verdict === 'taken') addHearing(plan, arrival)
   if (sighting === 'first' && !isReplayed && !(isElsewhere && verdict === 'set-aside')) {
-    plan.news.push({ source, packet, receivedAt, isSigned: trust === 'signed', isOwn })
+    plan.news.push({ source, packet, receivedAt, receiver, isSigned: trust === 'signed', isOwn })
   }
 }
 

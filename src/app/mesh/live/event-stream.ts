@@ -6,7 +6,7 @@ import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { seesEverything, viewKey } from '../../accounts/access/visible.ts'
-import { contentsSeen, isOnlyHeard, mayGet } from './seen.ts'
+import { contentsSeen, isOnlyHeard, mayGet, packetsSeen } from './seen.ts'
 import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
 
 /** Which events a reader wants, and how much of them. */
@@ -15,6 +15,8 @@ export type Wanted = {
   readonly heard: boolean
   /** Without what is said twice: the fields beside `changes` and `message`. */
   readonly brief: boolean
+  /** Node events with the packets, and who heard them. */
+  readonly packets: boolean
 }
 
 /** Events in one chunk. */
@@ -120,7 +122,8 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   const seen = mine.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
   const { permissions, view } = viewer
-  const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}-${wanted.brief}`
+  const withPackets = wanted.packets && permissions.info.read
+  const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}-${wanted.brief}-${withPackets}`
   const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${contents}`
   const known = chunks.get(key)
   if (known !== undefined) return known
@@ -137,12 +140,15 @@ function rightsOf({ user, permissions, scope }: Viewer): string {
   return JSON.stringify([user.isAdmin, permissions, scope])
 }
 
-function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewer, { brief }: Wanted): string {
+function block({ epoch }: Events, event: LiveEvent, { permissions, view }: Viewer, wanted: Wanted): string {
   const { seq, kind, senderName } = event
+  const { brief } = wanted
+  const isOfNode = kind === 'node' && wanted.packets && permissions.info.read
+  const packets = isOfNode ? { packets: packetsSeen(event, view) } : {}
   const data = brief ? briefData(event) : event.data
   const named = senderName !== undefined && permissions.nodes.read ? { senderName } : {}
   // JSON has no line breaks, so it is one line of data.
-  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...named, ...contentsSeen(event, view) })}\n\n`
+  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...named, ...packets, ...contentsSeen(event, view) })}\n\n`
 }
 
 /** The data of an event without what its details contain, too. */

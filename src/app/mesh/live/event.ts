@@ -27,6 +27,9 @@ export type HeardBy = {
   readonly hopsAway: number | null
   readonly viaMqtt: boolean
   readonly signed: boolean
+  /** The node that heard it; null: unknown. */
+  readonly receiver: number | null
+  readonly to: number
 }
 
 /** Something that has just happened; `data` is sent as JSON. */

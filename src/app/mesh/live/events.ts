@@ -83,10 +83,10 @@ export function newsEvents(news: readonly News[]): NewEvent[] {
   return [...nodes, ...news.flatMap(messageEvent), ...certain.flatMap(topologyEvent)]
 }
 
-function heardByOf({ packet, receivedAt: heardAt, isSigned: signed, isOwn }: News): HeardBy {
+function heardByOf({ packet, receivedAt: heardAt, receiver, isSigned: signed, isOwn }: News): HeardBy {
   const channel = channelOnAir(packet)
-  const { hopsAway, viaMqtt } = packet
-  return { channel: isOwn && channel < FIRST_DIRECT ? null : channel, heardAt, hopsAway, viaMqtt, signed }
+  const { hopsAway, viaMqtt, to } = packet
+  return { channel: isOwn && channel < FIRST_DIRECT ? null : channel, heardAt, hopsAway, viaMqtt, signed, receiver, to }
 }
 
 /** When a node was heard by these packets, and whether one of them was signed. */

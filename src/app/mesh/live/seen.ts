@@ -39,6 +39,26 @@ export function isOnlyHeard({ kind, contents }: LiveEvent): boolean {
   return Object.keys(changes).every((name) => HEARD_FIELDS.has(name))
 }
 
+/** Receivers named in one event. */
+const MAX_RECEIVERS = 8
+
+/**
+ * The packets of a node event, for viewers who may know which nodes hear each other: one for each receiver, and none on
+ * a channel outside the view, nor from, to or by a hidden node.
+ */
+export function packetsSeen({ data, heardBy = [] }: LiveEvent, view: View) {
+  const sender = Number(data['nodeNum'])
+  const seen = heardBy.flatMap(({ channel, to, receiver, hopsAway, viaMqtt }) =>
+    receiver !== null &&
+    receiver !== sender &&
+    (channel === null || canReadChannel(view, channel)) &&
+    seesNodes(view, [sender, to, receiver])
+      ? [{ receiver, hopsAway, viaMqtt }]
+      : [],
+  )
+  return [...new Map(seen.map((packet) => [packet.receiver, packet])).values()].slice(0, MAX_RECEIVERS)
+}
+
 /** The contents without changes on channels outside the view, because for that view nothing has changed there. */
 export function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
   const changes = contents?.['changes']

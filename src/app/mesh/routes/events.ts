@@ -30,6 +30,11 @@ export const eventRoutes = new Hono<AppEnv>().get(
         .describe(
           'true: node events have only `nodeNum` beside `changes`, message events only `senderName` beside `message`',
         ),
+      packets: flagQuery
+        .default(false)
+        .describe(
+          'true: node events have `packets`, for users who may read info: who heard the packets (`receiver`), over how many hops, and whether by a broker',
+        ),
     }),
   ),
   (c) => {

@@ -43,12 +43,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Ein Administrator hat Ihre zweiten Faktoren entfernt',
   'An administrator reset your password': 'Ein Administrator hat Ihr Passwort zurückgesetzt',
   'An administrator sees everything': 'Ein Administrator sieht alles',
+  'An overlay has at most {most} bytes': 'Ein Overlay hat höchstens {most} Byte',
+  'An overlay has at most {most} shapes': 'Ein Overlay hat höchstens {most} Formen',
   'Another instance has the radios': 'Eine andere Instanz hat die Funkgeräte',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Das Token eines anderen Besitzers liefert unter diesem Namen; widerrufen Sie es, oder wählen Sie einen anderen Namen',
   'Another process downloads the map: end it there': 'Ein anderer Prozess lädt die Karte: Beenden Sie ihn dort',
   'At most {limit} bytes': 'Höchstens {limit} Bytes',
   'At most {most} destinations are possible': 'Höchstens {most} Ziele sind möglich',
+  'At most {most} overlays are possible': 'Höchstens {most} Overlays sind möglich',
   'At most {most} rules are possible': 'Höchstens {most} Regeln sind möglich',
   'At most {most} tokens; revoke one that you do not use':
     'Höchstens {most} Tokens; widerrufen Sie eins, das Sie nicht brauchen',
@@ -164,6 +167,13 @@ export const texts: Translation = {
   'Range not satisfiable': 'Bereich nicht lieferbar',
   'Request headers too large': 'Header der Anfrage zu groß',
   'Request timeout': 'Zeitüberschreitung der Anfrage',
+  'Shape {shape} has a kind of geometry that the map does not know':
+    'Form {shape} hat eine Art von Geometrie, die die Karte nicht kennt',
+  'Shape {shape} has coordinates that are no places in the world':
+    'Form {shape} hat Koordinaten, die keine Orte der Welt sind',
+  'Shape {shape} has more than {most} points: simplify it':
+    'Form {shape} hat mehr als {most} Punkte: Vereinfachen Sie sie',
+  'Shape {shape} is no feature of GeoJSON': 'Form {shape} ist kein Feature von GeoJSON',
   'SMTP_URL is not set, or this runtime cannot send e-mail':
     'SMTP_URL ist nicht gesetzt, oder diese Laufzeitumgebung kann keine E-Mails senden',
   'Second factor not found': 'Zweiter Faktor nicht gefunden',
@@ -204,6 +214,7 @@ export const texts: Translation = {
   'The disk of this service has no room for this map':
     'Auf der Festplatte dieses Dienstes ist kein Platz für diese Karte',
   'The e-mail address was changed.': 'Die E-Mail-Adresse wurde geändert.',
+  'The file has no shape for the map': 'Die Datei enthält keine Form für die Karte',
   'The link that the first request created was used, replaced or withdrawn':
     'Der Link, den die erste Anfrage erstellte, wurde benutzt, ersetzt oder zurückgezogen',
   'The map could not be written: the log has the reason':

@@ -41,12 +41,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Un administrador quitó sus segundos factores',
   'An administrator reset your password': 'Un administrador restableció su contraseña',
   'An administrator sees everything': 'Un administrador lo ve todo',
+  'An overlay has at most {most} bytes': 'Una superposición tiene como máximo {most} bytes',
+  'An overlay has at most {most} shapes': 'Una superposición tiene como máximo {most} formas',
   'Another instance has the radios': 'Otra instancia tiene las radios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'El token de otro propietario entrega con este nombre; revóquelo o elija otro nombre',
   'Another process downloads the map: end it there': 'Otro proceso descarga el mapa: termínelo allí',
   'At most {limit} bytes': 'Como máximo {limit} bytes',
   'At most {most} destinations are possible': 'Se admiten como máximo {most} destinos',
+  'At most {most} overlays are possible': 'Son posibles como máximo {most} superposiciones',
   'At most {most} rules are possible': 'Se admiten como máximo {most} reglas',
   'At most {most} tokens; revoke one that you do not use': 'Como máximo {most} tokens; revoque uno que no use',
   'At most {most}; unlink one first': 'Como máximo {most}; desvincule antes uno',
@@ -159,6 +162,13 @@ export const texts: Translation = {
   'Range not satisfiable': 'Intervalo no disponible',
   'Request headers too large': 'Cabeceras de la petición demasiado grandes',
   'Request timeout': 'Tiempo de la petición agotado',
+  'Shape {shape} has a kind of geometry that the map does not know':
+    'La forma {shape} tiene un tipo de geometría que el mapa no conoce',
+  'Shape {shape} has coordinates that are no places in the world':
+    'La forma {shape} tiene coordenadas que no son lugares del mundo',
+  'Shape {shape} has more than {most} points: simplify it':
+    'La forma {shape} tiene más de {most} puntos: simplifíquela',
+  'Shape {shape} is no feature of GeoJSON': 'La forma {shape} no es un elemento de GeoJSON',
   'SMTP_URL is not set, or this runtime cannot send e-mail':
     'SMTP_URL no está definida o este entorno no puede enviar correos',
   'Second factor not found': 'Segundo factor no encontrado',
@@ -198,6 +208,7 @@ export const texts: Translation = {
     'Los destinos de sus alertas están retenidos hasta que los revise',
   'The disk of this service has no room for this map': 'En el disco de este servicio no cabe este mapa',
   'The e-mail address was changed.': 'Se cambió la dirección de correo.',
+  'The file has no shape for the map': 'El archivo no contiene ninguna forma para el mapa',
   'The link that the first request created was used, replaced or withdrawn':
     'El enlace que creó la primera petición ya se usó, se sustituyó o se retiró',
   'The map could not be written: the log has the reason': 'No se pudo escribir el mapa: el motivo está en el registro',

@@ -43,12 +43,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Un administrateur a supprimé vos seconds facteurs',
   'An administrator reset your password': 'Un administrateur a réinitialisé votre mot de passe',
   'An administrator sees everything': 'Un administrateur voit tout',
+  'An overlay has at most {most} bytes': 'Une superposition a au plus {most} octets',
+  'An overlay has at most {most} shapes': 'Une superposition a au plus {most} formes',
   'Another instance has the radios': 'Une autre instance a les radios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Le jeton d’un autre propriétaire transmet sous ce nom ; révoquez-le, ou choisissez un autre nom',
   'Another process downloads the map: end it there': 'Un autre processus télécharge la carte : arrêtez-le là-bas',
   'At most {limit} bytes': 'Au plus {limit} octets',
   'At most {most} destinations are possible': '{most} destinations au maximum',
+  'At most {most} overlays are possible': '{most} superpositions au plus sont possibles',
   'At most {most} rules are possible': '{most} règles au maximum',
   'At most {most} tokens; revoke one that you do not use':
     '{most} jetons au maximum ; révoquez-en un que vous n’utilisez pas',
@@ -163,6 +166,12 @@ export const texts: Translation = {
   'Range not satisfiable': 'Plage non disponible',
   'Request headers too large': 'En-têtes de requête trop volumineux',
   'Request timeout': 'Délai de la requête dépassé',
+  'Shape {shape} has a kind of geometry that the map does not know':
+    'La forme {shape} a un type de géométrie que la carte ne connaît pas',
+  'Shape {shape} has coordinates that are no places in the world':
+    'La forme {shape} a des coordonnées qui ne sont pas des lieux du monde',
+  'Shape {shape} has more than {most} points: simplify it': 'La forme {shape} a plus de {most} points : simplifiez-la',
+  'Shape {shape} is no feature of GeoJSON': 'La forme {shape} n’est pas un élément GeoJSON',
   'SMTP_URL is not set, or this runtime cannot send e-mail':
     'SMTP_URL n’est pas défini, ou cet environnement ne peut pas envoyer d’e-mails',
   'Second factor not found': 'Second facteur introuvable',
@@ -203,6 +212,7 @@ export const texts: Translation = {
   'The disk of this service has no room for this map':
     'Le disque de ce service n’a pas assez de place pour cette carte',
   'The e-mail address was changed.': 'L’adresse e-mail a été modifiée.',
+  'The file has no shape for the map': 'Le fichier ne contient aucune forme pour la carte',
   'The link that the first request created was used, replaced or withdrawn':
     'Le lien créé par la première requête a été utilisé, remplacé ou retiré',
   'The map could not be written: the log has the reason':

@@ -40,12 +40,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Administrator usunął Twoje drugie składniki',
   'An administrator reset your password': 'Administrator zresetował Twoje hasło',
   'An administrator sees everything': 'Administrator widzi wszystko',
+  'An overlay has at most {most} bytes': 'Nakładka ma najwyżej {most} bajtów',
+  'An overlay has at most {most} shapes': 'Nakładka ma najwyżej {most} kształtów',
   'Another instance has the radios': 'Radia ma inna instancja',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'Pod tą nazwą dostarcza dane token innego właściciela; unieważnij go albo wybierz inną nazwę',
   'Another process downloads the map: end it there': 'Mapę pobiera inny proces: zakończ go tam',
   'At most {limit} bytes': 'Limit bajtów: {limit}',
   'At most {most} destinations are possible': 'Limit celów: {most}',
+  'At most {most} overlays are possible': 'Możliwych jest najwyżej {most} nakładek',
   'At most {most} rules are possible': 'Limit reguł: {most}',
   'At most {most} tokens; revoke one that you do not use': 'Limit tokenów: {most}; unieważnij nieużywany',
   'At most {most}; unlink one first': 'Najwyżej {most}; najpierw odłącz jedno konto',
@@ -158,6 +161,12 @@ export const texts: Translation = {
   'Range not satisfiable': 'Żądany zakres niedostępny',
   'Request headers too large': 'Za duże nagłówki żądania',
   'Request timeout': 'Przekroczono czas żądania',
+  'Shape {shape} has a kind of geometry that the map does not know':
+    'Kształt {shape} ma rodzaj geometrii, którego mapa nie zna',
+  'Shape {shape} has coordinates that are no places in the world':
+    'Kształt {shape} ma współrzędne, które nie są miejscami na świecie',
+  'Shape {shape} has more than {most} points: simplify it': 'Kształt {shape} ma ponad {most} punktów: uprość go',
+  'Shape {shape} is no feature of GeoJSON': 'Kształt {shape} nie jest obiektem GeoJSON',
   'SMTP_URL is not set, or this runtime cannot send e-mail':
     'SMTP_URL nie jest ustawione albo to środowisko nie może wysyłać e-maili',
   'Second factor not found': 'Nie znaleziono drugiego składnika',
@@ -197,6 +206,7 @@ export const texts: Translation = {
     'Cele Twoich alarmów są wstrzymane, dopóki ich nie sprawdzisz',
   'The disk of this service has no room for this map': 'Na dysku tej usługi nie ma miejsca na tę mapę',
   'The e-mail address was changed.': 'Zmieniono adres e-mail.',
+  'The file has no shape for the map': 'Plik nie zawiera żadnego kształtu dla mapy',
   'The link that the first request created was used, replaced or withdrawn':
     'Link utworzony przez pierwsze żądanie został użyty, zastąpiony lub wycofany',
   'The map could not be written: the log has the reason': 'Nie udało się zapisać mapy: powód jest w dzienniku',

@@ -42,12 +42,15 @@ export const texts: Translation = {
   'An administrator removed your second factors': 'Um administrador removeu seus segundos fatores',
   'An administrator reset your password': 'Um administrador redefiniu sua senha',
   'An administrator sees everything': 'Um administrador vê tudo',
+  'An overlay has at most {most} bytes': 'Uma sobreposição tem no máximo {most} bytes',
+  'An overlay has at most {most} shapes': 'Uma sobreposição tem no máximo {most} formas',
   'Another instance has the radios': 'Outra instância está com os rádios',
   "Another owner's token delivers under this name; revoke it, or choose another name":
     'O token de outro dono entrega dados com este nome; revogue-o ou escolha outro nome',
   'Another process downloads the map: end it there': 'Outro processo está baixando o mapa: encerre-o lá',
   'At most {limit} bytes': 'Máximo de bytes: {limit}',
   'At most {most} destinations are possible': 'Máximo de destinos: {most}',
+  'At most {most} overlays are possible': 'São possíveis no máximo {most} sobreposições',
   'At most {most} rules are possible': 'Máximo de regras: {most}',
   'At most {most} tokens; revoke one that you do not use': 'Máximo de tokens: {most}; revogue um que você não usa',
   'At most {most}; unlink one first': 'No máximo {most}; primeiro desvincule um',
@@ -161,6 +164,12 @@ export const texts: Translation = {
   'Range not satisfiable': 'Intervalo solicitado indisponível',
   'Request headers too large': 'Cabeçalhos da requisição grandes demais',
   'Request timeout': 'Tempo da requisição esgotado',
+  'Shape {shape} has a kind of geometry that the map does not know':
+    'A forma {shape} tem um tipo de geometria que o mapa não conhece',
+  'Shape {shape} has coordinates that are no places in the world':
+    'A forma {shape} tem coordenadas que não são lugares do mundo',
+  'Shape {shape} has more than {most} points: simplify it': 'A forma {shape} tem mais de {most} pontos: simplifique-a',
+  'Shape {shape} is no feature of GeoJSON': 'A forma {shape} não é um elemento GeoJSON',
   'SMTP_URL is not set, or this runtime cannot send e-mail':
     'SMTP_URL não está definida ou este ambiente não pode enviar e-mails',
   'Second factor not found': 'Segundo fator não encontrado',
@@ -200,6 +209,7 @@ export const texts: Translation = {
     'Os destinos dos seus alertas estão suspensos até você verificá-los',
   'The disk of this service has no room for this map': 'Não há espaço para este mapa no disco deste serviço',
   'The e-mail address was changed.': 'O endereço de e-mail foi alterado.',
+  'The file has no shape for the map': 'O arquivo não contém nenhuma forma para o mapa',
   'The link that the first request created was used, replaced or withdrawn':
     'O link criado pela primeira requisição foi usado, substituído ou cancelado',
   'The map could not be written: the log has the reason': 'Não foi possível gravar o mapa: o motivo está no registro',

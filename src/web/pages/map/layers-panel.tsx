@@ -1,8 +1,9 @@
 import { useEffect } from 'preact/hooks'
 import type { Signal } from '@preact/signals'
 import { Select } from '../../parts/form/field.tsx'
+import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { place, setQuery } from '../../router.ts'
-import { can, isAnonymous } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import {
@@ -19,6 +20,8 @@ import {
   shownLimits,
 } from './switches.ts'
 
+const Overlays = lazyPage(async () => (await import('./overlays/list.tsx')).Overlays)
+
 /** Layers for users who may see the mesh's topology. */
 const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes', 'heard', 'broker'])
 
@@ -32,7 +35,8 @@ function switchLayer(name: LayerName, isOn: boolean): void {
 export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; hasTiles: boolean }) {
   useEffect(() => {
     const close = ({ key }: KeyboardEvent) => {
-      if (key === 'Escape') isOpen.value = false
+      // In a dialog the key is for the dialog.
+      if (key === 'Escape' && document.querySelector('dialog[open]') === null) isOpen.value = false
     }
     document.addEventListener('keydown', close)
     return () => document.removeEventListener('keydown', close)
@@ -42,6 +46,7 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
   const mayHear = can('info', 'read') && !isAnonymous.value
   const names = LAYERS.filter((name) => {
     if (name === 'heard') return mayHear
+    if (name === 'live') return has('events')
     return name === 'broker' ? layers.heard : !TOPOLOGY.has(name) || can('info', 'read')
   })
   // The built-in map is always light or dark like the pages.
@@ -59,6 +64,7 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
           {t.map.layerNames[name]}
         </label>
       ))}
+      {has('radio') && <Overlays />}
       <Select
         label={t.map.background}
         value={backgroundChoice.value.value}

@@ -16,7 +16,7 @@ import { t } from '../../strings.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
-import { followed } from './following.ts'
+import { endFollowing, followed } from './following.ts'
 import { Legend } from './legend.tsx'
 import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
@@ -29,6 +29,7 @@ const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).La
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
+const Extras = lazyPage(async () => (await import('./extras.tsx')).Extras)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
@@ -44,7 +45,7 @@ export function MapPage() {
   const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
     choose,
     ask: (found) => (pile.value = found),
-    letGo: () => (followed.value = null),
+    letGo: endFollowing,
     mark: mayMark() ? (pressed) => (mark.value = pressed) : null,
   })
   const { query } = place.value
@@ -66,10 +67,6 @@ export function MapPage() {
     node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
-  const chosenNum = chosen?.nodeNum ?? null
-  useEffect(() => {
-    if (followed.value !== chosenNum) followed.value = null
-  }, [chosenNum])
   useEffect(() => map.value?.follow(followed.value), [map.value, followed.value])
   const drawn = useStill(placed, query.get('node')).filter(isShown)
   useDrawing(map, {
@@ -104,6 +101,7 @@ export function MapPage() {
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
           )}
+          {map.value !== null && <Extras parts={map.value.parts} layers={layers} chosen={chosen} />}
           {mark.value !== null && map.value !== null && <Marking mark={mark} map={map.value} />}
         </MapBox>
         <MapPanel

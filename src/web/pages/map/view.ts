@@ -1,10 +1,17 @@
-import { control, type FitBoundsOptions, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
+import {
+  control,
+  type FitBoundsOptions,
+  type LatLng,
+  latLngBounds,
+  map as createLeaflet,
+  type Map as LeafletMap,
+} from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { unitSystem } from '../../display.ts'
 import { createArrangement } from './layers/arrangement.ts'
-import { isDark, readPalette } from '../../parts/map/colour.ts'
+import { isDark, type Palette, readPalette } from '../../parts/map/colour.ts'
 import { createLines, type ShownLines, type Spot } from './layers/lines.ts'
-import { createDots, type ShownNodes } from './layers/nodes.ts'
+import { createDots, type Dots, type ShownNodes } from './layers/nodes.ts'
 import { type Choice, createPointing } from './layers/pointing.ts'
 import { createSheet } from '../../parts/map/sheet.ts'
 import { createTip } from './layers/tip.ts'
@@ -27,7 +34,17 @@ export type Focus = {
   readonly track: readonly Spot[]
 }
 
+/** For what is loaded later and draws on the map itself. */
+export type MapParts = {
+  readonly map: LeafletMap
+  readonly dots: Dots
+  readonly palette: () => Palette
+  /** Calls `redraw` after the colour scheme has changed, until the returned function is called. */
+  onRecolour(redraw: () => void): () => void
+}
+
 export type MeshMap = {
+  readonly parts: MapParts
   /** The chosen node is marked. It is also brought into sight if it was not chosen before. */
   showNodes(shown: ShownNodes, hasNames: boolean, focus: Focus | null): void
   showLines(shown: ShownLines): void
@@ -123,6 +140,7 @@ export function createMap(
   let track: readonly Spot[] = []
   let under: Ground | null = null
   let isGone = false
+  const redraws = new Set<() => void>()
   let named = true
   let bright: ReadonlySet<number> | null = null
   let dropTiles = () => {}
@@ -201,6 +219,7 @@ export function createMap(
     drawTiles()
     trail?.redraw()
     ruler?.redraw()
+    for (const each of redraws) each()
     redraw()
   }
   scheme.addEventListener('change', recolour)
@@ -257,6 +276,15 @@ export function createMap(
     next.ask('arrange', arrange)
   }
   return {
+    parts: {
+      map,
+      dots,
+      palette,
+      onRecolour(each) {
+        redraws.add(each)
+        return () => redraws.delete(each)
+      },
+    },
     showNodes(shown, hasNames, focus) {
       dots.show(shown)
       named = hasNames

@@ -28,7 +28,16 @@ const STEPS_A_FRAME = 12
  */
 export function createSheet(
   map: LeafletMap,
-  { pane, zIndex }: { readonly pane: string; readonly zIndex: number },
+  {
+    pane,
+    zIndex,
+    isPatient = false,
+  }: {
+    readonly pane: string
+    readonly zIndex: number
+    /** What is drawn anew may come in steps, too, because it takes long. */
+    readonly isPatient?: boolean
+  },
   draw: Draw,
 ): Sheet {
   const { style } = map.createPane(pane)
@@ -65,7 +74,7 @@ export function createSheet(
   renderer.on('remove', () => cancelAnimationFrame(turn))
   renderer.addTo(map)
   // Replaces a visible picture, which must not flicker.
-  const redraw = () => drawAll(Number.POSITIVE_INFINITY)
+  const redraw = () => drawAll(isPatient ? STEPS_A_FRAME : Number.POSITIVE_INFINITY)
   redraw()
   return { redraw }
 }

@@ -17,6 +17,7 @@ export const map = catalog('map', {
     precision: 'Precision of positions',
     waypoints: 'Waypoints',
     tracks: 'Tracks',
+    live: 'Packets as they are heard',
     links: 'Neighbours',
     routes: 'Traceroutes',
     heard: 'Packets heard directly',

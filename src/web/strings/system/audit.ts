@@ -73,6 +73,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   tokens_released: 'Released held API tokens',
   settings_updated: 'Changed settings',
   map_region_updated: 'Changed the map of the region',
+  map_overlay_updated: 'Overlay of the map added, changed or removed',
   standby_changed: 'Made this service a standby, or ended that',
   embed_profile_updated: 'Changed a frame for other sites',
   public_access_updated: 'Changed public access',

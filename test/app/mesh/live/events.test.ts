@@ -9,7 +9,7 @@ import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { type EventStream, openEventStream } from '../../../support/event-stream.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
-import { FAR, heard, packet, position, text, user } from '../../../support/mesh/mesh.ts'
+import { FAR, heard, LOCAL, myInfo, packet, position, text, user } from '../../../support/mesh/mesh.ts'
 
 const KEEP_ALIVE_MS = 15_000
 const READ = { read: true, write: false }
@@ -187,6 +187,40 @@ it('reports routes and neighbours to those who may see their channel and both en
     ['reset', {}],
     ['message', { text: 'the end' }],
   ])
+})
+
+it('tells who heard a packet to those who may know, without hidden nodes and unreadable channels', async () => {
+  const admin = await app.admin()
+  const town = await app.user('town', { info: READ, nodes: READ }, { channels: { read: [0], write: [] }, direct: NONE })
+  const plain = await app.user('plain', { info: NONE, nodes: READ })
+  const streams = await Promise.all([admin, town, plain].map((client) => connect(client, undefined, '?packets=true')))
+  const usual = await connect(admin)
+  for (const stream of [...streams, usual]) await stream.next()
+  const ingest = createIngest(app.store)
+  const hear = async (...packets: Parameters<typeof ingest.store>[0]) =>
+    announce(app.ports, await ingest.store(packets))
+  const packetsOf = async (stream: EventStream | undefined) => {
+    for (;;) {
+      const block = await stream?.next()
+      if (block?.event === 'node') return Object(block.data).packets
+    }
+  }
+  const told = () => Promise.all(streams.map(packetsOf))
+  await hear(heard(myInfo))
+  await hear(heard(packet(text('one'), { hopStart: 3, hopLimit: 2 })))
+  const byUs = [{ receiver: LOCAL, hopsAway: 1, viaMqtt: false }]
+  expect(await told()).toStrictEqual([byUs, byUs, undefined])
+  expect(await packetsOf(usual)).toBeUndefined()
+  await hear(heard(packet(text('two'), { channel: 2, hopStart: 3, hopLimit: 3 }), { at: START + 1 }))
+  const direct = [{ receiver: LOCAL, hopsAway: 0, viaMqtt: false }]
+  expect(await told()).toStrictEqual([direct, [], undefined])
+  // To a hidden node, and then by one.
+  await hear(heard(packet(text('here'), { from: FAR + 1 }), { at: START + 2 }))
+  await told()
+  expect((await admin.send('PUT', `/api/nodes/${FAR + 1}`, { hidden: true })).status).toBe(200)
+  await hear(heard(packet(text('three'), { to: FAR + 1, hopStart: 3, hopLimit: 3 }), { at: START + 3 }))
+  expect((await told())[1]).toStrictEqual([])
+  await admin.send('DELETE', `/api/nodes/${FAR + 1}`)
 })
 
 it('names the sender of a text to those who may read nodes, and to nobody else', async () => {

@@ -21,7 +21,7 @@ export function askedSettings(query: URLSearchParams = place.value.query): Frame
   const wanted = new Set(query.get('layers')?.split(',') ?? FIRST)
   if (!can('info', 'read')) for (const lines of ['links', 'routes']) wanted.delete(lines)
   const has = (name: LayerName) => wanted.has(name)
-  const lines = { links: has('links'), routes: has('routes'), heard: false, broker: false }
+  const lines = { links: has('links'), routes: has('routes'), heard: false, broker: false, live: false }
   const marks = { waypoints: has('waypoints'), tracks: has('tracks'), precision: has('precision') }
   return {
     view: askedView(query),

@@ -1,7 +1,7 @@
 import { type LatLng, latLng, type Map as LeafletMap } from 'leaflet'
 import type { Palette } from '../../../parts/map/colour.ts'
 import { createSheet, type Frame } from '../../../parts/map/sheet.ts'
-import { type Leg, legsOf } from './legs.ts'
+import { type Leg, legsOf, wayOf } from './legs.ts'
 
 export type Ruler = {
   /** Begins anew; `onChange` gets the number of places, and the parts between them. */
@@ -44,10 +44,14 @@ export function createRuler(map: LeafletMap, palette: () => Palette): Ruler {
 }
 
 function drawRuler({ pen, x, y }: Frame, map: LeafletMap, places: readonly LatLng[], colours: Palette): void {
-  const drawn = places.map((at) => map.project(at, 0))
+  const { line, stops } = wayOf(places, map.getCenter().lng)
+  const project = ({ lat, lng }: { lat: number; lng: number }) => map.project(latLng(lat, lng), 0)
   pen.lineJoin = 'round'
   pen.beginPath()
-  for (const place of drawn) pen.lineTo(x(place), y(place))
+  for (const at of line) {
+    const place = project(at)
+    pen.lineTo(x(place), y(place))
+  }
   for (const [token, width] of [
     ['--surface', 6],
     ['--text', 2],
@@ -57,7 +61,8 @@ function drawRuler({ pen, x, y }: Frame, map: LeafletMap, places: readonly LatLn
     pen.stroke()
   }
   pen.fillStyle = colours('--surface')
-  for (const place of drawn) {
+  for (const stop of stops) {
+    const place = project(stop)
     pen.beginPath()
     pen.arc(x(place), y(place), 5, 0, 2 * Math.PI)
     pen.fill()

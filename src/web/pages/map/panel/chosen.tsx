@@ -9,8 +9,9 @@ import { Facts } from '../../../parts/page.tsx'
 import { href, place, setQuery } from '../../../router.ts'
 import { can } from '../../../state/session.ts'
 import { t } from '../../../strings.ts'
-import { followed } from '../following.ts'
+import { endFollowing, follow, followed } from '../following.ts'
 import { TRACK_DAYS } from '../data.ts'
+import { Horizon } from '../horizon/panel.tsx'
 import type { Link } from '../layers/lines.ts'
 import { decibels, signalOf } from '../../../parts/mesh/snr.ts'
 import type { Traceroute } from '../../../parts/mesh/traceroute.ts'
@@ -43,7 +44,7 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
         ]}
       />
       <div class="actions">
-        {chosen.position !== null && <Follow nodeNum={chosen.nodeNum} />}
+        {chosen.position !== null && <Follow {...chosen} />}
         <a class="button small" href={href(`/nodes/${chosen.nodeId}`)}>
           {t.map.open}
         </a>
@@ -54,6 +55,7 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
         )}
       </div>
       <Track length={trackLength} />
+      {chosen.position !== null && <Horizon />}
       {links.length > 0 && <Neighbors chosen={chosen} links={links} />}
       {traces.length > 0 && (
         <div class="map-part">
@@ -67,14 +69,14 @@ export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
   )
 }
 
-function Follow({ nodeNum }: { nodeNum: number }) {
+function Follow({ nodeNum, nodeId }: Pick<Node, 'nodeNum' | 'nodeId'>) {
   const isOn = followed.value === nodeNum
   return (
     <button
       type="button"
       class="button small"
       aria-pressed={isOn}
-      onClick={() => (followed.value = isOn ? null : nodeNum)}
+      onClick={() => (isOn ? endFollowing() : follow(nodeId))}
     >
       {t.map.follow}
     </button>

@@ -19,6 +19,7 @@ const LAYERS: Layers = {
   routes: false,
   heard: false,
   broker: false,
+  live: false,
 }
 const NONE: readonly never[] = []
 
