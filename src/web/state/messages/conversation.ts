@@ -106,6 +106,7 @@ export function useConversation(wanted: Wanted): Conversation {
   const problem = useSignal<string | null>(null)
   const lookedBack = useSignal<number | null>(null)
   const isStopped = useSignal(false)
+  const enough = useSignal(ENOUGH)
   const isLooking = useRef(false)
   const stopping = useRef(new AbortController())
   useEffect(() => () => stopping.current.abort(STOPPED), [])
@@ -197,10 +198,10 @@ export function useConversation(wanted: Wanted): Conversation {
     }
   }
   const mayGoOn = () =>
-    !stopping.current.signal.aborted && !isStopped.peek() && (messages.peek()?.length ?? ENOUGH) < ENOUGH
+    !stopping.current.signal.aborted && !isStopped.peek() && (messages.peek()?.length ?? enough.peek()) < enough.peek()
   useSignalEffect(() => {
     if (!isSearch(wanted) || isKept.value || isStopped.value) return
-    if (next.value !== null && (messages.value?.length ?? ENOUGH) < ENOUGH) void action.run(goOn)
+    if (next.value !== null && (messages.value?.length ?? enough.value) < enough.value) void action.run(goOn)
   })
   const find = (isWanted: (message: Message) => boolean) => messages.peek()?.findLast(isWanted) ?? null
   return {
@@ -218,9 +219,9 @@ export function useConversation(wanted: Wanted): Conversation {
       isStopped.value = true
     },
     older: () => {
-      const wasStopped = isStopped.peek()
+      if (!isSearch(wanted)) return void action.run(() => loadOlder(PAGE_SIZE))
       isStopped.value = false
-      if (!wasStopped || (messages.peek()?.length ?? 0) >= ENOUGH) void action.run(() => loadOlder(PAGE_SIZE))
+      enough.value = (messages.peek()?.length ?? 0) + ENOUGH
     },
     loadNext: async () => {
       isAllWanted.current = true
