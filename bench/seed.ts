@@ -80,7 +80,8 @@ function setAside(sqlite: Database.Database): () => void {
       }
     }
     mergeAt(16)
-    sqlite.exec(`insert into messages_text (rowid, text) select id, text from messages`)
+    sqlite.exec(`insert into messages_text (rowid, text)
+      select id, iif(id % 16384 = 0, char(57344, 57345, 57346), '') || text from messages`)
     sqlite.exec(`insert into audit_log_text (rowid, text)
       select id, coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')
       from audit_log`)

@@ -77,6 +77,13 @@ const EXPORTS = [
 const searches = (now: number) =>
   [
     ['search of a rare word in messages', `/api/messages?q=${RARE_WORD}`],
+    // Every text has all of its runs of three letters, and none has it.
+    ['search of frequent parts that no message has', `/api/messages?q=${encodeURIComponent('hills Message number')}`],
+    [
+      'search of a frequent word of a sender long ago',
+      `/api/messages?q=hills&from=${NODE}&until=${now - 180 * DAY_MS}`,
+    ],
+    ['search of messages with a position', '/api/messages?q=hills&has=position&without=Kestrel'],
     ['direct conversation', `/api/messages?with=${NODE}`],
     ['messages of the last hour', `/api/messages?since=${now - 3_600_000}`],
     ['messages of the last year', `/api/messages?since=${now - 360 * DAY_MS}`],
@@ -159,7 +166,10 @@ async function measureSearch(large: Large, work: string, path: string): Promise<
     times.push({ seen: performance.now() - begun, cpu: ((await readCpu(large.service)) - before) / 1000 })
   }
   const [cpu, seen] = [median(times.map((each) => each.cpu)), median(times.map((each) => each.seen))]
-  report(work, `${cpu.toFixed(1)} ms, ${seen.toFixed(1)} ms seen`, '≤ 20, ≤ 50 ms', cpu <= 20 && seen <= 50)
+  // A page of a search ends after a bounded amount of work.
+  const [mostCpu, mostSeen] = /frequent|position/.test(work) ? [150, 150] : [20, 50]
+  const isMet = cpu <= mostCpu && seen <= mostSeen
+  report(work, `${cpu.toFixed(1)} ms, ${seen.toFixed(1)} ms seen`, `≤ ${mostCpu}, ≤ ${mostSeen} ms`, isMet)
 }
 
 /** Reads the file into memory, where a running service has it; the measurement of the start dropped it from there. */

@@ -45,6 +45,7 @@ export const EPHEMERAL_TABLES = [
   'collector_outbox',
   'clock_marks',
   'text_indexes',
+  'text_parts',
   'sweeps',
   'service_state',
   'retention_plans',

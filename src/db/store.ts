@@ -1,4 +1,4 @@
-import { fillPlaceholders } from 'drizzle-orm'
+import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import type { BatchItem } from 'drizzle-orm/batch'
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
 import type * as schema from './schema.ts'
@@ -86,6 +86,13 @@ function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statem
   const any: unknown = statement
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return any as Statement
+}
+
+/** A statement that no builder makes, for `atomic`. */
+export function built(db: Db, query: SQL): Statement {
+  const run = () => db.run(query)
+  // Asynchronous drivers run it only when it is awaited.
+  return asStatement({ run, _prepare: () => Object(run())['_prepare']() })
 }
 
 /** A prepared select of many rows. */

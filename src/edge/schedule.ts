@@ -10,7 +10,7 @@ import { checkRelease } from '../app/system/status/release.ts'
 import { sampleStorage } from '../app/system/status/storage.ts'
 import { sweepSessions } from '../app/accounts/sessions/sessions.ts'
 import type { Ports } from '../app/base/context.ts'
-import { buildTextIndexes } from '../app/search/text-index.ts'
+import { mergeTextIndexes } from '../app/search/merging.ts'
 import { rollUp } from '../app/mesh/telemetry/roll-up.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
@@ -46,7 +46,7 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   await sealAudit(ports.store, countSlices())
   await keepUp(ports, countSlices(), undefined, startOfHour(scheduledTime))
   await keepBounds(ports, countSlices())
-  await buildTextIndexes(ports, countSlices())
+  await mergeTextIndexes(ports.store, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) {
     await checkAuditHead(ports)
     await resealAll(ports, countSlices())

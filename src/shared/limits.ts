@@ -17,6 +17,8 @@ export const MAX_ACTIVE_SECONDS = 2_592_000
 
 /** A search term in a list. */
 export const MAX_SEARCH = 200
+/** Parts of a text that are searched together with the first. */
+export const MAX_PARTS = 10
 export const MAX_USERNAME = 64
 export const MAX_DISPLAY_NAME = 100
 export const MAX_MESH_NAME = 40

@@ -212,7 +212,7 @@ test('rows are inserted by the names of their columns', async () => {
       'app/mesh/nodes/identity/move-history.ts',
       'app/mesh/nodes/identity/renumbering.ts',
       'app/mesh/telemetry/roll-up.ts',
-      'app/search/text-index.ts',
+      'app/search/build.ts',
       // These two take the values by name.
       'db/insert-select.ts',
       'db/json-rows.ts',

@@ -5,7 +5,7 @@ import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
 import { noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
-import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
+import { LEAST_MATCHED, matching, matchReader, readIndexedFrom } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
@@ -201,8 +201,9 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
   const bound = Math.min(whole.before, Math.max(whole.from, indexedFrom))
   const keep = (ids: string, count: number) => findRows(store, filters, ids, count)
   const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
-  const range = { from: bound, before: whole.before, limit, keep, read }
-  const indexed = match === null ? [] : await walkMatches(store, 'audit_log', match, range)
+  const all = { store, from: bound, before: whole.before, limit, least: LEAST_MATCHED }
+  const indexed =
+    match === null ? [] : (await walkBack({ ...all, read: await matchReader(store, 'audit_log', match, keep) })).found
   const rest = { store, from: whole.from, before: bound, limit: limit - indexed.length, read }
   const { found } = await walkBack(rest)
   return [...indexed, ...found]

@@ -6,7 +6,7 @@ import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, rememberUnchanged, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../base/crypto.ts'
 import { nextTurn } from '../base/pacing/next-turn.ts'
-import { mergeAfter } from '../search/text-index.ts'
+import { mergeAfter } from '../search/merging.ts'
 
 // Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an
 // entry without changing all later hashes. SQLite has no SHA-256, so entries are sealed shortly after they are written.
@@ -178,7 +178,7 @@ function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...St
 export async function deleteTrimmed(store: Store, pause: Pause = eachTurn): Promise<number> {
   const deleteSlice = async () => {
     const slice = await queries(store).trim.all()
-    await mergeAfter(store, 'audit_log', slice.length)
+    await mergeAfter(store, slice.length)
     return slice
   }
   return (await inSlices(deleteSlice, { full: SLICE, pause })).rows

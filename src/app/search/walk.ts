@@ -18,14 +18,36 @@ const leastIds = ({ batch }: Pick<Store, 'batch'>) => (batch === undefined ? 500
  */
 const MAX_GROWTH = 2
 
+/** How much one request searches before its page ends, at the least in queries and then in milliseconds of them. */
+const LEAST_QUERIES = 20
+const BUDGET_MS = 100
+
 type Walk<Row> = Range & {
   readonly store: Pick<Store, 'batch'>
   /** How many rows are enough. */
   readonly limit: number
   /** The maximum number of ids to cover. */
   readonly most?: number | undefined
-  /** At most `limit` rows in the range, the highest id first. */
-  read(range: Range, limit: number): Promise<readonly Row[]>
+  /** The number of ids that each query covers at least, if it is not the usual one. */
+  readonly least?: number
+  /** Ends after a bounded amount of work; absent: covers all. Share one between the walks of a request. */
+  readonly budget?: Budget | undefined
+  /** At most `limit` rows in the range, the highest id first. May tell `reached` that it covered only this id and above. */
+  read(range: Range, limit: number, reached: (id: number) => void): Promise<readonly Row[]>
+}
+
+/** Takes the milliseconds of a query; returns whether another one fits. */
+export type Budget = (tookMs: number) => boolean
+
+/** `signal`: of a request whose reader may go away. */
+export function createBudget(signal: AbortSignal | undefined): Budget {
+  let queries = 0
+  let spentMs = 0
+  return (tookMs) => {
+    queries++
+    spentMs += tookMs
+    return signal?.aborted !== true && (queries < LEAST_QUERIES || spentMs < BUDGET_MS)
+  }
 }
 
 /**
@@ -39,20 +61,22 @@ export async function walkBack<Row>({
   before,
   limit,
   most = Number.POSITIVE_INFINITY,
+  least = leastIds(store),
+  budget,
   read,
 }: Walk<Row>): Promise<{ readonly found: Row[]; readonly seenFrom: number }> {
   const found: Row[] = []
   const lowest = Math.max(from, before - most)
-  const least = leastIds(store)
   let ids = least
   let end = before
   while (end > lowest && found.length < limit) {
-    const begin = Math.max(lowest, end - ids)
+    let begin = Math.max(lowest, end - ids)
     const begun = performance.now()
-    found.push(...(await read({ from: begin, before: end }, limit - found.length)))
-    const tookMs = Math.max(performance.now() - begun, AIM_MS / MAX_GROWTH)
-    ids = Math.max(least, Math.floor((ids * AIM_MS) / tookMs))
+    found.push(...(await read({ from: begin, before: end }, limit - found.length, (id) => (begin = id))))
+    const tookMs = performance.now() - begun
+    ids = Math.max(least, Math.floor((ids * AIM_MS) / Math.max(tookMs, AIM_MS / MAX_GROWTH)))
     end = begin
+    if (budget?.(tookMs) === false) break
     if (end > lowest && found.length < limit) await nextTurn()
   }
   return { found, seenFrom: end }

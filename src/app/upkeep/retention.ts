@@ -1,15 +1,12 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { messages, nodes, positions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import { mergeAfter } from '../search/text-index.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
 import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
 import { sweepCharts } from './charts.ts'
 
-/**
- * Rows deleted in one transaction at most. A message counts as several, because its text is also removed from an index.
- */
+/** Rows deleted in one transaction at most. A message is in several indexes. */
 const SLICE_ROWS = { positions: 1000, messages: 590 } as const
 /** Nodes whose positions one look-up searches, at most. */
 const SLICE_NODES = 200
@@ -102,11 +99,7 @@ export async function deleteExpired(
       return false
     }
   }
-  const deleteMessages = async (rows: number) => {
-    const slice = await store.lazily(() => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
-    await mergeAfter(store, 'messages', slice.length)
-    return slice
-  }
+  const deleteMessages = (rows: number) => store.lazily(() => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
   const ofTable = () => each?.() ?? pause
   const goesOn = (isDone: boolean) => isDone || each !== undefined
   if (!goesOn(await sweepTelemetry(ofTable()))) return deleted

@@ -17,7 +17,6 @@ import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
-import { mergeAfter } from '../search/text-index.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
@@ -104,7 +103,6 @@ function prepareTable(db: Db, table: BoundTable) {
     and owner > ${value('after')} order by owner limit ${value('owners')}) c
     left join nodes n on n.${raw(nodeKey)} = c.owner`
   return {
-    isIndexed: table === 'messages',
     owners: db
       .select({ owner: sql<number>`c.owner`, n: sql<number>`c.n`, bucket: sql<number>`${BUCKET}` })
       .from(counted)
@@ -290,18 +288,12 @@ async function trimOwners(
               rows,
             })
           ).length
-      if (!isLarge) await merge(run, prepared, removed)
       deleted += removed
       bucket.excess -= removed
       if (!(await run.pause())) return deleted
     }
   }
   return deleted
-}
-
-/** The texts of messages are in an index too. */
-async function merge({ store }: Run, { isIndexed }: Prepared, rows: number): Promise<void> {
-  if (isIndexed) await mergeAfter(store, 'messages', rows)
 }
 
 /** As many owners as together have this number of rows, but at least one. */
@@ -313,7 +305,7 @@ function takeSlice(over: Owner[], rows: number): Owner[] {
 
 async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part): Promise<number> {
   const { walked, thinning, any } = prepared
-  if (walked !== null) return walk(run, prepared, walked, { owner, excess })
+  if (walked !== null) return walk(run, walked, { owner, excess })
   const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
   let left = excess - thinned
   for (let isLeft = left > 0; isLeft;) {
@@ -326,12 +318,7 @@ async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part):
 }
 
 /** Searched from the latest message on, because the excess of an owner is recent. */
-async function walk(
-  run: Run,
-  prepared: Prepared,
-  walked: NonNullable<Prepared['walked']>,
-  { owner, excess }: Part,
-): Promise<number> {
+async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, excess }: Part): Promise<number> {
   let left = excess
   let high = (await queries(run.store).newest.get())?.id ?? 0
   while (high > 0 && left > 0) {
@@ -339,7 +326,6 @@ async function walk(
     const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
     const { length } = await walked.all({ low, high, owner, rows })
     left -= length
-    await merge(run, prepared, length)
     if (length < rows) high = low
     if (!(await run.pause())) break
   }

@@ -145,7 +145,10 @@ export function contentOf(file: string): Record<string, unknown[]> {
       .all()
       .map(String)
       .filter(
-        (name) => !['sessions', 'rate_limits', 'revisions', 'text_indexes', 'audit_log', 'audit_chain'].includes(name),
+        (name) =>
+          !['sessions', 'rate_limits', 'revisions', 'text_indexes', 'text_parts', 'audit_log', 'audit_chain'].includes(
+            name,
+          ),
       )
     return Object.fromEntries(
       tables.map((name) => {

@@ -1,5 +1,4 @@
 import { type Column, type Placeholder, sql, type SQL } from 'drizzle-orm'
-import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import {
@@ -202,17 +201,15 @@ const BOUND: Values = {
 /** The condition on `messages` for a prepared select that is run with `visibleValues`. */
 export const visibleMessages: SQL = messagesWith(BOUND)
 
-/** The same with its values. */
-export function messagesSeenBy(view: View): SQL {
-  return messagesWith(visibleValues(view))
-}
+/** The same for the alias `r` of a reaction. */
+export const visibleReactions: SQL = messagesWith(BOUND, sql.raw('r.'))
 
-function messagesWith(values: Values): SQL {
-  return sql`case when ${messages.toNodeNum} <> ${sql.raw(String(BROADCAST))} then ${values.seesDirect}
+function messagesWith(values: Values, of = sql.raw('messages.')): SQL {
+  return sql`case when ${of}to_node_num <> ${sql.raw(String(BROADCAST))} then ${values.seesDirect}
     when ${values.seesAll} then 1
-    else ${messages.channel} in (select value from json_each(${values.seenChannels}))
-      and (${values.seesWithheld} or not ${messages.withheld}) end
-    and ${areShown([messages.fromNodeNum, messages.toNodeNum], values)}`
+    else ${of}channel in (select value from json_each(${values.seenChannels}))
+      and (${values.seesWithheld} or not ${of}withheld) end
+    and ${areShown([sql`${of}from_node_num`, sql`${of}to_node_num`], values)}`
 }
 
 /**

@@ -1,17 +1,18 @@
-import { and, desc, eq, gte, lt, type Placeholder, sql, type SQL } from 'drizzle-orm'
+import { and, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store } from '../../../db/store.ts'
 import {
-  messagesSeenBy,
   ofNodesSeenBy,
   type View,
   visibleMessages,
+  visibleReactions,
   visibleValues,
 } from '../../accounts/access/visible.ts'
-import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
+import { LEAST_MATCHED, matching, matchReader, readIndexedFrom } from '../../search/text-index.ts'
 import { namesOf } from '../../../shared/names.ts'
-import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
+import type { MessageTrait } from '../../../shared/mesh/message-traits.ts'
+import { createBudget, type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export type MessageSearch = {
   readonly limit: number
@@ -25,31 +26,39 @@ export type MessageSearch = {
   /** Time in milliseconds, exclusive. */
   readonly until?: number | undefined
   readonly channel?: number | undefined
+  /** Only direct messages. */
+  readonly direct?: true | undefined
   /** Direct messages from and to this node. */
   readonly with?: number | undefined
   /** Messages from this node. */
   readonly from?: number | undefined
   /** Part of the text. */
   readonly q?: string | undefined
+  /** Further parts of the text, all of them. */
+  readonly also?: readonly string[] | undefined
+  /** None of these is a part of the text. */
+  readonly without?: readonly string[] | undefined
+  readonly has?: readonly MessageTrait[] | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
   /** The view, if it does not include all messages. */
   readonly visible?: View | undefined
+  /** Of the request: the search ends when its reader has gone. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Up to this number, messages since a time are read and then sorted. For more, walking back from the newest is faster.
+ * Up to this number, messages since a time or of a sender are read and then sorted. For more, walking back from the
+ * newest is faster.
  */
-const FEW = 5000
-/** Messages that one request reads if no index finds a text: half a second on a Raspberry Pi. */
-const MAX_READ = 250_000
+const FEW = 2000
 
 /** In the wording of the indexes of direct messages. */
 const IS_DIRECT = sql.raw('to_node_num <> 4294967295')
 
 /**
- * Ids of matching messages, newest first, at most `limit`, and the id below which to continue; null at the end. If no
- * index finds the text, a page may have fewer or none although more follow.
+ * Ids of matching messages, newest first, at most `limit`, and the id below which to continue; null at the end. A page
+ * ends after a bounded amount of work, so it may have fewer or none although more follow.
  */
 export async function findMessages(
   store: Store,
@@ -65,73 +74,45 @@ export async function findMessages(
 type By = Omit<MessageSearch, 'limit'>
 type Found = { readonly found: readonly number[]; readonly seenFrom: number; readonly from: number }
 
-async function search(store: Store, by: By, limit: number): Promise<Found> {
+async function search(store: Store, { signal, ...by }: By, limit: number): Promise<Found> {
   const { from, before } = await rangeOf(store, 'messages', by.before)
-  const whole = { from, before }
+  const { visible, before: _before, ...filters } = by
   const all = (found: readonly number[]): Found => ({ found, seenFrom: from, from })
-  if (by.since !== undefined && (await isFew(store, by.since))) return all(await byTime(store, by, whole, limit))
-  if (by.with !== undefined) {
-    const read = (range: Range, count: number) => byConversation(store, by, range, count)
-    const isAlone = [by.since, by.until, by.channel, by.from, by.q, by.signed].every((filter) => filter === undefined)
-    return isAlone ? all(await read(whole, limit)) : { ...(await walkBack({ store, ...whole, limit, read })), from }
+  const readAs = (kind: Kind) => (range: Range, count: number) =>
+    readIds(store, kind, by, { lowest: range.from, end: range.before, limit: count })
+  const keep = (ids: string, count: number) => readIds(store, 'ids', by, { ids, limit: count })
+  const few =
+    (await findFew(store, 'messages_timestamp', 'timestamp >=', by.since)) ??
+    (await findFew(store, 'messages_from_packet', 'from_node_num =', by.from))
+  if (few !== null) return all(await keep(JSON.stringify(few.filter((id) => id < before)), limit))
+  const isOnly = (only?: string) =>
+    Object.entries(filters).every(([name, asked]) => asked === undefined || name === only)
+  if (by.with !== undefined && isOnly('with')) return all(await readAs('with')({ from, before }, limit))
+  if (visible !== undefined && visible.channels !== 'all' && isOnly()) {
+    return all(await byChannels(store, visible, { from, before }, limit))
   }
-  const { visible, ...others } = by
-  if (visible !== undefined && visible.channels !== 'all' && isOnly('before', others)) {
-    return all(await byChannels(store, visible, whole, limit))
-  }
-  const plain = (range: Range, count: number) => byId(store, by, range, count)
-  // Messages of one sender, or of a time long ago, may be far back.
-  const most = by.from === undefined && by.until === undefined ? undefined : MAX_READ
-  if (by.q === undefined) return { ...(await walkBack({ store, ...whole, limit, most, read: plain })), from }
-  const match = matching(by.q)
-  const indexedFrom =
-    match === null ? before : Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
-  const keep = (ids: string, count: number) => byIds(store, by, ids, count)
-  const range = { from: indexedFrom, before, limit, keep, read: plain }
-  const found = match === null ? [] : await walkMatches(store, 'messages', match, range)
-  if (found.length >= limit) return { found, seenFrom: indexedFrom, from }
-  const rest = { store, from, before: indexedFrom, limit: limit - found.length, most: MAX_READ, read: plain }
-  const older = await walkBack(rest)
-  return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
+  const kind = by.with !== undefined ? 'with' : by.has?.includes('error') === true ? 'failed' : 'id'
+  const rest = { store, from, before, limit, budget: createBudget(signal), read: readAs(kind) }
+  const match = by.with === undefined ? matching(...[by.q, by.also].flat().filter((part) => part !== undefined)) : null
+  if (match === null) return { ...(await walkBack(rest)), from }
+  const indexedFrom = Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
+  const read = await matchReader(store, 'messages', match, keep)
+  const newer = await walkBack({ ...rest, from: indexedFrom, least: LEAST_MATCHED, read })
+  if (newer.found.length >= limit || newer.seenFrom > indexedFrom) return { ...newer, from }
+  const older = await walkBack({ ...rest, before: indexedFrom, limit: limit - newer.found.length })
+  return { found: [...newer.found, ...older.found], seenFrom: older.seenFrom, from }
 }
 
-/** Whether no other filter is used. */
-function isOnly(name: keyof By, by: By): boolean {
-  return Object.entries(by).every(([other, value]) => other === name || value === undefined)
-}
-
-async function isFew({ db }: Store, since: number): Promise<boolean> {
-  const first = sql`select 1 from messages indexed by messages_timestamp where timestamp >= ${since} limit ${FEW + 1}`
-  const [row] = await db.all<{ n: number }>(sql`select count(*) as n from (${first})`)
-  return row !== undefined && row.n <= FEW
+/** The ids of messages that an index finds, if they are few; null: they are not, or not asked for. */
+async function findFew(store: Store, index: string, where: string, asked: number | undefined) {
+  if (asked === undefined) return null
+  const rows = await store.db.all<{ id: number }>(
+    sql`select id from messages indexed by ${sql.raw(`${index} where ${where}`)} ${asked} limit ${FEW + 1}`,
+  )
+  return rows.length > FEW ? null : rows.map(({ id }) => id)
 }
 
 type Ids = Promise<readonly number[]>
-
-async function idsOf({ db }: Store, query: SQL): Ids {
-  return (await db.all<{ id: number }>(query)).map(({ id }) => id)
-}
-
-/** Searches the messages since a time, if they are few. */
-async function byTime(store: Store, { since, ...by }: By, range: Range, limit: number): Ids {
-  const where = and(gte(messages.timestamp, since ?? 0), isDirect(by), ...conditions(by), ...within(range))
-  const from = sql.raw('messages indexed by messages_timestamp')
-  return idsOf(store, sql`select id from ${from} where ${where} order by id desc limit ${limit}`)
-}
-
-/** Searches the messages of one conversation: those from a node, and those to it. */
-async function byConversation(store: Store, by: By, range: Range, limit: number): Ids {
-  const half = (index: string, column: string) => {
-    const where = and(IS_DIRECT, sql`${sql.raw(column)} = ${by.with}`, ...conditions(by), ...within(range))
-    return sql`select * from (select id from ${sql.raw(`messages indexed by ${index}`)} where ${where}
-      order by id desc limit ${limit})`
-  }
-  return idsOf(
-    store,
-    sql`${half('messages_direct_from', 'from_node_num')} union ${half('messages_direct_to', 'to_node_num')}
-      order by id desc limit ${limit}`,
-  )
-}
 
 /** Searches the newest messages of each channel in the scope, and the newest direct ones. */
 async function byChannels(store: Store, view: View, { from, before }: Range, limit: number): Ids {
@@ -145,75 +126,88 @@ async function byChannels(store: Store, view: View, { from, before }: Range, lim
   const ofChannels = sql`select j.value as id from json_each(${numbers}) c,
     json_each((select json_group_array(id) from (${ofChannel}))) j`
   const ofDirect = direct.read ? sql`union all select id from (${newest('messages_direct', IS_DIRECT)})` : sql``
-  return idsOf(store, sql`select id from (${ofChannels} ${ofDirect}) order by id desc limit ${limit}`)
+  const query = sql`select id from (${ofChannels} ${ofDirect}) order by id desc limit ${limit}`
+  return (await store.db.all<{ id: number }>(query)).map(({ id }) => id)
 }
 
-/** Searches the messages that the text index has found: a JSON array of ids. */
-async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
-  const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(by))
-  return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
-}
+const value = sql.placeholder
+const given = (name: string, condition: SQL) => sql`exists (select 1 from json_each(${value(name)}) where ${condition})`
+const IS_IN = contains(messages.text, sql`value`)
 
-const value: (name: string) => Placeholder = sql.placeholder
+/** A reaction is a message too, `r`. */
+const reaction = (isSeen: SQL) =>
+  sql`exists (select 1 from ${messages} r where r.emoji and r.reply_id = ${messages.packetId} and ${isSeen})`
 
-/** The same as `conditions`, for prepared selects. */
+/** Each filter except `before`, `with` and `from`. Without an index, because there are only few rows. */
 const CONDITIONS = {
   since: sql`+${messages.timestamp} >= ${value('since')}`,
   until: sql`+${messages.timestamp} < ${value('until')}`,
-  channel: eq(messages.channel, value('channel')),
-  from: sql`+${messages.fromNodeNum} = ${value('sender')}`,
+  channel: sql`${messages.channel} = ${value('channel')}`,
+  direct: IS_DIRECT,
+  sender: sql`+${messages.fromNodeNum} = ${value('sender')}`,
   q: contains(messages.text, value('q')),
+  also: sql`not ${given('also', sql`not ${IS_IN}`)}`,
+  without: sql`not ${given('without', IS_IN)}`,
+  // Latitude and longitude with three decimals or more. D1 refuses patterns of more than 50 bytes.
+  position: sql`${messages.text} glob '*[0-9].[0-9][0-9][0-9]*,*[0-9].[0-9][0-9][0-9]*'`,
+  reaction: reaction(sql`true`),
+  reactionSeen: reaction(visibleReactions),
+  error: sql`routing_error is not null`,
   signed: sql`signed`,
   visible: visibleMessages,
-} as const satisfies Partial<Record<keyof By, SQL>>
+} as const satisfies Record<string, SQL>
 const FILTERS = namesOf(CONDITIONS)
 
-/** A shape is a set of filters. */
-const walks = prepareShapes((db, shape) => {
+const WITHIN = sql`messages.id >= ${value('lowest')} and messages.id < ${value('end')}`
+/** How messages are read: the index, and the rows in it. */
+const KINDS = {
+  id: ['', WITHIN],
+  failed: ['indexed by messages_failed', WITHIN],
+  ids: [
+    '',
+    sql`id in (select value from json_each(${value('ids')})) and (${value('with')} is null
+      or to_node_num <> 4294967295 and ${value('with')} in (from_node_num, to_node_num))`,
+  ],
+  with: ['', WITHIN],
+} as const satisfies Record<string, readonly [string, SQL]>
+type Kind = keyof typeof KINDS
+const ALL_KINDS = namesOf(KINDS)
+
+/** A shape is a kind and a set of filters. */
+const reads = prepareShapes((db, shape) => {
   const asked = shape.split(' ')
+  const kind = ALL_KINDS.find((name) => name === asked[0]) ?? 'id'
+  const [index, rows] = KINDS[kind]
+  const where = and(rows, ...FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name]))
+  const newest = sql`order by id desc limit ${value('limit')}`
+  // One conversation: the messages from a node, and those to it.
+  const half = (column: string) => sql`select * from (select id from ${sql.raw(`messages
+    indexed by messages_direct_${column} where to_node_num <> 4294967295 and ${column}_node_num`)} = ${value('with')}
+    and ${where} ${newest})`
+  const from = sql`${sql.raw(`messages ${index}`)} where ${where} ${newest}`
   return db
-    .select({ id: messages.id })
-    .from(messages)
-    .where(
-      and(
-        ...FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name]),
-        gte(messages.id, value('lowest')),
-        lt(messages.id, value('end')),
-      ),
-    )
-    .orderBy(desc(messages.id))
-    .limit(value('limit'))
+    .select({ id: sql<number>`id` })
+    .from(kind === 'with' ? sql`(${half('from')} union ${half('to')} ${newest})` : from)
     .prepare()
 })
 
-/** Searches all messages of the range. */
-async function byId(store: Store, { visible, from: sender, ...by }: By, range: Range, limit: number): Ids {
-  const asked = { ...by, visible, from: sender }
-  const shape = FILTERS.filter((name) => asked[name] !== undefined).join(' ')
-  const seen = visible === undefined ? {} : visibleValues(visible)
-  const values = { ...by, sender, ...seen, lowest: range.from, end: range.before, limit }
-  return (await rawRows<readonly [id: number]>(walks(store, shape), values)).map(([id]) => id)
-}
+type Where = { readonly limit: number } & ({ readonly ids: string } | { readonly lowest: number; readonly end: number })
 
-function within({ from, before }: Range): SQL[] {
-  return [gte(messages.id, from), lt(messages.id, before)]
-}
-
-function isDirect({ with: nodeNum }: By): SQL | undefined {
-  if (nodeNum === undefined) return undefined
-  return and(IS_DIRECT, sql`(from_node_num = ${nodeNum} or to_node_num = ${nodeNum})`)
-}
-
-/** All filters except `before` and `with`. */
-function conditions({ since, until, channel, from, q, signed, visible }: By): (SQL | undefined)[] {
-  return [
-    // Without an index, because there are only few rows.
-    since === undefined ? undefined : sql`+${messages.timestamp} >= ${since}`,
-    until === undefined ? undefined : sql`+${messages.timestamp} < ${until}`,
-    channel === undefined ? undefined : eq(messages.channel, channel),
-    from === undefined ? undefined : sql`+${messages.fromNodeNum} = ${from}`,
-    q === undefined ? undefined : contains(messages.text, q),
-    signed === undefined ? undefined : sql`signed`,
-    visible === undefined ? undefined : messagesSeenBy(visible),
-  ]
+/** The newest of the messages of this kind that fulfil all filters. */
+async function readIds(store: Store, kind: Kind, by: By, where: Where): Ids {
+  const { visible, from: sender, has = [], ...others } = by
+  const isSeen = visible === undefined ? 'reaction' : 'reactionSeen'
+  const traits = Object.fromEntries(has.map((trait) => [trait === 'reaction' ? isSeen : trait, true]))
+  const asked: Partial<Record<string, unknown>> = { ...others, ...traits, sender, visible }
+  const shape = [kind, ...FILTERS.filter((name) => asked[name] !== undefined)].join(' ')
+  const rows = await rawRows<readonly [id: number]>(reads(store, shape), {
+    ...others,
+    ...(visible !== undefined && visibleValues(visible)),
+    ...where,
+    sender,
+    with: by.with ?? null,
+    also: JSON.stringify(by.also),
+    without: JSON.stringify(by.without),
+  })
+  return rows.map(([id]) => id)
 }

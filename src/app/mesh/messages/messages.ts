@@ -175,8 +175,12 @@ export async function listMessages(store: Store, filters: MessageSearch, view: V
   return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
 }
 
-function needsSearch({ since, until, with: nodeNum, from, q, channel, signed, visible }: MessageSearch): boolean {
-  const isFiltered = [since, until, nodeNum, from, q].some((filter) => filter !== undefined)
+/** The filters that `pages` has. */
+const PAGED: readonly string[] = ['limit', 'signal', ...FILTERS]
+
+function needsSearch({ visible, ...filters }: MessageSearch): boolean {
+  const isFiltered = Object.entries(filters).some(([name, given]) => given !== undefined && !PAGED.includes(name))
+  const { channel, signed } = filters
   // The newest messages of a few channels may be far back, so they are searched by channel.
   const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
   return isFiltered || isNarrow || (channel !== undefined && signed === true)

@@ -15,7 +15,17 @@ import { listReceptions, receptionSchema } from '../messages/receptions.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { listMessagesShown, messagesAsked, messagesForm } from '../messages/anonymous.ts'
 import { newMessageSchema, sendMessage } from '../sending/send.ts'
-import { MAX_SEARCH } from '../../../shared/limits.ts'
+import { MAX_PARTS, MAX_SEARCH } from '../../../shared/limits.ts'
+import { MESSAGE_TRAITS } from '../../../shared/mesh/message-traits.ts'
+
+const part = z.string().min(1).max(MAX_SEARCH)
+const isTrue = z
+  .literal('true')
+  .transform(() => true as const)
+  .optional()
+/** A parameter that may be given several times. */
+const several = <Item extends z.ZodType<string, string>>(item: Item) =>
+  z.union([item.transform((one) => [one]), z.array(item).max(MAX_PARTS)])
 
 export const messageRoutes = new Hono<AppEnv>()
   .get(
@@ -37,12 +47,16 @@ export const messageRoutes = new Hono<AppEnv>()
         channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
         from: nodeNumSchema.optional().describe('Node number or !hex: messages from this node'),
-        q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the text'),
-        signed: z
-          .literal('true')
-          .transform(() => true as const)
+        q: part.optional().describe('Part of the text'),
+        also: several(part).optional().describe('Further parts of the text, all of them'),
+        without: several(part).optional().describe('None of these is a part of the text'),
+        has: several(z.enum(MESSAGE_TRAITS))
           .optional()
-          .describe('Only messages whose signature was verified'),
+          .describe(
+            '`position`: coordinates in the text; `reaction`: somebody reacted to it; `error`: it was not delivered',
+          ),
+        direct: isTrue.describe('Only direct messages'),
+        signed: isTrue.describe('Only messages whose signature was verified'),
       }),
     ),
     async (c) => {
@@ -51,7 +65,7 @@ export const messageRoutes = new Hono<AppEnv>()
       if (Object.values(filters).every((filter) => filter === undefined)) {
         return answerBody(c, compressor, await newestMessages(c.var.ctx, limit, viewer.view))
       }
-      const page = await listMessages(store, { limit, ...filters }, viewer.view)
+      const page = await listMessages(store, { limit, ...filters, signal: c.req.raw.signal }, viewer.view)
       return c.body(page, 200, { 'Content-Type': 'application/json' })
     },
   )

@@ -132,7 +132,7 @@ export async function listPackets(
             ...all,
             from: Math.max(all.from, (after ?? 0) + 1),
             limit: limit + 1,
-            read: async (...asked) => read(...asked),
+            read: async (range, count) => read(range, count),
           })
         ).found
   const page = rows.slice(0, limit).map(({ trustLevel, ...row }) => ({

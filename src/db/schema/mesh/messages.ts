@@ -52,6 +52,12 @@ export const messages = sqliteTable(
     index('messages_signed')
       .on(t.id)
       .where(sql`signed`),
+    index('messages_reactions')
+      .on(t.replyId)
+      .where(sql`emoji`),
+    index('messages_failed')
+      .on(t.id)
+      .where(sql`routing_error is not null`),
     index('messages_unfinished')
       .on(t.id)
       .where(sql`delivery_state in ('queued', 'sent')`),

@@ -105,10 +105,10 @@ function placeOf(message: Message): string {
   return href(`/messages?${conversationOf(message)}&message=${message.id}`)
 }
 
-/** A text with the search term marked. As in the search, case does not matter. */
+/** A text with the search terms marked. As in the search, case does not matter. */
 function Marked({ text, hit }: { text: string; hit: string }) {
   if (hit === '') return text
-  const parts = text.split(new RegExp(`(${hit.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'))
+  const parts = text.split(new RegExp(`(${hit.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replaceAll('\n', '|')})`, 'giu'))
   return parts.map((part, index) => (index % 2 === 1 ? <mark key={index}>{part}</mark> : part))
 }
 

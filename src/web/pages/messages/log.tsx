@@ -14,6 +14,7 @@ import { place, rowOnReturn } from '../../router.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from '../../state/messages/channels.ts'
+import { readTerms } from '../../state/messages/terms.ts'
 import { MessageItem } from './item.tsx'
 import { idOfRow, rowId, type Scroll, useScroll } from './scroll.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
@@ -79,7 +80,22 @@ function useLinked(conversation: Conversation, scroll: Scroll): void {
 type BeforeProps = Props & { isEmpty: boolean; scroll: Scroll }
 
 /** Above the first text: a button for earlier ones, or a note that there are none. */
-function Before({ wanted, conversation: { messages, hasOlder, isBusy }, isEmpty, scroll }: BeforeProps) {
+function Before({ wanted, conversation, isEmpty, scroll }: BeforeProps) {
+  const { messages, hasOlder, isBusy, lookedBack, isLooking, stopLooking, problem } = conversation
+  if (problem !== null) return null
+  if (lookedBack !== null && scroll.drawn.first === 0) {
+    const when = dayName(lookedBack, new Date(now.value).toDateString())
+    return (
+      <div class="more">
+        <span class="faint" role="status">
+          {isLooking ? t.messages.lookingBack(when) : t.messages.lookedBack(when)}
+        </span>{' '}
+        <button type="button" class="button small" onClick={isLooking ? stopLooking : conversation.older}>
+          {isLooking ? t.messages.stopLooking : t.messages.goOnLooking}
+        </button>
+      </div>
+    )
+  }
   if (hasOlder || scroll.drawn.first > 0) {
     return (
       <div class="more">
@@ -137,13 +153,22 @@ function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll,
         where={whereOf(message, wanted, channels)}
         onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
         onSent={onSent}
-        hit={isSearch(wanted) ? wanted.q : null}
+        hit={isSearch(wanted) ? hitOf(wanted.q) : null}
         onJump={scroll.jumpTo}
         onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
       />
     ))
   // On a wall display, where nobody scrolls, the latest texts that fit completely are shown.
   return <ol>{isWall.value ? rows.toReversed() : rows}</ol>
+}
+
+/** The texts that are looked for, one a line. */
+function hitOf(q: string): string {
+  try {
+    return readTerms(q).parts.join('\n')
+  } catch {
+    return ''
+  }
 }
 
 /** A button to the latest text, for users who read further up. */
@@ -205,7 +230,7 @@ type RowProps = {
   where: string | null
   onReply: ((message: Message) => void) | null
   onSent: ((message: Message) => void) | null
-  /** The search term; null: no search. */
+  /** The texts that are looked for, one a line; null: no search. */
   hit: string | null
   onJump(id: number): void
   /** Searches for a packet further up; null: there are no earlier messages. */

@@ -8,7 +8,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { PrintAll } from '../../parts/list/whole-list.tsx'
-import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { MessageSearch } from './message-search.tsx'
 import { SearchFilters } from './search-filters.tsx'
 import './messages.css'
 import { href, place, queryNode } from '../../router.ts'
@@ -47,7 +47,7 @@ export function MessagesPage() {
             {!isAnonymous.value && (
               <>
                 {wanted.channel !== null && <Mute conversation={`channel=${wanted.channel}`} />}
-                <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
+                <MessageSearch channels={channels} />
                 <SearchFilters wanted={wanted} />
               </>
             )}
@@ -131,6 +131,11 @@ function OpenConversation({ wanted, channels, rest }: { wanted: Wanted; channels
   return (
     <>
       <Failure error={conversation.error} retry={conversation.reload} />
+      {conversation.problem !== null && (
+        <p class="notice" role="alert">
+          {conversation.problem}
+        </p>
+      )}
       <MessageLog
         wanted={wanted}
         conversation={conversation}

@@ -1,13 +1,14 @@
 import './senders.ts'
 import { useSignal, useSignalEffect } from '@preact/signals'
-import { useRef } from 'preact/hooks'
-import { api, type ApiError, askAs } from '../../api.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, ApiError, askAs } from '../../api.ts'
 import { conversationOf } from './inbox.ts'
 import { useOfflineCache } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { useAction, useLoad } from '../load.ts'
 import type { Message, MessagePage } from '../mesh/nodes.ts'
 import { withNews } from './news.ts'
+import { readTerms, resolveTerms, SearchProblem, type TermQuery } from './terms.ts'
 
 const POLL_MS = 4000
 const PAGE_SIZE = 60
@@ -17,13 +18,17 @@ const PAGE_SIZE = 60
  */
 const SEEK_SIZE = 250
 const SEEK_STEPS = 4
-/** The number of pages for a message with a known id, which will certainly be found or is certainly deleted. */
-const LINK_STEPS = 40
+/** A linked message is shown with those around it, whose ids differ by less than this. */
+const AROUND = 200
+/** A search goes on by itself until it has found so many. */
+const ENOUGH = 30
 /** For somebody who reads the newest: when there are more messages, only the latest of them stay. */
 const MAX_FOLLOWED = 500
 const KEPT = 200
-/** For somebody who reads further up: when there are more, new ones wait. As much as a search for a link loads. */
-const MAX_KEPT = LINK_STEPS * SEEK_SIZE + MAX_FOLLOWED
+/** For somebody who reads further up: when there are more, new ones wait. */
+const MAX_KEPT = 10_000 + MAX_FOLLOWED
+/** Given to a search whose answer nobody waits for any more. */
+const STOPPED = new ApiError(0, 'stopped', '', {}, null)
 
 /** Which messages are shown: those of a channel, with one node, or all. */
 export type Wanted = {
@@ -60,6 +65,13 @@ export type Conversation = {
   /** Newer ones than these are not loaded, because there would be too many: `restart` shows them. */
   readonly hasNewer: boolean
   readonly isBusy: boolean
+  /** Why this search cannot be made, in words; null: it can. */
+  readonly problem: string | null
+  /** How far back a search has looked, in milliseconds; null: it has not said so yet, or it came to its end. */
+  readonly lookedBack: number | null
+  /** A search looks for more by itself. */
+  readonly isLooking: boolean
+  stopLooking(): void
   older(): void
   /** Loads many earlier messages; returns whether there are more. Throws an ApiError. */
   loadNext(): Promise<boolean>
@@ -91,21 +103,40 @@ export function useConversation(wanted: Wanted): Conversation {
   const isAllWanted = useRef(false)
   const startsOver = useRef(false)
   const action = useAction()
-  const load = (before: number | null, limit = PAGE_SIZE) =>
-    askAs<MessagePage>(
-      api.messages.$get({
-        query: {
-          limit: String(limit),
-          ...(channel !== null && { channel }),
-          ...(partner !== null && { with: partner }),
-          ...(q !== '' && { q }),
-          ...(from !== null && { from }),
-          ...(since !== null && { since: String(since) }),
-          ...(until !== null && { until: String(until) }),
-          ...(before !== null && { before: String(before) }),
-        },
-      }),
-    )
+  const problem = useSignal<string | null>(null)
+  const lookedBack = useSignal<number | null>(null)
+  const isStopped = useSignal(false)
+  const enough = useSignal(ENOUGH)
+  const isLooking = useRef(false)
+  const stopping = useRef(new AbortController())
+  useEffect(() => () => stopping.current.abort(STOPPED), [])
+  const terms = useRef<Promise<TermQuery> | null>(null)
+  const load = async (before: number | null, limit = PAGE_SIZE) => {
+    try {
+      // Names and days such as `7d` stay what they were at first.
+      const asked = await (terms.current ??= readQuery(q))
+      const times = { since: latest(since, asked.since), until: earliest(until, asked.until) }
+      const isElsewhere = asked.channel !== undefined || asked.direct !== undefined
+      const query = {
+        limit: String(limit),
+        ...(channel !== null && !isElsewhere && { channel }),
+        ...(partner !== null && !isElsewhere && { with: partner }),
+        ...(from !== null && { from }),
+        ...asked,
+        ...times,
+        ...(before !== null && { before: String(before) }),
+      }
+      const init = isSearch(wanted) ? { init: { signal: stopping.current.signal } } : {}
+      const page = await askAs<MessagePage>(api.messages.$get({ query }, init))
+      problem.value = null
+      return page
+    } catch (error) {
+      terms.current = null
+      if (!(error instanceof SearchProblem)) throw error
+      problem.value = error.message
+      return { messages: [], nextBefore: null }
+    }
+  }
   const isWanted = (message: Message) => {
     const address = conversationOf(message)
     return channel !== null ? address === `channel=${channel}` : partner === null || address === `with=${partner}`
@@ -149,6 +180,29 @@ export function useConversation(wanted: Wanted): Conversation {
     messages.value = merge(messages.peek() ?? [], page.messages)
     next.value = page.nextBefore
   }
+  /** Looks back until there are enough, because a page ends after a bounded amount of work. */
+  const goOn = async () => {
+    if (isLooking.current) return
+    isLooking.current = true
+    try {
+      for (let at = next.peek(); at !== null && mayGoOn(); at = next.peek()) {
+        const [first] = (await askAs<MessagePage>(api.messages.$get({ query: { limit: '1', before: String(at) } })))
+          .messages
+        lookedBack.value = first?.timestamp ?? lookedBack.peek()
+        if (mayGoOn()) await loadOlder(PAGE_SIZE)
+        // The page was replaced by a reload.
+        if (next.peek() === at) break
+      }
+    } finally {
+      isLooking.current = false
+    }
+  }
+  const mayGoOn = () =>
+    !stopping.current.signal.aborted && !isStopped.peek() && (messages.peek()?.length ?? enough.peek()) < enough.peek()
+  useSignalEffect(() => {
+    if (!isSearch(wanted) || isKept.value || isStopped.value) return
+    if (next.value !== null && (messages.value?.length ?? enough.value) < enough.value) void action.run(goOn)
+  })
   const find = (isWanted: (message: Message) => boolean) => messages.peek()?.findLast(isWanted) ?? null
   return {
     messages: messages.value,
@@ -158,17 +212,37 @@ export function useConversation(wanted: Wanted): Conversation {
     hasOlder: next.value !== null,
     hasNewer: hasNewer.value,
     isBusy: action.busy.value,
-    older: () => void action.run(() => loadOlder(PAGE_SIZE)),
+    problem: problem.value,
+    lookedBack: next.value === null ? null : lookedBack.value,
+    isLooking: action.busy.value && isSearch(wanted) && !isStopped.value,
+    stopLooking: () => {
+      isStopped.value = true
+    },
+    older: () => {
+      if (!isSearch(wanted)) return void action.run(() => loadOlder(PAGE_SIZE))
+      isStopped.value = false
+      enough.value = (messages.peek()?.length ?? 0) + ENOUGH
+    },
     loadNext: async () => {
       isAllWanted.current = true
       await loadOlder(SEEK_SIZE)
       return next.peek() !== null
     },
     seek: async (isWanted, id) => {
-      const steps = id === undefined ? SEEK_STEPS : LINK_STEPS
-      const mayBeOlder = (before: number | null) => before !== null && before > (id ?? 0)
+      if (find(isWanted) !== null) return find(isWanted)
       await action.run(async () => {
-        for (let step = 0; step < steps && mayBeOlder(next.peek()) && find(isWanted) === null; step++) {
+        if (id !== undefined) {
+          const before = next.peek()
+          if (before !== null && before > id) await loadOlder(SEEK_SIZE)
+          if (find(isWanted) !== null) return
+          const page = await load(id + AROUND, AROUND + PAGE_SIZE)
+          if (!page.messages.some(isWanted)) return
+          hasNewer.value = true
+          messages.value = merge([], page.messages)
+          next.value = page.nextBefore
+          return
+        }
+        for (let step = 0; step < SEEK_STEPS && next.peek() !== null && find(isWanted) === null; step++) {
           await loadOlder(SEEK_SIZE)
         }
       })
@@ -191,6 +265,19 @@ export function useConversation(wanted: Wanted): Conversation {
       if (messages.peek() !== null) addNews(messages.peek() ?? [], [message])
     },
   }
+}
+
+async function readQuery(q: string): Promise<TermQuery> {
+  return resolveTerms(readTerms(q))
+}
+
+function latest(day: number | null, term: string | undefined) {
+  return day === null && term === undefined ? undefined : String(Math.max(day ?? 0, Number(term ?? 0)))
+}
+
+function earliest(day: number | null, term: string | undefined) {
+  if (day === null || term === undefined) return day === null ? term : String(day)
+  return String(Math.min(day, Number(term)))
 }
 
 /** More arrived than one page holds, so the messages in between are unknown. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import * as fc from 'fast-check'
+import { MESSAGE_TRAITS } from '../../../../src/shared/mesh/message-traits.ts'
 import { listMessages } from '../../../../src/app/mesh/messages/messages.ts'
 import { BROADCAST } from '../../../../src/meshtastic/node-id.ts'
 import { messages } from '../../../../src/db/schema.ts'
@@ -88,12 +89,18 @@ test('the receptions of an invisible message are answered as if it did not exist
   expect(outcomes).toEqual(['200', none, none, none, none])
 })
 
+const HIDDEN = FAR + 1
+
 test('the pages together have all visible messages, newest first, and nothing else', async () => {
   const { app } = mesh
   const said = fc.record({
     channel: fc.integer({ min: 0, max: 3 }),
     isDirect: fc.boolean(),
-    word: fc.constantFrom('abc', 'xyz'),
+    word: fc.constantFrom('abc', 'xyz', 'abc 52.5200, 13.4050'),
+    /** Reacts to the message so many before it. */
+    reactsTo: fc.option(fc.integer({ min: 1, max: 5 }), { nil: 0 }),
+    isHidden: fc.boolean(),
+    isFailed: fc.boolean(),
   })
   const numbers = fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
   const channels = fc.oneof(
@@ -105,6 +112,11 @@ test('the pages together have all visible messages, newest first, and nothing el
     q: fc.constantFrom(undefined, 'abc', 'b'),
     channel: fc.constantFrom(undefined, undefined, 1),
     with: fc.constantFrom(undefined, undefined, LOCAL),
+    from: fc.constantFrom(undefined, undefined, FAR, HIDDEN),
+    direct: fc.constantFrom(undefined, undefined, true as const),
+    also: fc.constantFrom(undefined, undefined, ['b', 'c'], ['5']),
+    without: fc.constantFrom(undefined, undefined, ['y', '13.4']),
+    has: fc.constantFrom(undefined, ...MESSAGE_TRAITS.map((trait) => [trait]), ['reaction' as const, 'error' as const]),
   })
   await fc.assert(
     fc.asyncProperty(
@@ -115,19 +127,44 @@ test('the pages together have all visible messages, newest first, and nothing el
       async (all, read, direct, asked) => {
         app.store.sqlite.exec('delete from messages')
         const insert = app.store.sqlite.prepare(`insert into messages
-        (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction) values (?, ?, ?, ?, ?, 1, 'in')`)
-        const ids = all.map(({ channel, isDirect, word }, index) =>
-          Number(insert.run(index + 1, FAR, isDirect ? LOCAL : BROADCAST, channel, word).lastInsertRowid),
+        (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction, emoji, reply_id, routing_error)
+        values (?, ?, ?, ?, ?, 1, 'in', ?, ?, ?)`)
+        const ids = all.map(({ channel, isDirect, word, reactsTo, isHidden, isFailed }, index) =>
+          Number(
+            insert.run(
+              index + 1,
+              isHidden ? HIDDEN : FAR,
+              isDirect ? LOCAL : BROADCAST,
+              channel,
+              word,
+              reactsTo > 0 ? 1 : 0,
+              reactsTo > 0 ? index + 1 - reactsTo : null,
+              isFailed ? 'NO_ACK' : null,
+            ).lastInsertRowid,
+          ),
         )
-        const expected = all.flatMap(({ channel, isDirect, word }, index) => {
-          const isSeen = isDirect ? direct : read === 'all' || read.read.includes(channel)
+        const isSeen = ({ channel, isDirect, isHidden }: (typeof all)[number]) =>
+          !isHidden && (isDirect ? direct : read === 'all' || read.read.includes(channel))
+        const expected = all.flatMap((message, index) => {
+          const { channel, isDirect, word, isFailed } = message
+          const has = {
+            position: word.includes('52'),
+            // A reaction that is not seen is not to be noticed either.
+            reaction: all.some((other, at) => other.reactsTo > 0 && at - other.reactsTo === index && isSeen(other)),
+            error: isFailed,
+          }
           const isAsked =
             (asked.q === undefined || word.includes(asked.q)) &&
             (asked.channel === undefined || asked.channel === channel) &&
-            (asked.with === undefined || isDirect)
-          return isSeen && isAsked ? [ids[index]] : []
+            (asked.with === undefined || isDirect) &&
+            asked.from !== HIDDEN &&
+            (asked.direct === undefined || isDirect) &&
+            (asked.also ?? []).every((part) => word.includes(part)) &&
+            !(asked.without ?? []).some((part) => word.includes(part)) &&
+            (asked.has ?? []).every((trait) => has[trait])
+          return isSeen(message) && isAsked ? [ids[index]] : []
         })
-        const scope = { channels: read, direct: { read: direct, write: false }, hidden: new Set<number>() }
+        const scope = { channels: read, direct: { read: direct, write: false }, hidden: new Set([HIDDEN]) }
         const found: unknown[] = []
         for (let before: number | undefined; ;) {
           const page = JSON.parse(await listMessages(app.store, { ...asked, before }, scope))
