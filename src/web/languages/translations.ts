@@ -27,6 +27,8 @@ import type { frameTexts } from '../strings/mesh/frames.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { directTexts } from '../strings/mesh/direct-range.ts'
 import type { map } from '../strings/mesh/map.ts'
+import type { coverageTexts } from '../strings/mesh/coverage.ts'
+import type { topologyTexts } from '../strings/mesh/topology.ts'
 import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { colourTexts } from '../strings/mesh/map-colours.ts'
 import type { measurementTexts, measurementGroups } from '../strings/mesh/measurements.ts'
@@ -105,6 +107,8 @@ export interface Translations {
   readonly pastTexts: typeof pastTexts
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts
+  readonly coverage: typeof coverageTexts
+  readonly topology: typeof topologyTexts
   readonly mapRuler: typeof rulerTexts
   readonly backgroundTexts: typeof backgroundTexts
   readonly map: typeof map

@@ -12,7 +12,7 @@ import { keepSurveyed } from './kept.ts'
 import { countsSchema } from './survey.ts'
 
 /** Rows that are read at once. */
-const SLICE_ROWS = 1000
+const SLICE_ROWS = 500
 
 const position = z.tuple([z.number(), z.number()])
 const level = (unit: string) => z.number().nullable().describe(`${unit}; null: no packet came directly`)
@@ -122,7 +122,8 @@ export async function readCoverage(
     const found = all.filter((cell) => isWithin(boundsOf(cell), bounds))
     if (found.length <= MAX_CELLS || level === COVERAGE_BITS.min)
       return { ...none, bits: level, features: found.slice(0, MAX_CELLS).map(featureOf) }
-    all = await sumUp(inParts(all), level - 1)
+    const finer = all
+    all = await kept(store, `${level - 1} ${viewKey(view)}`, () => sumUp(inParts(finer), level - 1))
   }
 }
 

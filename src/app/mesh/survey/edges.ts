@@ -10,7 +10,7 @@ import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { keepSurveyed } from './kept.ts'
 
 /** Rows that are read at once, and of each table: the latest, or all where they are not in the order of time. */
-const SLICE_ROWS = 1000
+const SLICE_ROWS = 500
 const MAX_ROWS = 20_000
 /** Directions in an answer, the latest ones. */
 export const MAX_EDGES = 12_000

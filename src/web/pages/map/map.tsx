@@ -13,6 +13,7 @@ import { can, has } from '../../state/session.ts'
 import { isPointing } from '../../state/steady.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
+import { coverageChoice, mayCover } from './cells/choice.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
@@ -27,6 +28,7 @@ import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
+const Coverage = lazyPage(async () => (await import('./cells/panel.tsx')).Coverage)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
@@ -66,6 +68,7 @@ export function MapPage() {
     node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
+  const by = coverageChoice.value.value
   const chosenNum = chosen?.nodeNum ?? null
   useEffect(() => {
     if (followed.value !== chosenNum) followed.value = null
@@ -104,6 +107,7 @@ export function MapPage() {
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
           )}
+          {by !== '' && mayCover() && map.value !== null && <Coverage map={map.value} by={by} />}
           {mark.value !== null && map.value !== null && <Marking mark={mark} map={map.value} />}
         </MapBox>
         <MapPanel

@@ -1,8 +1,15 @@
-import { control, type FitBoundsOptions, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
+import {
+  control,
+  type FitBoundsOptions,
+  type LatLng,
+  latLngBounds,
+  type Map as LeafletMap,
+  map as createLeaflet,
+} from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { unitSystem } from '../../display.ts'
 import { createArrangement } from './layers/arrangement.ts'
-import { isDark, readPalette } from '../../parts/map/colour.ts'
+import { isDark, type Palette, readPalette } from '../../parts/map/colour.ts'
 import { createLines, type ShownLines, type Spot } from './layers/lines.ts'
 import { createDots, type ShownNodes } from './layers/nodes.ts'
 import { type Choice, createPointing } from './layers/pointing.ts'
@@ -47,6 +54,8 @@ export type MeshMap = {
   follow(nodeNum: number | null): void
   /** For measuring; its code is loaded on first use. */
   ruler(): Promise<Ruler>
+  /** For layers whose code is loaded on first use. */
+  use<T>(make: (map: LeafletMap, palette: () => Palette) => T): T
   destroy(): void
 }
 
@@ -309,6 +318,7 @@ export function createMap(
       const { createRuler } = await import('./layers/ruler.ts')
       return (ruler ??= createRuler(map, palette))
     },
+    use: (make) => make(map, palette),
     destroy() {
       isGone = true
       scheme.removeEventListener('change', recolour)
