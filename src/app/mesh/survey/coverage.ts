@@ -104,7 +104,7 @@ type Row = readonly [
   lastAt: number,
 ]
 
-const kept = keepSurveyed<readonly Sum[]>()
+const kept = keepSurveyed<readonly Sum[]>(3)
 
 /**
  * The cells of at most this many bits within the bounds (degrees), summed up over what the viewer may see. If there are

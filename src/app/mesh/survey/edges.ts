@@ -88,7 +88,7 @@ const queries = prepareOnce((db) => ({
 type Row = readonly [from: number, to: number, snr: number | null, t: number]
 type Edge = Topology['edges'][number]
 
-const kept = keepSurveyed<Topology>()
+const kept = keepSurveyed<Topology>(4)
 const LAST = Number.MAX_SAFE_INTEGER
 
 /**

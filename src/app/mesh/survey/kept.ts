@@ -2,16 +2,14 @@ import { survey } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { ownedBy } from '../../base/owned.ts'
 
-/** Results that are kept for one state of the survey. */
-const PLACES = 6
-
 const queries = prepareOnce((db) => ({ version: db.select({ version: survey.version }).from(survey).prepare() }))
 
 /**
  * Keeps the results of `make` while the survey stays as it is, for those who ask with the same key; those who ask
- * meanwhile wait for the same one. The key must name everything that the result depends on beside the survey.
+ * meanwhile wait for the same one. The key must name everything that the result depends on beside the survey. At most
+ * `places` are kept.
  */
-export function keepSurveyed<T>() {
+export function keepSurveyed<T>(places: number) {
   const states = ownedBy((_db: Db) => ({ version: -1, made: new Map<string, Promise<T>>() }))
   return async (store: Store, key: string, make: () => Promise<T>): Promise<T> => {
     const version = (await queries(store).version.get())?.version ?? 0
@@ -21,7 +19,7 @@ export function keepSurveyed<T>() {
     const known = made.get(key)
     if (known !== undefined) return known
     const [oldest] = made.keys()
-    if (made.size >= PLACES && oldest !== undefined) made.delete(oldest)
+    if (made.size >= places && oldest !== undefined) made.delete(oldest)
     const fresh = make()
     made.set(key, fresh)
     fresh.catch(() => made.delete(key))

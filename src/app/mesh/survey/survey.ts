@@ -13,9 +13,12 @@ import { type Cell, cellOf } from './cells.ts'
 const SLICE_IDS = 500
 /** Packets that were in the log before the first survey, the latest ones: more would keep a small machine busy for long. */
 const MAX_BEFORE = 500_000
-/** Receivers of a node that are kept: those that heard it last. */
+/** Receivers of a node that are kept: our radios, then those that heard it last. Gateways can be made up. */
 const MAX_RECEIVERS = 32
-/** Rows of coverage, divided among the nodes, so that nobody's invented places push out those of others. */
+/**
+ * Rows of coverage, divided among the nodes, so that nobody's invented places push out those of others. What a radio of
+ * this service heard stays longest.
+ */
 const MAX_ROWS = 100_000
 const MAX_ROWS_OF_NODE = 300
 const MIN_ROWS_OF_NODE = 4
@@ -103,7 +106,8 @@ const queries = prepareOnce((db) => ({
   trim: db
     .delete(coverage)
     .where(
-      sql`id in (select id from (select id, row_number() over (partition by node_num order by last_at desc, id desc) as n
+      sql`id in (select id from (select id, row_number() over (partition by node_num
+        order by gateway <> 0, last_at desc, id desc) as n
         from coverage where node_num ${inNums}) where n > ${value('most')})`,
     )
     .prepare(),
@@ -111,7 +115,8 @@ const queries = prepareOnce((db) => ({
     .delete(heardLinks)
     .where(
       sql`(from_node_num, to_node_num) in (select from_node_num, to_node_num from (select from_node_num, to_node_num,
-        row_number() over (partition by from_node_num order by t desc, to_node_num) as n
+        row_number() over (partition by from_node_num
+          order by to_node_num in (select local_node_num from sources) is not true, t desc, to_node_num) as n
         from heard_links where from_node_num ${inNums}) where n > ${raw(String(MAX_RECEIVERS))})`,
     )
     .prepare(),

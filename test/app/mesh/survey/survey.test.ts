@@ -235,11 +235,18 @@ describe('topology', () => {
     expect([mesh.count('heard_links'), mesh.count('route_links')]).toEqual([0, 0])
   })
 
-  it('keeps the latest receivers of a node, and the latest hops', async () => {
+  it('keeps our radio and the latest receivers of a node: gateways can be made up', async () => {
+    await sent(A, {}, place(50, 8), { at: START - 1000 })
     for (let n = 0; n < 40; n += 1)
       await sent(A, { source: BROKER, gateway: GATE + n }, text(`${n}`), { at: START + n * 1000 })
     await survey()
-    expect(all('select count(*) as n, min(t) as t from heard_links')).toEqual([{ n: 32, t: START + 8000 }])
+    const kept = (condition: string) => all(`select count(*) as n, min(t) as t from heard_links where ${condition}`)
+    expect(kept(`to_node_num <> ${LOCAL}`)).toEqual([{ n: 31, t: START + 9000 }])
+    expect(kept(`to_node_num = ${LOCAL}`)).toEqual([{ n: 1, t: START - 1000 }])
+    for (let n = 0; n < 320; n += 1)
+      await sent(A, { source: BROKER, gateway: GATE }, place(40 + n / 100, 8), { at: START + 50_000 + n })
+    await survey()
+    expect(all('select last_at as t from coverage where gateway = 0')).toEqual([{ t: START - 1000 }])
   })
 })
 
