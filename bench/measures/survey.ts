@@ -64,14 +64,18 @@ function seed({ sqlite }: SqliteStore, nodes: number, packets: number): void {
   sqlite.exec('commit')
 }
 
-/** The longest time without a turn for others, and the processor time, both in milliseconds. */
+/** The longest processor time of this thread without a turn for others, and all of the process, in milliseconds. */
 async function watch(work: () => Promise<unknown>): Promise<{ hold: number; cpu: number }> {
   let hold = 0
-  let last = performance.now()
+  const own = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
+  let last = own()
   let turn: NodeJS.Immediate
   const look = () => {
-    hold = Math.max(hold, performance.now() - last)
-    last = performance.now()
+    hold = Math.max(hold, own() - last)
+    last = own()
     turn = setImmediate(look)
   }
   turn = setImmediate(look)
