@@ -1,6 +1,6 @@
-import { and, gte, sql } from 'drizzle-orm'
+import { and, eq, gte, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { heardLinks, neighbors, routeLinks } from '../../../db/schema.ts'
+import { heardLinks, neighbors, nodes, routeLinks } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Store } from '../../../db/store.ts'
 import { ofVisibleNodes, onVisibleChannel, type View, viewKey, visibleValues } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
@@ -34,7 +34,7 @@ export const topologySchema = z
         }),
       )
       .describe('One for each direction, the latest first'),
-    receivers: z.array(nodeNumField).describe('Radios of this service and gateways that received packets directly'),
+    receivers: z.array(nodeNumField).describe('Radios of this service, and gateways that received packets directly'),
     isWhole: z.boolean().describe('False: there are more edges'),
   })
   .meta({ id: 'Topology', description: 'Who heard whom, by all that is known' })
@@ -47,6 +47,11 @@ const since = value('since')
 const isEarlier = sql`(t, from_node_num, to_node_num) < (${value('t')}, ${value('a')}, ${value('b')})`
 
 const queries = prepareOnce((db) => ({
+  radios: db
+    .select({ nodeNum: nodes.nodeNum })
+    .from(nodes)
+    .where(and(eq(nodes.isLocal, true), ofVisibleNodes(nodes.nodeNum)))
+    .prepare(),
   heard: db
     .select({ from: heardLinks.fromNodeNum, to: heardLinks.toNodeNum, snr: heardLinks.snr, t: heardLinks.t })
     .from(heardLinks)
@@ -107,7 +112,8 @@ export async function readTopology(
 /** Other requests have their turn between slices. */
 async function gather(store: Store, view: View, from: number): Promise<Topology> {
   const edges = new Map<string, Edge>()
-  const receivers = new Set<number>()
+  const radios = await queries(store).radios.all(visibleValues(view))
+  const receivers = new Set(radios.map(({ nodeNum }) => nodeNum))
   for (const way of WAYS) {
     const first = way === 'reported' ? { t: 0, a: -1, b: -1 } : { t: LAST, a: LAST, b: LAST }
     for await (const rows of slices(store, view, way, { since: from, ...first })) {

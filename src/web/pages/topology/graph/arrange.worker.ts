@@ -38,12 +38,14 @@ addEventListener('message', ({ data }: MessageEvent<Order>) => {
   const numOf = (index: number) => nums[index] ?? 0
   const lost = lostWithout(
     links.map(([a, b]) => ({ from: numOf(a), to: numOf(b) })),
-    roots.length > 0 ? roots : nums.slice(0, 1),
+    roots,
   )
-  tell({
-    kind: 'lost',
-    lost: Array.from(lost, ([nodeNum, found]) => ({ nodeNum, ...found })).toSorted((a, b) => b.count - a.count),
-  })
+  // Without a receiver everything is lost already.
+  if (roots.length > 0)
+    tell({
+      kind: 'lost',
+      lost: Array.from(lost, ([nodeNum, found]) => ({ nodeNum, ...found })).toSorted((a, b) => b.count - a.count),
+    })
   const nodes = before.map((place): SimulationNodeDatum => (place === null ? {} : { x: place[0], y: place[1] }))
   const isKnown = before.filter((place) => place !== null).length > nodes.length / 2
   const simulation = forceSimulation(nodes)

@@ -60,6 +60,7 @@ export function useArrangement({ pairs, nums, receivers }: Graph): Arrangement {
     }
     const worker = new Worker(new URL('./arrange.worker.ts', import.meta.url), { type: 'module' })
     isDone.value = false
+    if (graph.receivers.size === 0) lost.value = null
     worker.addEventListener('message', ({ data }: MessageEvent<Arranged>) => {
       if (data.kind === 'lost') {
         lost.value = data.lost
