@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets alerts start edge large
+//   --only <names>    some of: requests storage packets alerts survey start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +18,7 @@ import { measureChanging, measureIngest, measureLive } from './measures/packets.
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
 import { measureIdleMemory, measureSizes, measureStart } from './measures/start.ts'
+import { measureSurvey } from './measures/survey.ts'
 import { measureStorage } from './measures/storage.ts'
 
 const { values } = parseArgs({
@@ -56,6 +57,7 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
     await measureChanging(scratch)
   },
   alerts: measureAlerts,
+  survey: () => measureSurvey(scratch, scale),
   start: async () => {
     await measureStart(small())
     await measureStart(large())

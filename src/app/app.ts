@@ -29,6 +29,7 @@ import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
 import { findingRoutes } from './mesh/findings/radio-routes.ts'
 import { nodeHistoryRoutes } from './mesh/history/radio-routes.ts'
+import { coverageRoutes, topologyRoutes } from './mesh/survey/radio-routes.ts'
 import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
@@ -106,6 +107,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/traceroutes', tracerouteRadioRoutes)
     .route('/api/neighbors', neighborRoutes)
     .route('/api/links', linkRoutes)
+    .route('/api/coverage', coverageRoutes)
+    .route('/api/topology', topologyRoutes)
     .route('/api/packets', packetRoutes)
     .route('/api/waypoints', waypointRoutes)
     .route('/api/waypoints', waypointRadioRoutes)

@@ -8,6 +8,8 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'automation_runs.packets',
   'automations.rule',
   'connections.virtual_node',
+  'coverage.rssi',
+  'coverage.snr',
   'device_config.secrets',
   'device_config.values',
   'device_config_changes.differing',

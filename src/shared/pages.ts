@@ -9,6 +9,7 @@ export const PAGES = {
   traceroutes: /^\/traceroutes$/,
   neighbors: /^\/neighbors$/,
   findings: /^\/findings$/,
+  topology: /^\/topology$/,
   packets: /^\/packets$/,
   alerts: /^\/alerts$/,
   automation: /^\/automation$/,

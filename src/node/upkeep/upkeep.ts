@@ -4,12 +4,17 @@ import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
 import { lookForFindings } from '../../app/mesh/findings/look.ts'
 import { summariseHearings } from '../../app/mesh/history/hearings.ts'
+import { forgetSurveyed } from '../../app/mesh/survey/forget.ts'
+import { surveyRoutes } from '../../app/mesh/survey/route-links.ts'
+import { surveyPackets } from '../../app/mesh/survey/survey.ts'
+import { promisedCutoffs } from '../../app/retention/plan.ts'
 import { buildTextIndexes } from '../../app/search/build.ts'
+import { readSettings } from '../../app/settings/settings.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
-import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
 type Watched = Needs & {
@@ -40,6 +45,11 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Watching the clock', job: () => clockWatch.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Summarising who was heard', job: summarise, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Surveying the mesh', job: surveyMesh, everyMs: MINUTE_MS }),
+    startJob(
+      { ...ports, now: clockWatch.trusted },
+      { name: 'Forgetting old surveys', job: forgetOldSurveys, everyMs: HOUR_MS },
+    ),
     startJob(ports, { name: 'Looking for findings', job: find, everyMs: HOUR_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
@@ -67,6 +77,25 @@ async function find({ store, log, now }: Needs, pause: Pause): Promise<void> {
 async function summarise({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
   const packets = await summariseHearings(store, pause, share)
   if (packets > 0) log.debug('Packets summarised', { packets })
+}
+
+async function surveyMesh({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
+  let goesOn = true
+  const watched = async () => (goesOn = goesOn && (await pause()))
+  const packets = await surveyPackets(store, watched, share)
+  if (packets > 0) log.debug('Packets surveyed', { packets })
+  if (goesOn) await surveyRoutes(store, watched, share)
+}
+
+/** Places and links that nothing confirmed for this long are not known any more; places no longer than positions. */
+const PLACES_MS = 90 * DAY_MS
+const LINKS_MS = 30 * DAY_MS
+
+async function forgetOldSurveys({ store, log, now }: Needs, pause: Pause, share: Share): Promise<void> {
+  const { positions } = promisedCutoffs(await readSettings(store), now())
+  const places = Math.max(positions, now() - PLACES_MS)
+  const rows = await forgetSurveyed(store, { places, links: now() - LINKS_MS }, pause, share)
+  if (rows > 0) log.debug('Old surveys forgotten', { rows })
 }
 
 /** How long one table is worked on before the next one gets its turn, in milliseconds. */

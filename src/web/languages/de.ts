@@ -21,6 +21,8 @@ const hops = pluralIn('de', { one: 'Sprung', other: 'Sprünge' })
 const findings = pluralIn('de', { one: 'Befund', other: 'Befunde' })
 const shapes = pluralIn('de', { one: 'Form', other: 'Formen' })
 const mutedFindings = pluralIn('de', { one: 'stummgeschalteter Befund', other: 'stummgeschaltete Befunde' })
+const links = pluralIn('de', { one: 'Verbindung', other: 'Verbindungen' })
+const placesSent = pluralIn('de', { one: 'Position', other: 'Positionen' })
 const otherNodes = pluralIn('de', { one: 'weiterer Knoten', other: 'weitere Knoten' })
 const timesOf = pluralIn('de', { one: 'Mal', other: 'Mal' })
 const inDays = pluralIn('de', { one: 'Tag', other: 'Tagen' })
@@ -1244,6 +1246,69 @@ export const words: Translations = {
     about: 'Zeichnet, wie weit die Antenne sieht.',
     reach: (distance) =>
       `Auf einer glatten Erde sieht die Antenne den Boden bis in ${distance} Entfernung, bei üblicher Beugung der Funkwellen (4/3-Erde). Eine höhere Antenne ist aus größerer Entfernung zu sehen. Hügel, Wälder und Häuser dazwischen sind hier nicht bekannt.`,
+  },
+  coverage: {
+    title: 'Abdeckung',
+    off: 'nicht gezeigt',
+    by: {
+      bestSnr: 'Bestes SNR',
+      medianSnr: 'Mittleres SNR',
+      bestRssi: 'Bestes RSSI',
+      medianRssi: 'Mittleres RSSI',
+      hops: 'Wenigste Sprünge',
+      age: 'Zuletzt gehört',
+    },
+    colour: 'Gefärbt nach',
+    rssi: ['−90 dBm', '−105 dBm', '−120 dBm', 'schwächer'],
+    ages: ['Tag', 'Woche', 'Monat', 'älter'],
+    unknown: 'nicht direkt gehört',
+    unknownHops: 'unbekannt',
+    first:
+      'Drücken Sie auf eine Zelle, um ihre Zahlen zu sehen. Eine Zelle sagt, wie gut Positionen, die von dort gesendet wurden, zu hören waren.',
+    none: 'Hier ist noch nichts: Zellen erscheinen, wo Positionen gesendet und empfangen wurden.',
+    nothing: 'Von diesem Ort wurde keine Position empfangen.',
+    signal: (name, best, median) => `${name}: bestenfalls ${best}, im Mittel (Median) ${median}`,
+    notDirect: 'Kein Paket kam direkt an.',
+    hops: (fewest, most) => (fewest === most ? fewest : `${fewest} bis ${most}`),
+    packets: (n, direct) => `${placesSent(n)}, ${direct} davon direkt`,
+    size: (size) => `Eine Zelle, etwa ${size} hoch`,
+    middle: 'Mitte der Karte',
+    close: 'Schließen',
+  },
+  topology: {
+    label: 'Graph: wer wen hört',
+    keys: 'Pfeiltasten wählen den nächsten Knoten in einer Richtung, + und − vergrößern und verkleinern, 0 zeigt alles.',
+    days: 'Gehört in den letzten',
+    dayNames: { '1': '24 Stunden', '7': '7 Tagen', '30': '30 Tagen' },
+    count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
+    none: 'Noch hat niemand jemanden direkt gehört',
+    noneHelp:
+      'Verbindungen erscheinen mit dem, was die Funkgeräte und Gateways hören, mit Traceroutes und mit den Nachbarn, die Knoten melden.',
+    arranging: 'Die Knoten werden angeordnet …',
+    failed: 'Der Graph konnte nicht angeordnet werden. Die Liste enthält dasselbe.',
+    lost: (node, n) => `Ohne ${node} ${n === 1 ? 'geht ein Knoten' : `gehen ${nodes(n)}`} verloren.`,
+    moreLost: (n) => `${otherNodes(n)}, von denen andere abhängen.`,
+    noneLost: 'Kein Knoten geht verloren, wenn ein anderer ausfällt.',
+    lostHelp:
+      'Soweit die Verbindungen bekannt sind: Ein Knoten ist verloren, wenn ihn nichts mit einem Funkgerät dieses Dienstes oder einem Gateway verbindet.',
+    notWhole: 'Es gibt mehr Verbindungen, als hier gezeigt werden: die neuesten.',
+    fit: 'Alles zeigen',
+    list: 'Knoten',
+    more: (n) => `${otherNodes(n)}: suchen Sie danach.`,
+    links: (n) => links(n),
+    radio: 'unser Funkgerät oder ein Gateway',
+    back: 'Alle Knoten',
+    page: 'Seite des Knotens',
+    hears: 'hört diesen Knoten',
+    heardBy: 'wird von diesem Knoten gehört',
+    notKnown: 'nicht bekannt',
+    ways: { heard: 'empfangen', reported: 'Nachbarmeldung', traced: 'Traceroute' },
+    legend: {
+      radio: 'unser Funkgerät oder ein Gateway',
+      cut: 'ohne ihn gehen andere verloren',
+      one: 'nur in einer Richtung gehört: der Pfeil zeigt auf den, der hört',
+      old: 'älter als ein Tag',
+    },
   },
   mapRuler: {
     title: 'Messen',
@@ -2614,6 +2679,7 @@ export const words: Translations = {
     packets: 'Pakete',
     alerts: 'Alarme',
     findings: 'Befunde',
+    topology: 'Topologie',
     automation: 'Automatik',
     configuration: 'Konfiguration',
     settings: 'Einstellungen',

@@ -30,6 +30,7 @@ const nodes = counted('nodo', 'nodos')
 const findings = counted('hallazgo', 'hallazgos')
 const shapes = counted('forma', 'formas')
 const mutedFindings = counted('hallazgo silenciado', 'hallazgos silenciados')
+const positionsSent = counted('posición', 'posiciones')
 const otherNodes = counted('nodo más', 'nodos más')
 const packets = counted('paquete', 'paquetes')
 const places = counted('lugar', 'lugares')
@@ -202,6 +203,7 @@ export const words: Translations = {
     packets: 'Paquetes',
     alerts: 'Alertas',
     findings: 'Hallazgos',
+    topology: 'Topología',
     automation: 'Automatización',
     configuration: 'Configuración',
     settings: 'Ajustes',
@@ -864,6 +866,69 @@ export const words: Translations = {
     about: 'Dibuja hasta dónde ve la antena.',
     reach: (distance) =>
       `En una tierra lisa, la antena ve el suelo hasta ${distance}, con la curvatura habitual de las ondas de radio (tierra 4/3). Una antena más alta se ve desde más lejos. Aquí no se conocen las colinas, los bosques y las casas que hay en medio.`,
+  },
+  coverage: {
+    title: 'Cobertura',
+    off: 'no se muestra',
+    by: {
+      bestSnr: 'Mejor SNR',
+      medianSnr: 'SNR mediana',
+      bestRssi: 'Mejor RSSI',
+      medianRssi: 'RSSI mediano',
+      hops: 'Menos saltos',
+      age: 'Oído por última vez',
+    },
+    colour: 'Color según',
+    rssi: ['−90 dBm', '−105 dBm', '−120 dBm', 'más débil'],
+    ages: ['día', 'semana', 'mes', 'anterior'],
+    unknown: 'no oído directamente',
+    unknownHops: 'desconocido',
+    first:
+      'Pulse una celda para ver sus números. Una celda dice lo bien que se oyeron las posiciones que se enviaron desde allí.',
+    none: 'Aún no hay nada aquí: aparecen celdas donde se enviaron posiciones que se recibieron.',
+    nothing: 'No se recibió ninguna posición desde este lugar.',
+    signal: (name, best, median) => `${name}: ${best} como mejor valor, mediana ${median}`,
+    notDirect: 'Ningún paquete llegó directamente.',
+    hops: (fewest, most) => (fewest === most ? fewest : `de ${fewest} a ${most}`),
+    packets: (n, direct) => `${positionsSent(n)}, ${direct} directamente`,
+    size: (size) => `Una celda de unos ${size} de alto`,
+    middle: 'Centro del mapa',
+    close: 'Cerrar',
+  },
+  topology: {
+    label: 'Grafo de quién oye a quién',
+    keys: 'Las flechas eligen el nodo siguiente en una dirección, + y − cambian el tamaño, 0 muestra todo.',
+    days: 'Oído en los últimos',
+    dayNames: { '1': '24 horas', '7': '7 días', '30': '30 días' },
+    count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
+    none: 'Todavía nadie ha oído a nadie directamente',
+    noneHelp:
+      'Los enlaces aparecen con lo que oyen las radios y las pasarelas, con los traceroutes y con los vecinos que informan los nodos.',
+    arranging: 'Ordenando los nodos…',
+    failed: 'No se pudo ordenar el grafo. La lista tiene la misma información.',
+    lost: (node, n) => `Sin ${node} ${n === 1 ? 'se pierde un nodo' : `se pierden ${nodes(n)}`}.`,
+    moreLost: (n) => `${otherNodes(n)} de los que dependen otros.`,
+    noneLost: 'Ningún nodo se pierde si falta otro.',
+    lostHelp:
+      'Hasta donde se conocen los enlaces: un nodo está perdido si nada lo une con una radio de este servicio o con una pasarela.',
+    notWhole: 'Hay más enlaces que los que se muestran aquí: los últimos.',
+    fit: 'Mostrar todo',
+    list: 'Nodos',
+    more: (n) => `${otherNodes(n)}: búsquelos.`,
+    links: (n) => links(n),
+    radio: 'nuestra radio o una pasarela',
+    back: 'Todos los nodos',
+    page: 'Página del nodo',
+    hears: 'oye a este nodo',
+    heardBy: 'es oído por este nodo',
+    notKnown: 'no se sabe',
+    ways: { heard: 'recibido', reported: 'información de vecinos', traced: 'traceroute' },
+    legend: {
+      radio: 'nuestra radio o una pasarela',
+      cut: 'sin él se pierden otros',
+      one: 'oído en una sola dirección: la flecha apunta a quien oye',
+      old: 'de hace más de un día',
+    },
   },
   mapRuler: {
     title: 'Medir',

@@ -32,6 +32,7 @@ const others = counted('autre', 'autres')
 const findings = counted('constat', 'constats')
 const shapes = counted('forme', 'formes')
 const mutedFindings = counted('constat en sourdine', 'constats en sourdine')
+const positionsSent = counted('position', 'positions')
 const otherNodes = counted('autre nœud', 'autres nœuds')
 const lostNodes = counted('nœud', 'nœuds')
 const packets = counted('paquet', 'paquets')
@@ -822,6 +823,7 @@ export const words: Translations = {
     packets: 'Paquets',
     alerts: 'Alertes',
     findings: 'Constats',
+    topology: 'Topologie',
     automation: 'Automatisation',
     configuration: 'Configuration',
     settings: 'Réglages',
@@ -1366,6 +1368,69 @@ export const words: Translations = {
     about: 'Dessine jusqu’où voit l’antenne.',
     reach: (distance) =>
       `Sur une terre lisse, l’antenne voit le sol jusqu’à ${distance}, avec la courbure habituelle des ondes radio (terre 4/3). Une antenne plus haute se voit de plus loin. Les collines, les bois et les maisons entre les deux ne sont pas connus ici.`,
+  },
+  coverage: {
+    title: 'Couverture',
+    off: 'non affichée',
+    by: {
+      bestSnr: 'Meilleur SNR',
+      medianSnr: 'SNR médian',
+      bestRssi: 'Meilleur RSSI',
+      medianRssi: 'RSSI médian',
+      hops: 'Le moins de sauts',
+      age: 'Dernière réception',
+    },
+    colour: 'Coloré selon',
+    rssi: ['−90 dBm', '−105 dBm', '−120 dBm', 'plus faible'],
+    ages: ['jour', 'semaine', 'mois', 'plus ancien'],
+    unknown: 'pas reçu directement',
+    unknownHops: 'inconnu',
+    first:
+      'Appuyez sur une cellule pour voir ses chiffres. Une cellule dit si les positions envoyées de là ont été bien reçues.',
+    none: 'Rien ici pour l’instant : des cellules apparaissent là d’où des positions ont été envoyées et reçues.',
+    nothing: 'Aucune position n’a été reçue de cet endroit.',
+    signal: (name, best, median) => `${name} : ${best} au mieux, médiane ${median}`,
+    notDirect: 'Aucun paquet n’est arrivé directement.',
+    hops: (fewest, most) => (fewest === most ? fewest : `${fewest} à ${most}`),
+    packets: (n, direct) => `${positionsSent(n)}, dont ${direct} directement`,
+    size: (size) => `Une cellule d’environ ${size} de haut`,
+    middle: 'Milieu de la carte',
+    close: 'Fermer',
+  },
+  topology: {
+    label: 'Graphe de qui reçoit qui',
+    keys: 'Les flèches choisissent le nœud suivant dans une direction, + et − changent l’échelle, 0 montre tout.',
+    days: 'Reçu au cours des derniers',
+    dayNames: { '1': '24 heures', '7': '7 jours', '30': '30 jours' },
+    count: (all, pairs) => `${meshNodes(all)}, ${links(pairs)}`,
+    none: 'Personne n’a encore reçu personne directement',
+    noneHelp:
+      'Les liaisons apparaissent avec ce que les radios et les passerelles reçoivent, avec les traceroutes et avec les voisins que les nœuds signalent.',
+    arranging: 'Disposition des nœuds…',
+    failed: 'Le graphe n’a pas pu être disposé. La liste contient la même chose.',
+    lost: (node, n) => `Sans ${node}, ${n === 1 ? 'un nœud est perdu' : `${meshNodes(n)} sont perdus`}.`,
+    moreLost: (n) => `${otherNodes(n)} dont d’autres dépendent.`,
+    noneLost: 'Aucun nœud n’est perdu si un autre manque.',
+    lostHelp:
+      'Pour autant que les liaisons soient connues : un nœud est perdu si rien ne le relie à une radio de ce service ou à une passerelle.',
+    notWhole: 'Il y a plus de liaisons qu’ici : ce sont les dernières.',
+    fit: 'Tout montrer',
+    list: 'Nœuds',
+    more: (n) => `${otherNodes(n)} : cherchez-les.`,
+    links: (n) => links(n),
+    radio: 'notre radio ou une passerelle',
+    back: 'Tous les nœuds',
+    page: 'Page du nœud',
+    hears: 'reçoit ce nœud',
+    heardBy: 'est reçu par ce nœud',
+    notKnown: 'pas connu',
+    ways: { heard: 'reçu', reported: 'voisins signalés', traced: 'traceroute' },
+    legend: {
+      radio: 'notre radio ou une passerelle',
+      cut: 'sans lui, d’autres sont perdus',
+      one: 'reçu dans un seul sens : la flèche montre qui reçoit',
+      old: 'plus ancien qu’un jour',
+    },
   },
   mapRuler: {
     title: 'Mesurer',

@@ -35,6 +35,7 @@ const nodes = counted('nó', 'nós')
 const findings = counted('achado', 'achados')
 const shapes = counted('forma', 'formas')
 const mutedFindings = counted('achado silenciado', 'achados silenciados')
+const positionsSent = counted('posição', 'posições')
 const otherNodes = counted('outro nó', 'outros nós')
 const packets = counted('pacote', 'pacotes')
 const places = counted('lugar', 'lugares')
@@ -204,6 +205,7 @@ export const words: Translations = {
     packets: 'Pacotes',
     alerts: 'Alertas',
     findings: 'Achados',
+    topology: 'Topologia',
     automation: 'Automação',
     configuration: 'Configuração do rádio',
     settings: 'Configurações',
@@ -865,6 +867,69 @@ export const words: Translations = {
     about: 'Desenha até onde a antena vê.',
     reach: (distance) =>
       `Numa terra lisa, a antena vê o solo até ${distance}, com a curvatura usual das ondas de rádio (terra 4/3). Uma antena mais alta é vista de mais longe. Morros, matas e casas no caminho não são conhecidos aqui.`,
+  },
+  coverage: {
+    title: 'Cobertura',
+    off: 'não mostrada',
+    by: {
+      bestSnr: 'Melhor SNR',
+      medianSnr: 'SNR mediana',
+      bestRssi: 'Melhor RSSI',
+      medianRssi: 'RSSI mediano',
+      hops: 'Menos saltos',
+      age: 'Ouvido por último',
+    },
+    colour: 'Cor segundo',
+    rssi: ['−90 dBm', '−105 dBm', '−120 dBm', 'mais fraco'],
+    ages: ['dia', 'semana', 'mês', 'mais antigo'],
+    unknown: 'não ouvido diretamente',
+    unknownHops: 'desconhecido',
+    first:
+      'Toque em uma célula para ver seus números. Uma célula diz quão bem foram ouvidas as posições enviadas de lá.',
+    none: 'Ainda não há nada aqui: células aparecem onde foram enviadas posições que alguém recebeu.',
+    nothing: 'Nenhuma posição foi recebida deste lugar.',
+    signal: (name, best, median) => `${name}: ${best} no melhor caso, mediana ${median}`,
+    notDirect: 'Nenhum pacote chegou diretamente.',
+    hops: (fewest, most) => (fewest === most ? fewest : `${fewest} a ${most}`),
+    packets: (n, direct) => `${positionsSent(n)}, ${direct} diretamente`,
+    size: (size) => `Uma célula de cerca de ${size} de altura`,
+    middle: 'Meio do mapa',
+    close: 'Fechar',
+  },
+  topology: {
+    label: 'Grafo de quem ouve quem',
+    keys: 'As setas escolhem o próximo nó em uma direção, + e − mudam o tamanho, 0 mostra tudo.',
+    days: 'Ouvido nos últimos',
+    dayNames: { '1': '24 horas', '7': '7 dias', '30': '30 dias' },
+    count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
+    none: 'Ninguém ouviu ninguém diretamente ainda',
+    noneHelp:
+      'As ligações aparecem com o que os rádios e os gateways ouvem, com traceroutes e com os vizinhos que os nós informam.',
+    arranging: 'Organizando os nós…',
+    failed: 'Não foi possível organizar o grafo. A lista tem a mesma informação.',
+    lost: (node, n) => `Sem ${node}, ${n === 1 ? 'um nó se perde' : `${nodes(n)} se perdem`}.`,
+    moreLost: (n) => `${otherNodes(n)} de que outros dependem.`,
+    noneLost: 'Nenhum nó se perde se outro faltar.',
+    lostHelp:
+      'Até onde se conhecem as ligações: um nó está perdido se nada o liga a um rádio deste serviço ou a um gateway.',
+    notWhole: 'Há mais ligações do que as mostradas aqui: as mais recentes.',
+    fit: 'Mostrar tudo',
+    list: 'Nós',
+    more: (n) => `${otherNodes(n)}: procure por eles.`,
+    links: (n) => links(n),
+    radio: 'nosso rádio ou um gateway',
+    back: 'Todos os nós',
+    page: 'Página do nó',
+    hears: 'ouve este nó',
+    heardBy: 'é ouvido por este nó',
+    notKnown: 'não se sabe',
+    ways: { heard: 'recebido', reported: 'informação de vizinhos', traced: 'traceroute' },
+    legend: {
+      radio: 'nosso rádio ou um gateway',
+      cut: 'sem ele outros se perdem',
+      one: 'ouvido em um só sentido: a seta aponta para quem ouve',
+      old: 'de mais de um dia atrás',
+    },
   },
   mapRuler: {
     title: 'Medir',

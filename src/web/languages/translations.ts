@@ -27,6 +27,8 @@ import type { frameTexts } from '../strings/mesh/frames.ts'
 import type { identityTexts } from '../strings/mesh/identity.ts'
 import type { directTexts } from '../strings/mesh/direct-range.ts'
 import type { map } from '../strings/mesh/map.ts'
+import type { coverageTexts } from '../strings/mesh/coverage.ts'
+import type { topologyTexts } from '../strings/mesh/topology.ts'
 import type { rulerTexts } from '../strings/mesh/map-ruler.ts'
 import type { horizonTexts } from '../strings/mesh/horizon.ts'
 import type { overlayTexts } from '../strings/mesh/overlays.ts'
@@ -107,6 +109,8 @@ export interface Translations {
   readonly pastTexts: typeof pastTexts
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts
+  readonly coverage: typeof coverageTexts
+  readonly topology: typeof topologyTexts
   readonly mapRuler: typeof rulerTexts
   readonly horizon: typeof horizonTexts
   readonly overlays: typeof overlayTexts

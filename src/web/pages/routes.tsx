@@ -42,6 +42,7 @@ export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapP
 const NeighborsPage = lazyPage(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
 const PacketsPage = lazyPage(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
 const FindingsPage = lazyPage(async () => (await import('./findings/findings.tsx')).FindingsPage, t.nav.findings)
+const TopologyPage = lazyPage(async () => (await import('./topology/graph/graph.tsx')).TopologyPage, t.nav.topology)
 const SettingsPage = lazyPage(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
 const SystemPage = lazyPage(async () => (await import('./system/system.tsx')).SystemPage, t.nav.system)
 const TraceroutesPage = lazyPage(
@@ -159,6 +160,12 @@ export const ROUTES: readonly Route[] = [
     need: { resource: 'info', action: 'read', isPrivate: true },
     nav: { path: '/findings', name: t.nav.findings, icon: 'warning', group: 'mesh' },
     draw: () => <FindingsPage />,
+  },
+  {
+    pattern: PAGES.topology,
+    need: { resource: 'info', action: 'read', isPrivate: true },
+    nav: { path: '/topology', name: t.nav.topology, icon: 'link', group: 'mesh' },
+    draw: () => <TopologyPage />,
   },
   {
     pattern: PAGES.automation,

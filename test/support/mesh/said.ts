@@ -223,6 +223,8 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/nodes/keys': () => ['/api/nodes/keys'],
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
+  'GET /api/coverage': () => ['/api/coverage', '/api/coverage?bits=18', '/api/coverage?bits=4&bounds=0,40,20,60'],
+  'GET /api/topology': () => ['/api/topology', '/api/topology?days=30'],
   'GET /api/findings': () => ['/api/findings'],
   'GET /api/nodes/:id/past': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/past`),
   'GET /api/nodes/:id/radios': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/radios`),

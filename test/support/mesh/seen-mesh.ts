@@ -1,6 +1,8 @@
 import { announce } from '../../../src/app/mesh/ingest/announce.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { createEvents } from '../../../src/app/mesh/live/events.ts'
+import { surveyRoutes } from '../../../src/app/mesh/survey/route-links.ts'
+import { surveyPackets } from '../../../src/app/mesh/survey/survey.ts'
 import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
 import { type Client, createTestApp, START, type TestApp } from '../app.ts'
 import { openEventStream } from '../event-stream.ts'
@@ -56,6 +58,8 @@ export async function createSeenMesh(): Promise<SeenMesh> {
         )
       }
       await rollUp(app.store, async () => true)
+      await surveyPackets(app.store, async () => true)
+      await surveyRoutes(app.store, async () => true)
       return before
     },
     open({ read, direct, seesHidden }) {
@@ -125,6 +129,6 @@ const READ = { read: true, write: false }
 const SHARED = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_hourly telemetry_daily telemetry_dirty channel_positions channel_metrics channel_statuses nodes'.split(
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_hourly telemetry_daily telemetry_dirty channel_positions channel_metrics channel_statuses coverage heard_links route_links nodes'.split(
     ' ',
   )

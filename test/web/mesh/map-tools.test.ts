@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { cellOf } from '../../../src/app/mesh/survey/cells.ts'
 import { nodes } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { demoNode } from '../../support/mesh/topology.ts'
@@ -50,6 +51,44 @@ test('two presses give distance and bearing, a third the sum; each can be undone
   await page.keyboard.press('Backspace')
   await expect.poll(() => result.textContent()).toContain('Press the next place')
   await page.keyboard.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+})
+
+test('the coverage is coloured by what one chooses, a press and the keyboard say its numbers, also on a phone', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const at = cellOf({ latitude: 49.8917, longitude: 10.8871, precisionBits: 15 })
+  store.sqlite
+    .prepare(
+      `insert into coverage (node_num, source_id, gateway, channel, bits, x, y, packets, snr, rssi, best_snr, min_hops,
+        max_hops, last_at) values (1, 1, 0, 0, ?, ?, ?, 3, '{"4":1,"-9":1}', '{"-101":2}', 4.25, 0, 2, ?)`,
+    )
+    .run(at?.bits, at?.x, at?.y, Date.now() - 60_000)
+  store.sqlite.exec('update survey set version = version + 1')
+  store.close()
+  const { page, complaints, violations } = await openSignedIn(site, '/map?center=49.8917,10.8871&zoom=13')
+  await page.getByText('25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Layers' }).click()
+  await page.getByLabel('Coverage', { exact: true }).selectOption('Median SNR')
+  await page.getByRole('button', { name: 'Layers' }).click()
+  const panel = page.getByRole('region', { name: 'Coverage' })
+  const said = panel.getByRole('status')
+  await expect.poll(() => said.textContent()).toContain('Press a cell')
+  await panel.getByRole('button', { name: 'Middle of the map' }).press('Enter')
+  const numbers =
+    /^SNR: 4\.25 dB at best, median −2\.5 dBRSSI: −101 dBm at best, median −101 dBmHops: 0 to 23 positions, 2 directlyLast heard: 1 min/
+  await expect.poll(() => said.textContent()).toMatch(numbers)
+  expect(await violations()).toEqual([])
+  await page.setViewportSize(PHONE.viewport)
+  expect(await overflowOf(page)).toBe(0)
+  expect(await violations()).toEqual([])
+  await page.setViewportSize({ width: 1360, height: 860 })
+  await panel.getByLabel('Coloured by').selectOption('Last heard')
+  await expect.poll(() => panel.getByRole('listitem').first().textContent()).toBe('day')
+  const { x, y } = await middleOf(page)
+  await page.mouse.click(x + 150, y - 250)
+  await expect.poll(() => said.textContent()).toContain('No position was received')
+  await panel.getByRole('button', { name: 'Close' }).click()
   await panel.waitFor({ state: 'detached' })
   expect(complaints).toEqual([])
 })

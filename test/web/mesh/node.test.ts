@@ -1,5 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { surveyPackets } from '../../../src/app/mesh/survey/survey.ts'
 import { lookForFindings } from '../../../src/app/mesh/findings/look.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
 import { NeighborInfoSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
@@ -24,7 +25,7 @@ const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench beside the chapel'
 const READ = { read: true, write: false }
 const NONE = { read: false, write: false }
-const [HILL, VALLEY, LAKE, SILENT] = [0xa0cc0001, 0xa0cc0002, 0xa0cc0003, 0xa0cc0004]
+const [HILL, VALLEY, LAKE, SILENT, ISLAND] = [0xa0cc0001, 0xa0cc0002, 0xa0cc0003, 0xa0cc0004, 0xa0cc0005]
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 const MINUTE_MS = 60_000
 const hex = (nodeNum: number) => `!${nodeNum.toString(16)}`
@@ -87,6 +88,13 @@ async function fill(store: SqliteStore): Promise<void> {
   ] as const)
     await ingest.store([heard(packet(user({ ...buoy, role }), { from: SILENT }), { at: at - hours * 60 * MINUTE_MS })])
   await lookForFindings(store, Date.now(), async () => true)
+  await surveyPackets(store, async () => true)
+  // Only the hut hears it.
+  store.sqlite
+    .prepare(
+      'insert into route_links (from_node_num, to_node_num, channel, start_num, end_num, snr, t) values (?, ?, 0, ?, ?, -12, ?)',
+    )
+    .run(ISLAND, LAKE, ISLAND, LAKE, at)
 }
 
 const card = ({ page }: Visitor, name: string) =>
@@ -215,6 +223,45 @@ test('findings are told in sentences that lead to the nodes, and one can be mute
   await page.setViewportSize({ width: 1360, height: 860 })
   await rows.getByRole('link', { name: 'Lake Hut' }).first().click()
   await page.getByRole('heading', { name: 'Lake Hut', level: 1 }).waitFor()
+})
+
+test('the graph of who hears whom names those on whom others depend; pointer and keyboard choose a node', async () => {
+  const { page, goto, violations, complaints } = admin
+  await goto('/topology')
+  await page.getByText('Without Lake Hut, one node is lost.').waitFor()
+  // The arrangement comes from a thread of its own, which the content policy must allow.
+  await page.getByText('Arranging the nodes').waitFor({ state: 'detached' })
+  await page.getByText('6 nodes, 8 links').waitFor()
+  expect(await violations()).toEqual([])
+  const graph = page.getByRole('application', { name: 'Graph of who hears whom' })
+  await graph.focus()
+  await page.keyboard.press('ArrowUp')
+  await expect.poll(() => new URL(page.url()).searchParams.get('node')).toMatch(/^![0-9a-f]{8}$/)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => new URL(page.url()).searchParams.get('node')).toBe(null)
+  await page.getByRole('region', { name: 'Nodes' }).getByRole('button', { name: 'Lake Hut' }).click()
+  const links = page.getByRole('region', { name: 'Lake Hut' })
+  await links.getByText('Without Lake Hut, one node is lost.').waitFor()
+  const row = links.getByRole('listitem').filter({ hasText: 'Valley House' })
+  expect((await row.innerText()).replaceAll(/\s+/g, ' ')).toMatch(
+    /^Valley House hears this node 1 dB .* ago · neighbour info is heard by this node not known$/,
+  )
+  // What is drawn in the middle of the box is chosen by a press: all of the graph is in sight.
+  await links.getByRole('button', { name: 'All nodes' }).click()
+  const box = await graph.boundingBox()
+  if (box === null) throw new Error('the graph has no box')
+  let pressed: string | null = null
+  for (let at = 0; at < 400 && pressed === null; at += 1) {
+    const [column, line] = [at % 20, Math.floor(at / 20)]
+    await page.mouse.click(box.x + ((column + 0.5) * box.width) / 20, box.y + ((line + 0.5) * box.height) / 20)
+    pressed = new URL(page.url()).searchParams.get('node')
+  }
+  expect(pressed).toMatch(/^![0-9a-f]{8}$/)
+  await page.setViewportSize(PHONE.viewport)
+  expect(await overflowOf(page)).toBe(0)
+  expect(await violations()).toEqual([])
+  await page.setViewportSize({ width: 1360, height: 860 })
+  expect(complaints).toEqual([])
 })
 
 test('a node is forgotten far away from where one writes to it, and only after a question', async () => {

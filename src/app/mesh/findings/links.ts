@@ -85,7 +85,8 @@ export async function readLinks(store: Store, now: number, pause: Pause): Promis
   return all
 }
 
-type Way = {
+/** A traceroute with its answer as JSON. */
+export type Way = {
   readonly from: number
   readonly to: number
   readonly route: string | null
@@ -93,7 +94,8 @@ type Way = {
   readonly channel: number | null
 }
 
-function linksOfWay({ from, to, route: json, t, channel }: Way): Link[] {
+/** The hops of both directions of a traceroute whose nodes are known. */
+export function linksOfWay({ from, to, route: json, t, channel }: Way): Link[] {
   const way = waySchema.safeParse(JSON.parse(json ?? 'null')).data
   if (way === undefined) return []
   const along = (stops: readonly (number | null)[], snr: readonly (number | null)[]) =>

@@ -4,8 +4,10 @@ import { Select } from '../../parts/form/field.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { place, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
+import { coverageTexts } from '../../strings/mesh/coverage.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
+import { coverageChoice, mayCover, MEASURES } from './cells/choice.ts'
 import {
   backgroundChoice,
   BACKGROUNDS,
@@ -71,6 +73,17 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
         options={backgrounds.map((name) => [name, t.map.backgrounds[name]] as const)}
         onChange={backgroundChoice.keep}
       />
+      {mayCover() && (
+        <Select
+          label={coverageTexts.title}
+          value={coverageChoice.value.value}
+          options={[
+            ['', coverageTexts.off] as const,
+            ...MEASURES.map((name) => [name, coverageTexts.by[name]] as const),
+          ]}
+          onChange={coverageChoice.keep}
+        />
+      )}
       {can('info', 'read') && (
         <>
           <Select

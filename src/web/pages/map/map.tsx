@@ -13,6 +13,7 @@ import { can, has } from '../../state/session.ts'
 import { isPointing } from '../../state/steady.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
+import { coverageChoice, mayCover } from './cells/choice.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
@@ -27,6 +28,7 @@ import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
+const Coverage = lazyPage(async () => (await import('./cells/panel.tsx')).Coverage)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Extras = lazyPage(async () => (await import('./extras.tsx')).Extras)
@@ -67,6 +69,7 @@ export function MapPage() {
     node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
+  const by = coverageChoice.value.value
   useEffect(() => map.value?.follow(followed.value), [map.value, followed.value])
   const drawn = useStill(placed, query.get('node')).filter(isShown)
   useDrawing(map, {
@@ -102,6 +105,7 @@ export function MapPage() {
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
           )}
           {map.value !== null && <Extras parts={map.value.parts} layers={layers} chosen={chosen} />}
+          {by !== '' && mayCover() && map.value !== null && <Coverage map={map.value} by={by} />}
           {mark.value !== null && map.value !== null && <Marking mark={mark} map={map.value} />}
         </MapBox>
         <MapPanel

@@ -64,6 +64,8 @@ export type MeshMap = {
   follow(nodeNum: number | null): void
   /** For measuring; its code is loaded on first use. */
   ruler(): Promise<Ruler>
+  /** For layers whose code is loaded on first use. */
+  use<T>(make: (map: LeafletMap, palette: () => Palette) => T): T
   destroy(): void
 }
 
@@ -337,6 +339,7 @@ export function createMap(
       const { createRuler } = await import('./layers/ruler.ts')
       return (ruler ??= createRuler(map, palette))
     },
+    use: (make) => make(map, palette),
     destroy() {
       isGone = true
       scheme.removeEventListener('change', recolour)

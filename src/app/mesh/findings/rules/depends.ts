@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../../../db/schema.ts'
-import { lostWithout } from '../graph.ts'
+import { lostWithout } from '../../../../shared/mesh/graph.ts'
 import { defineRule } from '../rule.ts'
 
 /** Nodes that must depend on one for it to be told. */

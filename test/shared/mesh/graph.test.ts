@@ -1,6 +1,7 @@
+import cytoscape from 'cytoscape'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { lostWithout } from '../../../../src/app/mesh/findings/graph.ts'
+import { lostWithout } from '../../../src/shared/mesh/graph.ts'
 
 type Edge = { readonly from: number; readonly to: number }
 
@@ -50,4 +51,35 @@ it('a chain of thousands that somebody made up is counted, and few of it are nam
   const lost = lostWithout(chain, [1])
   expect(lost.size).toBe(4999)
   expect(lost.get(2)).toEqual({ count: 4999, some: Array.from({ length: 100 }, (_, index) => index + 3) })
+})
+
+// Cytoscape's is an implementation of its own: biconnected components after Hopcroft and Tarjan, with recursion.
+it('finds the same articulation points as a library of graphs', () => {
+  fc.assert(
+    fc.property(someEdges, (edges) => {
+      const nums = [...new Set(edges.flatMap(({ from, to }) => [from, to]))]
+      const graph = cytoscape({
+        headless: true,
+        elements: [
+          ...nums.map((num) => ({ data: { id: `n${num}` } })),
+          ...edges
+            .filter(({ from, to }) => from !== to)
+            .map(({ from, to }) => ({ data: { source: `n${from}`, target: `n${to}` } })),
+        ],
+      })
+      const cut = graph
+        .elements()
+        .hopcroftTarjanBiconnected()
+        .cut.map((node) => Number(node.id().slice(1)))
+      // One root in each part of the graph, so that all is reached. The library does not know roots: they are left out.
+      const roots = graph
+        .elements()
+        .components()
+        .map((part) => Number(part.nodes()[0]?.id().slice(1)))
+      const found = [...lostWithout(edges, roots).keys()]
+      const byNumber = (nodes: readonly number[]) => nodes.toSorted((a, b) => a - b)
+      expect(byNumber(found)).toEqual(byNumber(cut.filter((num) => !roots.includes(num))))
+      graph.destroy()
+    }),
+  )
 })

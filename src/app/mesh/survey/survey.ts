@@ -1,0 +1,253 @@
+import { getTableColumns, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { coverage, heardLinks, nodes, packets, survey } from '../../../db/schema.ts'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
+import type { Pause } from '../../base/pacing/slices.ts'
+import { type Cell, cellOf } from './cells.ts'
+
+/** Ids of the log that one transaction covers. */
+const SLICE_IDS = 500
+/** Packets that were in the log before the first survey, the latest ones: more would keep a small machine busy for long. */
+const MAX_BEFORE = 500_000
+/** Receivers of a node that are kept: our radios, then those that heard it last. Gateways can be made up. */
+const MAX_RECEIVERS = 32
+/**
+ * Rows of coverage, divided among the nodes, so that nobody's invented places push out those of others. What a radio of
+ * this service heard stays longest.
+ */
+const MAX_ROWS = 100_000
+const MAX_ROWS_OF_NODE = 300
+const MIN_ROWS_OF_NODE = 4
+/** What a radio can measure, in dB and dBm. */
+const SNR = { min: -40, max: 40 } as const
+const RSSI = { min: -160, max: 20 } as const
+
+const value = sql.placeholder
+const { raw } = sql
+
+type Row = typeof coverage.$inferSelect
+type LinkRow = typeof heardLinks.$inferSelect
+
+/** How many packets came with which signal, in whole dB or dBm. */
+export const countsSchema = z.record(z.string(), z.number())
+
+const receiver = sql<number | null>`coalesce(${packets.gateway},
+  (select local_node_num from sources where sources.id = ${packets.sourceId}))`
+
+const isAmong = sql`(node_num, source_id, gateway, channel, bits, x, y) in (select value ->> 'nodeNum',
+  value ->> 'sourceId', value ->> 'gateway', value ->> 'channel', value ->> 'bits', value ->> 'x', value ->> 'y'
+  from json_each(${value('keys')}))`
+const inNums = sql`in (select value from json_each(${value('nums')}))`
+
+/** Each column from the field of its name. */
+const fieldsOf = (table: typeof coverage | typeof heardLinks) =>
+  Object.fromEntries(Object.keys(getTableColumns(table)).map((name) => [name, field(name)]))
+
+const queries = prepareOnce((db) => ({
+  place: db.select({ id: survey.packetId }).from(survey).prepare(),
+  span: db
+    .select({
+      first: sql<number | null>`(select min(id) from packets)`.as('first'),
+      last: sql<number | null>`(select max(id) from packets)`.as('last'),
+      nodes: sql<number>`(select count(*) from nodes)`.as('nodes'),
+    })
+    .from(sql`(select 1)`)
+    .prepare(),
+  slice: db
+    .select({
+      nodeNum: packets.fromNodeNum,
+      sourceId: packets.sourceId,
+      gateway: packets.gateway,
+      receiver: receiver.as('receiver'),
+      channel: packets.channel,
+      t: packets.t,
+      hops: packets.hopsAway,
+      snr: packets.rxSnr,
+      rssi: packets.rxRssi,
+      payload: sql<
+        string | null
+      >`iif(${packets.port} = ${raw(String(PortNum.POSITION_APP))}, ${packets.payload}, null)`,
+    })
+    .from(packets)
+    .where(
+      // Sent to all, because others may be about nodes that are hidden.
+      sql`${packets.id} > ${value('after')} and ${packets.id} <= ${value('last')}
+        and ${packets.toNodeNum} = ${raw(String(BROADCAST))} and not ${packets.pkiEncrypted}
+        and not ${packets.viaMqtt} and not ${packets.replayed}
+        and ${packets.trustLevel} is not 'spoofed' and ${packets.trustLevel} is not 'own'
+        and exists (select 1 from ${nodes} where ${nodes.nodeNum} = ${packets.fromNodeNum})`,
+    )
+    .orderBy(packets.id)
+    .prepare(),
+  rows: db.select().from(coverage).where(isAmong).prepare(),
+  leave: db
+    .insert(survey)
+    .values({ id: 1, packetId: value('id'), version: 1 })
+    .onConflictDoUpdate({
+      target: survey.id,
+      set: { packetId: sql`excluded.packet_id`, version: sql`${survey.version} + 1` },
+    })
+    .prepare(),
+  store: prepareJsonInsert(db, coverage, {
+    values: { ...fieldsOf(coverage), id: sql`null` },
+    onConflict: sql`on conflict (node_num, source_id, gateway, channel, bits, x, y) do update set packets = excluded.packets,
+      snr = excluded.snr, rssi = excluded.rssi, best_snr = excluded.best_snr, min_hops = excluded.min_hops,
+      max_hops = excluded.max_hops, last_at = excluded.last_at`,
+  }),
+  storeLinks: prepareJsonInsert(db, heardLinks, {
+    values: fieldsOf(heardLinks),
+    onConflict: sql`on conflict do update set packets = heard_links.packets + excluded.packets, snr = excluded.snr,
+      t = max(heard_links.t, excluded.t)`,
+  }),
+  trim: db
+    .delete(coverage)
+    .where(
+      sql`id in (select id from (select id, row_number() over (partition by node_num
+        order by gateway <> 0, last_at desc, id desc) as n
+        from coverage where node_num ${inNums}) where n > ${value('most')})`,
+    )
+    .prepare(),
+  trimLinks: db
+    .delete(heardLinks)
+    .where(
+      sql`(from_node_num, to_node_num) in (select from_node_num, to_node_num from (select from_node_num, to_node_num,
+        row_number() over (partition by from_node_num
+          order by to_node_num in (select local_node_num from sources) is not true, t desc, to_node_num) as n
+        from heard_links where from_node_num ${inNums}) where n > ${raw(String(MAX_RECEIVERS))})`,
+    )
+    .prepare(),
+}))
+
+/**
+ * Surveys what was added to the log of packets: who heard whom directly, and how well at which place. Only packets to all
+ * count, and none that a radio remembered, that a broker brought to the receiver, or that seems forged. Awaits `pause`
+ * after each slice, which returns whether to continue. Returns the number of ids of the log that were looked at. A slice
+ * and how far it came are stored together, so nothing counts twice, also after a restore.
+ */
+export async function surveyPackets(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
+  const prepared = queries(store)
+  const found = await prepared.span.get()
+  const latest = found?.last ?? 0
+  const most = Math.max(MIN_ROWS_OF_NODE, Math.min(MAX_ROWS_OF_NODE, Math.floor(MAX_ROWS / (found?.nodes ?? 1))))
+  const place = (await prepared.place.get())?.id
+  // A log that begins anew has lower ids.
+  if (place !== undefined && place > latest) await prepared.leave.run({ id: latest })
+  const begin = Math.max(place ?? latest - MAX_BEFORE, (found?.first ?? 1) - 1)
+  let after = Math.min(begin, latest)
+  while (after < latest) {
+    const last = Math.min(latest, after + partOf(SLICE_IDS, share()))
+    await storeSlice(store, await prepared.slice.all({ after, last }), last, most)
+    after = last
+    if (!(await pause())) break
+  }
+  return after - Math.min(begin, latest)
+}
+
+type Heard = {
+  readonly nodeNum: number
+  readonly sourceId: number
+  readonly gateway: number | null
+  readonly receiver: number | null
+  readonly channel: number
+  readonly t: number
+  readonly hops: number | null
+  readonly snr: number | null
+  readonly rssi: number | null
+  readonly payload: string | null
+}
+
+async function storeSlice(store: Store, all: readonly Heard[], id: number, most: number): Promise<void> {
+  const prepared = queries(store)
+  const leave = bind(prepared.leave, { id })
+  // A gateway publishes its own packets, too.
+  const heard = all.filter(({ nodeNum, receiver: by }) => by !== null && by !== nodeNum)
+  const samples = heard.flatMap((row) => {
+    const cell = placeOf(row.payload)
+    return cell === null ? [] : [{ row, key: { ...keyOf(row), ...cell } }]
+  })
+  const links = linksOf(heard)
+  if (links.length + samples.length === 0) return store.atomic([leave], 'lazily')
+  const keys = JSON.stringify(samples.map(({ key }) => key))
+  const before = await prepared.rows.all({ keys })
+  const rows = new Map<string, Counted>(before.map((row) => [nameOf(row), row]))
+  for (const { row, key } of samples) rows.set(nameOf(key), counted(rows.get(nameOf(key)), key, row))
+  const numsOf = (nums: readonly number[]) => JSON.stringify([...new Set(nums)])
+  await store.atomic(
+    [
+      prepared.store([...rows.values()]),
+      prepared.storeLinks(links),
+      bind(prepared.trim, {
+        // The others have no more rows than before.
+        nums: numsOf([...rows.values()].flatMap((row) => (row.id === null ? row.nodeNum : []))),
+        most,
+      }),
+      bind(prepared.trimLinks, { nums: numsOf(links.map(({ fromNodeNum }) => fromNodeNum)) }),
+      leave,
+    ],
+    'lazily',
+  )
+}
+
+const payloadSchema = z.looseObject({
+  kind: z.literal('position'),
+  fix: z.looseObject({ latitude: z.number(), longitude: z.number(), precisionBits: z.number().nullable() }),
+})
+
+/** Where the node was that sent this. */
+function placeOf(payload: string | null): Cell | null {
+  const said = payload === null ? null : (payloadSchema.safeParse(JSON.parse(payload)).data ?? null)
+  return said === null ? null : cellOf(said.fix)
+}
+
+type Key = Pick<Row, 'nodeNum' | 'sourceId' | 'gateway' | 'channel'>
+const keyOf = ({ nodeNum, sourceId, gateway, channel }: Heard): Key => {
+  return { nodeNum, sourceId, gateway: gateway ?? 0, channel }
+}
+const nameOf = ({ nodeNum, sourceId, gateway, channel, bits, x, y }: Key & Cell) =>
+  [nodeNum, sourceId, gateway, channel, bits, x, y].join(' ')
+
+/** A new row has no id yet. */
+type Counted = Omit<Row, 'id'> & { readonly id: number | null }
+
+function counted(before: Counted | undefined, key: Key & Cell, { t, hops, snr, rssi }: Heard): Counted {
+  const isDirect = hops === 0
+  const signal = isDirect && snr !== null && Number.isFinite(snr) ? within(snr, SNR) : null
+  const strength = isDirect && rssi !== null && rssi !== 0 ? within(rssi, RSSI) : null
+  const known = [before?.minHops ?? null, before?.maxHops ?? null, hops].filter((each) => each !== null)
+  return {
+    id: before?.id ?? null,
+    ...key,
+    packets: (before?.packets ?? 0) + 1,
+    snr: withOne(before?.snr, signal),
+    rssi: withOne(before?.rssi, strength),
+    bestSnr: signal === null ? (before?.bestSnr ?? null) : Math.max(signal, before?.bestSnr ?? signal),
+    minHops: known.length === 0 ? null : Math.min(...known),
+    maxHops: known.length === 0 ? null : Math.max(...known),
+    lastAt: Math.max(t, before?.lastAt ?? t),
+  }
+}
+
+const within = (measured: number, { min, max }: { readonly min: number; readonly max: number }) =>
+  Math.max(min, Math.min(max, measured))
+
+function withOne(counts: string | undefined, measured: number | null): string {
+  if (measured === null) return counts ?? '{}'
+  const before = countsSchema.parse(JSON.parse(counts ?? '{}'))
+  const name = String(Math.round(measured))
+  return JSON.stringify({ ...before, [name]: (before[name] ?? 0) + 1 })
+}
+
+/** What was received directly: one row for each pair, by the latest packet. */
+function linksOf(heard: readonly Heard[]): LinkRow[] {
+  const links = new Map<string, LinkRow>()
+  for (const { nodeNum: fromNodeNum, receiver: toNodeNum, hops, snr, t } of heard) {
+    if (hops !== 0 || toNodeNum === null) continue
+    const key = `${fromNodeNum} ${toNodeNum}`
+    links.set(key, { fromNodeNum, toNodeNum, packets: (links.get(key)?.packets ?? 0) + 1, snr, t })
+  }
+  return [...links.values()]
+}
