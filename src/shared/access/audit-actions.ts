@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = {
   settings_updated: 'settings',
   map_region_updated: 'settings',
   standby_changed: 'settings',
+  board_shared: 'permissions',
   public_access_updated: 'permissions',
   embed_profile_updated: 'permissions',
   view_started: 'permissions',

@@ -2689,6 +2689,7 @@ export const words: Translations = {
     backup_restore_staged: 'Wiederherstellung einer Sicherung vorbereitet',
     backup_restore_cancelled: 'Wiederherstellung einer Sicherung abgebrochen',
     backup_restore_failed: 'Wiederherstellung einer Sicherung fehlgeschlagen',
+    board_shared: 'Übersicht geteilt, oder nicht mehr',
     finding_muted: 'Befund stummgeschaltet, oder wieder gemeldet',
     node_updated: 'Knoten geändert',
     node_deleted: 'Knoten vergessen',

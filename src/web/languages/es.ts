@@ -2689,6 +2689,7 @@ export const words: Translations = {
     backup_restore_staged: 'Preparó la restauración de una copia',
     backup_restore_cancelled: 'Canceló la restauración de una copia',
     backup_restore_failed: 'Falló la restauración de una copia',
+    board_shared: 'Panel compartido, o ya no',
     finding_muted: 'Hallazgo silenciado, o avisado de nuevo',
     node_updated: 'Cambió un nodo',
     node_deleted: 'Olvidó un nodo',

@@ -2671,6 +2671,7 @@ export const words: Translations = {
     backup_restore_staged: 'Restauration d’une sauvegarde préparée',
     backup_restore_cancelled: 'Restauration d’une sauvegarde annulée',
     backup_restore_failed: 'Échec de la restauration d’une sauvegarde',
+    board_shared: 'Tableau de bord partagé, ou plus',
     finding_muted: 'Constat mis en sourdine, ou signalé de nouveau',
     node_updated: 'Modification d’un nœud',
     node_deleted: 'Oubli d’un nœud',

@@ -2711,6 +2711,7 @@ export const words: Translations = {
     backup_restore_staged: 'Przygotowano przywrócenie kopii zapasowej',
     backup_restore_cancelled: 'Anulowano przywrócenie kopii zapasowej',
     backup_restore_failed: 'Nieudane przywrócenie kopii zapasowej',
+    board_shared: 'Tablica udostępniona albo już nie',
     finding_muted: 'Wyciszono ustalenie albo znów je pokazano',
     node_updated: 'Zmieniono węzeł',
     node_deleted: 'Zapomniano węzeł',

@@ -2684,6 +2684,7 @@ export const words: Translations = {
     backup_restore_staged: 'Preparou a restauração de um backup',
     backup_restore_cancelled: 'Cancelou a restauração de um backup',
     backup_restore_failed: 'A restauração de um backup falhou',
+    board_shared: 'Painel compartilhado, ou não mais',
     finding_muted: 'Achado silenciado, ou avisado de novo',
     node_updated: 'Alterou um nó',
     node_deleted: 'Esqueceu um nó',

@@ -224,6 +224,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
   'GET /api/findings': () => ['/api/findings'],
+  'GET /api/boards/:id': () => ['/api/boards/1'],
   'GET /api/nodes/:id/past': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/past`),
   'GET /api/nodes/:id/radios': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/radios`),
   'GET /api/nodes/:id/silence': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/silence`),
