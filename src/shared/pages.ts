@@ -9,6 +9,8 @@ export const PAGES = {
   traceroutes: /^\/traceroutes$/,
   neighbors: /^\/neighbors$/,
   findings: /^\/findings$/,
+  boards: /^\/boards$/,
+  board: /^\/boards\/(?<id>[1-9]\d{0,14})$/,
   packets: /^\/packets$/,
   alerts: /^\/alerts$/,
   automation: /^\/automation$/,

@@ -92,6 +92,7 @@ const EMPTY_PAGES = [
   ['/messages', 'messages/log.tsx'],
   ['/alerts', 'alerts/alerts.tsx'],
   ['/findings', 'findings/findings.tsx'],
+  ['/boards', 'boards/boards.tsx'],
   ['/traceroutes', 'topology/traceroutes.tsx'],
   ['/neighbors', 'topology/neighbors.tsx'],
   ['/packets', 'topology/packets.tsx'],

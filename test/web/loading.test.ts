@@ -17,6 +17,7 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   '/messages': ['Messages', 'Messages'],
   '/alerts': ['Alerts', 'Alerts'],
   '/findings': ['Findings', 'Findings'],
+  '/boards': ['Boards', 'Boards'],
   '/traceroutes': ['Traceroutes', 'Traceroutes'],
   '/neighbors': ['Neighbours', 'Neighbours'],
   '/packets': ['Packets', 'Packets'],

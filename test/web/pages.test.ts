@@ -35,6 +35,7 @@ const PAGES = [
   '/nodes/!a0cb0001',
   '/messages',
   '/findings',
+  '/boards',
   '/traceroutes',
   '/neighbors',
   '/packets',

@@ -21,6 +21,8 @@ import type { common } from '../strings/common.ts'
 import type { errors } from '../strings/errors.ts'
 import type { installTexts } from '../strings/install.ts'
 import type { backgroundTexts } from '../strings/mesh/background.ts'
+import type { boardTexts } from '../strings/mesh/boards.ts'
+import type { chartTexts } from '../strings/mesh/charts.ts'
 import type { compareTexts } from '../strings/mesh/compare.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
@@ -102,6 +104,8 @@ export interface Translations {
   readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
   readonly directRange: typeof directTexts
+  readonly boardTexts: typeof boardTexts
+  readonly chartTexts: typeof chartTexts
   readonly findingTexts: typeof findingTexts
   readonly rangeTexts: typeof rangeTexts
   readonly pastTexts: typeof pastTexts

@@ -92,6 +92,7 @@ export const nav = catalog('nav', {
   packets: 'Packets',
   alerts: 'Alerts',
   findings: 'Findings',
+  boards: 'Boards',
   automation: 'Automation',
   configuration: 'Configuration',
   settings: 'Settings',

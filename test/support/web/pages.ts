@@ -7,6 +7,7 @@ export const pagesWith = (nodeId: string): readonly string[] => [
   '/messages',
   '/alerts',
   '/findings',
+  '/boards',
   '/traceroutes',
   '/neighbors',
   '/packets',

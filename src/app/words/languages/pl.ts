@@ -284,6 +284,7 @@ export const texts: Translation = {
   'Too many boards': 'Za dużo tablic',
   'Only its owner may change a board': 'Tablicę może zmieniać tylko jej właściciel',
   'At most {most} boards are possible': 'Limit tablic: {most}',
+  'each only once': 'każdy tylko raz',
   'Too many automations': 'Za dużo reguł automatyzacji',
   'Too many changes; try again in {retryAfter} s': 'Zbyt wiele zmian; spróbuj ponownie za {retryAfter} s',
   'Too many destinations': 'Za dużo celów',

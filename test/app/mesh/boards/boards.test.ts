@@ -241,7 +241,7 @@ it('has bounds', async () => {
     chart({ nodes: [0] }),
     chart({ nodes: many(MAX_CHART_NODES + 1) }),
     chart({ metrics: metrics.slice(0, 3), nodes: many(MAX_CHART_LINES / 2) }),
-    { name: 'X', charts: Array(MAX_BOARD_CHARTS + 1).fill(SOLAR) },
+    { name: 'X', charts: Array.from({ length: MAX_BOARD_CHARTS + 1 }, () => SOLAR) },
     { name: 'X', sharing: 'named', readers: ['a', 'A'] },
   ]) {
     expect(await codeOf(owner.send('POST', '/api/boards', wrong)), JSON.stringify(wrong)).toBe('invalid_request')
