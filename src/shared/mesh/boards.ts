@@ -1,6 +1,5 @@
 /** Who sees a board besides its owner. */
 export const BOARD_SHARINGS = ['nobody', 'named', 'everybody'] as const
-export type BoardSharing = (typeof BOARD_SHARINGS)[number]
 
 /** Boards of one user, and those of others in a list. */
 export const MAX_BOARDS = 20
