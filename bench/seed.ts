@@ -4,6 +4,10 @@ import { diskFiles } from '../src/node/backup/folder/files.ts'
 import { openDatabase } from '../src/node/database.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
 
+/** Nodes with a year of measurements, as many as fit in one chart. */
+export const CHARTED = 10
+const YEAR_DAYS = 365
+
 /** The mesh of a club. */
 export const NODES = 500
 export const MESSAGES = 20_000
@@ -146,6 +150,11 @@ function insertMeasurements(sqlite: Database.Database, { measurements, nodes, st
   for (let node = 1; node <= nodes; node++) insert.run(node)
   sqlite.exec(`insert into telemetry_hourly (node_id, metric, t, n, min, max, sum, last)
     select node_id, metric, t - t % ${HOUR_MS}, count(*), min(v), max(v), sum(v), max(v) from telemetry group by 1, 2, 3`)
+  // A year of a few nodes.
+  sqlite.exec(`with recursive d(n) as (select 0 union all select n + 1 from d where n < ${YEAR_DAYS - 1})
+    insert or ignore into telemetry_daily (node_id, metric, t, n, min, max, sum, last)
+    select x.id, m.id, ${now - (now % DAY_MS)} - d.n * ${DAY_MS}, 48, 3, 4, 168, 3.5
+    from nodes x, metrics m, d where x.id <= ${CHARTED}`)
   sqlite.exec(`insert into telemetry_dirty (node_id, metric, t)
     select node_id, metric, t from telemetry_hourly where t > ${now - 12 * HOUR_MS}`)
 }

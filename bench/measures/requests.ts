@@ -1,7 +1,8 @@
 // The cost of answers in processor time of the server, against the same work in its fastest known form in the same run.
 import { request } from 'node:http'
 import { type Asking, load } from '../load/requests.ts'
-import { MESSAGES, NODES } from '../seed.ts'
+import { DAY_MS } from '../../src/shared/time.ts'
+import { CHARTED, MESSAGES, NODES } from '../seed.ts'
 import { type Running, readCpu, signInPeople, startLimits, startService, PASSWORD } from '../servers/processes.ts'
 import { median, report } from '../table.ts'
 
@@ -12,6 +13,8 @@ const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 0.5)
 /** The standard error of a ratio that is exact enough. */
 const EXACT = 0.02
 const PEOPLE = 8
+/** Of the node with this row in the seed. */
+const nodeNumOf = (row: number) => 2_000_000_000 + row * 7919
 /** Requests after which the code of a route no longer becomes faster. */
 const WARM = 5000
 const MAX_WARM_ROUNDS = 10
@@ -180,6 +183,15 @@ export async function measureRequests(dataDir: string): Promise<void> {
     )
     await compare('GET /api/users', 0.6, best('/select/users?at=100'), own('/api/users'))
     await cost('GET /api/dashboard', 1, own('/api/dashboard'))
+    const to = Date.now()
+    await cost(
+      `GET /api/telemetry, a year of one of the ${CHARTED} nodes of a chart`,
+      10,
+      own(
+        (n) =>
+          `/api/telemetry?nodeId=${nodeNumOf(1 + (n % CHARTED))}&metric=deviceMetrics.voltage&from=${to - 365 * DAY_MS}&to=${to}`,
+      ),
+    )
   } finally {
     await Promise.all([service.stop(), limit.stop()])
   }

@@ -27,6 +27,7 @@ import { overlayRoutes } from './mesh/overlays/radio-routes.ts'
 import { tileOrigins } from './mesh/map/tiles.ts'
 import { messageRoutes } from './mesh/routes/messages.ts'
 import { nodeRoutes } from './mesh/routes/nodes.ts'
+import { boardRoutes } from './mesh/boards/radio-routes.ts'
 import { findingRoutes } from './mesh/findings/radio-routes.ts'
 import { nodeHistoryRoutes } from './mesh/history/radio-routes.ts'
 import { coverageRoutes, topologyRoutes } from './mesh/survey/radio-routes.ts'
@@ -100,6 +101,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/nodes', nodeRadioRoutes)
     .route('/api/nodes', nodeHistoryRoutes)
     .route('/api/findings', findingRoutes)
+    .route('/api/boards', boardRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)

@@ -7,6 +7,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'audit_log.details',
   'automation_runs.packets',
   'automations.rule',
+  'boards.charts',
   'connections.virtual_node',
   'coverage.rssi',
   'coverage.snr',

@@ -10,6 +10,8 @@ export const PAGES = {
   neighbors: /^\/neighbors$/,
   findings: /^\/findings$/,
   topology: /^\/topology$/,
+  boards: /^\/boards$/,
+  board: /^\/boards\/(?<id>[1-9]\d{0,14})$/,
   packets: /^\/packets$/,
   alerts: /^\/alerts$/,
   automation: /^\/automation$/,

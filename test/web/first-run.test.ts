@@ -104,6 +104,8 @@ const NOT_ABOUT_RADIOS = {
   'connections/connections.tsx': 'where a radio is connected',
   'device-config/remote/remote.tsx': 'a node that is not administered yet',
   'automation/editor.tsx': 'a rule that was deleted',
+  'boards/board.tsx': 'a board without charts',
+  'boards/boards.tsx': 'boards, which are made by hand',
   'backups/backups.tsx': 'a runtime without backups',
   'map/frame/node-frame.tsx': 'a node that is shown to nobody',
   'nodes/node.tsx': 'a node that was forgotten',

@@ -18,6 +18,7 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   '/alerts': ['Alerts', 'Alerts'],
   '/findings': ['Findings', 'Findings'],
   '/topology': ['Topology', 'Topology'],
+  '/boards': ['Boards', 'Boards'],
   '/traceroutes': ['Traceroutes', 'Traceroutes'],
   '/neighbors': ['Neighbours', 'Neighbours'],
   '/packets': ['Packets', 'Packets'],

@@ -36,6 +36,7 @@ const PAGES = [
   '/messages',
   '/findings',
   '/topology',
+  '/boards',
   '/traceroutes',
   '/neighbors',
   '/packets',

@@ -65,6 +65,7 @@ export const ERRORS = {
   automation_unreadable: [409, 'Automation not readable'],
   too_many_automations: [409, 'Too many automations'],
   too_many_alert_rules: [409, 'Too many alert rules'],
+  too_many_boards: [409, 'Too many boards'],
   too_many_destinations: [409, 'Too many destinations'],
   alert_rule_unreadable: [409, 'Alert rule not readable'],
   destination_unconfirmed: [409, 'Address not confirmed'],

@@ -36,6 +36,7 @@ export const AUDIT_ACTIONS = {
   map_region_updated: 'settings',
   map_overlay_updated: 'settings',
   standby_changed: 'settings',
+  board_shared: 'permissions',
   public_access_updated: 'permissions',
   embed_profile_updated: 'permissions',
   view_started: 'permissions',

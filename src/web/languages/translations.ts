@@ -21,6 +21,8 @@ import type { common } from '../strings/common.ts'
 import type { errors } from '../strings/errors.ts'
 import type { installTexts } from '../strings/install.ts'
 import type { backgroundTexts } from '../strings/mesh/background.ts'
+import type { boardTexts } from '../strings/mesh/boards.ts'
+import type { chartTexts } from '../strings/mesh/charts.ts'
 import type { compareTexts } from '../strings/mesh/compare.ts'
 import type { dashboard } from '../strings/mesh/dashboard.ts'
 import type { frameTexts } from '../strings/mesh/frames.ts'
@@ -43,6 +45,7 @@ import type { nodes } from '../strings/mesh/nodes.ts'
 import type { packetFields, packetTexts, packetOrigins } from '../strings/mesh/packets.ts'
 import type { findingTexts } from '../strings/mesh/findings.ts'
 import type { pastTexts } from '../strings/mesh/past.ts'
+import type { rangeTexts } from '../strings/range.ts'
 import type { requestTexts } from '../strings/mesh/requests.ts'
 import type { routes } from '../strings/mesh/routes.ts'
 import type { waypointTexts } from '../strings/mesh/waypoints.ts'
@@ -105,7 +108,10 @@ export interface Translations {
   readonly frames: typeof frameTexts
   readonly mapColours: typeof colourTexts
   readonly directRange: typeof directTexts
+  readonly boardTexts: typeof boardTexts
+  readonly chartTexts: typeof chartTexts
   readonly findingTexts: typeof findingTexts
+  readonly rangeTexts: typeof rangeTexts
   readonly pastTexts: typeof pastTexts
   readonly requestTexts: typeof requestTexts
   readonly waypointTexts: typeof waypointTexts

@@ -41,6 +41,8 @@ export const NodePage = lazyPage(loadNode, t.nav.nodes)
 export const MapPage = lazyPage(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
 const NeighborsPage = lazyPage(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
 const PacketsPage = lazyPage(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
+const BoardsPage = lazyPage(async () => (await import('./boards/boards.tsx')).BoardsPage, t.nav.boards)
+const BoardPage = lazyPage(async () => (await import('./boards/board.tsx')).BoardPage, t.nav.boards)
 const FindingsPage = lazyPage(async () => (await import('./findings/findings.tsx')).FindingsPage, t.nav.findings)
 const TopologyPage = lazyPage(async () => (await import('./topology/graph/graph.tsx')).TopologyPage, t.nav.topology)
 const SettingsPage = lazyPage(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
@@ -166,6 +168,17 @@ export const ROUTES: readonly Route[] = [
     need: { resource: 'info', action: 'read', isPrivate: true },
     nav: { path: '/topology', name: t.nav.topology, icon: 'link', group: 'mesh' },
     draw: () => <TopologyPage />,
+  },
+  {
+    pattern: PAGES.boards,
+    need: { resource: 'info', action: 'read', isPrivate: true },
+    nav: { path: '/boards', name: t.nav.boards, icon: 'boards', group: 'mesh' },
+    draw: () => <BoardsPage />,
+  },
+  {
+    pattern: PAGES.board,
+    need: { resource: 'info', action: 'read', isPrivate: true },
+    draw: ({ id = '' }) => <BoardPage id={id} key={id} />,
   },
   {
     pattern: PAGES.automation,

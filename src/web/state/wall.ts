@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { PAGES } from '../../shared/pages.ts'
 import { navigate, place, setQuery } from '../router.ts'
 import { can } from './session.ts'
 
@@ -26,14 +27,16 @@ export function startWall(): void {
   isWall.value = true
 }
 
-/** Changes the pages and keeps the screen awake; returns a function that ends both. */
+/** Changes the pages and keeps the screen awake; returns a function that ends both. A board stays. */
 export function keepWall(): () => void {
-  const all = pages()
+  const isBoard = PAGES.board.test(place.peek().path)
+  const all = isBoard ? [] : pages()
   const turn = () => {
     const next = all[(all.indexOf(place.peek().path) + 1) % all.length]
     if (next !== undefined) navigate(onWall(next), { replace: true })
   }
   if (place.peek().path === '/map') setQuery({ links: '1' })
+  if (isBoard) setQuery({ wall: '1' })
   const timer = setInterval(turn, TURN_MS)
   const leave = ({ key }: KeyboardEvent) => {
     if (key === 'Escape') isWall.value = false

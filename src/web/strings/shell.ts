@@ -93,6 +93,7 @@ export const nav = catalog('nav', {
   alerts: 'Alerts',
   findings: 'Findings',
   topology: 'Topology',
+  boards: 'Boards',
   automation: 'Automation',
   configuration: 'Configuration',
   settings: 'Settings',

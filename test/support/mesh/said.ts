@@ -226,6 +226,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/coverage': () => ['/api/coverage', '/api/coverage?bits=18', '/api/coverage?bits=4&bounds=0,40,20,60'],
   'GET /api/topology': () => ['/api/topology', '/api/topology?days=30'],
   'GET /api/findings': () => ['/api/findings'],
+  'GET /api/boards/:id': () => ['/api/boards/1'],
   'GET /api/nodes/:id/past': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/past`),
   'GET /api/nodes/:id/radios': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/radios`),
   'GET /api/nodes/:id/silence': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/silence`),

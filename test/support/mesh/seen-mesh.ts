@@ -39,6 +39,9 @@ export async function createSeenMesh(): Promise<SeenMesh> {
   const user = await app.user('anna', { dashboard: may, nodes: may, messages: may, info: may })
   const exec = (sql: string) => app.store.sqlite.exec(sql)
   const anonymous = app.client()
+  const charts = JSON.stringify([{ title: '', metrics: ['deviceMetrics.uptimeSeconds'], nodes: NODES }])
+  exec(`insert into boards (uid, owner_id, name, position, sharing, charts)
+    values ('1', (select id from users where username = 'admin'), 'Everybody', 1, 'everybody', '${charts}')`)
   return {
     app,
     user,

@@ -1,6 +1,15 @@
+import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { codeAt } from '../factors/oathtool.ts'
 import { haveRegion, press, pressed, type State, typedInto } from './states.ts'
+
+/** Presses a button of a board that is being changed, and waits for the dialog. */
+const changed = (name: string) => async (page: Page) => {
+  const change = page.getByRole('button', { name: 'Change the board' })
+  await change.waitFor()
+  if ((await change.getAttribute('aria-pressed')) === 'false') await change.click()
+  await pressed(name)(page)
+}
 
 /**
  * Each dialog of the application once. The site has a demo mesh, a provider at which the administrator has an account, and
@@ -128,6 +137,30 @@ export const DIALOGS: readonly State[] = [
     open: async (page) => {
       await pressed(/^Restore \d/)(page)
       await page.getByRole('dialog').getByRole('button').nth(1).waitFor()
+    },
+  },
+  { name: 'a new board', of: 'pages/boards/boards.tsx', path: '/boards', open: pressed('New board') },
+  {
+    name: 'a chart',
+    of: 'pages/boards/chart-dialog.tsx',
+    path: '/boards/1',
+    open: changed('Add a chart'),
+  },
+  { name: 'deleting a chart', of: 'pages/boards/board.tsx', path: '/boards/1', open: changed('Delete Power') },
+  {
+    name: 'sharing a board',
+    of: 'pages/boards/board-dialog.tsx',
+    path: '/boards/1',
+    open: changed('Name and sharing'),
+  },
+  {
+    name: 'deleting a board',
+    of: 'pages/boards/board-dialog.tsx',
+    path: '/boards/1',
+    open: async (page) => {
+      await changed('Name and sharing')(page)
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('dialog').getByText('Delete the board Crowd?').waitFor()
     },
   },
   { name: 'a frame', of: 'pages/users/embed-profiles.tsx', path: '/public-access', open: pressed('New frame') },

@@ -98,6 +98,8 @@ export async function openFilledSite(): Promise<FilledSite> {
   await post('automation', { kind: 'schedule', name: 'Net', cron: '0 8 * * *', action })
   const rule = { kind: 'node_silent', nodes: { kind: 'list', nodes: [0x30000001] }, afterMinutes: 60, destinations: [] }
   await post('alerts/rules', { ...rule, name: 'Silent' })
+  const chart = { title: 'Power', metrics: ['deviceMetrics.voltage'], nodes: [0x30000001, 0x30000002] }
+  await post('boards', { name: 'Crowd', sharing: 'everybody', charts: [chart] })
   const anna = await browser.visit()
   await anna.goto('/')
   await anna.signIn('anna', PASSWORD)

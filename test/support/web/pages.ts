@@ -8,6 +8,7 @@ export const pagesWith = (nodeId: string): readonly string[] => [
   '/alerts',
   '/findings',
   '/topology',
+  '/boards',
   '/traceroutes',
   '/neighbors',
   '/packets',

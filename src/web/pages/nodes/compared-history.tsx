@@ -1,139 +1,63 @@
-import { useEffect, useRef } from 'preact/hooks'
-import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
-import { api, ApiError, askAs } from '../../api.ts'
-import { zoneName } from '../../format.ts'
-import { shownUnit } from '../../measure.ts'
-import { Segments } from '../../parts/form/field.tsx'
-import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
-import { metricName } from '../../parts/mesh/metric-name.ts'
-import { isPower } from '../../parts/mesh/power.ts'
+import { MAX_CHART_LINES, MAX_CHART_METRICS } from '../../../shared/mesh/boards.ts'
+import { LinesBox } from '../../parts/charts/lines-box.tsx'
+import { MetricPicker, USUAL_METRICS, useMetrics } from '../../parts/charts/metric-picker.tsx'
+import { SaveChart } from '../../parts/charts/save-chart.tsx'
+import { chartMetric, SNR, type Source, useLines } from '../../parts/charts/series.ts'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { place, setQuery } from '../../router.ts'
-import { useLoad } from '../../state/load.ts'
+import { readRange } from '../../state/range.ts'
 import { isAnonymous } from '../../state/session.ts'
 import { nodeTexts } from '../../strings/mesh/node.ts'
 import { compareTexts } from '../../strings/mesh/compare.ts'
-import { t } from '../../strings.ts'
-import './lines.css'
-import type { Line, Series } from './chart.ts'
 
-/** A node of the comparison. */
-type Compared = { readonly nodeId: string; readonly name: string }
+const USUAL = '24h'
+const [BATTERY = ''] = USUAL_METRICS
 
-const SNR = 'snr'
-const METRICS = [
-  'deviceMetrics.batteryLevel',
-  'deviceMetrics.channelUtilization',
-  'deviceMetrics.airUtilTx',
-  SNR,
-] as const
-type Metric = (typeof METRICS)[number]
-const RANGES = ['86400000', '604800000'] as const
-const [DAY] = RANGES
-const POLL_MS = 60_000
-const POINTS = '1000'
-/** The signal of a node is read from its logged packets: up to this many requests for a node. */
-const MAX_PAGES = 4
-const PAGE_SIZE = '500'
-
-/** One measurement of several nodes in one chart. */
-export function ComparedHistory({ compared }: { compared: readonly Compared[] }) {
+/** Measurements of several nodes in one chart. The address names them. */
+export function ComparedHistory({ compared }: { compared: readonly Source[] }) {
   const { query } = place.value
-  const metrics = METRICS.filter((name) => name !== SNR || !isAnonymous.value)
-  const metric = metrics.find((name) => name === query.get('metric')) ?? METRICS[0]
-  const range = RANGES.find((ms) => ms === query.get('range')) ?? DAY
-  const ids = compared.map(({ nodeId }) => nodeId)
-  const { data, error, reload } = useLoad(
-    () => Promise.all(ids.map((nodeId) => readSeries(nodeId, metric, Number(range)))),
-    [ids.join(), metric, range],
-    POLL_MS,
-  )
-  const found = data.value
-  const lines = (found ?? []).flatMap((series, index): readonly Line[] => {
-    const name = compared[index]?.name
-    return name === undefined || series.metric !== metric ? [] : [{ name, series }]
-  })
-  const isEmpty = lines.length > 0 && lines.every(({ series }) => series.series.length === 0)
+  const offered = [...useMetrics(compared.map(({ nodeId }) => nodeId)), ...(isAnonymous.value ? [] : [SNR])]
+  const metrics = metricsIn(query.get('metric') ?? '', compared.length)
+  const { range } = readRange(query, USUAL)
+  const { lines, error, reload } = useLines(compared, metrics, range)
+  const isEmpty = lines?.every(({ series }) => series.series.length === 0) ?? false
   return (
-    <Card title={nodeTexts.charts}>
+    <Card
+      title={nodeTexts.charts}
+      actions={
+        lines !== null && (
+          <SaveChart
+            title={metrics.map((metric) => chartMetric(metric, metrics)).join(', ')}
+            lines={lines}
+            range={range}
+          />
+        )
+      }
+    >
       <div class="toolbar">
-        <Segments
-          label={nodeTexts.metric}
-          value={metric}
-          options={metrics.map((name) => [name, nameOf(name)] as const)}
-          onChange={(name) => setQuery({ metric: name === METRICS[0] ? '' : name })}
+        <MetricPicker
+          chosen={metrics}
+          offered={offered}
+          nodes={compared.length}
+          onChange={(chosen) => setQuery({ metric: chosen.join() === BATTERY ? '' : chosen.join() })}
         />
-        <Segments
-          label={nodeTexts.chartRange}
-          value={range}
-          options={RANGES.map((ms) => [ms, nodeTexts.ranges[ms]] as const)}
-          onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
-        />
+        <RangeControl fallback={USUAL} />
       </div>
       <Failure error={error.value} retry={reload} />
-      {lines.length === 0 && error.value === null && <div class="chart-awaited" />}
+      {lines === null && error.value === null && <div class="chart-awaited" />}
       {isEmpty && <p class="faint">{nodeTexts.noHistory}</p>}
-      {lines.length > 0 && !isEmpty && <LinesBox lines={lines} rangeMs={Number(range)} />}
-      {metric === SNR && <p class="about">{compareTexts.snrHelp}</p>}
+      {lines !== null && !isEmpty && <LinesBox lines={lines} range={range} />}
+      {metrics.includes(SNR) && <p class="about">{compareTexts.snrHelp}</p>}
     </Card>
   )
 }
 
-const nameOf = (metric: Metric) => (metric === SNR ? t.nodes.snr : metricName(metric))
-
-function LinesBox({ lines, rangeMs }: { lines: readonly Line[]; rangeMs: number }) {
-  const box = useRef<HTMLDivElement>(null)
-  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('./chart.ts')).createChart)
-  useEffect(() => chart.value?.show(lines, rangeMs), [chart.value, JSON.stringify(lines), rangeMs])
-  return (
-    <>
-      {hasFailed.value && <p class="bad">{nodeTexts.chartFailed}</p>}
-      <div class="chart several" ref={box} role="img" aria-label={lines.map(inWords).join('; ')} />
-      <p class="about">{nodeTexts.chartZone(zoneName())}</p>
-    </>
-  )
-}
-
-/** A line for those who can't see it. */
-function inWords({ name, series: { metric, unit, series } }: Line): string {
-  const last = series.at(-1)?.at(-1)
-  if (last === undefined) return `${name}: ${t.common.none}`
-  const shown = shownUnit(unit)
-  const value = `${Number(shown.convert(last).toPrecision(4))}${shown.unit === null ? '' : ` ${shown.unit}`}`
-  return `${name}: ${isPower(metric, last) ? t.nodes.powerHelp : value}`
-}
-
-async function readSeries(nodeId: string, metric: Metric, rangeMs: number): Promise<Series> {
-  const to = Date.now()
-  const from = Math.max(0, to - rangeMs)
-  if (metric === SNR) return { metric, unit: 'dB', resolution: 'raw', series: await readSignals(nodeId, from) }
-  const query = { nodeId, metric, from: String(from), to: String(to), points: POINTS }
-  try {
-    return await askAs<Series>(api.telemetry.$get({ query }))
-  } catch (error) {
-    // A node that was forgotten has no measurements.
-    if (!(error instanceof ApiError) || error.code !== 'node_not_found') throw error
-    return { metric, unit: null, resolution: 'raw', series: [] }
-  }
-}
-
-/** The signal of each packet that was heard directly from the node, oldest first. */
-async function readSignals(nodeId: string, from: number): Promise<[number, number][]> {
-  const found: [number, number][] = []
-  let before: number | null = null
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const { packets, nextBefore } = await readPackets(nodeId, before)
-    for (const { timestamp, rxSnr, hopsAway, viaMqtt } of packets) {
-      if (timestamp >= from && rxSnr !== null && hopsAway === 0 && !viaMqtt) found.push([timestamp, rxSnr])
-    }
-    if (nextBefore === null || (packets.at(-1)?.timestamp ?? 0) < from) break
-    before = nextBefore
-  }
-  return found.toSorted(([a], [b]) => a - b)
-}
-
-async function readPackets(from: string, before: number | null): Promise<PacketPage> {
-  const query = { from, limit: PAGE_SIZE, ...(before !== null && { before: String(before) }) }
-  return askAs<PacketPage>(api.packets.$get({ query }))
+/** The measurements in an address, as many as a chart of these nodes can have. */
+function metricsIn(text: string, nodes: number): readonly string[] {
+  const named = [...new Set(text.split(','))].filter((name) => /^[A-Za-z][\w.]{0,99}$/.test(name))
+  const found = named.filter((name) => name !== SNR || !isAnonymous.value)
+  const most = Math.min(MAX_CHART_METRICS, Math.floor(MAX_CHART_LINES / Math.max(1, nodes)))
+  return found.length === 0 ? [BATTERY] : found.slice(0, most)
 }

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
+import { MAX_CHART_NODES } from '../../../shared/mesh/boards.ts'
 
 /** At most this many nodes are compared: more lines in a chart can't be told apart. */
-export const MAX_COMPARED = 6
+export const MAX_COMPARED = MAX_CHART_NODES
 
 /** The IDs of the nodes that are picked for a comparison; null: none is being made. */
 export const picked = signal<readonly string[] | null>(null)

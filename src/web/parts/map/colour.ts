@@ -31,13 +31,13 @@ export function readPalette(): Palette {
   }
 }
 
-/** A design token as a colour that a canvas accepts. */
-export function colour(token: string): string {
+/** A design token as a colour that a canvas accepts, as it is inside `box`. */
+export function colour(token: string, box: HTMLElement = document.body): string {
   const probe = document.createElement('span')
   // High contrast would make all colours one; the map tells things apart by them.
   probe.style.forcedColorAdjust = 'none'
   probe.style.color = `var(${token})`
-  document.body.append(probe)
+  box.append(probe)
   const value = getComputedStyle(probe).color
   probe.remove()
   return value

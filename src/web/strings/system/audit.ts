@@ -89,6 +89,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   backup_restore_staged: 'Prepared the restore of a backup',
   backup_restore_cancelled: 'Cancelled the restore of a backup',
   backup_restore_failed: 'The restore of a backup failed',
+  board_shared: 'Board shared, or no longer',
   finding_muted: 'Finding muted, or told again',
   node_updated: 'Changed a node',
   node_deleted: 'Forgot a node',

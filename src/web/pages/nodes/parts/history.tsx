@@ -1,29 +1,24 @@
-import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import { api, askAs } from '../../../api.ts'
-import { saveCsv } from '../../../csv.ts'
-import { dateTime, zoneName } from '../../../format.ts'
+import type { Line, Series } from '../../../parts/charts/chart.ts'
+import { LinesBox, measured } from '../../../parts/charts/lines-box.tsx'
+import { SaveChart } from '../../../parts/charts/save-chart.tsx'
 import { metricName } from '../../../parts/mesh/metric-name.ts'
 import { isPower } from '../../../parts/mesh/power.ts'
-import { shownUnit } from '../../../measure.ts'
 import { useLoad } from '../../../state/load.ts'
-import { type Node, shortNameOf } from '../../../state/mesh/nodes.ts'
-import { Segments, Select } from '../../../parts/form/field.tsx'
-import { useLazyDrawing } from '../../../parts/lazy-drawing.ts'
+import { rangeKey, readRange, spanOf } from '../../../state/range.ts'
+import { type Node, nodeName, shortNameOf } from '../../../state/mesh/nodes.ts'
+import { Select } from '../../../parts/form/field.tsx'
+import { RangeControl } from '../../../parts/form/range-control.tsx'
 import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { place, setQuery } from '../../../router.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
-import { t } from '../../../strings.ts'
-import '../lines.css'
-import type { Series } from '../chart.ts'
 
 /** The route has two kinds of answers: with a metric, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 
-const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
-const DAY = '86400000'
+const USUAL = '24h'
 const POLL_MS = 60_000
 const POINTS = '1000'
 const BATTERY = 'deviceMetrics.batteryLevel'
@@ -32,7 +27,7 @@ const CHANNEL_USE = 'deviceMetrics.channelUtilization'
 /** The measurements of a node as a line chart, one metric at a time. */
 export function NodeHistory({ node }: { node: Node }) {
   const { query } = place.value
-  const range = RANGES.find((ms) => ms === query.get('range')) ?? DAY
+  const { range } = readRange(query, USUAL)
   const { nodeId } = node
   // The first measurement of a node may arrive while the page is open.
   const known = useLoad(
@@ -54,31 +49,31 @@ export function NodeHistory({ node }: { node: Node }) {
   const { data, error, reload } = useLoad<Series | null>(
     async () => {
       if (metric === null) return null
-      const to = Date.now()
-      const asked = {
-        nodeId,
-        metric,
-        from: String(Math.max(0, to - Number(range))),
-        to: String(to),
-        points: POINTS,
-      }
+      const { from, to } = spanOf(range, Date.now())
+      const asked = { nodeId, metric, from: String(from), to: String(to), points: POINTS }
       return askAs<Series>(api.telemetry.$get({ query: asked }))
     },
-    [nodeId, metric, range],
+    [nodeId, metric, rangeKey(range)],
     POLL_MS,
+  )
+  const series = data.value
+  const lines = useMemo(
+    (): readonly Line[] => (series === null ? [] : [{ name: metricName(series.metric), series }]),
+    [series],
   )
   // What measures nothing has no chart, and what may measure keeps the place of one.
   if (metrics.length === 0 && (known.data.value !== null || node.deviceMetrics === null)) return null
-  const series = data.value
   return (
     <Card
       title={nodeTexts.charts}
       actions={
-        series !== null &&
-        series.series.length > 0 && (
-          <button type="button" class="button small" onClick={() => saveSeries(series, node)}>
-            {t.common.exportAs} {t.common.csv}
-          </button>
+        series !== null && (
+          <SaveChart
+            title={`${nodeName(node)} · ${metricName(series.metric)}`}
+            lines={lines}
+            range={range}
+            file={`${shortNameOf(node)}-${series.metric}`}
+          />
         )
       }
     >
@@ -89,84 +84,14 @@ export function NodeHistory({ node }: { node: Node }) {
           options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
           onChange={(name) => setQuery({ metric: name })}
         />
-        <Segments
-          label={nodeTexts.chartRange}
-          value={range}
-          options={RANGES.map((ms) => [ms, nodeTexts.ranges[ms]] as const)}
-          onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
-        />
+        <RangeControl fallback={USUAL} />
       </div>
       <Failure error={error.value ?? known.error.value} retry={reload} />
       {series === null && error.value === null && <div class="chart-awaited" />}
       {series?.series.length === 0 && <p class="faint">{nodeTexts.noHistory}</p>}
-      {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
+      {series !== null && series.series.length > 0 && <LinesBox lines={lines} range={range} label={summary(series)} />}
     </Card>
   )
-}
-
-function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
-  const box = useRef<HTMLDivElement>(null)
-  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('../chart.ts')).createChart)
-  useEffect(
-    () => chart.value?.show([{ name: metricName(series.metric), series }], rangeMs),
-    [chart.value, series, rangeMs],
-  )
-  const isBand = series.series.some((point) => point.length === 4)
-  return (
-    <>
-      {hasFailed.value && <p class="bad">{nodeTexts.chartFailed}</p>}
-      <ChartKeys series={series} onPoint={(time) => chart.value?.point(time)}>
-        <div class="chart" ref={box} role="img" aria-label={summary(series)} />
-      </ChartKeys>
-      <p class="about">
-        {isBand && `${nodeTexts.chartBand} `}
-        {nodeTexts.chartZone(zoneName())}
-      </p>
-    </>
-  )
-}
-
-type ChartKeysProps = { series: Series; onPoint(time: number): void; children: ComponentChildren }
-
-/** Moves along the points of a chart by keys, and reads them out. */
-function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
-  const at = useSignal<number | null>(null)
-  useEffect(() => {
-    at.value = null
-  }, [series.metric, series.resolution])
-  const last = series.series.length - 1
-  const step = (event: KeyboardEvent) => {
-    const now = Math.min(at.peek() ?? last + 1, last + 1)
-    const next = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key]
-    if (next === undefined) return
-    event.preventDefault()
-    at.value = Math.max(0, Math.min(last, next))
-    const [time] = series.series[at.value] ?? []
-    if (time !== undefined) onPoint(time)
-  }
-  const point = at.value === null ? undefined : series.series[at.value]
-  return (
-    <div class="chart-keys" tabIndex={0} role="group" aria-label={nodeTexts.chartKeys} onKeyDown={step}>
-      {children}
-      <p class="sr-only" role="status">
-        {point !== undefined && pointText(point, series)}
-      </p>
-    </div>
-  )
-}
-
-function pointText([time, ...values]: Series['series'][number], found: Series): string {
-  const [least = 0, greatest, average] = values
-  const text = (value: number) => measure(value, found)
-  return greatest === undefined || average === undefined
-    ? nodeTexts.chartPoint(dateTime(time), text(least))
-    : nodeTexts.chartPointBand(dateTime(time), text(average), text(least), text(greatest))
-}
-
-function measure(value: number, { metric, unit }: Series): string {
-  if (isPower(metric, value)) return t.nodes.powerHelp
-  const shown = shownUnit(unit)
-  return `${Number(shown.convert(value).toPrecision(4))}${shown.unit === null ? '' : ` ${shown.unit}`}`
 }
 
 /** The chart in words, for those who can't see it. */
@@ -174,23 +99,12 @@ function summary(found: Series): string {
   const { metric, series } = found
   const least = series.map(([, value]) => value)
   const greatest = series.map(([, value, max = value]) => max)
-  const last = measure(series.at(-1)?.at(-1) ?? 0, found)
+  const last = measured(series.at(-1)?.at(-1) ?? 0, found)
   if (series.length === 1) return nodeTexts.chartOne(metricName(metric), last)
   return nodeTexts.chartSummary(
     metricName(metric),
-    measure(Math.min(...least), found),
-    measure(Math.max(...greatest), found),
+    measured(Math.min(...least), found),
+    measured(Math.max(...greatest), found),
     last,
   )
-}
-
-function saveSeries({ metric, unit, series }: Series, node: Node): void {
-  const isBand = series.some((point) => point.length === 4)
-  const name = `${metric}${unit === null ? '' : ` (${unit})`}`
-  const head = ['time', ...(isBand ? [`min ${name}`, `max ${name}`, `average ${name}`] : [name])]
-  const rows = series.map(([time, ...values]) => {
-    const [value = null] = values
-    return [new Date(time).toISOString(), ...(isBand && values.length === 1 ? [value, value, value] : values)]
-  })
-  saveCsv(`${shortNameOf(node)}-${metric}`, [head, ...rows])
 }

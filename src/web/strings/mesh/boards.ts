@@ -1,0 +1,41 @@
+import { catalog } from '../../language.ts'
+
+/** The page of boards, and of one of them. */
+export const boardTexts = catalog('boardTexts', {
+  none: 'No boards yet',
+  noneHelp:
+    'A board shows charts that you choose, such as battery and voltage of the nodes at one site. It is yours alone until you share it.',
+  own: 'Your boards',
+  others: 'Shared with you',
+  add: 'New board',
+  name: 'Name',
+  by: (owner: string) => `by ${owner}`,
+  sharing: 'Who sees it',
+  sharings: { nobody: 'Only you', named: 'You and the users you name', everybody: 'Everybody with an account' },
+  sharingHelp:
+    'A board contains no measurements. Everybody sees only the nodes and measurements that they may see anyway.',
+  readers: 'Usernames',
+  readersHelp: 'Separated by spaces. Nobody is told whether an account of that name exists.',
+  changeBoard: 'Change the board',
+  settings: 'Name and sharing',
+  copy: 'Make a copy',
+  copied: 'Copied to your boards',
+  deleteSure: (name: string) => `Delete the board ${name}? Whoever it is shared with loses it, too.`,
+  deleted: 'Board deleted',
+  gone: 'This board does not exist',
+  goneHelp: 'It may have been deleted, or it is no longer shared with you.',
+  empty: 'No charts yet',
+  emptyHelp: 'Add a chart of up to ten nodes.',
+  addChart: 'Add a chart',
+  editChart: 'Change the chart',
+  change: (name: string) => `Change ${name}`,
+  remove: (name: string) => `Delete ${name}`,
+  removeSure: (name: string) => `Delete the chart ${name}?`,
+  up: (name: string) => `Move ${name} up`,
+  down: (name: string) => `Move ${name} down`,
+  title: 'Title',
+  titleHelp: 'Without one, the measurements name it.',
+  noNodes: 'Choose at least one node.',
+  addNode: 'Add a node',
+  noneOfNodes: 'None of its nodes is known here now.',
+})
