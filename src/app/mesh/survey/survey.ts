@@ -10,7 +10,7 @@ import type { Pause } from '../../base/pacing/slices.ts'
 import { type Cell, cellOf } from './cells.ts'
 
 /** Ids of the log that one transaction covers. */
-const SLICE_IDS = 500
+const SLICE_IDS = 250
 /** Packets that were in the log before the first survey, the latest ones: more would keep a small machine busy for long. */
 const MAX_BEFORE = 500_000
 /** Receivers of a node that are kept: our radios, then those that heard it last. Gateways can be made up. */

@@ -12,6 +12,8 @@ export type Shown = {
   readonly cuts: ReadonlySet<number>
   readonly chosen: number | null
   readonly now: number
+  /** The nodes are still being arranged. */
+  readonly isRough: boolean
   /** A few characters. */
   nameOf(nodeNum: number): string
 }
@@ -41,6 +43,8 @@ const MAX_NAMES = 150
 const ARROW_PX = 24
 /** More links than this are drawn without dashes. */
 const CROWDED = 1500
+/** So long after the last move the whole of a crowded picture is drawn again. */
+const REST_MS = 160
 
 type Point = { readonly x: number; readonly y: number }
 
@@ -54,6 +58,7 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
   let view = { x: 0, y: 0, scale: 1 }
   let isFitted = true
   let frame = 0
+  let rest: ReturnType<typeof setTimeout> | undefined
   const size = () => ({ width: box.clientWidth, height: box.clientHeight })
   const ask = () => {
     if (frame === 0) frame = requestAnimationFrame(draw)
@@ -68,7 +73,17 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high })
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
     pen.clearRect(0, 0, width, height)
-    drawGraph(pen, shown, onScreen(view, size()), view.scale, colours)
+    const isRough = shown.isRough || rest !== undefined
+    drawGraph(pen, { ...shown, isRough }, onScreen(view, size()), view.scale, colours)
+  }
+  const moved = () => {
+    isFitted = false
+    clearTimeout(rest)
+    rest = setTimeout(() => {
+      rest = undefined
+      ask()
+    }, REST_MS)
+    ask()
   }
   const zoomAt = (factor: number, at: Point) => {
     const scale = Math.max(SCALES.min, Math.min(SCALES.max, view.scale * factor))
@@ -77,8 +92,7 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     // The place under the pointer stays there.
     const by = 1 / view.scale - 1 / scale
     view = { x: view.x + dx * by, y: view.y + dy * by, scale }
-    isFitted = false
-    ask()
+    moved()
   }
   const pointers = new Map<number, Point>()
   let begun: Point | null = null
@@ -99,13 +113,12 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     pointers.set(event.pointerId, at)
     if (begun !== null && far(begun, at) > STILL_PX) begun = null
     if (begun !== null) return
-    isFitted = false
     view = { ...view, x: view.x - (at.x - before.x) / view.scale, y: view.y - (at.y - before.y) / view.scale }
     if (other !== undefined) {
       const middle = { x: (at.x + other.x) / 2, y: (at.y + other.y) / 2 }
       zoomAt(far(at, other) / Math.max(1, far(before, other)), middle)
     }
-    ask()
+    moved()
   }
   const release = (event: PointerEvent) => {
     pointers.delete(event.pointerId)
@@ -166,6 +179,7 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     },
     destroy() {
       cancelAnimationFrame(frame)
+      clearTimeout(rest)
       resized.disconnect()
       scheme.removeEventListener('change', recolour)
       canvas.remove()
@@ -216,7 +230,7 @@ type Line = { readonly a: Point; readonly b: Point; readonly isOneWay: boolean }
 
 function drawGraph(
   pen: CanvasRenderingContext2D,
-  { pairs, places, receivers, cuts, chosen, now, nameOf }: Shown,
+  { pairs, places, receivers, cuts, chosen, now, isRough, nameOf }: Shown,
   project: Project,
   scale: number,
   colours: Palette,
@@ -230,7 +244,11 @@ function drawGraph(
   const isOutside = (x: number, y: number) =>
     x < -MARGIN_PX || y < -MARGIN_PX || x > width + MARGIN_PX || y > height + MARGIN_PX
   const batches = new Map<string, Batch>()
-  for (const pair of pairs) {
+  const isCrowded = pairs.length > CROWDED
+  // While a crowded picture moves, some of its lines stand for all.
+  const step = isCrowded && isRough ? Math.ceil(pairs.length / CROWDED) : 1
+  for (const [index, pair] of pairs.entries()) {
+    if (index % step !== 0 && pair.a !== chosen && pair.b !== chosen) continue
     const [from, to] = [points.get(pair.a), points.get(pair.b)]
     if (from === undefined || to === undefined || isBeside(from, to, width, height)) continue
     const isOfChosen = pair.a === chosen || pair.b === chosen
@@ -241,7 +259,6 @@ function drawGraph(
     const [a, b] = pair.there === null ? [to, from] : [from, to]
     batch.lines.push({ a, b, isOneWay: pair.there === null || pair.back === null })
   }
-  const isCrowded = pairs.length > CROWDED
   for (const batch of [...batches.values()].toSorted((x, y) => Number(x.isOfChosen) - Number(y.isOfChosen)))
     drawBatch(pen, batch, { isDim: chosen !== null && !batch.isOfChosen, isCrowded, scale }, colours)
   pen.setLineDash([])

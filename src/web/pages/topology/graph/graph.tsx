@@ -119,14 +119,15 @@ function Drawing({ topology, arrangement, cuts, chosen, choose, drawing }: Drawi
   const { pairs, receivers } = topology
   const { places } = arrangement
   const at = places.value
+  const isRough = !arrangement.isDone.value
   const known = nodes.value
   useEffect(() => {
     const nameOf = (num: number) => {
       const node = nodeByNum(num)
       return node === undefined ? idOf(num).slice(-4) : shortNameOf(node)
     }
-    drawing.current?.show({ pairs, receivers, cuts, chosen, places: at, now: now.peek(), nameOf })
-  }, [pairs, receivers, cuts, chosen, at, known])
+    drawing.current?.show({ pairs, receivers, cuts, chosen, places: at, now: now.peek(), isRough, nameOf })
+  }, [pairs, receivers, cuts, chosen, at, known, isRough])
   useEffect(() => drawing.current?.recolour(), [theme.value])
   const press = (event: KeyboardEvent) => {
     const arrow = ARROWS[event.key]
