@@ -2,14 +2,12 @@ import { and, desc, eq, min, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { findingLooks, findingMutes, findings, nodes } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { canReadChannel } from '../../../shared/access/scope.ts'
 import { FINDING_RULES } from '../../../shared/mesh/finding-rules.ts'
-import { seesNodes } from '../../accounts/access/visible.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Reader, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { RULES } from './rules.ts'
+import { nodesSeen, parseFound } from './seen.ts'
 
 const common = {
   subject: z.string().describe('Tells the findings of a rule apart'),
@@ -42,8 +40,6 @@ type Findings = z.infer<typeof findingsSchema>
 
 export const muteSchema = z.strictObject({ muted: z.boolean() })
 
-const numbers = z.array(z.number())
-const channelsSchema = z.array(z.number().nullable())
 const evidenceSchema = findingsSchema.shape.findings.element.shape.evidence
 
 /** What the viewer may be told: all of it is about nodes and channels that they see. */
@@ -65,12 +61,9 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
   const mutes = await store.db.select().from(findingMutes).all()
   const muted = new Map(mutes.map((mute) => [`${mute.rule} ${mute.subject}`, mute]))
   const shown = rows.flatMap((row) => {
-    const all = numbers.parse(JSON.parse(row.nodes))
-    const seen = all.filter((num) => seesNodes(view, [num]))
-    const least = RULES.find(({ name }) => name === row.rule)?.least ?? all.length
-    const isSeen = seen[0] === all[0] && seen.length >= least
-    const isRead = channelsSchema.parse(JSON.parse(row.channels)).every((channel) => canReadChannel(view, channel))
-    return isSeen && isRead ? [{ row, seen, hides: all.length - seen.length }] : []
+    const found = parseFound(row)
+    const seen = nodesSeen(view, found)
+    return seen === null ? [] : [{ row, seen, hides: found.nodes.length - seen.length }]
   })
   const names = await store.db
     .select({ nodeNum: nodes.nodeNum, name: nodes.longName })

@@ -22,12 +22,14 @@ import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'
 import type { Mark } from './layers/pointing.ts'
+import { marks } from './marks.ts'
 import { useLinksOf } from './searched-links.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
+const Marked = lazyPage(async () => (await import('./marked.tsx')).Marked)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
 
@@ -61,9 +63,14 @@ export function MapPage() {
     useMemo(() => shownLimits(hours), [hours, kept]),
   )
   const found = useLinksOf(topology.links, query.get('links') === 'ends' ? filter.q : '')
+  const marked = query.get('mark') === null ? null : marks.value
+  const links = marked?.links ?? found.links
   // The selected node stays on the map, regardless of the filter, and so do the other ends of links that are searched.
   const isShown = (node: Node) =>
-    node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
+    node.nodeId === chosen?.nodeId ||
+    marked?.nodeNums.has(node.nodeNum) === true ||
+    found.ends.has(node.nodeNum) ||
+    passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
   const chosenNum = chosen?.nodeNum ?? null
@@ -78,7 +85,8 @@ export function MapPage() {
     track: track.spots,
     isChosenLoaded: topology.areLinksLoaded && track.isLoaded,
     ...topology,
-    links: found.links,
+    links,
+    marks: marked,
     layers,
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
   })
@@ -98,7 +106,10 @@ export function MapPage() {
               <ConnectHelp />
             </div>
           )}
-          <Legend hasLines={topology.links.length + topology.traces.length > 0} />
+          <Legend hasLines={links.length + topology.traces.length > 0} />
+          {query.get('mark') !== null && (
+            <Marked ids={query.get('mark') ?? ''} between={query.get('between') !== null} />
+          )}
           {tiles.isUnset.value && !isWall.value && <Question onAnswer={tiles.reload} />}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
@@ -108,7 +119,7 @@ export function MapPage() {
         </MapBox>
         <MapPanel
           {...topology}
-          links={found.links}
+          links={links}
           shown={shown}
           chosen={chosen}
           waypoints={waypoints}
