@@ -5,6 +5,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { FINDING_RULES } from '../../../shared/mesh/finding-rules.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Reader, SignedInCtx } from '../../base/context.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { nodesSeen, parseFound } from './seen.ts'
@@ -40,6 +41,9 @@ type Findings = z.infer<typeof findingsSchema>
 
 export const muteSchema = z.strictObject({ muted: z.boolean() })
 
+/** Nodes in an answer: with very many findings each names fewer. */
+const MAX_NAMED = 8000
+
 const evidenceSchema = findingsSchema.shape.findings.element.shape.evidence
 
 /** What the viewer may be told: all of it is about nodes and channels that they see. */
@@ -65,11 +69,13 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
     const seen = nodesSeen(view, found)
     return seen === null ? [] : [{ row, seen, hides: found.nodes.length - seen.length }]
   })
+  const most = Math.max(2, Math.floor(MAX_NAMED / Math.max(1, shown.length)))
+  await nextTurn()
   const names = await store.db
     .select({ nodeNum: nodes.nodeNum, name: nodes.longName })
     .from(nodes)
     .where(
-      sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify([...new Set(shown.flatMap(({ seen }) => seen))])}))`,
+      sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify([...new Set(shown.flatMap(({ seen }) => seen.slice(0, most)))])}))`,
     )
     .all()
   const nameOf = new Map(names.map(({ nodeNum, name }) => [nodeNum, name]))
@@ -84,7 +90,9 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
         subject: row.subject,
         since: row.since,
         isLikely: row.isLikely,
-        nodes: seen.map((nodeNum) => ({ nodeNum, nodeId: formatNodeId(nodeNum), name: nameOf.get(nodeNum) ?? null })),
+        nodes: seen
+          .slice(0, most)
+          .map((nodeNum) => ({ nodeNum, nodeId: formatNodeId(nodeNum), name: nameOf.get(nodeNum) ?? null })),
         evidence: typeof lost === 'number' ? { ...evidence, lost: lost - hides } : evidence,
         isMuted: mute !== undefined,
         mutedBy: mute?.mutedBy ?? null,

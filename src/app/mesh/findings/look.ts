@@ -38,6 +38,7 @@ export async function lookForFindings(store: Store, now: number, pause: Pause): 
 async function look(store: Store, rule: Rule, looking: Parameters<Rule['look']>[0]): Promise<number> {
   const { name } = rule
   const found = (await rule.look(looking)).slice(0, MAX_FINDINGS)
+  await looking.pause()
   const rows = found.map(({ nodes: named, subject = named, channels, isLikely, evidence }) => ({
     rule: name,
     subject: subject.join('-'),

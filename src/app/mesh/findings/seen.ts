@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import type { findings } from '../../../db/schema.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { FindingRule } from '../../../shared/mesh/finding-rules.ts'
@@ -14,8 +13,6 @@ export type About = {
   readonly channels: readonly (number | null)[]
 }
 
-const nodesSchema = z.array(z.number())
-const channelsSchema = z.array(z.number().nullable())
 type Row = Pick<typeof findings.$inferSelect, 'rule' | 'subject' | 'nodes' | 'channels'>
 
 /** What a stored finding is about. */
@@ -23,9 +20,14 @@ export function parseFound({ rule, subject, nodes, channels }: Row): About {
   return {
     rule,
     subject,
-    nodes: nodesSchema.parse(JSON.parse(nodes)),
-    channels: channelsSchema.parse(JSON.parse(channels)),
+    nodes: listIn(nodes).map(Number),
+    channels: listIn(channels).map((channel) => (channel === null ? null : Number(channel))),
   }
+}
+
+function listIn(json: string): readonly unknown[] {
+  const list: unknown = JSON.parse(json)
+  return Array.isArray(list) ? list : []
 }
 
 /**
@@ -33,7 +35,7 @@ export function parseFound({ rule, subject, nodes, channels }: Row): About {
  * node, one that tells it apart or too many others are not for them.
  */
 export function nodesSeen(view: View, { rule, subject, nodes, channels }: About): readonly number[] | null {
-  const seen = nodes.filter((num) => seesNodes(view, [num]))
+  const seen = seesNodes(view, nodes) ? nodes : nodes.filter((num) => seesNodes(view, [num]))
   const least = RULES.find(({ name }) => name === rule)?.least ?? nodes.length
   const isSeen = seen[0] === nodes[0] && seen.length >= least && seesNodes(view, subject.split('-').map(Number))
   return isSeen && channels.every((channel) => canReadChannel(view, channel)) ? seen : null
