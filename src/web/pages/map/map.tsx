@@ -63,7 +63,8 @@ export function MapPage() {
     useMemo(() => shownLimits(hours), [hours, kept]),
   )
   const found = useLinksOf(topology.links, query.get('links') === 'ends' ? filter.q : '')
-  const marked = query.get('mark') === null ? null : marks.value
+  const ids = query.get('mark')
+  const marked = ids === null ? null : marks.value
   const links = marked?.links ?? found.links
   // The selected node stays on the map, regardless of the filter, and so do the other ends of links that are searched.
   const isShown = (node: Node) =>
@@ -107,10 +108,8 @@ export function MapPage() {
             </div>
           )}
           <Legend hasLines={links.length + topology.traces.length > 0} />
-          {query.get('mark') !== null && (
-            <Marked ids={query.get('mark') ?? ''} between={query.get('between') !== null} />
-          )}
-          {tiles.isUnset.value && !isWall.value && <Question onAnswer={tiles.reload} />}
+          {ids !== null && <Marked ids={ids} between={query.get('between') !== null} />}
+          {tiles.isUnset.value && !isWall.value && ids === null && <Question onAnswer={tiles.reload} />}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
