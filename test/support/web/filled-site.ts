@@ -23,6 +23,8 @@ const OWN_NODES = [1, 2, 3, 4].map((index) => ({
   ...(index === 4 && { firmwareVersion: '2.5.0' }),
 }))
 
+const BROKEN = 0x30000004
+
 const DISPUTED = {
   nodeNum: 0x30000009,
   longName: 'Disputed',
@@ -78,7 +80,7 @@ export async function openFilledSite(): Promise<FilledSite> {
   const site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, async ({ db }) => {
     await db.insert(nodes).values([...OWN_NODES, DISPUTED])
     // As the first look finds it, a minute later.
-    const found = { subject: String(0x30000004), nodes: `[${0x30000004}]`, channels: '[]', since: Date.now() }
+    const found = { subject: String(BROKEN), nodes: JSON.stringify([BROKEN]), channels: '[]', since: Date.now() }
     await db.insert(findings).values({ rule: 'firmware', ...found, isLikely: true, evidence: '{"version":"2.5.0"}' })
     await db.insert(suspicions).values(DOUBT)
     await db.insert(ownRadioDecisions).values({ nodeNum: DISPUTED.nodeNum, isOwn: false, decidedAt: Date.now() })

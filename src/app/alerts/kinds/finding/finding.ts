@@ -1,31 +1,10 @@
-import * as z from 'zod'
 import { ALERT_NEEDS } from '../../../../shared/alerts/alert-needs.ts'
-import { FINDING_RULES } from '../../../../shared/mesh/finding-rules.ts'
 import { nodesSeen } from '../../../mesh/findings/seen.ts'
-import { watchedSchema, watcher } from '../../world/watched.ts'
+import { watcher } from '../../world/watched.ts'
 import type { World } from '../../world/world.ts'
-import { common } from '../fields.ts'
 import { defineKind, type Finding, type Watching } from '../kind.ts'
 import { lookBack } from './past.ts'
-
-const findingSchema = z
-  .strictObject({
-    kind: z.literal('finding'),
-    ...common,
-    findings: z
-      .array(z.enum(FINDING_RULES))
-      .min(1)
-      .max(FINDING_RULES.length)
-      .refine((rules) => new Set(rules).size === rules.length, 'each finding once')
-      .describe('What is looked for, as in GET /api/findings'),
-    nodes: watchedSchema.describe('The node that a finding names first is one of these'),
-  })
-  .meta({
-    id: 'FindingRule',
-    description: 'Something is found to be wrong in the mesh that was not before. Looked for each hour',
-  })
-
-export type FindingAlertRule = z.infer<typeof findingSchema>
+import { type FindingAlertRule, findingSchema } from './schema.ts'
 
 const finding = defineKind(findingSchema, {
   requires: ALERT_NEEDS.finding,

@@ -10,7 +10,7 @@ import { said, type Said } from '../../../words/words.ts'
 import { type Fire, type Past, type Range, readNodes } from '../../past/past.ts'
 import { readMeshFindings } from '../../world/mesh-findings.ts'
 import { watcher } from '../../world/watched.ts'
-import type { FindingAlertRule } from './finding.ts'
+import type { FindingAlertRule } from './schema.ts'
 
 /** The previews that are running, by user: each person has one at a time. */
 const running = ownedBy((_store: Ports['store']) => new Map<number, Promise<unknown>>())
