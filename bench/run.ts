@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets alerts survey start edge large
+//   --only <names>    some of: requests storage packets alerts findings survey start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +14,7 @@ import { seedLarge, seedSmall } from './seed.ts'
 import { printTable, reportFailure, writeTable } from './table.ts'
 import { measureAlerts } from './measures/alerts.ts'
 import { measureEdge } from './measures/edge.ts'
+import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
@@ -58,6 +59,7 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   },
   alerts: measureAlerts,
   survey: () => measureSurvey(scratch, scale),
+  findings: () => measureFindings(scale),
   start: async () => {
     await measureStart(small())
     await measureStart(large())

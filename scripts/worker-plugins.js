@@ -19,6 +19,7 @@ export function workerPlugins(root) {
     withoutRadioSettings(root),
     withoutRadioRoutes(root),
     withoutConnections(root),
+    withoutFindings(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
@@ -136,6 +137,17 @@ function withoutConnections(root) {
   const code = 'export const connectionSchema = null; export const listConnections = async () => []'
   const load = (id) => (id === file ? code : null)
   return { name: 'without-connections', enforce: 'pre', load }
+}
+
+/** Only the Node service looks for what is wrong in the mesh: no rule of the edge is about that. */
+function withoutFindings(root) {
+  const alerts = join(root, 'src/app/alerts')
+  const codes = new Map([
+    [join(alerts, 'kinds/finding/finding.ts'), 'export const findingKinds = {}'],
+    [join(alerts, 'told-finding.ts'), "export const findingFacts = []; export const tellFinding = () => ''"],
+    [join(alerts, 'world/mesh-findings.ts'), 'export const readMeshFindings = () => []'],
+  ])
+  return { name: 'without-findings', enforce: 'pre', load: (id) => codes.get(id) ?? null }
 }
 
 /** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */

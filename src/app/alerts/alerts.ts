@@ -71,10 +71,15 @@ type Found<Kind = AlertKind> = {
   readonly heldUntil: number | null
 }
 
-type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
+type Page = {
+  readonly limit: number
+  readonly state?: AlertState | undefined
+  readonly before?: number | undefined
+  readonly node?: number | undefined
+}
 
 /** The viewer's alerts that they may see now, newest first; for an administrator those of all users. */
-export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
+export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before, node }: Page) {
   const { store, viewer } = ctx
   const words = await wordsFor(ctx)
   const owner = ownerOf(viewer)
@@ -94,6 +99,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
         mine,
         state === undefined ? undefined : eq(alerts.state, state),
         before === undefined ? undefined : lt(alerts.id, before),
+        node === undefined ? undefined : eq(alerts.nodeNum, node),
       ),
     )
     .orderBy(desc(alerts.id))

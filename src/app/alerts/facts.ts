@@ -6,6 +6,7 @@ import { unitOf } from '../../shared/mesh/metric-units.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import { RETAINED_TABLES } from '../../db/schema.ts'
 import { said, type Said, type Words } from '../words/words.ts'
+import { findingFacts, tellFinding } from './told-finding.ts'
 
 const name = z.string().describe('The name of the node at that time')
 const ms = z.number().describe('Milliseconds')
@@ -54,6 +55,7 @@ export const factSchema = z
       text: z.string(),
     }),
     z.object({ event: z.literal('key'), name, problems: z.array(z.enum(namesOf(KEY_PROBLEMS))) }),
+    ...findingFacts,
     z.object({ event: z.literal('link_down'), name: z.string(), minutes: z.number() }),
     z.object({ event: z.literal('backup_failed') }),
     z.object({ event: z.literal('backup_overdue'), hours: z.number() }),
@@ -126,6 +128,8 @@ export function tellFact(words: Words, fact: Fact): string {
         : words.say('{name} on channel {channel}: “{text}”', { ...fact, channel: fact.channel })
     case 'key':
       return `${fact.name}: ${fact.problems.map((problem) => words.tell(KEY_PROBLEMS[problem])).join('; ')}`
+    case 'finding':
+      return tellFinding(words, fact)
     case 'link_down':
       return words.say('{name} is down for {time} or more', {
         name: fact.name,

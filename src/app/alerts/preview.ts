@@ -50,8 +50,9 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
   demandSight(ctx, rule.kind)
   const words = await wordsFor(ctx)
   const to = ctx.now()
-  const from = to - DAYS * DAY_MS
-  const { fires, note } = await kindOf(rule.kind).preview(ctx, rule, { from, to })
+  const kind = kindOf(rule.kind)
+  const from = to - (kind.pastDays ?? DAYS) * DAY_MS
+  const { fires, note } = await kind.preview(ctx, rule, { from, to })
   const sorted = fires.toSorted((a, b) => b.at - a.at)
   return {
     from,

@@ -65,7 +65,11 @@ export const alertRoutes = new Hono<AppEnv>()
     answers('Your alerts, newest first; with `all` those of all users', { 200: alertPageSchema }, ['admin_required']),
     validate(
       'query',
-      allQuery.extend({ ...pageQuery, state: z.enum(ALERT_STATES).optional().describe('Only alerts in this state') }),
+      allQuery.extend({
+        ...pageQuery,
+        state: z.enum(ALERT_STATES).optional().describe('Only alerts in this state'),
+        node: idSchema.optional().describe('Only alerts about the node with this number'),
+      }),
     ),
     async (c) => {
       const query = c.req.valid('query')
@@ -105,7 +109,7 @@ export const alertRoutes = new Hono<AppEnv>()
     requireSession,
     inTurn('preview'),
     answers(
-      'When a rule would have fired in the last 7 days, according to stored data. Nothing is sent',
+      'When a rule would have fired in the last 7 days, or in the last 30 for findings, according to stored data. Nothing is sent',
       { 200: previewSchema },
       ['forbidden', 'admin_required'],
     ),

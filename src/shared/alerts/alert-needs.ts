@@ -9,6 +9,7 @@ export const ALERT_NEEDS = {
   area: ['nodes'],
   message: ['messages'],
   key: ['nodes'],
+  finding: ['nodes', 'info'],
   link: ['info'],
   backup: 'admin',
   retention: 'admin',

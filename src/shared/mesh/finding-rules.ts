@@ -13,6 +13,7 @@ export const FINDING_RULES = [
   'only_gateway',
   'region_silent',
   'firmware',
+  'precise',
 ] as const
 
 export type FindingRule = (typeof FINDING_RULES)[number]

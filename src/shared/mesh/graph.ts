@@ -7,19 +7,29 @@ export type Lost = { readonly count: number; readonly some: readonly number[] }
 const MAX_NAMED = 100
 /** Stands for all of our radios, which reach each other here. */
 const ROOT = -1
+/** Steps of a slice. */
+const SLICE = 4000
 
 /**
  * For each node without which others are not reached from `roots` any more: those others. Links count in both
  * directions. Articulation points after Hopcroft and Tarjan, without recursion; in steps as nodes plus links.
+ * `pause` is awaited after each slice, and returns whether to continue; nothing is lost if it does not.
  */
-export function lostWithout(links: readonly Edge[], roots: readonly number[]): ReadonlyMap<number, Lost> {
+export async function lostWithout(
+  links: readonly Edge[],
+  roots: readonly number[],
+  pause: () => Promise<boolean>,
+): Promise<ReadonlyMap<number, Lost>> {
   const near = new Map<number, Set<number>>()
   const join = (a: number, b: number) => {
     const known = near.get(a)
     if (known === undefined) near.set(a, new Set([b]))
     else known.add(b)
   }
+  let steps = 0
+  const isSliceFull = () => ++steps % SLICE === 0
   for (const { from, to } of [...links, ...roots.map((root) => ({ from: ROOT, to: root }))]) {
+    if (isSliceFull() && !(await pause())) return new Map()
     if (from === to) continue
     join(from, to)
     join(to, from)
@@ -31,6 +41,7 @@ export function lostWithout(links: readonly Edge[], roots: readonly number[]): R
   const lost = new Map<number, Lost>()
   const stack = [{ node: ROOT, parent: ROOT, rest: [...(near.get(ROOT) ?? [])] }]
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+    if (isSliceFull() && !(await pause())) return new Map()
     const { node, parent, rest } = top
     const next = rest.pop()
     if (next === undefined) {

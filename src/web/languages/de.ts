@@ -113,6 +113,13 @@ export const words: Translations = {
     own: 'ein eigenes Funkgerät',
     role: (roles) => `ein Knoten mit der Rolle ${roles}`,
   },
+  findingKind: {
+    name: 'Etwas stimmt nicht im Netz',
+    sentence: (findings, who) => `Melden, wenn bei ${who} gefunden wird: ${findings}`,
+    anything: 'irgendetwas',
+    findings: 'Befunde',
+    choose: 'Wählen Sie mindestens einen',
+  },
   keyKind: {
     name: 'Ein zweifelhafter Schlüssel',
     sentence: (who) => `Melden, wenn ${who} einen zweifelhaften Schlüssel hat`,
@@ -303,10 +310,10 @@ export const words: Translations = {
     quietNode: (name, until) => `${name} ist stumm bis ${until}.`,
     preview: 'Wann hätte sie ausgelöst?',
     previewing: 'Wird geprüft…',
-    previewTotal: (total, sent) =>
+    previewTotal: (days, total, sent) =>
       total === 0
-        ? 'In den letzten 7 Tagen hätte sie nicht ausgelöst.'
-        : `In den letzten 7 Tagen hätte sie ${timesOver(total)} ausgelöst, in ${messages(sent)}.`,
+        ? `In den letzten ${ofDays(days)} hätte sie nicht ausgelöst.`
+        : `In den letzten ${ofDays(days)} hätte sie ${timesOver(total)} ausgelöst, in ${messages(sent)}.`,
     lookedAt: (total, names) =>
       total === 0 ? 'Diese Regel überwacht jetzt keinen Knoten.' : `${nodes(total)} angesehen: ${names}.`,
     nobodyTold: 'Niemand wird benachrichtigt:',
@@ -1012,6 +1019,35 @@ export const words: Translations = {
     unmute: 'Wieder melden',
     mutedBy: (name) => `stummgeschaltet von ${name}`,
     more: (n) => otherNodes(n),
+    showOnMap: 'Auf der Karte zeigen',
+    tellMe: 'Das melden',
+    tellMeHelp:
+      'Sie erfahren, wenn es bei einer der stündlichen Suchen gefunden wird und bei der davor nicht, und wenn es vorbei ist.',
+    where: 'Wo',
+    onlyHere: (name) => `Bei ${name}`,
+    anywhere: 'Bei jedem Knoten',
+    marked: (n) => `Markiert: ${nodes(n)}.`,
+    withoutPlace: (n) => `Ohne bekannte Position: ${nodes(n)}.`,
+    unmark: 'Alle Knoten zeigen',
+    all: 'Alle Befunde',
+    names: {
+      one_way: 'Wird gehört, hört aber nicht',
+      depends: 'Viele hängen an einem Knoten',
+      routers: 'Zwei Router nebeneinander',
+      chatty: 'Sendet sehr viel',
+      battery: 'Akku fällt Tag für Tag',
+      restarts: 'Startet immer wieder neu',
+      clock: 'Falsche Uhr',
+      key: 'Schwacher oder geteilter Schlüssel',
+      hops: 'Mehr Sprünge als nötig',
+      busy: 'Kanal fast voll',
+      only_gateway: 'Nur ein Gateway liefert sie',
+      region_silent: 'Eine Gegend verstummte',
+      firmware: 'Fehlerhafte Firmware',
+      precise: 'Zu genaue Position',
+    },
+    exactly: 'genau',
+    within: (distance) => `auf ${distance} genau`,
     rules: {
       one_way: (a, b, snr) =>
         `${b} hört ${a} mit ${snr}, aber ${a} hört ${b} nicht. Sehen Sie nach der Antenne und der Sendeleistung von ${b}.`,
@@ -1037,6 +1073,10 @@ export const words: Translations = {
         `${names}, nahe beieinander, verstummten innerhalb einer Stunde, der letzte am ${when}: vielleicht der Strom, ein Sturm oder ein gemeinsamer Repeater.`,
       firmware: (node, version) =>
         `${node} läuft mit Firmware ${version}, die schwache Schlüssel erzeugen konnte (CVE-2025-52464). Aktualisieren Sie sie und erzeugen Sie dann einen neuen Schlüssel.`,
+      precise: (node, area, channel) =>
+        `${node} teilt seine Position ${area} auf ${channel} mit, dessen Schlüssel alle haben. Zu so einem Kanal passt eine Genauigkeit von höchstens 15 Bit.`,
+      seemsPrecise: (node, area, channel) =>
+        `${node} teilt seine Position ${area} auf ${channel} mit, der wohl den Schlüssel hat, den alle haben. Zu so einem Kanal passt eine Genauigkeit von höchstens 15 Bit.`,
     },
     times: (n) => timesOf(n),
     nodes: (n) => nodes(n),
@@ -1091,6 +1131,14 @@ export const words: Translations = {
       gateway: (name, source, when) =>
         `Das Gateway ${name}, das ihn an ${source} geliefert hat, liefert seit ${when} nichts mehr.`,
       notConnected: 'Die Verbindung besteht gerade nicht.',
+      suspicion: (n) =>
+        `Pakete in seinem Namen, die seither kamen und beiseitegelegt wurden, weil sie wohl jemand anders sendet: ${number(n)}. Siehe die Warnung auf dieser Seite.`,
+      removed: (source, when) =>
+        `${source} hat ihn zuletzt am ${when} gehört und ist nicht mehr mit diesem Dienst verbunden: Es wurde hier entfernt oder ausgeschaltet.`,
+      collector: (source) =>
+        `Der Sammler ${source} liefert weiter, aber von keinem Knoten die Arten, die dieser vor allem sendete: Sein Filter lässt sie vielleicht weg.`,
+      newcomers: (source, n) =>
+        `${source} brachte zu viele neue Knoten; nicht gespeichert wurden ${number(n)}. Hat dieser Knoten eine neue Nummer, ist er vielleicht darunter.`,
       ignored: 'Er wird ignoriert: Die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
       clockAhead: (duration) =>
         `Nach der Uhr dieses Dienstes wurde er zuletzt ${duration} in der Zukunft gehört: Die Uhr ging damals falsch, oder sie tut es jetzt.`,
@@ -1106,6 +1154,10 @@ export const words: Translations = {
     heardHours: (heard, of) => `In ${number(heard)} von ${number(of)} Stunden gehört`,
     nothingHeard: 'Er wurde in den letzten 30 Tagen nicht gehört.',
     hour: (when, n) => `${when}: ${packets(n)}`,
+    day: (when, n, direct, hops) => `${when} (UTC): ${number(direct)} von ${number(n)} Paketen kamen direkt${hops}`,
+    overHops: (from, to) =>
+      from === to ? `; die anderen über ${hops(to)}` : `; die anderen über ${number(from)} bis ${hops(to)}`,
+    directShare: (share, hops) => `${share} seiner Pakete kamen direkt${hops}.`,
     by: 'Gehört von',
     noReceiver: 'Im Protokoll ist kein Paket von ihm.',
     direct: 'direkt',
@@ -1121,6 +1173,21 @@ export const words: Translations = {
     movedBy: (distance) => `Um ${distance} weitergezogen`,
     becomes: (field, before, after) => `${field}: ${before} → ${after}`,
     newKey: 'Anderer öffentlicher Schlüssel',
+    setHere: (who, what) => `${who} änderte hier: ${what}`,
+    setThere: (who, section, what) => `${who} änderte seine Einstellungen ${section}: ${what}`,
+    restartedBy: (who) => `${who} startete ihn neu`,
+    theService: 'Der Dienst',
+    alert: (what) => `Alarm: ${what}`,
+    marks: {
+      isFavorite: 'Favorit',
+      isIgnored: 'ignoriert',
+      isMuted: 'stummgeschaltet',
+      isHidden: 'versteckt',
+      notes: 'Notizen',
+      own: 'eigenes Funkgerät',
+      remoteKey: 'Fernverwaltung',
+      publicKey: 'öffentlicher Schlüssel',
+    },
     withdrawn: 'nichts',
     fields: {
       longName: 'Name',

@@ -634,6 +634,35 @@ export const words: Translations = {
     unmute: 'Avisar de nuevo',
     mutedBy: (name) => `silenciado por ${name}`,
     more: (n) => otherNodes(n),
+    showOnMap: 'Ver en el mapa',
+    tellMe: 'Avisarme de esto',
+    tellMeHelp:
+      'Se le avisa cuando una de las búsquedas de cada hora lo encuentra y la anterior no, y cuando ya no está.',
+    where: 'Dónde',
+    onlyHere: (name) => `En ${name}`,
+    anywhere: 'En cualquier nodo',
+    marked: (n) => `Marcados: ${nodes(n)}.`,
+    withoutPlace: (n) => `Sin posición conocida: ${nodes(n)}.`,
+    unmark: 'Mostrar todos los nodos',
+    all: 'Todos los hallazgos',
+    names: {
+      one_way: 'Se oye, pero no oye',
+      depends: 'Muchos dependen de un nodo',
+      routers: 'Dos routers juntos',
+      chatty: 'Envía mucho',
+      battery: 'La batería baja cada día',
+      restarts: 'Se reinicia una y otra vez',
+      clock: 'Reloj erróneo',
+      key: 'Clave débil o compartida',
+      hops: 'Más saltos de los necesarios',
+      busy: 'Canal casi lleno',
+      only_gateway: 'Solo una pasarela los entrega',
+      region_silent: 'Una zona dejó de oírse',
+      firmware: 'Firmware defectuoso',
+      precise: 'Posición demasiado precisa',
+    },
+    exactly: 'con exactitud',
+    within: (distance) => `con un margen de ${distance}`,
     rules: {
       one_way: (a, b, snr) =>
         `${b} oye a ${a} con ${snr}, pero ${a} no oye a ${b}. Revise la antena y la potencia de ${b}.`,
@@ -659,6 +688,10 @@ export const words: Translations = {
         `${names}, cercanos entre sí, dejaron de oírse en una hora, el último el ${when}: quizá la corriente, una tormenta o un repetidor común.`,
       firmware: (node, version) =>
         `${node} usa el firmware ${version}, que podía crear claves débiles (CVE-2025-52464). Actualícelo y cree después una clave nueva.`,
+      precise: (node, area, channel) =>
+        `${node} dice dónde está ${area} en ${channel}, cuya clave tienen todos. A un canal así le conviene una precisión de 15 bits como máximo.`,
+      seemsPrecise: (node, area, channel) =>
+        `${node} dice dónde está ${area} en ${channel}, que parece tener la clave que tienen todos. A un canal así le conviene una precisión de 15 bits como máximo.`,
     },
     times: (n) => times(n),
     nodes: (n) => nodes(n),
@@ -710,6 +743,14 @@ export const words: Translations = {
       gateway: (name, source, when) =>
         `La pasarela ${name}, que lo entregaba a ${source}, no entrega nada desde el ${when}.`,
       notConnected: 'Ahora no está conectado.',
+      suspicion: (n) =>
+        `Paquetes en su nombre que llegaron desde entonces y se apartaron porque parece enviarlos otro: ${number(n)}. Vea el aviso en esta página.`,
+      removed: (source, when) =>
+        `${source}, que lo oyó por última vez el ${when}, ya no está conectado a este servicio: se quitó o se apagó aquí.`,
+      collector: (source) =>
+        `El recolector ${source} sigue entregando, pero de ningún nodo los tipos que este más enviaba: quizá su filtro los omite.`,
+      newcomers: (source, n) =>
+        `${source} trajo demasiados nodos nuevos; no se guardaron ${number(n)}. Si este nodo tiene otro número, puede estar entre ellos.`,
       ignored: 'Está ignorado: las radios de este servicio descartan lo que envía.',
       clockAhead: (duration) =>
         `Según el reloj de este servicio se oyó por última vez ${duration} en el futuro: el reloj iba mal entonces, o va mal ahora.`,
@@ -725,6 +766,11 @@ export const words: Translations = {
     heardHours: (heard, of) => `Oído en ${number(heard)} de ${number(of)} horas`,
     nothingHeard: 'No se oyó en los últimos 30 días.',
     hour: (when, n) => `${when}: ${packets(n)}`,
+    day: (when, n, direct, hops) =>
+      `${when} (UTC): ${number(direct)} de ${number(n)} paquetes llegaron directamente${hops}`,
+    overHops: (from, to) =>
+      from === to ? `; los demás por ${hopsAway(to)}` : `; los demás por ${number(from)} a ${hopsAway(to)}`,
+    directShare: (share, hops) => `${share} de sus paquetes llegaron directamente${hops}.`,
     by: 'Oído por',
     noReceiver: 'No hay ningún paquete suyo en el registro.',
     direct: 'directo',
@@ -740,6 +786,21 @@ export const words: Translations = {
     movedBy: (distance) => `Se movió ${distance}`,
     becomes: (field, before, after) => `${field}: ${before} → ${after}`,
     newKey: 'Otra clave pública',
+    setHere: (who, what) => `${who} cambió aquí: ${what}`,
+    setThere: (who, section, what) => `${who} cambió sus ajustes ${section}: ${what}`,
+    restartedBy: (who) => `${who} lo reinició`,
+    theService: 'El servicio',
+    alert: (what) => `Alerta: ${what}`,
+    marks: {
+      isFavorite: 'favorito',
+      isIgnored: 'ignorado',
+      isMuted: 'silenciado',
+      isHidden: 'oculto',
+      notes: 'notas',
+      own: 'radio propia',
+      remoteKey: 'administración remota',
+      publicKey: 'clave pública',
+    },
     withdrawn: 'nada',
     fields: {
       longName: 'Nombre',
@@ -1774,6 +1835,13 @@ export const words: Translations = {
     own: 'una radio propia',
     role: (roles) => `un nodo con el rol ${roles}`,
   },
+  findingKind: {
+    name: 'Algo va mal en la malla',
+    sentence: (findings, who) => `Avisarme si en ${who} se encuentra: ${findings}`,
+    anything: 'cualquier cosa',
+    findings: 'Hallazgos',
+    choose: 'Elija al menos uno',
+  },
   keyKind: {
     name: 'Una clave dudosa',
     sentence: (who) => `Avisarme si la clave de ${who} es dudosa`,
@@ -1963,10 +2031,10 @@ export const words: Translations = {
     quietNode: (name, until) => `${name} está en silencio hasta ${until}.`,
     preview: '¿Cuándo se habría activado?',
     previewing: 'Comprobando…',
-    previewTotal: (total, count) =>
+    previewTotal: (span, total, count) =>
       total === 0
-        ? 'En los últimos 7 días no se habría activado.'
-        : `En los últimos 7 días se habría activado ${times(total)}, en ${messages(count)}.`,
+        ? `En los últimos ${days(span)} no se habría activado.`
+        : `En los últimos ${days(span)} se habría activado ${times(total)}, en ${messages(count)}.`,
     lookedAt: (total, names) =>
       total === 0 ? 'Esta regla no vigila ahora ningún nodo.' : `Se miró ${nodes(total)}: ${names}.`,
     nobodyTold: 'No se avisa a nadie:',

@@ -125,6 +125,13 @@ export const words: Translations = {
     own: 'une radio du service',
     role: (roles) => `un nœud de rôle ${roles}`,
   },
+  findingKind: {
+    name: 'Quelque chose ne va pas dans le maillage',
+    sentence: (findings, who) => `M’avertir de ce constat, ${who} : ${findings}`,
+    anything: 'n’importe lequel',
+    findings: 'Constats',
+    choose: 'Choisissez-en au moins un',
+  },
   keyKind: {
     name: 'Une clé est douteuse',
     sentence: (who) => `M’avertir quand une clé est douteuse : ${who}`,
@@ -316,10 +323,10 @@ export const words: Translations = {
     quietNode: (name, until) => `${name}  est en sourdine. Fin : ${until}.`,
     preview: 'Quand se serait-elle déclenchée ?',
     previewing: 'Recherche…',
-    previewTotal: (total, messages) =>
+    previewTotal: (span, total, messages) =>
       total === 0
-        ? 'Ces 7 derniers jours, elle ne se serait pas déclenchée.'
-        : `Ces 7 derniers jours, elle se serait déclenchée ${times(total)}, en ${meshMessages(messages)}.`,
+        ? `Ces ${number(span)} derniers jours, elle ne se serait pas déclenchée.`
+        : `Ces ${number(span)} derniers jours, elle se serait déclenchée ${times(total)}, en ${meshMessages(messages)}.`,
     lookedAt: (total, names) =>
       total === 0
         ? 'Cette règle ne surveille aucun nœud pour l’instant.'
@@ -1132,6 +1139,35 @@ export const words: Translations = {
     unmute: 'Signaler de nouveau',
     mutedBy: (name) => `mis en sourdine par ${name}`,
     more: (n) => otherNodes(n),
+    showOnMap: 'Voir sur la carte',
+    tellMe: 'M’en avertir',
+    tellMeHelp:
+      'Vous êtes averti quand une des recherches faites chaque heure le trouve, et pas celle d’avant, et quand ce n’est plus le cas.',
+    where: 'Où',
+    onlyHere: (name) => `Pour ${name}`,
+    anywhere: 'Pour tout nœud',
+    marked: (n) => `Marqués : ${meshNodes(n)}.`,
+    withoutPlace: (n) => `Sans position connue : ${meshNodes(n)}.`,
+    unmark: 'Afficher tous les nœuds',
+    all: 'Tous les constats',
+    names: {
+      one_way: 'Est entendu, mais n’entend pas',
+      depends: 'Beaucoup dépendent d’un nœud',
+      routers: 'Deux routeurs côte à côte',
+      chatty: 'Émet beaucoup',
+      battery: 'La batterie baisse chaque jour',
+      restarts: 'Redémarre sans cesse',
+      clock: 'Horloge fausse',
+      key: 'Clé faible ou partagée',
+      hops: 'Plus de sauts que nécessaire',
+      busy: 'Canal presque plein',
+      only_gateway: 'Une seule passerelle les livre',
+      region_silent: 'Une région s’est tue',
+      firmware: 'Micrologiciel défectueux',
+      precise: 'Position trop précise',
+    },
+    exactly: 'exactement',
+    within: (distance) => `à ${distance} près`,
     rules: {
       one_way: (a, b, snr) =>
         `${b} entend ${a} avec ${snr}, mais ${a} n’entend pas ${b}. Vérifiez l’antenne et la puissance d’émission de ${b}.`,
@@ -1158,6 +1194,10 @@ export const words: Translations = {
         `${names}, proches les uns des autres, se sont tus en une heure, le dernier le ${when} : peut-être le courant, une tempête ou un répéteur commun.`,
       firmware: (node, version) =>
         `${node} utilise le micrologiciel ${version}, qui pouvait créer des clés faibles (CVE-2025-52464). Mettez-le à jour, puis créez une nouvelle clé.`,
+      precise: (node, area, channel) =>
+        `${node} dit où il est ${area} sur ${channel}, dont tout le monde a la clé. Une précision de 15 bits au plus convient à un tel canal.`,
+      seemsPrecise: (node, area, channel) =>
+        `${node} dit où il est ${area} sur ${channel}, qui semble avoir la clé de tout le monde. Une précision de 15 bits au plus convient à un tel canal.`,
     },
     times: (n) => times(n),
     nodes: (n) => lostNodes(n),
@@ -1212,6 +1252,14 @@ export const words: Translations = {
       gateway: (name, source, when) =>
         `La passerelle ${name}, qui le livrait à ${source}, ne livre plus rien depuis le ${when}.`,
       notConnected: 'La connexion est coupée en ce moment.',
+      suspicion: (n) =>
+        `Paquets en son nom arrivés depuis et mis de côté parce qu’un autre semble les envoyer : ${number(n)}. Voyez l’avertissement sur cette page.`,
+      removed: (source, when) =>
+        `${source}, qui l’a entendu en dernier le ${when}, n’est plus connecté à ce service : il a été retiré ou désactivé ici.`,
+      collector: (source) =>
+        `Le collecteur ${source} livre toujours, mais d’aucun nœud les types que celui-ci envoyait surtout : son filtre les omet peut-être.`,
+      newcomers: (source, n) =>
+        `${source} a apporté trop de nouveaux nœuds ; non enregistrés : ${number(n)}. Si ce nœud a un nouveau numéro, il en fait peut-être partie.`,
       ignored: 'Il est ignoré : les radios de ce service rejettent ce qu’il envoie.',
       clockAhead: (duration) =>
         `D’après l’horloge de ce service, il a été entendu pour la dernière fois ${duration} dans le futur : l’horloge était fausse, ou l’est maintenant.`,
@@ -1227,6 +1275,11 @@ export const words: Translations = {
     heardHours: (heard, of) => `Entendu pendant ${number(heard)} heures sur ${number(of)}`,
     nothingHeard: 'Il n’a pas été entendu ces 30 derniers jours.',
     hour: (when, n) => `${when} : ${packets(n)}`,
+    day: (when, n, direct, over) =>
+      `${when} (UTC) : ${number(direct)} paquets sur ${number(n)} sont arrivés directement${over}`,
+    overHops: (from, to) =>
+      from === to ? ` ; les autres par ${hops(to)}` : ` ; les autres par ${number(from)} à ${hops(to)}`,
+    directShare: (share, over) => `${share} de ses paquets sont arrivés directement${over}.`,
     by: 'Entendu par',
     noReceiver: 'Aucun de ses paquets n’est dans le journal.',
     direct: 'direct',
@@ -1242,6 +1295,21 @@ export const words: Translations = {
     movedBy: (distance) => `Déplacé de ${distance}`,
     becomes: (field, before, after) => `${field} : ${before} → ${after}`,
     newKey: 'Une autre clé publique',
+    setHere: (who, what) => `${who} a modifié ici : ${what}`,
+    setThere: (who, section, what) => `${who} a modifié ses réglages ${section} : ${what}`,
+    restartedBy: (who) => `${who} l’a redémarré`,
+    theService: 'Le service',
+    alert: (what) => `Alerte : ${what}`,
+    marks: {
+      isFavorite: 'favori',
+      isIgnored: 'ignoré',
+      isMuted: 'en sourdine',
+      isHidden: 'masqué',
+      notes: 'notes',
+      own: 'radio à soi',
+      remoteKey: 'administration à distance',
+      publicKey: 'clé publique',
+    },
     withdrawn: 'rien',
     fields: {
       longName: 'Nom',

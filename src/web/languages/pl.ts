@@ -211,6 +211,13 @@ export const words: Translations = {
     own: 'własne radio',
     role: (roles) => `węzeł z rolą ${roles}`,
   },
+  findingKind: {
+    name: 'Coś jest nie tak w sieci',
+    sentence: (findings, who) => `Powiadom o ustaleniu (${who}): ${findings}`,
+    anything: 'cokolwiek',
+    findings: 'Ustalenia',
+    choose: 'Wybierz przynajmniej jedno',
+  },
   keyKind: {
     name: 'Wątpliwy klucz',
     sentence: (who) => `Powiadom, gdy ${who} ma wątpliwy klucz`,
@@ -399,10 +406,10 @@ export const words: Translations = {
     quietNode: (name, until) => `Wyciszono do ${until}: ${name}.`,
     preview: 'Kiedy by się uruchomiła?',
     previewing: 'Sprawdzanie…',
-    previewTotal: (total, sent) =>
+    previewTotal: (span, total, sent) =>
       total === 0
-        ? 'W ciągu ostatnich 7 dni nie uruchomiłaby się.'
-        : `W ciągu ostatnich 7 dni uruchomiłaby się ${timesOver(total)}, w ${inMessages(sent)}.`,
+        ? `W ciągu ostatnich ${number(span)} dni nie uruchomiłaby się.`
+        : `W ciągu ostatnich ${number(span)} dni uruchomiłaby się ${timesOver(total)}, w ${inMessages(sent)}.`,
     lookedAt: (total, names) =>
       total === 0 ? 'Ta reguła nie obserwuje teraz żadnego węzła.' : `Sprawdzono ${nodes(total)}: ${names}.`,
     nobodyTold: 'Nikt nie jest powiadamiany:',
@@ -1084,6 +1091,35 @@ export const words: Translations = {
     unmute: 'Pokazuj znów',
     mutedBy: (name) => `wyciszone przez ${name}`,
     more: (n) => otherNodes(n),
+    showOnMap: 'Pokaż na mapie',
+    tellMe: 'Powiadamiaj o tym',
+    tellMeHelp:
+      'Powiadomienie przychodzi, gdy jedno z cogodzinnych sprawdzeń to znajdzie, a poprzednie nie, i gdy tego już nie ma.',
+    where: 'Gdzie',
+    onlyHere: (name) => `U ${name}`,
+    anywhere: 'U każdego węzła',
+    marked: (n) => `Zaznaczono: ${nodes(n)}.`,
+    withoutPlace: (n) => `Bez znanej pozycji: ${nodes(n)}.`,
+    unmark: 'Pokaż wszystkie węzły',
+    all: 'Wszystkie ustalenia',
+    names: {
+      one_way: 'Słychać go, ale nie słyszy',
+      depends: 'Wiele zależy od jednego węzła',
+      routers: 'Dwa routery obok siebie',
+      chatty: 'Wysyła bardzo dużo',
+      battery: 'Bateria słabnie z dnia na dzień',
+      restarts: 'Wciąż uruchamia się ponownie',
+      clock: 'Błędny zegar',
+      key: 'Słaby lub wspólny klucz',
+      hops: 'Więcej przeskoków, niż trzeba',
+      busy: 'Kanał prawie pełny',
+      only_gateway: 'Dostarcza je tylko jedna bramka',
+      region_silent: 'Okolica zamilkła',
+      firmware: 'Wadliwy firmware',
+      precise: 'Zbyt dokładna pozycja',
+    },
+    exactly: 'dokładnie',
+    within: (distance) => `z dokładnością do ${distance}`,
     rules: {
       one_way: (a, b, snr) =>
         `${b} słyszy ${a} z ${snr}, ale ${a} nie słyszy ${b}. Sprawdź antenę i moc nadawania ${b}.`,
@@ -1109,6 +1145,10 @@ export const words: Translations = {
         `${names}, blisko siebie, zamilkły w ciągu godziny, ostatni ${when}: może prąd, burza albo wspólny przekaźnik.`,
       firmware: (node, version) =>
         `${node} ma firmware ${version}, który mógł tworzyć słabe klucze (CVE-2025-52464). Zaktualizuj go, a potem utwórz nowy klucz.`,
+      precise: (node, area, channel) =>
+        `${node} podaje, gdzie jest, ${area} na kanale ${channel}, którego klucz mają wszyscy. Do takiego kanału pasuje dokładność najwyżej 15 bitów.`,
+      seemsPrecise: (node, area, channel) =>
+        `${node} podaje, gdzie jest, ${area} na kanale ${channel}, który chyba ma klucz, jaki mają wszyscy. Do takiego kanału pasuje dokładność najwyżej 15 bitów.`,
     },
     times: (n) => timesOf(n),
     nodes: (n) => nodes(n),
@@ -1161,6 +1201,14 @@ export const words: Translations = {
       gateway: (name, source, when) =>
         `Bramka ${name}, która dostarczała go do ${source}, od ${when} nie dostarcza niczego.`,
       notConnected: 'Teraz nie ma połączenia.',
+      suspicion: (n) =>
+        `Pakiety w jego imieniu, które przyszły od tej pory i zostały odłożone, bo chyba wysyła je ktoś inny: ${number(n)}. Zobacz ostrzeżenie na tej stronie.`,
+      removed: (source, when) =>
+        `${source}, które słyszało go ostatnio ${when}, nie jest już połączone z tą usługą: usunięto je tu lub wyłączono.`,
+      collector: (source) =>
+        `Kolektor ${source} nadal dostarcza, ale od żadnego węzła tych rodzajów, które ten głównie wysyłał: jego filtr może je pomijać.`,
+      newcomers: (source, n) =>
+        `${source} dostarczyło zbyt wiele nowych węzłów; nie zapisano: ${number(n)}. Jeśli ten węzeł ma nowy numer, może być wśród nich.`,
       ignored: 'Jest ignorowany: radia tej usługi odrzucają to, co wysyła.',
       clockAhead: (duration) =>
         `Według zegara tej usługi był ostatnio słyszany ${duration} w przyszłości: zegar był wtedy błędny albo jest błędny teraz.`,
@@ -1174,6 +1222,10 @@ export const words: Translations = {
     heardHours: (heard, of) => `Słyszany w ${number(heard)} z ${number(of)} godzin`,
     nothingHeard: 'Nie był słyszany w ostatnich 30 dniach.',
     hour: (when, n) => `${when}: ${packets(n)}`,
+    day: (when, n, direct, over) => `${when} (UTC): bezpośrednio ${number(direct)} z ${number(n)} pakietów${over}`,
+    overHops: (from, to) =>
+      from === to ? `; pozostałe: ${hops(to)}` : `; pozostałe: od ${number(from)} do ${number(to)} przeskoków`,
+    directShare: (share, over) => `Bezpośrednio przyszło ${share} jego pakietów${over}.`,
     by: 'Słyszany przez',
     noReceiver: 'W dzienniku nie ma żadnego jego pakietu.',
     direct: 'bezpośrednio',
@@ -1189,6 +1241,21 @@ export const words: Translations = {
     movedBy: (distance) => `Przemieszczenie o ${distance}`,
     becomes: (field, before, after) => `${field}: ${before} → ${after}`,
     newKey: 'Inny klucz publiczny',
+    setHere: (who, what) => `Zmiana tutaj (${who}): ${what}`,
+    setThere: (who, section, what) => `Zmiana jego ustawień ${section} (${who}): ${what}`,
+    restartedBy: (who) => `Ponowne uruchomienie (${who})`,
+    theService: 'usługa',
+    alert: (what) => `Alarm: ${what}`,
+    marks: {
+      isFavorite: 'ulubiony',
+      isIgnored: 'ignorowany',
+      isMuted: 'wyciszony',
+      isHidden: 'ukryty',
+      notes: 'notatki',
+      own: 'własne radio',
+      remoteKey: 'zdalna administracja',
+      publicKey: 'klucz publiczny',
+    },
     withdrawn: 'nic',
     fields: {
       longName: 'Nazwa',

@@ -635,6 +635,35 @@ export const words: Translations = {
     unmute: 'Avisar de novo',
     mutedBy: (name) => `silenciado por ${name}`,
     more: (n) => otherNodes(n),
+    showOnMap: 'Mostrar no mapa',
+    tellMe: 'Avisar sobre isto',
+    tellMeHelp:
+      'Você é avisado quando uma das buscas feitas a cada hora o encontra e a anterior não, e quando não está mais lá.',
+    where: 'Onde',
+    onlyHere: (name) => `Em ${name}`,
+    anywhere: 'Em qualquer nó',
+    marked: (n) => `Marcados: ${nodes(n)}.`,
+    withoutPlace: (n) => `Sem posição conhecida: ${nodes(n)}.`,
+    unmark: 'Mostrar todos os nós',
+    all: 'Todos os achados',
+    names: {
+      one_way: 'É ouvido, mas não ouve',
+      depends: 'Muitos dependem de um nó',
+      routers: 'Dois roteadores lado a lado',
+      chatty: 'Envia muito',
+      battery: 'A bateria cai dia após dia',
+      restarts: 'Reinicia sem parar',
+      clock: 'Relógio errado',
+      key: 'Chave fraca ou compartilhada',
+      hops: 'Mais saltos do que precisa',
+      busy: 'Canal quase cheio',
+      only_gateway: 'Só um gateway os entrega',
+      region_silent: 'Uma região ficou em silêncio',
+      firmware: 'Firmware com defeito',
+      precise: 'Posição precisa demais',
+    },
+    exactly: 'exatamente',
+    within: (distance) => `com margem de ${distance}`,
     rules: {
       one_way: (a, b, snr) =>
         `${b} ouve ${a} com ${snr}, mas ${a} não ouve ${b}. Verifique a antena e a potência de ${b}.`,
@@ -659,6 +688,10 @@ export const words: Translations = {
         `${names}, perto uns dos outros, ficaram em silêncio em uma hora, o último em ${when}: talvez a energia, uma tempestade ou um repetidor em comum.`,
       firmware: (node, version) =>
         `${node} usa o firmware ${version}, que podia criar chaves fracas (CVE-2025-52464). Atualize e depois crie uma chave nova.`,
+      precise: (node, area, channel) =>
+        `${node} diz onde está ${area} em ${channel}, cuja chave todos têm. Para um canal assim convém uma precisão de no máximo 15 bits.`,
+      seemsPrecise: (node, area, channel) =>
+        `${node} diz onde está ${area} em ${channel}, que parece ter a chave que todos têm. Para um canal assim convém uma precisão de no máximo 15 bits.`,
     },
     times: (n) => times(n),
     nodes: (n) => nodes(n),
@@ -712,6 +745,14 @@ export const words: Translations = {
       gateway: (name, source, when) =>
         `O gateway ${name}, que o entregava a ${source}, não entrega nada desde ${when}.`,
       notConnected: 'Agora não há conexão.',
+      suspicion: (n) =>
+        `Pacotes em nome dele que chegaram desde então e foram postos de lado porque outro parece enviá-los: ${number(n)}. Veja o aviso nesta página.`,
+      removed: (source, when) =>
+        `${source}, que o ouviu pela última vez em ${when}, não está mais conectado a este serviço: foi removido ou desligado aqui.`,
+      collector: (source) =>
+        `O coletor ${source} continua entregando, mas de nenhum nó os tipos que este mais enviava: o filtro dele talvez os deixe de fora.`,
+      newcomers: (source, n) =>
+        `${source} trouxe nós novos demais; não foram guardados: ${number(n)}. Se este nó tem outro número, pode estar entre eles.`,
       ignored: 'Ele é ignorado: os rádios deste serviço descartam o que ele envia.',
       clockAhead: (duration) =>
         `Pelo relógio deste serviço, foi ouvido pela última vez ${duration} no futuro: o relógio estava errado então, ou está agora.`,
@@ -727,6 +768,10 @@ export const words: Translations = {
     heardHours: (heard, of) => `Ouvido em ${number(heard)} de ${number(of)} horas`,
     nothingHeard: 'Não foi ouvido nos últimos 30 dias.',
     hour: (when, n) => `${when}: ${packets(n)}`,
+    day: (when, n, direct, over) => `${when} (UTC): ${number(direct)} de ${number(n)} pacotes vieram direto${over}`,
+    overHops: (from, to) =>
+      from === to ? `; os outros por ${hops(to)}` : `; os outros por ${number(from)} a ${hops(to)}`,
+    directShare: (share, over) => `${share} dos pacotes dele vieram direto${over}.`,
     by: 'Ouvido por',
     noReceiver: 'Nenhum pacote dele está no registro.',
     direct: 'direto',
@@ -742,6 +787,21 @@ export const words: Translations = {
     movedBy: (distance) => `Moveu-se ${distance}`,
     becomes: (field, before, after) => `${field}: ${before} → ${after}`,
     newKey: 'Outra chave pública',
+    setHere: (who, what) => `${who} mudou aqui: ${what}`,
+    setThere: (who, section, what) => `${who} mudou as configurações dele ${section}: ${what}`,
+    restartedBy: (who) => `${who} o reiniciou`,
+    theService: 'O serviço',
+    alert: (what) => `Alerta: ${what}`,
+    marks: {
+      isFavorite: 'favorito',
+      isIgnored: 'ignorado',
+      isMuted: 'silenciado',
+      isHidden: 'oculto',
+      notes: 'notas',
+      own: 'rádio próprio',
+      remoteKey: 'administração remota',
+      publicKey: 'chave pública',
+    },
     withdrawn: 'nada',
     fields: {
       longName: 'Nome',
@@ -1773,6 +1833,13 @@ export const words: Translations = {
     own: 'um rádio próprio',
     role: (roles) => `um nó com a função ${roles}`,
   },
+  findingKind: {
+    name: 'Algo errado na malha',
+    sentence: (findings, who) => `Avisar quando em ${who} for encontrado: ${findings}`,
+    anything: 'qualquer coisa',
+    findings: 'Achados',
+    choose: 'Escolha pelo menos um',
+  },
   keyKind: {
     name: 'Uma chave duvidosa',
     sentence: (who) => `Avisar quando a chave de ${who} for duvidosa`,
@@ -1963,10 +2030,10 @@ export const words: Translations = {
     quietNode: (name, until) => `${name} está silenciado até ${until}.`,
     preview: 'Quando teria disparado?',
     previewing: 'Verificando…',
-    previewTotal: (total, sent) =>
+    previewTotal: (span, total, sent) =>
       total === 0
-        ? 'Nos últimos 7 dias não teria disparado.'
-        : `Nos últimos 7 dias teria disparado ${times(total)}, em ${messages(sent)}.`,
+        ? `Nos últimos ${days(span)} não teria disparado.`
+        : `Nos últimos ${days(span)} teria disparado ${times(total)}, em ${messages(sent)}.`,
     lookedAt: (total, names) =>
       total === 0 ? 'Esta regra não vigia nenhum nó agora.' : `Foram vistos ${nodes(total)}: ${names}.`,
     nobodyTold: 'Ninguém é avisado:',

@@ -1,6 +1,7 @@
 import type { areaKind } from '../pages/alerts/kinds/area.tsx'
 import type { backupKind } from '../pages/alerts/kinds/backup.tsx'
 import type { watchedTexts } from '../pages/alerts/kinds/fields.tsx'
+import type { findingKind } from '../pages/alerts/kinds/finding.tsx'
 import type { keyKind } from '../pages/alerts/kinds/key.ts'
 import type { linkKind } from '../pages/alerts/kinds/link.tsx'
 import type { messageKind } from '../pages/alerts/kinds/message.tsx'
@@ -81,6 +82,7 @@ export interface Translations {
   readonly areaKind: typeof areaKind
   readonly backupKind: typeof backupKind
   readonly watchedTexts: typeof watchedTexts
+  readonly findingKind: typeof findingKind
   readonly keyKind: typeof keyKind
   readonly linkKind: typeof linkKind
   readonly messageKind: typeof messageKind

@@ -135,10 +135,10 @@ export const alertTexts = catalog('alertTexts', {
   quietNode: (name: string, until: string) => `${name} is muted until ${until}.`,
   preview: 'When would it have fired?',
   previewing: 'Looking…',
-  previewTotal: (total: number, messages: number) =>
+  previewTotal: (days: number, total: number, messages: number) =>
     total === 0
-      ? 'In the last 7 days it would not have fired.'
-      : `In the last 7 days it would have fired ${quantity(total, 'time', 'times')}, in ${quantity(messages, 'message', 'messages')}.`,
+      ? `In the last ${days} days it would not have fired.`
+      : `In the last ${days} days it would have fired ${quantity(total, 'time', 'times')}, in ${quantity(messages, 'message', 'messages')}.`,
   nobodyTold: 'Nobody is told:',
   addOne: 'add a destination',
   sendTo: (names: string) => `send to ${names}`,

@@ -39,6 +39,12 @@ export const DIALOGS: readonly State[] = [
     open: pressed('Watch this node'),
   },
   {
+    name: 'telling of a finding',
+    of: 'pages/findings/tell-me.tsx',
+    path: '/findings',
+    open: pressed('Tell me about this'),
+  },
+  {
     name: 'forgetting a node',
     of: 'pages/nodes/parts/manage.tsx',
     path: '/nodes/!30000001',

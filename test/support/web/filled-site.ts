@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { audit, SYSTEM } from '../../../src/app/audit/audit.ts'
 import { storeRestoredAccess } from '../../../src/app/system/restore/restored-access.ts'
-import { nodes, ownRadioDecisions, suspicions } from '../../../src/db/schema.ts'
+import { findings, nodes, ownRadioDecisions, suspicions } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { oidcEnv, startProvider } from '../oidc/provider.ts'
 import { freePort } from '../servers/free-port.ts'
@@ -11,7 +11,7 @@ import { openBrowser, openSite, type Site, type SiteBrowser, type Visitor } from
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench under the oak'
 
-/** Four nodes in one place, one of which announced another key. */
+/** Four nodes in one place, one of which announced another key, and one whose firmware is known to be broken. */
 const OWN_NODES = [1, 2, 3, 4].map((index) => ({
   nodeNum: 0x30000000 + index,
   longName: `Crowd ${index}`,
@@ -20,7 +20,10 @@ const OWN_NODES = [1, 2, 3, 4].map((index) => ({
   latitude: 46,
   longitude: 8,
   ...(index === 1 && { keyMismatch: true, publicKey: 'A'.repeat(43), refusedPublicKey: 'B'.repeat(43) }),
+  ...(index === 4 && { firmwareVersion: '2.5.0' }),
 }))
+
+const BROKEN = 0x30000004
 
 const DISPUTED = {
   nodeNum: 0x30000009,
@@ -76,6 +79,9 @@ export async function openFilledSite(): Promise<FilledSite> {
   const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `${base}/api/auth/oidc/callback` })
   const site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, async ({ db }) => {
     await db.insert(nodes).values([...OWN_NODES, DISPUTED])
+    // As the first look finds it, a minute later.
+    const found = { subject: String(BROKEN), nodes: JSON.stringify([BROKEN]), channels: '[]', since: Date.now() }
+    await db.insert(findings).values({ rule: 'firmware', ...found, isLikely: true, evidence: '{"version":"2.5.0"}' })
     await db.insert(suspicions).values(DOUBT)
     await db.insert(ownRadioDecisions).values({ nodeNum: DISPUTED.nodeNum, isOwn: false, decidedAt: Date.now() })
   })

@@ -102,6 +102,8 @@ export type Kind<Rule> = {
     readonly actions: readonly AuditAction[]
     tell(store: Store, entry: LogEntry): Promise<Fact | null>
   }
+  /** The days that a preview looks back; absent: 7. */
+  readonly pastDays?: number
   /** When a rule would have fired, according to stored data that the viewer may see. */
   preview(ctx: SignedInCtx, rule: Rule, range: Range): Promise<Past>
   /** Acknowledging an alert ends it. */

@@ -9,6 +9,7 @@ import { findWeakKeys } from '../../mesh/nodes/key-health.ts'
 import { listSources } from '../../mesh/radios/sources.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { problemsOf, readRetentionState } from '../../retention/state.ts'
+import { readMeshFindings } from './mesh-findings.ts'
 import { shownName } from './node-names.ts'
 import { type Watched, watchedColumns, watcher } from './watched.ts'
 import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.ts'
@@ -159,6 +160,7 @@ export async function readWorld(
       weakKeys: has('weakKeys') ? await findWeakKeys(known) : new Set(),
       backups: has('backups') ? await readBackups(store) : { succeededAt: null, failure: null },
       retention: has('retention') ? problemsOf(await readRetentionState(store, now)) : [],
+      ...(has('meshFindings') ? { meshFindings: await readMeshFindings(store) } : {}),
     },
   }
 }

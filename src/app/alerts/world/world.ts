@@ -1,4 +1,5 @@
 import type { RetentionProblem } from '../../retention/state.ts'
+import type { WorldFinding } from './mesh-findings.ts'
 
 /** A node as the rules see it. */
 export type WorldNode = {
@@ -57,6 +58,8 @@ export type World = {
     readonly failure: { readonly id: number; readonly at: number } | null
   }
   readonly retention: readonly RetentionProblem[]
+  /** What is wrong in the mesh, without what is muted; absent: not needed. */
+  readonly meshFindings?: readonly WorldFinding[]
 }
 
 export type Place = { readonly latitude: number; readonly longitude: number }
@@ -75,4 +78,5 @@ export type WorldNeeds = {
   readonly weakKeys?: true
   readonly backups?: true
   readonly retention?: true
+  readonly meshFindings?: true
 }

@@ -2,14 +2,13 @@ import { and, desc, eq, min, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { findingLooks, findingMutes, findings, nodes } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import { canReadChannel } from '../../../shared/access/scope.ts'
 import { FINDING_RULES } from '../../../shared/mesh/finding-rules.ts'
-import { seesNodes } from '../../accounts/access/visible.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Reader, SignedInCtx } from '../../base/context.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { RULES } from './rules.ts'
+import { nodesSeen, parseFound } from './seen.ts'
 
 const common = {
   subject: z.string().describe('Tells the findings of a rule apart'),
@@ -42,8 +41,9 @@ type Findings = z.infer<typeof findingsSchema>
 
 export const muteSchema = z.strictObject({ muted: z.boolean() })
 
-const numbers = z.array(z.number())
-const channelsSchema = z.array(z.number().nullable())
+/** Nodes in an answer: with very many findings each names fewer. */
+const MAX_NAMED = 8000
+
 const evidenceSchema = findingsSchema.shape.findings.element.shape.evidence
 
 /** What the viewer may be told: all of it is about nodes and channels that they see. */
@@ -65,18 +65,17 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
   const mutes = await store.db.select().from(findingMutes).all()
   const muted = new Map(mutes.map((mute) => [`${mute.rule} ${mute.subject}`, mute]))
   const shown = rows.flatMap((row) => {
-    const all = numbers.parse(JSON.parse(row.nodes))
-    const seen = all.filter((num) => seesNodes(view, [num]))
-    const least = RULES.find(({ name }) => name === row.rule)?.least ?? all.length
-    const isSeen = seen[0] === all[0] && seen.length >= least
-    const isRead = channelsSchema.parse(JSON.parse(row.channels)).every((channel) => canReadChannel(view, channel))
-    return isSeen && isRead ? [{ row, seen, hides: all.length - seen.length }] : []
+    const found = parseFound(row)
+    const seen = nodesSeen(view, found)
+    return seen === null ? [] : [{ row, seen, hides: found.nodes.length - seen.length }]
   })
+  const most = Math.max(2, Math.floor(MAX_NAMED / Math.max(1, shown.length)))
+  await nextTurn()
   const names = await store.db
     .select({ nodeNum: nodes.nodeNum, name: nodes.longName })
     .from(nodes)
     .where(
-      sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify([...new Set(shown.flatMap(({ seen }) => seen))])}))`,
+      sql`${nodes.nodeNum} in (select value from json_each(${JSON.stringify([...new Set(shown.flatMap(({ seen }) => seen.slice(0, most)))])}))`,
     )
     .all()
   const nameOf = new Map(names.map(({ nodeNum, name }) => [nodeNum, name]))
@@ -91,7 +90,9 @@ export async function listFindings({ store, viewer }: Reader): Promise<Findings>
         subject: row.subject,
         since: row.since,
         isLikely: row.isLikely,
-        nodes: seen.map((nodeNum) => ({ nodeNum, nodeId: formatNodeId(nodeNum), name: nameOf.get(nodeNum) ?? null })),
+        nodes: seen
+          .slice(0, most)
+          .map((nodeNum) => ({ nodeNum, nodeId: formatNodeId(nodeNum), name: nameOf.get(nodeNum) ?? null })),
         evidence: typeof lost === 'number' ? { ...evidence, lost: lost - hides } : evidence,
         isMuted: mute !== undefined,
         mutedBy: mute?.mutedBy ?? null,

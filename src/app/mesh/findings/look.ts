@@ -11,7 +11,7 @@ import { RULES } from './rules.ts'
  * Findings of a rule that are kept, and nodes of each, the first ones: anybody on a mesh can make up any number, and each
  * look at the list reads all of them.
  */
-const MAX_FINDINGS = 50
+export const MAX_FINDINGS = 50
 const MAX_NODES = 100
 
 /**
@@ -24,7 +24,7 @@ export async function lookForFindings(store: Store, now: number, pause: Pause): 
   const rows = await store.db
     .select({ nodeNum: nodes.nodeNum })
     .from(nodes)
-    .where(and(eq(nodes.isHidden, false), gte(nodes.lastHeard, now - DAY_MS)))
+    .where(and(eq(nodes.isHidden, false), gte(nodes.lastHeard, now - 2 * DAY_MS)))
     .all()
   const heard = rows.map(({ nodeNum }) => nodeNum)
   let count = 0
@@ -38,6 +38,7 @@ export async function lookForFindings(store: Store, now: number, pause: Pause): 
 async function look(store: Store, rule: Rule, looking: Parameters<Rule['look']>[0]): Promise<number> {
   const { name } = rule
   const found = (await rule.look(looking)).slice(0, MAX_FINDINGS)
+  await looking.pause()
   const rows = found.map(({ nodes: named, subject = named, channels, isLikely, evidence }) => ({
     rule: name,
     subject: subject.join('-'),

@@ -9,7 +9,7 @@ export type Looking = {
   readonly now: number
   /** Who hears whom, from reports of the last week. */
   readonly links: readonly Link[]
-  /** Nodes heard in the last day, by their numbers. */
+  /** Nodes heard in the last two days, by their numbers. */
   readonly heard: readonly number[]
   /** Lets other work have its turn; false: stop. */
   readonly pause: () => Promise<boolean>
@@ -18,7 +18,7 @@ export type Looking = {
 /** Nodes that one query looks at. */
 const SLICE_NODES = 100
 
-/** What a query finds about the nodes heard in the last day; other work has its turn between slices. */
+/** What a query finds about the nodes heard lately; other work has its turn between slices. */
 export async function aboutHeard<Row>(
   { heard, pause }: Looking,
   read: (nums: string) => Promise<readonly Row[]> | readonly Row[],
@@ -41,12 +41,22 @@ export type Found<Evidence> = {
   readonly evidence: Evidence
 }
 
+/** How a rule looks at the past: at any `now`, with the nodes heard then. */
+export type Past = {
+  /** Milliseconds between two looks. */
+  readonly everyMs: number
+  /** When what is stored of its evidence begins; null: nothing is. */
+  oldest(looking: Looking): Promise<number | null>
+}
+
 /** Something that can be wrong in a mesh. It sends nothing. */
 export type Rule = {
   readonly name: FindingRule
   readonly evidence: z.ZodObject
   /** So many of the nodes a viewer must see to be told; null: all. */
   readonly least: number | null
+  /** Null: only the present of what it looks at is stored. */
+  readonly past: Past | null
   look(looking: Looking): Promise<readonly Found<Record<string, unknown>>[]>
 }
 
@@ -55,7 +65,8 @@ export function defineRule<const Schema extends z.ZodObject>(rule: {
   readonly name: FindingRule
   readonly evidence: Schema
   readonly least?: number
+  readonly past?: Past
   look(looking: Looking): Promise<readonly Found<z.infer<Schema>>[]>
 }): Rule {
-  return { least: null, ...rule }
+  return { least: null, past: null, ...rule }
 }

@@ -9,6 +9,7 @@ import { hops } from './rules/hops.ts'
 import { key } from './rules/key.ts'
 import { oneWay } from './rules/one-way.ts'
 import { onlyGateway } from './rules/only-gateway.ts'
+import { precise } from './rules/precise.ts'
 import { regionSilent } from './rules/region-silent.ts'
 import { restarts } from './rules/restarts.ts'
 import { routers } from './rules/routers.ts'
@@ -28,6 +29,7 @@ const ALL = [
   onlyGateway,
   regionSilent,
   firmware,
+  precise,
 ]
 
 /** All rules, in the order of their names. */

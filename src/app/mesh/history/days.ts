@@ -9,7 +9,14 @@ export type HeardHour = { readonly t: number; readonly packets: number }
 
 const queries = prepareOnce((db) => ({
   ofNodes: db
-    .select({ day: nodeDays.day, hours: nodeDays.hours })
+    .select({
+      day: nodeDays.day,
+      hours: nodeDays.hours,
+      packets: nodeDays.packets,
+      direct: nodeDays.direct,
+      minHops: nodeDays.minHops,
+      maxHops: nodeDays.maxHops,
+    })
     .from(nodeDays)
     .where(
       and(
@@ -32,6 +39,30 @@ export async function listHours(store: Store, nums: readonly number[], since: nu
     }
   }
   return Array.from(hours, ([t, packets]) => ({ t, packets }))
+}
+
+/** A day (UTC) in which a node was heard, and how. `direct`: packets without another node between. */
+export type HeardDay = {
+  readonly t: number
+  readonly packets: number
+  readonly direct: number
+  readonly minHops: number | null
+  readonly maxHops: number | null
+}
+
+/** The days since a time in which a node with these numbers was heard, oldest first. */
+export async function listDays(store: Store, nums: readonly number[], since: number): Promise<HeardDay[]> {
+  const rows = await queries(store).ofNodes.all({ nums: JSON.stringify(nums), day: Math.floor(since / DAY_MS) })
+  return Array.from(Map.groupBy(rows, ({ day }) => day)).map(([day, parts]) => {
+    const known = parts.flatMap(({ minHops, maxHops }) => [minHops ?? [], maxHops ?? []].flat())
+    return {
+      t: day * DAY_MS,
+      packets: parts.reduce((sum, { packets }) => sum + packets, 0),
+      direct: parts.reduce((sum, { direct }) => sum + direct, 0),
+      minHops: known.length === 0 ? null : Math.min(...known),
+      maxHops: known.length === 0 ? null : Math.max(...known),
+    }
+  })
 }
 
 const SHORTEST_MS = 10 * MINUTE_MS

@@ -7,6 +7,7 @@ import { seenNode } from '../nodes/seen.ts'
 import { listChanges } from './changes.ts'
 import { listHours, usualPause } from './days.ts'
 import type { Case, Found } from './reasons/case.ts'
+import { lookAtFilters } from './reasons/filtered.ts'
 import { lookAtIdentity } from './reasons/identity.ts'
 import { lookAtPower } from './reasons/power.ts'
 import { reasonSchema } from './reasons/reason.ts'
@@ -53,9 +54,10 @@ export async function explainSilence(ctx: SignedInCtx, asked: number): Promise<z
   if (!isSilent) return { ...about, usualPause: pause, isSilent, reasons: [] }
   const receivers = await listReceivers(ctx, nums)
   const changes = await listChanges(ctx, nums)
-  const silence: Case = { ctx, node, lastHeard, now, pause, receivers, changes }
+  const silence: Case = { ctx, node, nums, lastHeard, now, pause, receivers, changes }
   const found: Found[] = []
-  for (const look of [lookAtService, lookAtIdentity, lookAtPower, lookAtWay]) found.push(...(await look(silence)))
+  for (const look of [lookAtService, lookAtFilters, lookAtIdentity, lookAtPower, lookAtWay])
+    found.push(...(await look(silence)))
   const reasons = found.toSorted((a, b) => b.weight - a.weight).map(({ reason }) => reason)
   return { ...about, usualPause: pause, isSilent, reasons }
 }

@@ -585,4 +585,27 @@ export const texts: Translation = {
     'Das ist keine Konfiguration eines Funkgeräts: Es sind keine Namen mit Werten darin',
   'This YAML refers to its own parts too often': 'Dieses YAML verweist zu oft auf seine eigenen Teile',
   'an IPv4 address is written as such': 'eine IPv4-Adresse wird als solche geschrieben',
+  '{name} is heard by a node that it does not hear': '{name} wird von einem Knoten gehört, den er nicht hört',
+  'Several nodes are reached only over {name}': 'Mehrere Knoten sind nur über {name} zu erreichen',
+  '{name} and a router beside it repeat the same packets': '{name} und ein Router daneben wiederholen dieselben Pakete',
+  '{name} sends a large share of all packets': '{name} sendet einen großen Teil aller Pakete',
+  'The battery of {name} falls day by day': 'Der Akku von {name} fällt Tag für Tag',
+  '{name} restarts again and again': '{name} startet immer wieder neu',
+  'The clock of {name} is wrong': 'Die Uhr von {name} geht falsch',
+  'The public key of {name} is not its own alone': 'Der öffentliche Schlüssel von {name} gehört nicht ihm allein',
+  'The packets of {name} may take more hops than they need':
+    'Die Pakete von {name} dürfen mehr Sprünge machen, als sie brauchen',
+  'The channel is nearly full at {name}': 'Bei {name} ist der Kanal fast voll',
+  'Several nodes are delivered only by {name}': 'Mehrere Knoten liefert nur {name}',
+  '{name} and nodes near it fell silent at the same time': '{name} und Knoten in der Nähe verstummten zur selben Zeit',
+  '{name} runs firmware that is known to be broken': '{name} läuft mit Firmware, die als fehlerhaft bekannt ist',
+  '{name} shares a precise position on a channel that everybody can read':
+    '{name} teilt eine genaue Position auf einem Kanal mit, den alle lesen können',
+  'each finding once': 'jeder Befund einmal',
+  'What this is judged by is stored only for the last {days} days.':
+    'Worauf sich das stützt, ist nur für die letzten {days} Tage gespeichert.',
+  'Of {present} of these {all} findings only the present is stored; the others were looked at for the last {days} days.':
+    'Von {present} dieser {all} Befunde ist nur die Gegenwart gespeichert; die anderen wurden für die letzten {days} Tage geprüft.',
+  '{n} findings are over:': { one: '{n} Befund ist vorbei:', other: '{n} Befunde sind vorbei:' },
+  '{n} new findings:': { one: '{n} neuer Befund:', other: '{n} neue Befunde:' },
 }

@@ -585,4 +585,31 @@ export const texts: Translation = {
     'Esto no es la configuración de una radio: no tiene nombres con valores',
   'This YAML refers to its own parts too often': 'Este YAML remite demasiadas veces a sus propias partes',
   'an IPv4 address is written as such': 'una dirección IPv4 se escribe como tal',
+  '{name} is heard by a node that it does not hear': 'A {name} lo oye un nodo al que no oye',
+  'Several nodes are reached only over {name}': 'A varios nodos solo se llega por {name}',
+  '{name} and a router beside it repeat the same packets': '{name} y un router a su lado repiten los mismos paquetes',
+  '{name} sends a large share of all packets': '{name} envía gran parte de todos los paquetes',
+  'The battery of {name} falls day by day': 'La batería de {name} baja día a día',
+  '{name} restarts again and again': '{name} se reinicia una y otra vez',
+  'The clock of {name} is wrong': 'El reloj de {name} va mal',
+  'The public key of {name} is not its own alone': 'La clave pública de {name} no es solo suya',
+  'The packets of {name} may take more hops than they need':
+    'Los paquetes de {name} pueden dar más saltos de los necesarios',
+  'The channel is nearly full at {name}': 'El canal está casi lleno en {name}',
+  'Several nodes are delivered only by {name}': 'A varios nodos solo los entrega {name}',
+  '{name} and nodes near it fell silent at the same time': '{name} y nodos cercanos dejaron de oírse a la vez',
+  '{name} runs firmware that is known to be broken': '{name} usa un firmware que se sabe defectuoso',
+  '{name} shares a precise position on a channel that everybody can read':
+    '{name} comparte una posición precisa en un canal que todos pueden leer',
+  'each finding once': 'cada hallazgo una vez',
+  'What this is judged by is stored only for the last {days} days.':
+    'Aquello en lo que se basa esto solo se guarda de los últimos {days} días.',
+  'Of {present} of these {all} findings only the present is stored; the others were looked at for the last {days} days.':
+    'De {present} de estos {all} hallazgos solo se guarda el presente; los demás se miraron en los últimos {days} días.',
+  '{n} findings are over:': {
+    one: '{n} hallazgo ha terminado:',
+    many: '{n} de hallazgos han terminado:',
+    other: '{n} hallazgos han terminado:',
+  },
+  '{n} new findings:': { one: '{n} hallazgo nuevo:', many: '{n} de hallazgos nuevos:', other: '{n} hallazgos nuevos:' },
 }

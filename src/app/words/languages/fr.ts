@@ -592,4 +592,35 @@ export const texts: Translation = {
     'Ce n’est pas la configuration d’une radio : il n’y a pas de noms avec des valeurs',
   'This YAML refers to its own parts too often': 'Ce YAML renvoie trop souvent à ses propres parties',
   'an IPv4 address is written as such': 'une adresse IPv4 s’écrit comme telle',
+  '{name} is heard by a node that it does not hear': '{name} est entendu par un nœud qu’il n’entend pas',
+  'Several nodes are reached only over {name}': 'Plusieurs nœuds ne sont joints que par {name}',
+  '{name} and a router beside it repeat the same packets': '{name} et un routeur à côté répètent les mêmes paquets',
+  '{name} sends a large share of all packets': '{name} envoie une grande part de tous les paquets',
+  'The battery of {name} falls day by day': 'La batterie de {name} baisse de jour en jour',
+  '{name} restarts again and again': '{name} redémarre sans cesse',
+  'The clock of {name} is wrong': 'L’horloge de {name} est fausse',
+  'The public key of {name} is not its own alone': 'La clé publique de {name} n’est pas à lui seul',
+  'The packets of {name} may take more hops than they need':
+    'Les paquets de {name} peuvent faire plus de sauts que nécessaire',
+  'The channel is nearly full at {name}': 'Le canal est presque plein près de {name}',
+  'Several nodes are delivered only by {name}': 'Plusieurs nœuds ne sont livrés que par {name}',
+  '{name} and nodes near it fell silent at the same time': '{name} et des nœuds proches se sont tus au même moment',
+  '{name} runs firmware that is known to be broken': '{name} utilise un micrologiciel connu comme défectueux',
+  '{name} shares a precise position on a channel that everybody can read':
+    '{name} partage une position précise sur un canal que tout le monde peut lire',
+  'each finding once': 'chaque constat une fois',
+  'What this is judged by is stored only for the last {days} days.':
+    'Ce sur quoi cela repose n’est enregistré que pour les {days} derniers jours.',
+  'Of {present} of these {all} findings only the present is stored; the others were looked at for the last {days} days.':
+    'De {present} de ces {all} constats, seul le présent est enregistré ; les autres ont été examinés sur les {days} derniers jours.',
+  '{n} findings are over:': {
+    one: '{n} constat est terminé :',
+    many: '{n} de constats sont terminés :',
+    other: '{n} constats sont terminés :',
+  },
+  '{n} new findings:': {
+    one: '{n} nouveau constat :',
+    many: '{n} de nouveaux constats :',
+    other: '{n} nouveaux constats :',
+  },
 }

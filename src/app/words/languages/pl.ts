@@ -581,4 +581,36 @@ export const texts: Translation = {
     'To nie jest konfiguracja radia: nie ma w niej nazw z wartościami',
   'This YAML refers to its own parts too often': 'Ten YAML zbyt często odwołuje się do własnych części',
   'an IPv4 address is written as such': 'adres IPv4 zapisuje się jako taki',
+  '{name} is heard by a node that it does not hear': '{name} jest słyszany przez węzeł, którego nie słyszy',
+  'Several nodes are reached only over {name}': 'Kilka węzłów jest osiągalnych tylko przez {name}',
+  '{name} and a router beside it repeat the same packets': '{name} i router obok niego powtarzają te same pakiety',
+  '{name} sends a large share of all packets': '{name} wysyła dużą część wszystkich pakietów',
+  'The battery of {name} falls day by day': 'Bateria {name} słabnie z dnia na dzień',
+  '{name} restarts again and again': '{name} wciąż uruchamia się ponownie',
+  'The clock of {name} is wrong': 'Zegar {name} jest błędny',
+  'The public key of {name} is not its own alone': 'Klucz publiczny {name} nie należy tylko do niego',
+  'The packets of {name} may take more hops than they need': 'Pakiety {name} mogą robić więcej przeskoków, niż trzeba',
+  'The channel is nearly full at {name}': 'Kanał przy {name} jest prawie pełny',
+  'Several nodes are delivered only by {name}': 'Kilka węzłów dostarcza tylko {name}',
+  '{name} and nodes near it fell silent at the same time': '{name} i pobliskie węzły zamilkły w tym samym czasie',
+  '{name} runs firmware that is known to be broken': '{name} ma firmware znany jako wadliwy',
+  '{name} shares a precise position on a channel that everybody can read':
+    '{name} podaje dokładną pozycję na kanale, który każdy może czytać',
+  'each finding once': 'każde ustalenie raz',
+  'What this is judged by is stored only for the last {days} days.':
+    'To, na czym się to opiera, jest zapisane tylko z ostatnich {days} dni.',
+  'Of {present} of these {all} findings only the present is stored; the others were looked at for the last {days} days.':
+    'Dla {present} z tych {all} ustaleń zapisana jest tylko teraźniejszość; pozostałe sprawdzono dla ostatnich {days} dni.',
+  '{n} findings are over:': {
+    one: '{n} ustalenie ustało:',
+    few: '{n} ustalenia ustały:',
+    many: '{n} ustaleń ustało:',
+    other: '{n} ustalenia ustało:',
+  },
+  '{n} new findings:': {
+    one: '{n} nowe ustalenie:',
+    few: '{n} nowe ustalenia:',
+    many: '{n} nowych ustaleń:',
+    other: '{n} nowego ustalenia:',
+  },
 }

@@ -580,4 +580,31 @@ export const texts: Translation = {
     'Isto não é a configuração de um rádio: não há nomes com valores',
   'This YAML refers to its own parts too often': 'Este YAML remete vezes demais às suas próprias partes',
   'an IPv4 address is written as such': 'um endereço IPv4 é escrito como tal',
+  '{name} is heard by a node that it does not hear': '{name} é ouvido por um nó que ele não ouve',
+  'Several nodes are reached only over {name}': 'Só se chega a vários nós por {name}',
+  '{name} and a router beside it repeat the same packets': '{name} e um roteador ao lado repetem os mesmos pacotes',
+  '{name} sends a large share of all packets': '{name} envia grande parte de todos os pacotes',
+  'The battery of {name} falls day by day': 'A bateria de {name} cai dia após dia',
+  '{name} restarts again and again': '{name} reinicia sem parar',
+  'The clock of {name} is wrong': 'O relógio de {name} está errado',
+  'The public key of {name} is not its own alone': 'A chave pública de {name} não é só dele',
+  'The packets of {name} may take more hops than they need':
+    'Os pacotes de {name} podem dar mais saltos do que precisam',
+  'The channel is nearly full at {name}': 'O canal está quase cheio em {name}',
+  'Several nodes are delivered only by {name}': 'Vários nós só são entregues por {name}',
+  '{name} and nodes near it fell silent at the same time': '{name} e nós próximos ficaram em silêncio ao mesmo tempo',
+  '{name} runs firmware that is known to be broken': '{name} usa um firmware sabidamente com defeito',
+  '{name} shares a precise position on a channel that everybody can read':
+    '{name} compartilha uma posição precisa em um canal que todos podem ler',
+  'each finding once': 'cada achado uma vez',
+  'What this is judged by is stored only for the last {days} days.':
+    'Aquilo em que isto se baseia só está guardado dos últimos {days} dias.',
+  'Of {present} of these {all} findings only the present is stored; the others were looked at for the last {days} days.':
+    'De {present} destes {all} achados só o presente está guardado; os outros foram examinados nos últimos {days} dias.',
+  '{n} findings are over:': {
+    one: '{n} achado terminou:',
+    many: '{n} de achados terminaram:',
+    other: '{n} achados terminaram:',
+  },
+  '{n} new findings:': { one: '{n} achado novo:', many: '{n} de achados novos:', other: '{n} achados novos:' },
 }

@@ -1,6 +1,7 @@
 import './alerts.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { DAY_MS } from '../../../shared/time.ts'
 import { api, ask } from '../../api.ts'
 import { count, dateTime, plain } from '../../format.ts'
 import { Failure } from '../../parts/notice.tsx'
@@ -37,7 +38,9 @@ export function Preview({ rule, sentence }: { rule: NewRule; sentence?: string }
       <Failure error={looking.error.value} />
       {shown !== null && (
         <div class="preview-found" role="status" ref={result}>
-          <strong>{alertTexts.previewTotal(shown.total, shown.messages)}</strong>
+          <strong>
+            {alertTexts.previewTotal(Math.round((shown.to - shown.from) / DAY_MS), shown.total, shown.messages)}
+          </strong>
           {shown.looked !== null && <p class="faint">{lookedAt(shown.looked)}</p>}
           {shown.note !== null && <p class="faint">{shown.note}</p>}
           <ul class="rows tight">

@@ -7,7 +7,7 @@ import { useLoad } from '../../state/load.ts'
 import { inbox } from '../../state/messages/inbox.ts'
 import { nodesError, refreshNodes } from '../../state/mesh/nodes.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
-import { can, isAdmin, isAnonymous } from '../../state/session.ts'
+import { can, has, isAdmin, isAnonymous } from '../../state/session.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
@@ -20,6 +20,8 @@ import { Radios } from './radios.tsx'
 import './dashboard.css'
 
 const Checklist = lazyPage(async () => (await import('./checklist.tsx')).Checklist)
+
+const FindingsCard = lazyPage(async () => (await import('./findings-card.tsx')).FindingsCard)
 
 const POLL_MS = 60_000
 const FEW = 3
@@ -59,6 +61,7 @@ export function DashboardPage() {
           <div class="stack">
             {!isQuiet && mayReadLinks && <Radios />}
             {mayReadNodes && <JustHeard />}
+            {mayReadLinks && mayReadNodes && has('radio') && <FindingsCard />}
           </div>
         )}
       </div>

@@ -6,6 +6,7 @@ import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { theme } from '../../theme.ts'
 import type { UsedTiles } from './data.ts'
 import type { Link, Spot } from './layers/lines.ts'
+import type { Marks } from './marks.ts'
 import type { MapView } from './last-view.ts'
 import type { Choice } from './layers/pointing.ts'
 import { shownScale } from './colouring/chosen-scale.ts'
@@ -29,6 +30,8 @@ export type MapContent = {
   /** The only line, which the user asked for. */
   readonly route: Traceroute | null
   readonly waypoints: readonly Waypoint[]
+  /** What the address marks. */
+  readonly marks?: Marks | null
   readonly layers: Layers
 }
 
@@ -56,17 +59,18 @@ export function useMap(
 
 /** Redraws each part when it has changed. */
 export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
-  const { shown, chosen, track, isChosenLoaded, links, traces, route, waypoints } = content
+  const { shown, chosen, track, isChosenLoaded, links, traces, route, waypoints, marks = null } = content
   const { nodes: dots, precision, clusters, labels } = content.layers
   // Nodes also age while nothing is heard.
   const minute = useComputed(() => Math.floor(now.value / 60_000)).value
   const nodes = useSame(shown)
   const chosenNum = chosen?.nodeNum ?? null
   const onRoute = useMemo(() => (route === null ? null : nodesOf(route)), [route])
+  const bright = onRoute ?? marks?.nodeNums ?? null
   const kept = useMemo(() => {
     const neighbours = chosenNum === null ? [] : links.flatMap(({ nodeNum, neighborNum }) => [nodeNum, neighborNum])
-    return new Set([...neighbours, ...(onRoute ?? [])])
-  }, [links, chosenNum, onRoute])
+    return new Set([...neighbours, ...(bright ?? [])])
+  }, [links, chosenNum, bright])
   const limits = lineLimits.value.value
   const colouring = shownScale() ?? BY_AGE
   useEffect(() => {
@@ -75,17 +79,33 @@ export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): vo
         ? { key: `route ${route.id}`, nodeNums: onRoute, track: [] }
         : chosenNum !== null && isChosenLoaded
           ? { key: `node ${chosenNum}`, nodeNums: new Set([chosenNum, ...kept]), track }
-          : null
+          : marks === null
+            ? null
+            : { key: marks.key, nodeNums: marks.nodeNums, track: [] }
     const all = {
       placed: nodes,
       now: now.peek(),
       chosen: chosenNum,
       kept,
-      bright: onRoute,
+      bright,
       look: { dots, precision, clusters, colouring },
     }
     map.value?.showNodes(all, labels, focus)
-  }, [map.value, nodes, minute, chosenNum, isChosenLoaded, kept, onRoute, dots, precision, clusters, colouring, labels])
+  }, [
+    map.value,
+    nodes,
+    minute,
+    chosenNum,
+    isChosenLoaded,
+    kept,
+    onRoute,
+    marks,
+    dots,
+    precision,
+    clusters,
+    colouring,
+    labels,
+  ])
   useEffect(() => {
     const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
     const areLinksNumbered = chosenNum !== null || links.length <= MAX_NUMBERS

@@ -23,6 +23,7 @@ import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'
 import type { Mark } from './layers/pointing.ts'
+import { marks } from './marks.ts'
 import { useLinksOf } from './searched-links.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
@@ -30,6 +31,7 @@ const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).La
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Coverage = lazyPage(async () => (await import('./cells/panel.tsx')).Coverage)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
+const Marked = lazyPage(async () => (await import('./marked.tsx')).Marked)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Extras = lazyPage(async () => (await import('./extras.tsx')).Extras)
 const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
@@ -64,9 +66,15 @@ export function MapPage() {
     useMemo(() => shownLimits(hours), [hours, kept]),
   )
   const found = useLinksOf(topology.links, query.get('links') === 'ends' ? filter.q : '')
+  const ids = query.get('mark')
+  const marked = ids === null ? null : marks.value
+  const links = marked?.links ?? found.links
   // The selected node stays on the map, regardless of the filter, and so do the other ends of links that are searched.
   const isShown = (node: Node) =>
-    node.nodeId === chosen?.nodeId || found.ends.has(node.nodeNum) || passes(node, filter, now.peek())
+    node.nodeId === chosen?.nodeId ||
+    marked?.nodeNums.has(node.nodeNum) === true ||
+    found.ends.has(node.nodeNum) ||
+    passes(node, filter, now.peek())
   const shown = placed.filter(isShown)
   const waypoints = useWaypoints()
   const by = coverageChoice.value.value
@@ -78,7 +86,8 @@ export function MapPage() {
     track: track.spots,
     isChosenLoaded: topology.areLinksLoaded && track.isLoaded,
     ...topology,
-    links: found.links,
+    links,
+    marks: marked,
     layers,
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
   })
@@ -98,8 +107,9 @@ export function MapPage() {
               <ConnectHelp />
             </div>
           )}
-          <Legend hasLines={topology.links.length + topology.traces.length > 0} />
-          {tiles.isUnset.value && !isWall.value && <Question onAnswer={tiles.reload} />}
+          <Legend hasLines={links.length + topology.traces.length > 0} />
+          {ids !== null && <Marked ids={ids} between={query.get('between') !== null} />}
+          {tiles.isUnset.value && !isWall.value && ids === null && <Question onAnswer={tiles.reload} />}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
@@ -110,7 +120,7 @@ export function MapPage() {
         </MapBox>
         <MapPanel
           {...topology}
-          links={found.links}
+          links={links}
           shown={shown}
           chosen={chosen}
           waypoints={waypoints}

@@ -18,6 +18,35 @@ export const findingTexts = catalog('findingTexts', {
   unmute: 'Tell again',
   mutedBy: (name: string) => `muted by ${name}`,
   more: (n: number) => quantity(n, 'other node', 'other nodes'),
+  showOnMap: 'Show on the map',
+  tellMe: 'Tell me about this',
+  tellMeHelp:
+    'You are told when a look that is made each hour finds it, and the look before did not, and when it is gone.',
+  where: 'Where',
+  onlyHere: (name: string) => `At ${name}`,
+  anywhere: 'At any node',
+  marked: (n: number) => quantity(n, 'node is marked.', 'nodes are marked.'),
+  withoutPlace: (n: number) => quantity(n, 'has no known position.', 'have no known position.'),
+  unmark: 'Show all nodes',
+  all: 'All findings',
+  names: {
+    one_way: 'Heard, but hears not',
+    depends: 'Many depend on one node',
+    routers: 'Two routers beside each other',
+    chatty: 'Sends very much',
+    battery: 'Battery falls day by day',
+    restarts: 'Restarts again and again',
+    clock: 'Wrong clock',
+    key: 'Weak or shared key',
+    hops: 'More hops than needed',
+    busy: 'Channel nearly full',
+    only_gateway: 'Only one gateway delivers them',
+    region_silent: 'A region fell silent',
+    firmware: 'Broken firmware',
+    precise: 'Too precise a position',
+  },
+  exactly: 'exactly',
+  within: (distance: string) => `to within ${distance}`,
   rules: {
     one_way: (a: string, b: string, snr: string) =>
       `${b} hears ${a} with ${snr}, but ${a} does not hear ${b}. Look at the antenna and the transmit power of ${b}.`,
@@ -46,6 +75,10 @@ export const findingTexts = catalog('findingTexts', {
       `${names}, near each other, fell silent within an hour, the last on ${when}: perhaps the power, a storm, or a repeater that they share.`,
     firmware: (node: string, version: string) =>
       `${node} runs firmware ${version}, which could make weak keys (CVE-2025-52464). Update it, then make a new key.`,
+    precise: (node: string, area: string, channel: string) =>
+      `${node} tells where it is ${area} on ${channel}, whose key everybody has. A precision of at most 15 bits suits such a channel.`,
+    seemsPrecise: (node: string, area: string, channel: string) =>
+      `${node} tells where it is ${area} on ${channel}, which seems to have the key that everybody has. A precision of at most 15 bits suits such a channel.`,
   },
   times: (n: number) => quantity(n, 'time', 'times'),
   nodes: (n: number) => quantity(n, 'node', 'nodes'),

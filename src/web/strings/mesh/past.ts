@@ -30,6 +30,14 @@ export const pastTexts = catalog('pastTexts', {
     gateway: (name: string, source: string, when: string) =>
       `The gateway ${name}, which delivered it to ${source}, has delivered nothing since ${when}.`,
     notConnected: 'It is not connected now.',
+    suspicion: (packets: number) =>
+      `${quantity(packets, 'packet', 'packets')} in its name came since, and ${quantity(packets, 'was', 'were')} set aside because somebody else seems to send them. See the warning on this page.`,
+    removed: (source: string, when: string) =>
+      `${source}, which last heard it on ${when}, is no longer connected to this service: it was removed or switched off here.`,
+    collector: (source: string) =>
+      `The collector ${source} still delivers, but from no node the kinds that this one mostly sent: its filter may leave them out.`,
+    newcomers: (source: string, numbers: number) =>
+      `${source} brought too many new nodes, and ${quantity(numbers, 'of them was', 'of them were')} not stored. If this node has a new number, it may be among those.`,
     ignored: 'It is ignored: the radios of this service drop what it sends.',
     clockAhead: (duration: string) =>
       `By the clock of this service it was last heard ${duration} in the future: the clock was wrong then, or is now.`,
@@ -45,6 +53,13 @@ export const pastTexts = catalog('pastTexts', {
   heardHours: (heard: number, of: number) => `Heard in ${heard} of ${of} hours`,
   nothingHeard: 'It was not heard in the last 30 days.',
   hour: (when: string, packets: number) => `${when}: ${quantity(packets, 'packet', 'packets')}`,
+  day: (when: string, packets: number, direct: number, hops: string) =>
+    `${when} (UTC): ${direct} of ${quantity(packets, 'packet', 'packets')} came directly${hops}`,
+  overHops: (from: number, to: number) =>
+    from === to
+      ? `; the others over ${quantity(to, 'hop', 'hops')}`
+      : `; the others over ${from} to ${quantity(to, 'hop', 'hops')}`,
+  directShare: (share: string, hops: string) => `${share} of its packets came directly${hops}.`,
   by: 'Heard by',
   noReceiver: 'No packet of it is in the log.',
   direct: 'direct',
@@ -60,6 +75,21 @@ export const pastTexts = catalog('pastTexts', {
   movedBy: (distance: string) => `Moved by ${distance}`,
   becomes: (field: string, before: string, after: string) => `${field}: ${before} → ${after}`,
   newKey: 'Another public key',
+  setHere: (who: string, what: string) => `${who} changed here: ${what}`,
+  setThere: (who: string, section: string, what: string) => `${who} changed its settings ${section}: ${what}`,
+  restartedBy: (who: string) => `${who} restarted it`,
+  theService: 'The service',
+  alert: (what: string) => `Alert: ${what}`,
+  marks: {
+    isFavorite: 'favourite',
+    isIgnored: 'ignored',
+    isMuted: 'muted',
+    isHidden: 'hidden',
+    notes: 'notes',
+    own: 'own radio',
+    remoteKey: 'remote administration',
+    publicKey: 'public key',
+  },
   withdrawn: 'nothing',
   fields: {
     longName: 'Name',

@@ -1,5 +1,7 @@
 import { beforeEach, afterEach, describe, expect, it } from 'vitest'
 import { lookForFindings } from '../../../../src/app/mesh/findings/look.ts'
+import { identifyChannel, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
+import { expandPsk, hashChannel } from '../../../../src/meshtastic/crypto/channel.ts'
 import type { FindingRule } from '../../../../src/shared/mesh/finding-rules.ts'
 import { createTestApp, START, type TestApp } from '../../../support/app.ts'
 
@@ -74,6 +76,20 @@ const day = (num: number, packets: number, at = TODAY - 1) =>
     packets,
     direct: 0,
   })
+
+const channel = (index: number, name: string, hash: number) =>
+  insert('channels', { source_id: 1, channel_index: index, name, role: 'SECONDARY', identity: `${hash}:${name}` })
+
+function place(num: number, { bits, channel: on }: { bits: number | null; channel: number }, t = START - HOUR): void {
+  run(
+    `insert into positions (node_id, t, latitude, longitude, precision_bits, channel)
+      select id, ?, 47, 8, ?, ? from nodes where node_num = ?`,
+    t,
+    bits,
+    on,
+    num,
+  )
+}
 
 type Finding = { rule: FindingRule; subject: string; since: number; isMuted: boolean; isLikely: boolean } & {
   nodes: { nodeNum: number }[]
@@ -246,9 +262,36 @@ describe('each rule, where it is true and where it is nearly true', () => {
       node(A + index, { firmware_version: version })
     expect(brief(await found()).map(([, nums]) => nums)).toEqual([[A], [B]])
   })
+
+  it('precise: closer than 15 bits on a channel whose key everybody has', async () => {
+    for (const num of [A, B, C, D, HILL]) node(num)
+    channel(0, 'LongFast', 8)
+    channel(1, 'Club', 77)
+    // As a broker names it: the default key under a name of its own.
+    const open = hashChannel('Open', expandPsk(Uint8Array.of(1)))
+    const number = numberChannel(identifyChannel(open, 'Open'))
+    channel(number, 'Open', open)
+    place(A, { bits: 32, channel: 0 })
+    place(B, { bits: 15, channel: 0 })
+    place(C, { bits: 32, channel: 1 })
+    place(D, { bits: 17, channel: number })
+    place(HILL, { bits: 32, channel: 2 ** 33 + LOCAL })
+    const list = await found()
+    expect(brief(list)).toEqual([
+      ['precise', [A], { bits: 32, metres: 0, channel: 'LongFast' }],
+      ['precise', [D], { bits: 17, metres: 364, channel: 'Open' }],
+    ])
+    expect(list.map(({ isLikely }) => isLikely)).toEqual([true, false])
+    // Its latest position is coarse.
+    place(A, { bits: 13, channel: 0 }, START - 60_000)
+    place(D, { bits: null, channel: number }, START - 60_000)
+    expect(await found()).toEqual([])
+  })
 })
 
 it('a healthy mesh of 300 nodes has no finding', async () => {
+  channel(0, 'LongFast', 8)
+  channel(1, 'Club', 77)
   for (let index = 0; index < 300; index += 1) {
     const num = 1000 + index
     const key = Buffer.from(
@@ -266,6 +309,7 @@ it('a healthy mesh of 300 nodes has no finding', async () => {
     })
     day(num, 60 + (index % 40))
     for (const other of [(index + 1) % 300, (index + 17) % 300]) both(num, 1000 + other, index % 20 === 0 ? -4 : 2)
+    place(num, index % 7 === 0 ? { bits: 32, channel: 1 } : { bits: 10 + (index % 6), channel: 0 })
     measured('telemetry_hourly', num, 'deviceMetrics.channelUtilization', START - HOUR, 12)
     for (let at = 1; at < 8; at += 1)
       measured('telemetry_daily', num, 'deviceMetrics.batteryLevel', (TODAY - at) * DAY, 90 - (at % 3))

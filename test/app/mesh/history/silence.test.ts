@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { summariseHearings } from '../../../../src/app/mesh/history/hearings.ts'
 import { NeighborInfoSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
+import { createTestAlerts } from '../../../support/alerts.ts'
 import { type Client, START } from '../../../support/app.ts'
 import {
   type At,
@@ -185,6 +186,68 @@ describe('what may be the reason, with its evidence', () => {
     expect((await silence()).reasons[0]).toMatchObject({ kind: 'ignored', isLikely: true })
   })
 
+  it('we set aside what comes in its name', async () => {
+    await fallSilent()
+    const { sqlite } = mesh.app.store
+    sqlite
+      .prepare(
+        `insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, port, hop_limit, via_mqtt,
+          pki_encrypted, replayed, trust_level, payload)
+        select source_id, t + ?, packet_id + 1, from_node_num, to_node_num, channel, port, hop_limit, 0, 0, 0, 'spoofed', '{}'
+        from packets where from_node_num = ? and t > ?`,
+      )
+      .run(3 * HOUR, GONE, END - 3 * HOUR)
+    expect((await silence()).reasons[0]).toEqual({
+      kind: 'filtered',
+      isLikely: true,
+      by: 'suspicion',
+      source: null,
+      packets: 3,
+      since: END + HOUR,
+    })
+  })
+
+  it('the collector that delivered it leaves out what it sends; with one packet of the kind nothing says so', async () => {
+    const collector = { source: { kind: 'ingest', name: 'far away' } } as const
+    for (let at = START; at <= END; at += HOUR) await hear(GONE, at, named('Gone'), {}, collector)
+    for (let at = START; at <= NOW; at += HOUR / 3) await hear(OTHER, at, text(`at ${at}`), {}, collector)
+    const filtered = { kind: 'filtered', isLikely: false, by: 'collector', source: 'far away', since: END }
+    expect((await silence()).reasons).toEqual([{ ...filtered, packets: null }])
+    await hear(OTHER, NOW, named('Other'), {}, collector)
+    expect((await silence()).reasons).toEqual([])
+  })
+
+  it('new numbers of its source were refused, perhaps its own', async () => {
+    await fallSilent()
+    const refuse = (hour: number) =>
+      mesh.app.store.sqlite
+        .prepare(
+          'insert or replace into newcomers (source_id, hour, asked, refused) select id, ?, 9000, 3000 from sources',
+        )
+        .run(hour)
+    refuse(END / HOUR - 5)
+    expect((await silence()).reasons).toEqual([])
+    refuse(Math.floor(END / HOUR) + 5)
+    expect((await silence()).reasons).toMatchObject([{ kind: 'filtered', by: 'newcomers', packets: 3000 }])
+  })
+
+  it('what heard it is no connection of this service any more', async () => {
+    const { app, ingest, links } = await createTestAlerts()
+    try {
+      for (let at = START; at <= END; at += HOUR)
+        await store(ingest, [packet(text(`at ${at}`), { from: GONE })], { at })
+      app.clock.now = NOW
+      await summariseHearings(app.store, async () => true)
+      const client = await app.admin()
+      const reasons = async () => Object(await (await client.send('GET', `/api/nodes/${GONE}/silence`)).json()).reasons
+      expect((await reasons()).map(({ kind }: { kind: string }) => kind)).toEqual(['radio'])
+      Object.assign(links[0] ?? {}, { name: 'another' })
+      expect((await reasons())[0]).toMatchObject({ kind: 'filtered', by: 'removed', isLikely: true, since: END })
+    } finally {
+      app.close()
+    }
+  })
+
   it('the clock was ahead when it was heard', async () => {
     await fallSilent()
     const [first] = (await silence(END - 3 * DAY)).reasons
@@ -287,6 +350,43 @@ describe('the past of a node', () => {
       const left = mesh.app.store.sqlite.prepare(`select count(*) from ${table} where node_num = ?`).pluck().get(GONE)
       expect(left).toBe(0)
     }
+  })
+
+  it('how it came on each day, and who set what about it: that only for administrators', async () => {
+    await fallSilent()
+    await talk(GONE, [END - 3 * HOUR, END - 2 * HOUR], RELAYED)
+    await past()
+    await admin?.send('PUT', `/api/nodes/${GONE}`, { isFavorite: true, notes: 'On the roof' })
+    await admin?.send('PUT', `/api/nodes/${OTHER}`, { isFavorite: true })
+    mesh.app.store.sqlite
+      .prepare(
+        `insert into audit_log (timestamp, username, action, resource, details)
+          values (?, 'anna', 'configuration_updated', 'configuration', ?)`,
+      )
+      .run(
+        NOW - HOUR,
+        JSON.stringify({
+          nodeNum: GONE,
+          section: 'lora',
+          before: { hopLimit: 3 },
+          after: { hopLimit: 5 },
+          source: 'x',
+        }),
+      )
+    const { events, days, hours } = await past()
+    const sum = (list: { packets: number }[]) => list.reduce((total, { packets }) => total + packets, 0)
+    expect(sum(days)).toBe(sum(hours))
+    expect(days).toContainEqual(expect.objectContaining({ minHops: 0, maxHops: 2 }))
+    const set = events.filter(({ kind }: { kind: string }) => kind === 'set')
+    expect(set).toEqual([
+      { kind: 'set', t: NOW, by: 'admin', section: null, fields: ['isFavorite', 'notes'], isRestart: false },
+      { kind: 'set', t: NOW - HOUR, by: 'anna', section: 'lora', fields: ['hopLimit'], isRestart: false },
+    ])
+    expect(JSON.stringify(set)).not.toContain('roof')
+    const reader = await mesh.app.user('reader', { nodes: { read: true, write: true }, info: READ })
+    const told = Object(await (await reader.send('GET', `/api/nodes/${GONE}/past`)).json())
+    expect(told.events.map(({ kind }: { kind: string }) => kind)).not.toContain('set')
+    expect(told.days).toEqual(days)
   })
 
   it('a node that flips its name in each packet keeps its latest hundred changes', async () => {

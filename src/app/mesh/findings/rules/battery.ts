@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { DAY_MS } from '../../../../shared/time.ts'
+import { oldestMeasured } from '../oldest.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 
 const DAYS = 10
@@ -10,6 +11,7 @@ const FALL = 2
 /** A battery that is fuller has time. */
 const FULL = 80
 const POWERED = 101
+const METRIC = 'deviceMetrics.batteryLevel'
 
 /** The lowest level of each day falls: the sun, or the battery, is not enough. */
 export const battery = defineRule({
@@ -19,13 +21,14 @@ export const battery = defineRule({
     perDay: z.number().describe('Percent that it lost a day'),
     days: z.int().describe('Days until it is empty at this rate'),
   }),
+  past: { everyMs: DAY_MS, oldest: oldestMeasured('telemetry_daily', METRIC) },
   async look(looking) {
     const { store, now } = looking
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; day: number; least: number; channel: number | null }>(
         sql`select n.node_num as nodeNum, d.t / ${DAY_MS} as day, d.min as least, d.channel as channel
           from metrics m cross join nodes n cross join telemetry_daily d on d.node_id = n.id and d.metric = m.id
-          where m.name = 'deviceMetrics.batteryLevel' and d.t >= ${now - DAYS * DAY_MS} and d.max < ${POWERED}
+          where m.name = ${METRIC} and d.t between ${now - DAYS * DAY_MS} and ${now} and d.max < ${POWERED}
             and n.node_num in (select value from json_each(${nums}))
           order by n.node_num, d.t`,
       ),

@@ -1,22 +1,25 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { DAY_MS } from '../../../../shared/time.ts'
+import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
+import { oldestMeasured } from '../oldest.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 
 /** From 25 % on firmware sends its own measurements less often; from 40 % on none. */
 const BUSY = 25
+const METRIC = 'deviceMetrics.channelUtilization'
 
 /** A place where the channel is nearly full. */
 export const busy = defineRule({
   name: 'busy',
   evidence: z.object({ use: z.number().describe('Percent of the time, the average of the last day') }),
+  past: { everyMs: 6 * HOUR_MS, oldest: oldestMeasured('telemetry_hourly', METRIC) },
   async look(looking) {
     const { store, now } = looking
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; mean: number; channel: number | null }>(
         sql`select n.node_num as nodeNum, sum(d.sum) / sum(d.n) as mean, d.channel as channel
           from metrics m cross join nodes n cross join telemetry_hourly d on d.node_id = n.id and d.metric = m.id
-          where m.name = 'deviceMetrics.channelUtilization' and d.t >= ${now - DAY_MS}
+          where m.name = ${METRIC} and d.t between ${now - DAY_MS} and ${now}
             and n.node_num in (select value from json_each(${nums}))
           group by n.node_num, d.channel having count(*) >= 3 and mean >= ${BUSY}`,
       ),

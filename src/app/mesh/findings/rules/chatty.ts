@@ -1,8 +1,8 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { nodeDays, nodes } from '../../../../db/schema.ts'
 import { DAY_MS } from '../../../../shared/time.ts'
-import { defineRule } from '../rule.ts'
+import { oldestHearing } from '../oldest.ts'
+import { aboutHeard, defineRule } from '../rule.ts'
 
 const SHARE = 0.2
 const MANY = 300
@@ -16,14 +16,17 @@ export const chatty = defineRule({
     packets: z.int().describe('Of the last whole day, UTC'),
     share: z.number().describe('Of the packets of all nodes, 0 to 1'),
   }),
-  async look({ store, now }) {
+  past: { everyMs: DAY_MS, oldest: oldestHearing },
+  async look(looking) {
+    const { store, now } = looking
     const day = Math.floor(now / DAY_MS) - 1
-    const rows = await store.db
-      .select({ nodeNum: nodeDays.nodeNum, packets: nodeDays.packets })
-      .from(nodeDays)
-      .innerJoin(nodes, eq(nodes.nodeNum, nodeDays.nodeNum))
-      .where(sql`${nodeDays.day} = ${day} and not ${nodes.isHidden} and not ${nodes.isLocal}`)
-      .all()
+    const rows = await aboutHeard(looking, (nums) =>
+      store.db.all<{ nodeNum: number; packets: number }>(
+        sql`select d.node_num as nodeNum, d.packets from json_each(${nums}) j
+          cross join node_days d on d.node_num = j.value and d.day = ${day}
+          cross join nodes n on n.node_num = d.node_num and not n.is_local`,
+      ),
+    )
     const all = rows.reduce((sum, { packets }) => sum + packets, 0)
     if (rows.length < NODES) return []
     return rows

@@ -17,7 +17,7 @@ export const depends = defineRule({
     const roots = own.map(({ nodeNum }) => nodeNum)
     if (!(await pause())) return []
     const channels = [...new Set(links.map(({ channel }) => channel))]
-    return Array.from(lostWithout(links, roots), ([node, { count, some }]) => ({
+    return Array.from(await lostWithout(links, roots, pause), ([node, { count, some }]) => ({
       nodes: [node, ...some],
       subject: [node],
       channels,

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { DAY_MS } from '../../../../shared/time.ts'
-import { defineRule } from '../rule.ts'
+import { oldestHearing } from '../oldest.ts'
+import { aboutHeard, defineRule } from '../rule.ts'
 
 /** CVE-2025-52464: these versions could make the same key on several devices. */
 const WEAK_KEYS = { from: [2, 5, 0], to: [2, 6, 10] } as const
@@ -10,12 +11,18 @@ const WEAK_KEYS = { from: [2, 5, 0], to: [2, 6, 10] } as const
 export const firmware = defineRule({
   name: 'firmware',
   evidence: z.object({ version: z.string() }),
-  async look({ store, now }) {
-    const rows = await store.db.all<{ nodeNum: number; version: string }>(
-      sql`select node_num as nodeNum, firmware_version as version from nodes
-        where not is_hidden and firmware_version is not null and last_heard >= ${now - 7 * DAY_MS}`,
+  past: { everyMs: DAY_MS, oldest: oldestHearing },
+  async look(looking) {
+    const { store, now } = looking
+    const rows = await aboutHeard(looking, (nums) =>
+      store.db.all<{ nodeNum: number; version: string | null }>(
+        sql`select n.node_num as nodeNum, coalesce((select c.before from node_changes c where c.node_num = n.node_num
+            and c.field = 'firmwareVersion' and c.t > ${now} order by c.id limit 1), n.firmware_version) as version
+          from nodes n where n.node_num in (select value from json_each(${nums}))`,
+      ),
     )
     return rows
+      .flatMap(({ nodeNum, version }) => (version === null ? [] : [{ nodeNum, version }]))
       .filter(({ version }) => isWithin(version))
       .map(({ nodeNum, version }) => ({ nodes: [nodeNum], channels: [], isLikely: true, evidence: { version } }))
   },

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { DAY_MS } from '../../../../shared/time.ts'
-import { defineRule } from '../rule.ts'
+import { aboutHeard, defineRule } from '../rule.ts'
 
 const MANY = 3
 
@@ -10,13 +10,16 @@ export const onlyGateway = defineRule({
   name: 'only_gateway',
   evidence: z.object({ lost: z.int().describe('Nodes that nobody else delivers') }),
   least: MANY + 1,
-  async look({ store, now }) {
+  async look(looking) {
+    const { store, now } = looking
     const since = now - 2 * DAY_MS
-    const rows = await store.db.all<{ nodeNum: number; gateway: number; sources: number }>(
-      sql`select r.node_num as nodeNum, max(r.gateway) as gateway, count(*) as n from node_receivers r
-        cross join nodes x on x.node_num = r.node_num
-        where r.last_at >= ${since} and not x.is_hidden and r.node_num <> r.gateway
-        group by r.node_num having n = 1 and gateway <> 0`,
+    const rows = await aboutHeard(looking, (nums) =>
+      store.db.all<{ nodeNum: number; gateway: number }>(
+        sql`select r.node_num as nodeNum, max(r.gateway) as gateway, count(*) as n from json_each(${nums}) j
+          cross join node_receivers r on r.node_num = j.value
+          where r.last_at >= ${since} and r.node_num <> r.gateway
+          group by r.node_num having n = 1 and gateway <> 0`,
+      ),
     )
     const hidden = new Set(
       (await store.db.all<{ num: number }>(sql`select node_num as num from nodes where is_hidden`)).map(

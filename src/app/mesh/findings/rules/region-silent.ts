@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { distanceMetres } from '../../../../shared/mesh/distance.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
-import { defineRule } from '../rule.ts'
+import { defineRule, type Found } from '../rule.ts'
 
 const MANY = 3
 const NEAR_METRES = 5000
@@ -11,12 +11,17 @@ const NEAR_DEGREES = 0.05
 const TOGETHER_MS = HOUR_MS
 const SILENT_MS = 3 * HOUR_MS
 
+/** Nodes that are compared with all others in a slice. */
+const SLICE = 50
+
+const evidence = z.object({ at: z.int().describe('When the last of them was heard'), metres: z.number() })
+
 /** Nodes near each other that fell silent at the same time: a storm, a power cut, or what they all depend on. */
 export const regionSilent = defineRule({
   name: 'region_silent',
-  evidence: z.object({ at: z.int().describe('When the last of them was heard'), metres: z.number() }),
+  evidence,
   least: MANY,
-  async look({ store, now }) {
+  async look({ store, now, pause }) {
     const rows = await store.db.all<{
       nodeNum: number
       latitude: number
@@ -31,7 +36,10 @@ export const regionSilent = defineRule({
         order by n.last_heard desc limit 2000`,
     )
     const taken = new Set<number>()
-    return rows.flatMap((first) => {
+    const found: Found<z.infer<typeof evidence>>[] = []
+    for (const [index, first] of rows.entries()) {
+      if (index % SLICE === SLICE - 1 && !(await pause())) return found
+      if (taken.has(first.nodeNum)) continue
       const near = rows.filter(
         (other) =>
           !taken.has(other.nodeNum) &&
@@ -40,18 +48,17 @@ export const regionSilent = defineRule({
           Math.abs(first.latitude - other.latitude) < NEAR_DEGREES &&
           distanceMetres(first, other) <= NEAR_METRES,
       )
-      if (taken.has(first.nodeNum) || near.length < MANY) return []
+      if (near.length < MANY) continue
       for (const { nodeNum } of near) taken.add(nodeNum)
       const metres = Math.round(Math.max(...near.map((other) => distanceMetres(first, other))))
-      return [
-        {
-          nodes: near.map(({ nodeNum }) => nodeNum),
-          subject: [Math.min(...near.map(({ nodeNum }) => nodeNum))],
-          channels: [...new Set(near.map(({ channel }) => channel))],
-          isLikely: true,
-          evidence: { at: first.at, metres },
-        },
-      ]
-    })
+      found.push({
+        nodes: near.map(({ nodeNum }) => nodeNum),
+        subject: [Math.min(...near.map(({ nodeNum }) => nodeNum))],
+        channels: [...new Set(near.map(({ channel }) => channel))],
+        isLikely: true,
+        evidence: { at: first.at, metres },
+      })
+    }
+    return found
   },
 })

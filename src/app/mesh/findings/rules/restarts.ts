@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { DAY_MS } from '../../../../shared/time.ts'
-import { defineRule } from '../rule.ts'
+import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
+import { oldestHearing } from '../oldest.ts'
+import { aboutHeard, defineRule } from '../rule.ts'
 
 const MANY = 3
 
@@ -12,12 +13,16 @@ export const restarts = defineRule({
     restarts: z.int().describe('In the last 24 hours'),
     longest: z.number().describe('Seconds, its longest uptime between them'),
   }),
-  async look({ store, now }) {
-    const rows = await store.db.all<{ nodeNum: number; n: number; longest: number; channel: number | null }>(
-      sql`select c.node_num as nodeNum, count(*) as n, max(cast(c.before as real)) as longest, c.channel as channel
-        from node_changes c cross join nodes x on x.node_num = c.node_num
-        where c.field = 'restarted' and c.t >= ${now - DAY_MS} and not x.is_hidden
-        group by c.node_num, c.channel having count(*) >= ${MANY}`,
+  past: { everyMs: 6 * HOUR_MS, oldest: oldestHearing },
+  async look(looking) {
+    const { store, now } = looking
+    const rows = await aboutHeard(looking, (nums) =>
+      store.db.all<{ nodeNum: number; n: number; longest: number; channel: number | null }>(
+        sql`select c.node_num as nodeNum, count(*) as n, max(cast(c.before as real)) as longest, c.channel as channel
+          from json_each(${nums}) j cross join node_changes c on c.node_num = j.value
+          where c.field = 'restarted' and c.t between ${now - DAY_MS} and ${now}
+          group by c.node_num, c.channel having count(*) >= ${MANY}`,
+      ),
     )
     return rows.map(({ nodeNum, n, longest, channel }) => ({
       nodes: [nodeNum],

@@ -9,6 +9,8 @@ export type Case = {
   readonly ctx: SignedInCtx
   /** As the viewer sees it. */
   readonly node: NodeDetail
+  /** Its numbers: the present one and earlier ones. */
+  readonly nums: readonly number[]
   readonly lastHeard: number
   readonly now: number
   /** Milliseconds that usually passed between two of its packets. */

@@ -55,6 +55,18 @@ export const reasonSchema = z
     }),
     z.object({ kind: z.literal('ignored'), isLikely: z.boolean() }),
     z.object({
+      kind: z.literal('filtered'),
+      isLikely: z.boolean(),
+      by: z
+        .enum(['suspicion', 'removed', 'collector', 'newcomers'])
+        .describe(
+          'suspicion: packets in its name are set aside. removed: what heard it is no connection any more. collector: that delivers from nobody what it mostly sent. newcomers: new numbers were refused, perhaps its own',
+        ),
+      source: z.string().nullable(),
+      packets: z.int().nullable().describe('Packets set aside, or numbers refused'),
+      since: timeField,
+    }),
+    z.object({
       kind: z.literal('clock'),
       isLikely: z.boolean(),
       whose: z.enum(['service', 'node']),

@@ -1,10 +1,11 @@
 import type { Resource } from '../../../../shared/access/resources.ts'
 import { ALERT_NEEDS } from '../../../../shared/alerts/alert-needs.ts'
 import { namesOf } from '../../../../shared/names.ts'
-import { can, isAdmin } from '../../../state/session.ts'
+import { can, has, isAdmin } from '../../../state/session.ts'
 import type { AlertKind, NewRule, RuleOf } from '../rule.ts'
 import { area } from './area.tsx'
 import { backup } from './backup.tsx'
+import { finding } from './finding.tsx'
 import { key } from './key.ts'
 import type { KindView } from './kind.ts'
 import { link } from './link.tsx'
@@ -25,6 +26,7 @@ const KINDS = {
   area,
   message,
   key,
+  finding,
   link,
   backup,
   retention,
@@ -33,6 +35,8 @@ const KINDS = {
 
 /** Whether the reader may have rules of a kind: they must see what it watches. */
 export function mayWatch(kind: AlertKind): boolean {
+  // Only a service with radios looks for findings.
+  if (kind === 'finding' && !has('radio')) return false
   const needs = ALERT_NEEDS[kind]
   return needs === 'admin' ? isAdmin.value : needs.every((resource: Resource) => can(resource, 'read'))
 }

@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import type { ComponentChildren } from 'preact'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../../shared/time.ts'
 import { api, ask } from '../../../api.ts'
-import { count, dateMinutes, decimal, duration, humanize, modelName } from '../../../format.ts'
+import { count, date, dateMinutes, decimal, duration, humanize, modelName } from '../../../format.ts'
 import { distance, measure } from '../../../measure.ts'
 import { Age, now } from '../../../parts/age.tsx'
 import { linkNames, markOf } from '../../../parts/mesh/linked-names.tsx'
@@ -12,6 +12,7 @@ import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { useLoad } from '../../../state/load.ts'
 import { type Node, nodeByNum, nodeName } from '../../../state/mesh/nodes.ts'
+import { isAnonymous } from '../../../state/session.ts'
 import { pastTexts } from '../../../strings/mesh/past.ts'
 import './past.css'
 
@@ -21,6 +22,9 @@ const SILENT_MS = 2 * HOUR_MS
 const DAYS = 30
 const HOURS = 24
 const EVENTS = 8
+const MAX_ALERTS = 50
+/** The rows for the ways by which it came, with the distance above them. */
+const WAYS = 2
 /** The side of an hour's square and the distance between two, in units of the drawing. */
 const SIDE = 9
 const STEP = 10
@@ -106,6 +110,13 @@ function wordsOf(reason: Reason): ComponentChildren {
       return linkNames(texts.gateway(markOf(0), reason.source, dateMinutes(reason.since)), [reason])
     case 'ignored':
       return texts.ignored
+    case 'filtered': {
+      const { by, packets } = reason
+      const source = reason.source ?? ''
+      if (by === 'suspicion') return texts.suspicion(packets ?? 0)
+      if (by === 'removed') return texts.removed(source, dateMinutes(reason.since))
+      return by === 'collector' ? texts.collector(source) : texts.newcomers(source, packets ?? 0)
+    }
     case 'clock': {
       const span = reason.ahead === null ? '' : duration(Math.abs(reason.ahead) / SECOND_MS)
       if (reason.whose === 'node') return texts.clockOfNode(span)
@@ -135,19 +146,40 @@ export function NodePast({ node }: { node: Node }) {
     POLL_MS,
   )
   const past = data.value
+  const alerts = useAlerts(node)
   return (
     <div class="node-past">
       <Card title={pastTexts.heard} help={pastTexts.heardHelp}>
         <Failure error={error.value} />
         {past !== null && <Calendar past={past} />}
+        {past !== null && <Ways past={past} />}
         {past !== null && <Receivers past={past} />}
       </Card>
-      <Card title={pastTexts.story}>{past !== null && <Story past={past} />}</Card>
+      <Card title={pastTexts.story}>
+        {past !== null && <Story events={[...past.events, ...alerts].toSorted((a, b) => b.t - a.t)} />}
+      </Card>
     </div>
   )
 }
 
-function Calendar({ past: { from, hours } }: { past: Past }) {
+type Alert = { readonly kind: 'alert'; readonly t: number; readonly what: string }
+
+/** The reader's alerts about a node. */
+function useAlerts({ nodeNum }: Node): readonly Alert[] {
+  const { data } = useLoad(
+    async () => {
+      if (isAnonymous.value) return []
+      const { alerts } = await ask(api.alerts.$get({ query: { node: String(nodeNum), limit: String(MAX_ALERTS) } }))
+      return alerts.map(({ startedAt, firedAt, what }) => ({ kind: 'alert' as const, t: firedAt ?? startedAt, what }))
+    },
+    [nodeNum],
+    POLL_MS,
+    ['alert'],
+  )
+  return data.value ?? []
+}
+
+function Calendar({ past: { from, hours, days } }: { past: Past }) {
   if (hours.length === 0) return <p class="faint">{pastTexts.nothingHeard}</p>
   const first = new Date(from)
   first.setHours(0, 0, 0, 0)
@@ -156,7 +188,7 @@ function Calendar({ past: { from, hours } }: { past: Past }) {
   return (
     <svg
       class="heard-hours"
-      viewBox={`0 0 ${(DAYS + 1) * STEP} ${HOURS * STEP}`}
+      viewBox={`0 0 ${(DAYS + 1) * STEP} ${(HOURS + WAYS) * STEP}`}
       role="img"
       aria-label={pastTexts.heardHours(hours.length, DAYS * HOURS)}
     >
@@ -171,8 +203,38 @@ function Calendar({ past: { from, hours } }: { past: Past }) {
           </rect>
         )
       })}
+      {days.map((day) => {
+        // Its middle lies in the same column nearly everywhere.
+        const noon = new Date(day.t + DAY_MS / 2).setHours(0, 0, 0, 0)
+        const x = Math.max(0, Math.round((noon - first.getTime()) / DAY_MS)) * STEP
+        const height = Math.max(1, (day.direct / Math.max(1, day.packets)) * SIDE)
+        const y = (HOURS + WAYS) * STEP - 1
+        return (
+          <g key={day.t}>
+            <rect class="l1" x={x} y={y - SIDE} width={SIDE} height={SIDE} />
+            <rect class="l4" x={x} y={y - height} width={SIDE} height={height} />
+            <title>{pastTexts.day(date(day.t + DAY_MS / 2), day.packets, day.direct, hopsOf([day]))}</title>
+          </g>
+        )
+      })}
     </svg>
   )
+}
+
+/** By which hops it came, as the end of a sentence. */
+function hopsOf(days: Past['days']): string {
+  const known = days.flatMap(({ minHops, maxHops }) => [minHops ?? [], maxHops ?? []].flat())
+  const most = Math.max(0, ...known)
+  return most === 0 ? '' : pastTexts.overHops(Math.max(1, Math.min(...known)), most)
+}
+
+/** How much came directly, in words: the squares say it only to a pointer. */
+function Ways({ past: { days } }: { past: Past }) {
+  const [packets, direct] = [days.map((day) => day.packets), days.map((day) => day.direct)].map((list) =>
+    list.reduce((sum, n) => sum + n, 0),
+  )
+  if (packets === undefined || direct === undefined || packets === 0) return null
+  return <p class="faint">{pastTexts.directShare(`${decimal((direct / packets) * 100, 0)} %`, hopsOf(days))}</p>
 }
 
 function Receivers({ past: { receivers } }: { past: Past }) {
@@ -211,7 +273,9 @@ function gatewayName(gateway: number | null, gatewayId: string): string {
   return node === undefined ? gatewayId : nodeName(node)
 }
 
-function Story({ past: { events } }: { past: Past }) {
+type Told = Past['events'][number] | Alert
+
+function Story({ events }: { events: readonly Told[] }) {
   const isWhole = useSignal(false)
   const list = isWhole.value ? events : events.slice(0, EVENTS)
   return (
@@ -235,7 +299,10 @@ function Story({ past: { events } }: { past: Past }) {
   )
 }
 
-function told(event: Past['events'][number]): string {
+const markName = (field: string) =>
+  Object.entries(pastTexts.marks).find(([name]) => name === field)?.[1] ?? humanize(field)
+
+function told(event: Told): string {
   switch (event.kind) {
     case 'first_heard':
       return pastTexts.firstHeard
@@ -245,6 +312,16 @@ function told(event: Past['events'][number]): string {
         : pastTexts.silentFor(duration((event.until - event.t) / SECOND_MS))
     case 'moved':
       return pastTexts.movedBy(distance(event.metres))
+    case 'alert':
+      return pastTexts.alert(event.what)
+    case 'set': {
+      const who = event.by ?? pastTexts.theService
+      if (event.isRestart) return pastTexts.restartedBy(who)
+      const what = event.fields.map(markName).join(', ')
+      return event.section === null
+        ? pastTexts.setHere(who, what)
+        : pastTexts.setThere(who, humanize(event.section), what)
+    }
     case 'changed': {
       const { field, before, after } = event
       if (field === 'publicKey') return pastTexts.newKey

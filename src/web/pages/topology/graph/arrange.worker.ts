@@ -33,12 +33,13 @@ const GRAVITY = 0.045
 
 const tell = (message: Arranged, transfer: Transferable[] = []) => postMessage(message, { transfer })
 
-addEventListener('message', ({ data }: MessageEvent<Order>) => {
+addEventListener('message', async ({ data }: MessageEvent<Order>) => {
   const { nums, links, roots, before } = data
   const numOf = (index: number) => nums[index] ?? 0
-  const lost = lostWithout(
+  const lost = await lostWithout(
     links.map(([a, b]) => ({ from: numOf(a), to: numOf(b) })),
     roots,
+    async () => true,
   )
   // Without a receiver everything is lost already.
   if (roots.length > 0)

@@ -1,0 +1,48 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import { findingMutes, findings, nodes } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { type About, parseFound } from '../../mesh/findings/seen.ts'
+import { shownName } from './node-names.ts'
+import { type WatchedNode, watchedColumns } from './watched.ts'
+
+/** What is wrong in the mesh. `node`: the one to visit. */
+export type WorldFinding = About & {
+  /** When it was found first, without a look between that did not find it. */
+  readonly since: number
+  readonly node: WatchedNode & { readonly name: string }
+}
+
+const first = sql<number>`${findings.nodes} ->> '$[0]'`
+
+const queries = prepareOnce((db) => ({
+  all: db
+    .select({
+      rule: findings.rule,
+      subject: findings.subject,
+      since: findings.since,
+      nodes: findings.nodes,
+      channels: findings.channels,
+      first,
+      node: watchedColumns,
+      longName: nodes.longName,
+      nameAltered: nodes.nameAltered,
+    })
+    .from(findings)
+    .leftJoin(nodes, eq(nodes.nodeNum, first))
+    .leftJoin(findingMutes, and(eq(findingMutes.rule, findings.rule), eq(findingMutes.subject, findings.subject)))
+    .where(isNull(findingMutes.rule))
+    .prepare(),
+}))
+
+/** What is wrong in the mesh, as found by the latest look, without what is muted. */
+export async function readMeshFindings(store: Store): Promise<WorldFinding[]> {
+  const rows = await queries(store).all.all()
+  return rows.map(({ since, first: nodeNum, node, longName, nameAltered, ...row }) => ({
+    ...parseFound(row),
+    since,
+    node: {
+      ...(node ?? { nodeNum, role: null, isFavorite: false, isLocal: false, isIgnored: false }),
+      name: shownName({ nodeNum, longName, nameAltered: nameAltered ?? false }),
+    },
+  }))
+}

@@ -1,0 +1,74 @@
+import { sql } from 'drizzle-orm'
+import { DAY_MS } from '../../../shared/time.ts'
+import { aboutHeard, type Looking } from './rule.ts'
+
+// When what is stored of a rule's evidence begins, in milliseconds; null: nothing is stored.
+
+const least = (times: readonly { readonly t: number | null }[]): number | null => {
+  const known = times.flatMap(({ t }) => t ?? [])
+  return known.length === 0 ? null : known.reduce((a, b) => Math.min(a, b))
+}
+
+/** The first summary of a measurement. */
+export function oldestMeasured(table: 'telemetry_hourly' | 'telemetry_daily', metric: string) {
+  return async (looking: Looking): Promise<number | null> =>
+    least(
+      await aboutHeard(looking, (nums) =>
+        looking.store.db.all<{ t: number | null }>(
+          sql`select min((select d.t from ${sql.raw(table)} d where d.node_id = n.id and d.metric = m.id
+              order by d.t limit 1)) as t
+            from metrics m cross join nodes n
+            where m.name = ${metric} and n.node_num in (select value from json_each(${nums}))`,
+        ),
+      ),
+    )
+}
+
+/** The first day of the calendars. */
+export async function oldestHearing(looking: Looking): Promise<number | null> {
+  const days = await aboutHeard(looking, (nums) =>
+    looking.store.db.all<{ t: number | null }>(
+      sql`select min((select d.day from node_days d where d.node_num = j.value order by d.day limit 1)) * ${DAY_MS} as t
+        from json_each(${nums}) j`,
+    ),
+  )
+  return least(days)
+}
+
+/** The first position. */
+export async function oldestPosition(looking: Looking): Promise<number | null> {
+  const first = await aboutHeard(looking, (nums) =>
+    looking.store.db.all<{ t: number | null }>(
+      sql`select min((select p.t from positions p where p.node_id = n.id order by p.t limit 1)) as t
+        from nodes n where n.node_num in (select value from json_each(${nums}))`,
+    ),
+  )
+  return least(first)
+}
+
+/** The first packet in the log. */
+export async function oldestPacket({ store }: Looking): Promise<number | null> {
+  return (await packetFrom(store, 0))?.t ?? null
+}
+
+/** The id of the last packet that was stored by now. Found by halves: the log grows with time, and has no index on it. */
+export async function lastPacketBy({ store, now }: Looking): Promise<number> {
+  const newest = await store.db.all<{ id: number; t: number }>(sql`select id, t from packets order by id desc limit 1`)
+  const [last] = newest
+  if (last === undefined || last.t <= now) return last?.id ?? 0
+  let [from, to] = [0, last.id]
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    const found = await packetFrom(store, middle + 1)
+    if (found !== undefined && found.t <= now) from = found.id
+    else to = middle
+  }
+  return from
+}
+
+async function packetFrom({ db }: Looking['store'], id: number) {
+  const rows = await db.all<{ id: number; t: number }>(
+    sql`select id, t from packets where id >= ${id} order by id limit 1`,
+  )
+  return rows[0]
+}
