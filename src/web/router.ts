@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { BASE, isRecord } from './api.ts'
 import { focusAgain, type Followed, followedBy } from './focus-again.ts'
+import { rangeText } from './state/range.ts'
 
 /** The current location: a path relative to the site's own, and its query. */
 export type Place = { readonly path: string; readonly query: URLSearchParams }
@@ -35,18 +36,28 @@ export function asLeft(path: string): string {
   return query === '' ? path : `${path}?${query}`
 }
 
-/** The address of a page of this site, for links. */
+/** The pages that show a chosen time. */
+const HAS_RANGE = /^\/(?:map|messages|packets|traceroutes|nodes\/(?:compare|![0-9a-f]{8}))(?:\?|$)/
+/** Links with these show a certain moment. */
+const HAS_MOMENT = /[?&](?:message|trace|range|from|to|at)=/
+const carried = computed(() => (HAS_RANGE.test(place.value.path) ? rangeText(place.value.query) : ''))
+
+/** The address of a page of this site, for links. Between pages that show a chosen time, it goes along. */
 export function href(path: string): string {
-  return BASE.slice(0, -1) + path
+  const range = carried.value
+  const isCarried = range !== '' && HAS_RANGE.test(path) && !HAS_MOMENT.test(path)
+  return addressOf(isCarried ? `${path}${path.includes('?') ? '&' : '?'}${range}` : path)
 }
+
+const addressOf = (path: string): string => BASE.slice(0, -1) + path
 
 /** Goes to a path of this site, by a link. `replace` leaves no entry in the history. */
 export function navigate(path: string, options: { replace?: boolean; link?: Element } = {}): void {
-  if (options.replace) history.replaceState(history.state, '', href(path))
+  if (options.replace) history.replaceState(history.state, '', addressOf(path))
   else {
     leaveEntry(options.link === undefined ? null : followedBy(options.link))
     entry = newEntry()
-    history.pushState({ entry }, '', href(path))
+    history.pushState({ entry }, '', addressOf(path))
     isReturning.value = false
   }
   place.value = readPlace()

@@ -84,7 +84,7 @@ test('keys move along the points and read them out in local time', async () => {
 })
 
 test('over longer ranges a band shows minimum to maximum, and its table can be exported', async () => {
-  await page.getByRole('radio', { name: '30 days' }).check({ force: true })
+  await page.getByLabel('Time', { exact: true }).selectOption('Last 30 days')
   await page.getByText('The line shows the average, the band the range from minimum to maximum.').waitFor()
   await page.getByRole('img', { name: /from 40 % to 80 %/ }).waitFor()
   await page.getByRole('group', { name: 'Arrow keys' }).focus()
@@ -92,7 +92,7 @@ test('over longer ranges a band shows minimum to maximum, and its table can be e
   await expect
     .poll(() => page.locator('.chart-keys [role=status]').textContent())
     .toMatch(/: 60 % on average, from 40 % to 80 %$/)
-  await page.getByRole('radio', { name: '1 year' }).check({ force: true })
+  await page.getByLabel('Time', { exact: true }).selectOption('Last year')
   await expect.poll(pieces).toBe(2)
   const [download] = await Promise.all([
     page.waitForEvent('download'),

@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
 import { clock, dateMinutes, shortDay } from '../../format.ts'
 import { shownUnit } from '../../measure.ts'
+import type { TimeSpan } from '../../state/range.ts'
 import { nodeTexts } from '../../strings/mesh/node.ts'
 import { t } from '../../strings.ts'
 import { colour } from '../../parts/map/colour.ts'
@@ -16,7 +17,7 @@ export type Line = { readonly name: string; readonly series: Series }
 
 export type Chart = {
   /** Several lines have the same metric. */
-  show(lines: readonly Line[], rangeMs: number): void
+  show(lines: readonly Line[], span: TimeSpan): void
   /** Puts the cursor on the point of this time, in milliseconds. */
   point(time: number): void
   destroy(): void
@@ -54,10 +55,10 @@ export function createChart(box: HTMLElement): Chart {
   const recolour = () => redraw()
   scheme.addEventListener('change', recolour)
   return {
-    show(lines, rangeMs) {
+    show(lines, span) {
       redraw = () => {
         plot?.destroy()
-        plot = new uPlot(optionsOf(lines, rangeMs, box.clientWidth), dataOf(lines), box)
+        plot = new uPlot(optionsOf(lines, span, box.clientWidth), dataOf(lines), box)
       }
       redraw()
     },
@@ -125,7 +126,7 @@ function gapLimit(times: readonly number[], resolution: Series['resolution']): n
   return Math.max(MIN_GAP_MS[resolution], usual * GAP_STEPS)
 }
 
-function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlot.Options {
+function optionsOf(lines: readonly Line[], span: TimeSpan, width: number): uPlot.Options {
   const found = lines[0]?.series
   const { unit } = shownUnit(found?.unit ?? null)
   const metric = found?.metric ?? ''
@@ -143,7 +144,6 @@ function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlo
     points: { show: false },
     value: (_plot, value) => shown(value),
   })
-  const now = Date.now()
   const isBand = lines.length === 1 && hasBand(found?.series ?? [])
   const powered = lines.some(({ series }) =>
     series.series.some((point) => isPower(metric, Math.max(...point.slice(1)))),
@@ -152,11 +152,11 @@ function optionsOf(lines: readonly Line[], rangeMs: number, width: number): uPlo
     width,
     height: HEIGHT,
     scales: {
-      x: { range: [(now - rangeMs) / 1000, now / 1000] },
+      x: { range: [span.from / 1000, span.to / 1000] },
       y: { range: (_plot, least, greatest) => (powered ? [0, POWER_AT + 4] : rangeOf(unit, least, greatest)) },
     },
     axes: [
-      { ...axis, values: clockLabels(rangeMs) },
+      { ...axis, values: clockLabels(span.to - span.from) },
       {
         ...axis,
         size: 72,

@@ -4,6 +4,7 @@ import { api, ApiError, askAs } from '../../api.ts'
 import { zoneName } from '../../format.ts'
 import { shownUnit } from '../../measure.ts'
 import { Segments } from '../../parts/form/field.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { metricName } from '../../parts/mesh/metric-name.ts'
 import { isPower } from '../../parts/mesh/power.ts'
@@ -11,6 +12,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { place, setQuery } from '../../router.ts'
 import { useLoad } from '../../state/load.ts'
+import { type Range, rangeKey, readRange, spanOf, type TimeSpan } from '../../state/range.ts'
 import { isAnonymous } from '../../state/session.ts'
 import { nodeTexts } from '../../strings/mesh/node.ts'
 import { compareTexts } from '../../strings/mesh/compare.ts'
@@ -29,8 +31,7 @@ const METRICS = [
   SNR,
 ] as const
 type Metric = (typeof METRICS)[number]
-const RANGES = ['86400000', '604800000'] as const
-const [DAY] = RANGES
+const USUAL = '24h'
 const POLL_MS = 60_000
 const POINTS = '1000'
 /** The signal of a node is read from its logged packets: up to this many requests for a node. */
@@ -42,11 +43,11 @@ export function ComparedHistory({ compared }: { compared: readonly Compared[] })
   const { query } = place.value
   const metrics = METRICS.filter((name) => name !== SNR || !isAnonymous.value)
   const metric = metrics.find((name) => name === query.get('metric')) ?? METRICS[0]
-  const range = RANGES.find((ms) => ms === query.get('range')) ?? DAY
+  const { range } = readRange(query, USUAL)
   const ids = compared.map(({ nodeId }) => nodeId)
   const { data, error, reload } = useLoad(
-    () => Promise.all(ids.map((nodeId) => readSeries(nodeId, metric, Number(range)))),
-    [ids.join(), metric, range],
+    () => Promise.all(ids.map((nodeId) => readSeries(nodeId, metric, spanOf(range, Date.now())))),
+    [ids.join(), metric, rangeKey(range)],
     POLL_MS,
   )
   const found = data.value
@@ -64,17 +65,12 @@ export function ComparedHistory({ compared }: { compared: readonly Compared[] })
           options={metrics.map((name) => [name, nameOf(name)] as const)}
           onChange={(name) => setQuery({ metric: name === METRICS[0] ? '' : name })}
         />
-        <Segments
-          label={nodeTexts.chartRange}
-          value={range}
-          options={RANGES.map((ms) => [ms, nodeTexts.ranges[ms]] as const)}
-          onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
-        />
+        <RangeControl fallback={USUAL} />
       </div>
       <Failure error={error.value} retry={reload} />
       {lines.length === 0 && error.value === null && <div class="chart-awaited" />}
       {isEmpty && <p class="faint">{nodeTexts.noHistory}</p>}
-      {lines.length > 0 && !isEmpty && <LinesBox lines={lines} rangeMs={Number(range)} />}
+      {lines.length > 0 && !isEmpty && <LinesBox lines={lines} range={range} />}
       {metric === SNR && <p class="about">{compareTexts.snrHelp}</p>}
     </Card>
   )
@@ -82,10 +78,13 @@ export function ComparedHistory({ compared }: { compared: readonly Compared[] })
 
 const nameOf = (metric: Metric) => (metric === SNR ? t.nodes.snr : metricName(metric))
 
-function LinesBox({ lines, rangeMs }: { lines: readonly Line[]; rangeMs: number }) {
+function LinesBox({ lines, range }: { lines: readonly Line[]; range: Range }) {
   const box = useRef<HTMLDivElement>(null)
   const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('./chart.ts')).createChart)
-  useEffect(() => chart.value?.show(lines, rangeMs), [chart.value, JSON.stringify(lines), rangeMs])
+  useEffect(
+    () => chart.value?.show(lines, spanOf(range, Date.now())),
+    [chart.value, JSON.stringify(lines), rangeKey(range)],
+  )
   return (
     <>
       {hasFailed.value && <p class="bad">{nodeTexts.chartFailed}</p>}
@@ -104,10 +103,9 @@ function inWords({ name, series: { metric, unit, series } }: Line): string {
   return `${name}: ${isPower(metric, last) ? t.nodes.powerHelp : value}`
 }
 
-async function readSeries(nodeId: string, metric: Metric, rangeMs: number): Promise<Series> {
-  const to = Date.now()
-  const from = Math.max(0, to - rangeMs)
-  if (metric === SNR) return { metric, unit: 'dB', resolution: 'raw', series: await readSignals(nodeId, from) }
+async function readSeries(nodeId: string, metric: Metric, span: TimeSpan): Promise<Series> {
+  const { from, to } = span
+  if (metric === SNR) return { metric, unit: 'dB', resolution: 'raw', series: await readSignals(nodeId, span) }
   const query = { nodeId, metric, from: String(from), to: String(to), points: POINTS }
   try {
     return await askAs<Series>(api.telemetry.$get({ query }))
@@ -119,13 +117,14 @@ async function readSeries(nodeId: string, metric: Metric, rangeMs: number): Prom
 }
 
 /** The signal of each packet that was heard directly from the node, oldest first. */
-async function readSignals(nodeId: string, from: number): Promise<[number, number][]> {
+async function readSignals(nodeId: string, { from, to }: TimeSpan): Promise<[number, number][]> {
   const found: [number, number][] = []
   let before: number | null = null
   for (let page = 0; page < MAX_PAGES; page++) {
     const { packets, nextBefore } = await readPackets(nodeId, before)
     for (const { timestamp, rxSnr, hopsAway, viaMqtt } of packets) {
-      if (timestamp >= from && rxSnr !== null && hopsAway === 0 && !viaMqtt) found.push([timestamp, rxSnr])
+      if (timestamp >= from && timestamp < to && rxSnr !== null && hopsAway === 0 && !viaMqtt)
+        found.push([timestamp, rxSnr])
     }
     if (nextBefore === null || (packets.at(-1)?.timestamp ?? 0) < from) break
     before = nextBefore

@@ -7,7 +7,7 @@ import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 /** The properties of an input that this application uses. */
 type InputProps = {
-  type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'time'
+  type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'datetime-local' | 'time'
   name?: string
   value?: string
   defaultValue?: string | number

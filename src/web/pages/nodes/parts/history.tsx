@@ -8,8 +8,10 @@ import { metricName } from '../../../parts/mesh/metric-name.ts'
 import { isPower } from '../../../parts/mesh/power.ts'
 import { shownUnit } from '../../../measure.ts'
 import { useLoad } from '../../../state/load.ts'
+import { type Range, rangeKey, readRange, spanOf } from '../../../state/range.ts'
 import { type Node, shortNameOf } from '../../../state/mesh/nodes.ts'
-import { Segments, Select } from '../../../parts/form/field.tsx'
+import { Select } from '../../../parts/form/field.tsx'
+import { RangeControl } from '../../../parts/form/range-control.tsx'
 import { useLazyDrawing } from '../../../parts/lazy-drawing.ts'
 import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
@@ -22,8 +24,7 @@ import type { Series } from '../chart.ts'
 /** The route has two kinds of answers: with a metric, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 
-const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
-const DAY = '86400000'
+const USUAL = '24h'
 const POLL_MS = 60_000
 const POINTS = '1000'
 const BATTERY = 'deviceMetrics.batteryLevel'
@@ -32,7 +33,7 @@ const CHANNEL_USE = 'deviceMetrics.channelUtilization'
 /** The measurements of a node as a line chart, one metric at a time. */
 export function NodeHistory({ node }: { node: Node }) {
   const { query } = place.value
-  const range = RANGES.find((ms) => ms === query.get('range')) ?? DAY
+  const { range } = readRange(query, USUAL)
   const { nodeId } = node
   // The first measurement of a node may arrive while the page is open.
   const known = useLoad(
@@ -54,17 +55,11 @@ export function NodeHistory({ node }: { node: Node }) {
   const { data, error, reload } = useLoad<Series | null>(
     async () => {
       if (metric === null) return null
-      const to = Date.now()
-      const asked = {
-        nodeId,
-        metric,
-        from: String(Math.max(0, to - Number(range))),
-        to: String(to),
-        points: POINTS,
-      }
+      const { from, to } = spanOf(range, Date.now())
+      const asked = { nodeId, metric, from: String(from), to: String(to), points: POINTS }
       return askAs<Series>(api.telemetry.$get({ query: asked }))
     },
-    [nodeId, metric, range],
+    [nodeId, metric, rangeKey(range)],
     POLL_MS,
   )
   // What measures nothing has no chart, and what may measure keeps the place of one.
@@ -89,27 +84,22 @@ export function NodeHistory({ node }: { node: Node }) {
           options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
           onChange={(name) => setQuery({ metric: name })}
         />
-        <Segments
-          label={nodeTexts.chartRange}
-          value={range}
-          options={RANGES.map((ms) => [ms, nodeTexts.ranges[ms]] as const)}
-          onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
-        />
+        <RangeControl fallback={USUAL} />
       </div>
       <Failure error={error.value ?? known.error.value} retry={reload} />
       {series === null && error.value === null && <div class="chart-awaited" />}
       {series?.series.length === 0 && <p class="faint">{nodeTexts.noHistory}</p>}
-      {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
+      {series !== null && series.series.length > 0 && <ChartBox series={series} range={range} />}
     </Card>
   )
 }
 
-function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
+function ChartBox({ series, range }: { series: Series; range: Range }) {
   const box = useRef<HTMLDivElement>(null)
   const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('../chart.ts')).createChart)
   useEffect(
-    () => chart.value?.show([{ name: metricName(series.metric), series }], rangeMs),
-    [chart.value, series, rangeMs],
+    () => chart.value?.show([{ name: metricName(series.metric), series }], spanOf(range, Date.now())),
+    [chart.value, series, rangeKey(range)],
   )
   const isBand = series.series.some((point) => point.length === 4)
   return (
