@@ -1440,8 +1440,6 @@ export const words: Translations = {
     searchLabel: 'Nachrichten suchen',
     searchHint: 'Teil eines Textes',
     sender: 'Absender',
-    since: 'Ab Tag',
-    until: 'Bis Tag',
     inContext: 'In der Unterhaltung zeigen',
     sendAgain: 'Erneut senden',
     sentAgain: 'Erneut gesendet',

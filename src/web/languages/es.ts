@@ -1062,8 +1062,6 @@ export const words: Translations = {
     searchLabel: 'Buscar mensajes',
     searchHint: 'Parte de un texto',
     sender: 'Remitente',
-    since: 'Desde el día',
-    until: 'Hasta el día',
     inContext: 'Ver en la conversación',
     sendAgain: 'Reenviar',
     sentAgain: 'Reenviado',

@@ -1555,8 +1555,6 @@ export const words: Translations = {
     searchLabel: 'Rechercher dans les messages',
     searchHint: 'Une partie d’un texte',
     sender: 'Expéditeur',
-    since: 'Du',
-    until: 'Au',
     inContext: 'Voir dans la conversation',
     sendAgain: 'Renvoyer',
     sentAgain: 'Renvoyé',

@@ -1502,8 +1502,6 @@ export const words: Translations = {
     searchLabel: 'Szukaj w wiadomościach',
     searchHint: 'Część tekstu',
     sender: 'Nadawca',
-    since: 'Od dnia',
-    until: 'Do dnia',
     inContext: 'Pokaż w rozmowie',
     sendAgain: 'Wyślij ponownie',
     sentAgain: 'Wysłano ponownie',

@@ -1063,8 +1063,6 @@ export const words: Translations = {
     searchLabel: 'Buscar mensagens',
     searchHint: 'Parte de um texto',
     sender: 'Remetente',
-    since: 'Do dia',
-    until: 'Até o dia',
     inContext: 'Mostrar na conversa',
     sendAgain: 'Enviar de novo',
     sentAgain: 'Enviada de novo',

@@ -7,6 +7,7 @@ import { useOfflineCache } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { useAction, useLoad } from '../load.ts'
 import type { Message, MessagePage } from '../mesh/nodes.ts'
+import { type Range, timesOf } from '../range.ts'
 import { withNews } from './news.ts'
 
 const POLL_MS = 4000
@@ -33,21 +34,12 @@ export type Wanted = {
   readonly q: string
   /** Node ID of the sender. */
   readonly from: string | null
-  /** Days as `2026-11-23`, in the time zone of this device; both are included. */
-  readonly since: string
-  readonly until: string
+  /** Null: all of time. */
+  readonly range: Range | null
 }
 
-export function isSearch({ q, from, since, until }: Wanted): boolean {
-  return q !== '' || from !== null || since !== '' || until !== ''
-}
-
-/** The start of a day, or of a day some days later, in milliseconds; null: not a day. */
-function startOfDay(day: string, later = 0): number | null {
-  const [year, month, date] = day.split('-').map(Number)
-  if (year === undefined || month === undefined || date === undefined) return null
-  const start = new Date(year, month - 1, date + later).getTime()
-  return Number.isNaN(start) ? null : Math.max(0, start)
+export function isSearch({ q, from, range }: Wanted): boolean {
+  return q !== '' || from !== null || range !== null
 }
 
 export type Conversation = {
@@ -81,9 +73,7 @@ export type Conversation = {
  * The messages of one conversation, kept up to date. Earlier ones stay once they were loaded. `wanted` never changes.
  */
 export function useConversation(wanted: Wanted): Conversation {
-  const { channel, partner, q, from } = wanted
-  const since = startOfDay(wanted.since)
-  const until = startOfDay(wanted.until, 1)
+  const { channel, partner, q, from, range } = wanted
   const messages = useSignal<readonly Message[] | null>(null)
   const next = useSignal<number | null>(null)
   const isKept = useSignal(false)
@@ -100,8 +90,7 @@ export function useConversation(wanted: Wanted): Conversation {
           ...(partner !== null && { with: partner }),
           ...(q !== '' && { q }),
           ...(from !== null && { from }),
-          ...(since !== null && { since: String(since) }),
-          ...(until !== null && { until: String(until) }),
+          ...timesOf(range),
           ...(before !== null && { before: String(before) }),
         },
       }),

@@ -20,8 +20,6 @@ export const messages = catalog('messages', {
   searchLabel: 'Search messages',
   searchHint: 'Part of a text',
   sender: 'Sender',
-  since: 'From day',
-  until: 'To day',
   inContext: 'Show in conversation',
   sendAgain: 'Send again',
   sentAgain: 'Sent again',
