@@ -989,6 +989,24 @@ export const words: Translations = {
     hops: (n) => perHops(n),
     days: (n) => inDays(n),
   },
+  playbackTexts: {
+    title: 'Wiedergabe',
+    play: 'Abspielen',
+    pause: 'Anhalten',
+    moment: 'Zeitpunkt',
+    speed: 'Tempo',
+    times: (n) => `${n} ×`,
+    link: 'Link zu diesem Zeitpunkt',
+    close: 'Schließen',
+    loading: 'Der Rest wird geladen …',
+    none: 'Zu dieser Zeit ist nichts gespeichert.',
+    happened: 'Was geschah',
+    nothing: 'Noch nichts.',
+    silent: (name, time) => `${name} ist verstummt, zuletzt gehört ${time}`,
+    back: (name) => `${name} wird wieder gehört`,
+    says: (name, text) => `${name}: ${text}`,
+    saysTo: (name, other, text) => `${name} an ${other}: ${text}`,
+  },
   rangeTexts: {
     label: 'Zeit',
     names: {
@@ -1239,6 +1257,7 @@ export const words: Translations = {
     fit: 'Alle zeigen',
     layers: 'Ebenen',
     measure: 'Messen',
+    playback: 'Wiedergabe',
     follow: 'Folgen',
     layerNames: {
       nodes: 'Knoten',

@@ -612,6 +612,24 @@ export const words: Translations = {
     hops: (n) => hopsAway(n),
     days: (n) => days(n),
   },
+  playbackTexts: {
+    title: 'Reproducción',
+    play: 'Reproducir',
+    pause: 'Pausar',
+    moment: 'Momento',
+    speed: 'Velocidad',
+    times: (n) => `${n} ×`,
+    link: 'Enlace a este momento',
+    close: 'Cerrar',
+    loading: 'Cargando el resto…',
+    none: 'No hay nada guardado de este tiempo.',
+    happened: 'Qué ocurrió',
+    nothing: 'Todavía nada.',
+    silent: (name, time) => `${name} ha enmudecido; oído por última vez ${time}`,
+    back: (name) => `${name} se oye de nuevo`,
+    says: (name, text) => `${name}: ${text}`,
+    saysTo: (name, other, text) => `${name} a ${other}: ${text}`,
+  },
   rangeTexts: {
     label: 'Tiempo',
     names: {
@@ -858,6 +876,7 @@ export const words: Translations = {
     fit: 'Mostrar todo',
     layers: 'Capas',
     measure: 'Medir',
+    playback: 'Reproducción',
     follow: 'Seguir',
     layerNames: {
       nodes: 'Nodos',

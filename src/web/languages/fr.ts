@@ -1110,6 +1110,24 @@ export const words: Translations = {
     hops: (n) => hops(n),
     days: (n) => days(n),
   },
+  playbackTexts: {
+    title: 'Relecture',
+    play: 'Lire',
+    pause: 'Mettre en pause',
+    moment: 'Moment',
+    speed: 'Vitesse',
+    times: (n) => `${n} ×`,
+    link: 'Lien vers ce moment',
+    close: 'Fermer',
+    loading: 'Chargement du reste…',
+    none: 'Rien n’est enregistré pour cette période.',
+    happened: 'Ce qui s’est passé',
+    nothing: 'Rien pour l’instant.',
+    silent: (name, time) => `${name} s’est tu, entendu pour la dernière fois ${time}`,
+    back: (name) => `${name} est de nouveau entendu`,
+    says: (name, text) => `${name} : ${text}`,
+    saysTo: (name, other, text) => `${name} à ${other} : ${text}`,
+  },
   rangeTexts: {
     label: 'Période',
     names: {
@@ -1359,6 +1377,7 @@ export const words: Translations = {
     fit: 'Tout afficher',
     layers: 'Couches',
     measure: 'Mesurer',
+    playback: 'Relecture',
     follow: 'Suivre',
     layerNames: {
       nodes: 'Nœuds',

@@ -1064,6 +1064,24 @@ export const words: Translations = {
     hops: (n) => hops(n),
     days: (n) => days(n),
   },
+  playbackTexts: {
+    title: 'Odtwarzanie',
+    play: 'Odtwórz',
+    pause: 'Wstrzymaj',
+    moment: 'Chwila',
+    speed: 'Szybkość',
+    times: (n) => `${n} ×`,
+    link: 'Odnośnik do tej chwili',
+    close: 'Zamknij',
+    loading: 'Wczytywanie reszty…',
+    none: 'Z tego czasu nic nie zapisano.',
+    happened: 'Co się działo',
+    nothing: 'Jeszcze nic.',
+    silent: (name, time) => `${name} – węzeł zamilkł, ostatnio słyszany ${time}`,
+    back: (name) => `${name} – węzeł znów słyszany`,
+    says: (name, text) => `${name}: ${text}`,
+    saysTo: (name, other, text) => `${name} do ${other}: ${text}`,
+  },
   rangeTexts: {
     label: 'Czas',
     names: {
@@ -1308,6 +1326,7 @@ export const words: Translations = {
     fit: 'Pokaż wszystko',
     layers: 'Warstwy',
     measure: 'Zmierz',
+    playback: 'Odtwarzanie',
     follow: 'Śledź',
     layerNames: {
       nodes: 'Węzły',

@@ -613,6 +613,24 @@ export const words: Translations = {
     hops: (n) => hops(n),
     days: (n) => days(n),
   },
+  playbackTexts: {
+    title: 'Reprodução',
+    play: 'Reproduzir',
+    pause: 'Pausar',
+    moment: 'Momento',
+    speed: 'Velocidade',
+    times: (n) => `${n} ×`,
+    link: 'Link para este momento',
+    close: 'Fechar',
+    loading: 'Carregando o restante…',
+    none: 'Nada está armazenado deste período.',
+    happened: 'O que aconteceu',
+    nothing: 'Nada ainda.',
+    silent: (name, time) => `${name} ficou em silêncio, ouvido pela última vez em ${time}`,
+    back: (name) => `${name} é ouvido novamente`,
+    says: (name, text) => `${name}: ${text}`,
+    saysTo: (name, other, text) => `${name} para ${other}: ${text}`,
+  },
   rangeTexts: {
     label: 'Período',
     names: {
@@ -861,6 +879,7 @@ export const words: Translations = {
     fit: 'Mostrar tudo',
     layers: 'Camadas',
     measure: 'Medir',
+    playback: 'Reprodução',
     follow: 'Seguir',
     layerNames: {
       nodes: 'Nós',

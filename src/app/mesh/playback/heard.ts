@@ -39,7 +39,7 @@ export const heardPageSchema = z
     next: z.int().nullable().describe('`after` of the next page; null: this is the last one'),
   })
   .meta({ id: 'PlaybackHeard', description: 'When nodes were heard, and who heard whom directly' })
-type HeardPage = z.infer<typeof heardPageSchema>
+export type HeardPage = z.infer<typeof heardPageSchema>
 
 const value = sql.placeholder
 /** As in the links of the map: the radio's own number stands for a receiver without a gateway. */

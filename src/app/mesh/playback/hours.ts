@@ -29,6 +29,7 @@ export const hourPageSchema = z
     next: z.int().nullable().describe('`after` of the next page; null: this is the last one'),
   })
   .meta({ id: 'PlaybackHours', description: 'In which hours nodes were heard, also before the log of packets begins' })
+export type HourPage = z.infer<typeof hourPageSchema>
 
 const value = sql.placeholder
 const queries = prepareOnce((db) => ({
@@ -56,7 +57,7 @@ const queries = prepareOnce((db) => ({
 type Asked = { readonly from: number; readonly to: number; readonly after: number }
 
 /** The hours of a time (ms) in which the nodes after a number were heard, as far as the viewer may see them. */
-export async function readHours(ctx: Reader, { from, to, after }: Asked): Promise<z.infer<typeof hourPageSchema>> {
+export async function readHours(ctx: Reader, { from, to, after }: Asked): Promise<HourPage> {
   const {
     store,
     viewer: { view },

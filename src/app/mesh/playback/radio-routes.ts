@@ -16,7 +16,7 @@ const timeOf = (after: z.ZodType<number, string | undefined>) =>
       to: timeQuery.describe('Exclusive'),
       after: after.describe('`next` of the page before'),
     })
-    .refine(({ from, to }) => from < to, { path: ['from'], message: 'must be before to' })
+    .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' })
 
 const afterNode = timeOf(integerQuery(0, 0xffffffff).default(0))
 const afterPacket = timeOf(integerQuery(0, Number.MAX_SAFE_INTEGER).default(0))

@@ -39,6 +39,7 @@ export const trackPageSchema = z
     next: z.int().nullable().describe('`after` of the next page; null: this is the last one'),
   })
   .meta({ id: 'PlaybackTracks', description: 'Where nodes were' })
+export type TrackPage = z.infer<typeof trackPageSchema>
 
 const value = sql.placeholder
 const place = {
@@ -80,9 +81,9 @@ type Asked = { readonly from: number; readonly to: number; readonly after: numbe
 export async function readTracks(
   { store, viewer: { view } }: Reader,
   { from, to, after }: Asked,
-): Promise<z.infer<typeof trackPageSchema>> {
+): Promise<TrackPage> {
   const turn = spareTurns()
-  const tracks: z.infer<typeof trackPageSchema>['tracks'] = []
+  const tracks: TrackPage['tracks'] = []
   let [read, points, last] = [0, 0, after]
   for (;;) {
     const rows = await queries(store).nodes.all({ after: last })

@@ -29,7 +29,7 @@ export type MapContent = {
   /** The only line, which the user asked for. */
   readonly route: Traceroute | null
   readonly waypoints: readonly Waypoint[]
-  readonly layers: Layers
+  readonly layers: Pick<Layers, 'nodes' | 'precision' | 'clusters' | 'labels'>
 }
 
 /** Creates the map when the page is ready; its drawing code is loaded on first use. `isInset`: as in `createMap`. */

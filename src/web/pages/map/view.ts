@@ -1,8 +1,15 @@
-import { control, type FitBoundsOptions, type LatLng, latLngBounds, map as createLeaflet } from 'leaflet'
+import {
+  control,
+  type FitBoundsOptions,
+  type LatLng,
+  latLngBounds,
+  type Map as LeafletMap,
+  map as createLeaflet,
+} from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { unitSystem } from '../../display.ts'
 import { createArrangement } from './layers/arrangement.ts'
-import { isDark, readPalette } from '../../parts/map/colour.ts'
+import { isDark, type Palette, readPalette } from '../../parts/map/colour.ts'
 import { createLines, type ShownLines, type Spot } from './layers/lines.ts'
 import { createDots, type ShownNodes } from './layers/nodes.ts'
 import { type Choice, createPointing } from './layers/pointing.ts'
@@ -45,6 +52,8 @@ export type MeshMap = {
   fit(): void
   /** Keeps this node in the middle while it moves; null: none. */
   follow(nodeNum: number | null): void
+  /** For playback, whose code is loaded on first use. */
+  readonly stage: { readonly map: LeafletMap; readonly palette: () => Palette }
   /** For measuring; its code is loaded on first use. */
   ruler(): Promise<Ruler>
   destroy(): void
@@ -305,6 +314,7 @@ export function createMap(
       lead = nodeNum
       keepInMiddle()
     },
+    stage: { map, palette },
     async ruler() {
       const { createRuler } = await import('./layers/ruler.ts')
       return (ruler ??= createRuler(map, palette))
