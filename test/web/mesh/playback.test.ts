@@ -76,7 +76,7 @@ test('a link shows the same moment to somebody else, on a phone and without moti
   await phone.goto(`/map?${searchParams}`)
   const panel = panelOf(phone.page)
   await panel.getByText('Loading the rest…').waitFor({ state: 'detached' })
-  expect(await momentOf(phone.page)).toBe(at)
+  await expect.poll(() => momentOf(phone.page)).toBe(at)
   await expect
     .poll(() => panel.getByRole('list', { name: 'What happened' }).textContent())
     .toContain('Node 1 has fallen silent')
@@ -130,7 +130,7 @@ test.runIf(MEASURED > 0)('what it costs', { timeout: 120_000 }, async () => {
   })()`)
   const before = await metrics()
   const pictures = async () => Number(await page.evaluate('globalThis.pictures'))
-  await expect.poll(pictures, { timeout: 60_000 }).toBeGreaterThan(300)
+  await expect.poll(pictures, { timeout: 60_000 }).toBeGreaterThan(25)
   const after = await metrics()
   const count = await pictures()
   await session.send('HeapProfiler.collectGarbage')

@@ -102,7 +102,7 @@ export function MapPage() {
             </div>
           )}
           <Legend hasLines={topology.links.length + topology.traces.length > 0} />
-          {tiles.isUnset.value && !isWall.value && <Question onAnswer={tiles.reload} />}
+          {tiles.isUnset.value && !isWall.value && !isPlaying.value && <Question onAnswer={tiles.reload} />}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />

@@ -113,8 +113,8 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
     onClose()
   }
   const happenings = useComputed(() => {
-    version.value
-    return history.value?.latest(at.value, MAX_HAPPENINGS) ?? []
+    const past = version.value === 0 ? null : history.value
+    return past?.latest(at.value, MAX_HAPPENINGS) ?? []
   }).value
   const isEmpty = !isLoading.value && error.value === null && history.value?.isEmpty() === true
   return (
@@ -168,7 +168,7 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
         <RangeControl fallback={USUAL} />
       </div>
       {!isPlaying.value && <MomentLink span={span} at={at.value} />}
-      <h3>{playbackTexts.happened}</h3>
+      <h2>{playbackTexts.happened}</h2>
       <ul class="playback-list" tabIndex={0} aria-label={playbackTexts.happened}>
         {happenings.length === 0 && <li class="faint">{playbackTexts.nothing}</li>}
         {happenings.map((happening) => (

@@ -45,16 +45,18 @@ const HIT_PX = 14
 const MAX_NAMES = 40
 
 /** One pair of sheets for each map, which stays empty when nothing plays. */
-const sheets = new WeakMap<LeafletMap, { draw: Draws | null; readonly lines: Sheet; readonly dots: Sheet }>()
+type Sheets = { readonly current: { draw: Draws | null }; readonly lines: Sheet; readonly dots: Sheet }
 type Draws = { lines(frame: Frame): void; dots(frame: Frame): void }
+const sheets = new WeakMap<LeafletMap, Sheets>()
 
-function sheetsOf(map: LeafletMap) {
+function sheetsOf(map: LeafletMap): Sheets {
   const known = sheets.get(map)
   if (known !== undefined) return known
-  const made: { draw: Draws | null; lines: Sheet; dots: Sheet } = {
-    draw: null,
-    lines: createSheet(map, { pane: 'past-lines', zIndex: 392 }, (frame) => made.draw?.lines(frame)),
-    dots: createSheet(map, { pane: 'past-dots', zIndex: 402 }, (frame) => made.draw?.dots(frame)),
+  const current: Sheets['current'] = { draw: null }
+  const made = {
+    current,
+    lines: createSheet(map, { pane: 'past-lines', zIndex: 392 }, (frame) => current.draw?.lines(frame)),
+    dots: createSheet(map, { pane: 'past-dots', zIndex: 402 }, (frame) => current.draw?.dots(frame)),
   }
   sheets.set(map, made)
   return made
@@ -73,7 +75,7 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
   let drawn: readonly { readonly node: Node; readonly x: number; readonly y: number }[] = []
   const pictures = createPictures(palette)
 
-  sheet.draw = {
+  sheet.current.draw = {
     lines: (frame) => {
       lines = history === null ? 0 : drawPairs(frame, history, at, palette())
     },
@@ -144,7 +146,7 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     stop: () => {
       pause()
       history = null
-      sheet.draw = null
+      sheet.current.draw = null
       sheet.lines.redraw()
       sheet.dots.redraw()
     },
