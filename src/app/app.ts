@@ -31,6 +31,7 @@ import { boardRoutes } from './mesh/boards/radio-routes.ts'
 import { findingRoutes } from './mesh/findings/radio-routes.ts'
 import { nodeHistoryRoutes } from './mesh/history/radio-routes.ts'
 import { coverageRoutes, topologyRoutes } from './mesh/survey/radio-routes.ts'
+import { playbackRoutes } from './mesh/playback/radio-routes.ts'
 import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
@@ -102,6 +103,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/nodes', nodeHistoryRoutes)
     .route('/api/findings', findingRoutes)
     .route('/api/boards', boardRoutes)
+    .route('/api/playback', playbackRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)

@@ -1,7 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { BASE, isRecord } from './api.ts'
 import { focusAgain, type Followed, followedBy } from './focus-again.ts'
-import { rangeText } from './state/range.ts'
 
 /** The current location: a path relative to the site's own, and its query. */
 export type Place = { readonly path: string; readonly query: URLSearchParams }
@@ -40,7 +39,14 @@ export function asLeft(path: string): string {
 const HAS_RANGE = /^\/(?:map|messages|packets|traceroutes|nodes\/(?:compare|![0-9a-f]{8}))(?:\?|$)/
 /** Links with these show a certain moment. */
 const HAS_MOMENT = /[?&](?:message|trace|range|from|to|at)=/
-const carried = computed(() => (HAS_RANGE.test(place.value.path) ? rangeText(place.value.query) : ''))
+/** What names it, as `readRange` reads it. In older addresses, `from` is a node. */
+const RANGE_NAMES = ['range', 'from', 'to'] as const
+const carried = computed(() => {
+  const { path, query } = place.value
+  const named = RANGE_NAMES.map((name) => [name, query.get(name) ?? ''] as const)
+  const known = HAS_RANGE.test(path) ? named.filter(([, value]) => /^\w{1,16}$/.test(value)) : []
+  return new URLSearchParams(known.map(([name, value]) => [name, value])).toString()
+})
 
 /** The address of a page of this site, for links. Between pages that show a chosen time, it goes along. */
 export function href(path: string): string {

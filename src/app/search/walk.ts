@@ -96,7 +96,7 @@ const ranges = prepareShapes((db, table) =>
 /** The range of ids of a table, below `before` if that is given; none for an empty table. */
 export async function rangeOf(
   store: Store,
-  table: 'messages' | 'packets' | 'audit_log',
+  table: 'messages' | 'packets' | 'traceroutes' | 'audit_log',
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<Range> {
   const row = await ranges(store, table).get()

@@ -46,6 +46,7 @@ import type { nodes } from '../strings/mesh/nodes.ts'
 import type { packetFields, packetTexts, packetOrigins } from '../strings/mesh/packets.ts'
 import type { findingTexts } from '../strings/mesh/findings.ts'
 import type { pastTexts } from '../strings/mesh/past.ts'
+import type { playbackTexts } from '../strings/mesh/playback.ts'
 import type { rangeTexts } from '../strings/range.ts'
 import type { requestTexts } from '../strings/mesh/requests.ts'
 import type { routes } from '../strings/mesh/routes.ts'
@@ -113,6 +114,7 @@ export interface Translations {
   readonly boardTexts: typeof boardTexts
   readonly chartTexts: typeof chartTexts
   readonly findingTexts: typeof findingTexts
+  readonly playbackTexts: typeof playbackTexts
   readonly rangeTexts: typeof rangeTexts
   readonly pastTexts: typeof pastTexts
   readonly requestTexts: typeof requestTexts

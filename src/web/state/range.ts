@@ -23,9 +23,6 @@ export type Range = RangeName | TimeSpan
 /** The last moment that a date can hold. */
 const END_OF_TIME = 8_640_000_000_000_000
 
-/** The parameters of an address that name a range, also those that only older addresses have. */
-const PARAMETERS = ['range', 'from', 'to', 'since', 'until'] as const
-
 export function isRangeName(text: string): text is RangeName {
   return isNameOf(RANGES, text)
 }
@@ -75,8 +72,11 @@ function startOfDay(day: string, later = 0): number {
   return Math.max(0, new Date(Number(year), Number(month) - 1, Number(date) + later).getTime())
 }
 
-/** What `setQuery` changes for a range; null: the page's usual one, which is in no address. */
-export function rangeQuery(range: Range | null): Readonly<Record<(typeof PARAMETERS)[number], string>> {
+/**
+ * What `setQuery` changes for a range; null: the page's usual one, which is in no address. The last two are in older
+ * addresses only.
+ */
+export function rangeQuery(range: Range | null): Readonly<Record<'range' | 'from' | 'to' | 'since' | 'until', string>> {
   const none = { range: '', from: '', to: '', since: '', until: '' }
   if (range === null) return none
   return typeof range === 'string'
@@ -89,14 +89,14 @@ export function spanOf(range: Range, now: number): TimeSpan {
   return typeof range === 'string' ? { from: Math.max(0, now - RANGES[range]), to: now } : range
 }
 
+/** The same as `since` and `until` of a list; null: all of time. What ends now goes on. */
+export function timesOf(range: Range | null): { readonly since?: string; readonly until?: string } {
+  if (range === null) return {}
+  const { from, to } = spanOf(range, Date.now())
+  return { since: String(from), ...(typeof range !== 'string' && { until: String(to) }) }
+}
+
 /** A text that is the same for the same range. */
 export function rangeKey(range: Range | null): string {
   return range === null || typeof range === 'string' ? (range ?? '') : `${range.from}-${range.to}`
-}
-
-/** The part of a page's address that names its range, for links to other pages; empty: it names none. */
-export function rangeText(query: URLSearchParams): string {
-  const { range } = readRange(query, null)
-  if (range === null) return ''
-  return new URLSearchParams(Object.entries(rangeQuery(range)).filter(([, value]) => value !== '')).toString()
 }

@@ -100,3 +100,18 @@ test('packets to a node that a viewer may not see are not counted, as they are n
   expect(await links(viewer)).toStrictEqual([expect.objectContaining({ nodeNum: LOCAL, neighborNum: FAR, count: 1 })])
   expect(await links(admin)).toHaveLength(2)
 })
+
+test('the log of packets is narrowed to a time', async () => {
+  await log(
+    logged(),
+    logged({ t: START + 1 }),
+    logged({ t: START + 2, fromNodeNum: GATEWAY }),
+    logged({ t: START + 3 }),
+  )
+  const times = async (query: string) => {
+    const answer = await admin.send('GET', `/api/packets?${query}`)
+    return Object(await answer.json()).packets.map(({ timestamp }: { timestamp: number }) => timestamp - START)
+  }
+  expect(await times(`since=${START + 1}&until=${START + 3}`)).toEqual([2, 1])
+  expect(await times(`until=${START + 3}&from=${FAR}`)).toEqual([1, 0])
+})

@@ -39,7 +39,7 @@ function page(path: string): Response {
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-const NEWEST: Wanted = { channel: '0', partner: null, q: '', from: null, since: '', until: '' }
+const NEWEST: Wanted = { channel: '0', partner: null, q: '', from: null, range: null }
 
 async function open(wanted = NEWEST): Promise<() => Conversation> {
   const { current, unmount } = mountHook(() => useConversation(wanted))

@@ -341,7 +341,7 @@ test('a link leads to its message, even if many came after it', async () => {
     .waitFor()
 })
 
-test('a search marks its hits, is narrowed to a sender and days, and leads into the conversation', async () => {
+test('a search marks its hits, is narrowed to a sender and a time, and leads into the conversation', async () => {
   const { page, goto } = admin
   await goto('/messages')
   await page.getByLabel('Search messages').fill('SPARE key')
@@ -349,11 +349,15 @@ test('a search marks its hits, is narrowed to a sender and days, and leads into 
   await page.getByRole('button', { name: /^Filters/ }).click()
   await page.getByRole('combobox', { name: 'Sender' }).fill('far hill')
   await page.getByRole('option', { name: 'Far Hill' }).click()
-  await expect.poll(() => new URL(page.url()).searchParams.get('from')).toBe('!a0cb0002')
+  await expect.poll(() => new URL(page.url()).searchParams.get('node')).toBe('!a0cb0002')
   expect(await admin.violations()).toEqual([])
-  await page.getByLabel('To day').fill('2020-01-01')
+  await page.getByLabel('Time', { exact: true }).selectOption('From … to …')
+  await page.getByLabel('From', { exact: true }).fill('2019-12-31T10:00')
+  await page.getByLabel('To', { exact: true }).fill('2020-01-01T10:00')
   await page.getByText('No message matches.').waitFor()
-  await page.getByLabel('To day').fill('2099-01-01')
+  await page.getByLabel('To', { exact: true }).fill('2019-01-01T10:00')
+  await page.getByText('The end must be after the beginning.').waitFor()
+  await page.getByLabel('To', { exact: true }).fill('2099-01-01T10:00')
   await page.getByRole('link', { name: 'Show in conversation' }).click()
   await expect
     .poll(() => page.evaluate('document.activeElement.textContent'))

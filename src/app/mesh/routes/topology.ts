@@ -103,6 +103,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
       before: idSchema.optional().describe('ID of a logged packet: returns earlier ones'),
       after: idSchema.optional().describe('ID of a logged packet: returns later ones'),
       since: timeQuery.optional().describe('Inclusive'),
+      until: timeQuery.optional().describe('Exclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
       to: z.union([nodeNumSchema, broadcast]).optional().describe('Node number or !hex; !ffffffff: broadcast'),
       port: integerQuery(0, 511).optional().describe('Port number, e.g. 1 for texts'),

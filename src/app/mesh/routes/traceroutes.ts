@@ -6,7 +6,7 @@ import { answerBody, hashedBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
-import { flagQuery, idSchema, integerQuery, validate } from '../../http/validate.ts'
+import { flagQuery, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
@@ -28,6 +28,8 @@ export const tracerouteRoutes = new Hono<AppEnv>()
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
         with: nodeNumSchema.optional().describe('Node number or !hex of the other end'),
         origin: z.enum(ORIGINS).optional().describe('own: requested by this service; overheard: by others'),
+        since: timeQuery.optional().describe('Requested at this time or later'),
+        until: timeQuery.optional().describe('Requested before this time'),
         answered: flagQuery.optional().describe('true: with a reply; false: without one'),
       }),
     ),

@@ -68,6 +68,8 @@ export type PacketFilters = {
   readonly after?: number | undefined
   /** Time in milliseconds, inclusive. */
   readonly since?: number | undefined
+  /** Time in milliseconds, exclusive. */
+  readonly until?: number | undefined
   readonly from?: number | undefined
   readonly to?: number | undefined
   readonly port?: number | undefined
@@ -98,7 +100,7 @@ const fields = {
 /** Newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it. */
 export async function listPackets(
   { store, viewer }: Reader,
-  { limit, before, after, since, from, to, port }: PacketFilters,
+  { limit, before, after, since, until, from, to, port }: PacketFilters,
 ): Promise<PacketPage> {
   const read = (range: Range | null, count: number) =>
     store.db
@@ -110,6 +112,7 @@ export async function listPackets(
           before === undefined ? undefined : lt(packets.id, before),
           after === undefined ? undefined : gt(packets.id, after),
           since === undefined ? undefined : gte(packets.t, since),
+          until === undefined ? undefined : lt(packets.t, until),
           from === undefined ? undefined : eq(packets.fromNodeNum, from),
           to === undefined ? undefined : eq(packets.toNodeNum, to),
           port === undefined ? undefined : eq(packets.port, port),
@@ -121,7 +124,7 @@ export async function listPackets(
       .orderBy(desc(packets.id))
       .limit(count)
       .all()
-  const isIndexed = since === undefined && to === undefined && (from === undefined || port === undefined)
+  const isIndexed = (since ?? until ?? to) === undefined && (from === undefined || port === undefined)
   const all = isIndexed ? null : await rangeOf(store, 'packets', before)
   const rows =
     all === null

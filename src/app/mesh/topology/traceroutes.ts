@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -6,6 +6,7 @@ import type { Reader } from '../../base/context.ts'
 import { ofNodesSeenBy, onChannelSeenBy, seesEverything, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: the node did not report its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
@@ -43,7 +44,12 @@ export type Traceroute = z.infer<typeof tracerouteSchema>
 
 export const traceroutePageSchema = z.object({
   traceroutes: z.array(tracerouteSchema),
-  nextBefore: z.int().nullable().describe('`before` of the next page; null: the last one'),
+  nextBefore: z
+    .int()
+    .nullable()
+    .describe(
+      '`before` of the next page; null: the last one. With `since` or `until`, a page may have fewer traceroutes than `limit` although more follow',
+    ),
 })
 export type TraceroutePage = z.infer<typeof traceroutePageSchema>
 
@@ -68,44 +74,66 @@ export type TracerouteFilters = {
   readonly origin?: (typeof ORIGINS)[number] | undefined
   /** Only those whose route is known, or only the others. */
   readonly answered?: boolean | undefined
+  /** Times in milliseconds; `until` is exclusive. */
+  readonly since?: number | undefined
+  readonly until?: number | undefined
 }
 
 /** Newest first, as far as the viewer may see them. Hidden nodes on the route have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
-  { limit, before, node, with: other, origin, answered }: TracerouteFilters,
+  { limit, before, node, with: other, origin, answered, since, until }: TracerouteFilters,
 ): Promise<z.infer<typeof traceroutePageSchema>> {
   const { fromNodeNum, toNodeNum, id, channel } = traceroutes
   const isSeen = seesEverything(view)
     ? undefined
     : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
   const isEnd = (nodeNum: number) => or(eq(fromNodeNum, nodeNum), eq(toNodeNum, nodeNum))
-  const rows = await store.db
-    .select({ ...tracerouteColumns, previous: previousOf(view) })
-    .from(traceroutes)
-    .where(
-      and(
-        before === undefined ? undefined : lt(id, before),
-        node === undefined ? undefined : isEnd(node),
-        other === undefined ? undefined : isEnd(other),
-        origin === undefined ? undefined : (origin === 'own' ? isNotNull : isNull)(traceroutes.requestedBy),
-        answered === undefined ? undefined : (answered ? isNotNull : isNull)(traceroutes.route),
-        isSeen,
-      ),
-    )
-    .orderBy(desc(id))
-    // One more than requested, which shows whether there is a next page.
-    .limit(limit + 1)
-    .all()
+  const read = (range: Range | null, count: number) =>
+    store.db
+      .select({ ...tracerouteColumns, previous: previousOf(view) })
+      .from(traceroutes)
+      .where(
+        and(
+          range === null ? undefined : and(gte(id, range.from), lt(id, range.before)),
+          before === undefined ? undefined : lt(id, before),
+          since === undefined ? undefined : gte(traceroutes.timestamp, since),
+          until === undefined ? undefined : lt(traceroutes.timestamp, until),
+          node === undefined ? undefined : isEnd(node),
+          other === undefined ? undefined : isEnd(other),
+          origin === undefined ? undefined : (origin === 'own' ? isNotNull : isNull)(traceroutes.requestedBy),
+          answered === undefined ? undefined : (answered ? isNotNull : isNull)(traceroutes.route),
+          isSeen,
+        ),
+      )
+      .orderBy(desc(id))
+      .limit(count)
+      .all()
+  // One more than requested, which shows whether there is a next page.
+  const all = (since ?? until) === undefined ? null : await rangeOf(store, 'traceroutes', before)
+  const { found: rows, seenFrom } =
+    all === null
+      ? { found: await read(null, limit + 1), seenFrom: 0 }
+      : await walkBack({
+          store,
+          ...all,
+          limit: limit + 1,
+          most: MAX_READ,
+          read: async (range, count) => read(range, count),
+        })
   const shown = rows.slice(0, limit)
+  const rest = all !== null && seenFrom > all.from ? seenFrom : null
   return {
     traceroutes: shown.map(({ previous, ...row }) => ({
       ...publicTraceroute(row, view),
       ...(row.route !== null && { previous: shownPrevious(previous, view) }),
     })),
-    nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
+    nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : rest,
   }
 }
+
+/** Traceroutes that one request reads if no index finds them. */
+const MAX_READ = 100_000
 
 /** Traceroutes to the same node that are searched for the one before. */
 const MAX_BEFORE = 200

@@ -32,7 +32,7 @@ export type MapContent = {
   readonly waypoints: readonly Waypoint[]
   /** What the address marks. */
   readonly marks?: Marks | null
-  readonly layers: Layers
+  readonly layers: Pick<Layers, 'nodes' | 'precision' | 'clusters' | 'labels'>
 }
 
 /** Creates the map when the page is ready; its drawing code is loaded on first use. `isInset`: as in `createMap`. */

@@ -9,7 +9,7 @@ import { Page } from '../../parts/page.tsx'
 import './map.css'
 import '../../parts/mesh/ways.css'
 import { place, setQuery } from '../../router.ts'
-import { can, has } from '../../state/session.ts'
+import { can, has, isAnonymous } from '../../state/session.ts'
 import { isPointing } from '../../state/steady.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
@@ -30,6 +30,7 @@ import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
 const Coverage = lazyPage(async () => (await import('./cells/panel.tsx')).Coverage)
+const PlaybackPanel = lazyPage(async () => (await import('./playback/panel.tsx')).PlaybackPanel)
 const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
 const Marked = lazyPage(async () => (await import('./marked.tsx')).Marked)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
@@ -44,6 +45,7 @@ export function MapPage() {
   const pile = useSignal<readonly Node[] | null>(null)
   const isChoosing = useSignal(false)
   const isMeasuring = useSignal(false)
+  const isPlaying = useSignal(mayPlay() && place.peek().query.get('at') !== null)
   const mark = useSignal<Mark | 'middle' | null>(null)
   const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
   const { map, hasFailed } = useMap(box, tiles, askedView(place.peek().query) ?? recallView(), {
@@ -90,12 +92,13 @@ export function MapPage() {
     marks: marked,
     layers,
     waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
+    ...(isPlaying.value && NOW_HIDDEN),
   })
   return (
     <Page
       title={t.map.title}
       fill
-      actions={<Actions {...{ isChoosing, isMeasuring, mark }} fit={() => map.value?.fit()} />}
+      actions={<Actions {...{ isChoosing, isMeasuring, isPlaying, mark }} fit={() => map.value?.fit()} />}
     >
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && <Problem>{t.map.failed}</Problem>}
@@ -109,13 +112,18 @@ export function MapPage() {
           )}
           <Legend hasLines={links.length + topology.traces.length > 0} />
           {ids !== null && <Marked ids={ids} between={query.get('between') !== null} />}
-          {tiles.isUnset.value && !isWall.value && ids === null && <Question onAnswer={tiles.reload} />}
+          {tiles.isUnset.value && !isWall.value && !isPlaying.value && ids === null && (
+            <Question onAnswer={tiles.reload} />
+          )}
           {isChoosing.value && <LayersPanel isOpen={isChoosing} hasTiles={tiles.wanted.value !== null} />}
           {isMeasuring.value && map.value !== null && (
             <RulerPanel map={map.value} onClose={() => (isMeasuring.value = false)} />
           )}
           {map.value !== null && <Extras parts={map.value.parts} layers={layers} chosen={chosen} />}
           {by !== '' && mayCover() && map.value !== null && <Coverage map={map.value} by={by} />}
+          {isPlaying.value && map.value !== null && nodes.value !== null && (
+            <PlaybackPanel map={map.value} nodes={shown} onClose={() => (isPlaying.value = false)} />
+          )}
           {mark.value !== null && map.value !== null && <Marking mark={mark} map={map.value} />}
         </MapBox>
         <MapPanel
@@ -144,15 +152,28 @@ function useStill(placed: readonly Node[], chosen: string | null): readonly Node
   return last.current
 }
 
+/** What is not drawn while the past is. */
+const NOW_HIDDEN = {
+  chosen: null,
+  track: [],
+  links: [],
+  traces: [],
+  route: null,
+  layers: { nodes: false, precision: false, labels: false, clusters: false },
+}
+
+/** Whether the past can be shown: as the log of packets, not to people without an account. */
+const mayPlay = () => !isAnonymous.value && has('radio')
+
 /** Whether waypoints can be shared. */
 const mayMark = () => can('messages', 'write') && has('radio')
 
-type ActionProps = Record<'isChoosing' | 'isMeasuring', Signal<boolean>> & {
+type ActionProps = Record<'isChoosing' | 'isMeasuring' | 'isPlaying', Signal<boolean>> & {
   mark: Signal<Mark | 'middle' | null>
   fit: () => void
 }
 
-function Actions({ isChoosing, isMeasuring, mark, fit }: ActionProps) {
+function Actions({ isChoosing, isMeasuring, isPlaying, mark, fit }: ActionProps) {
   return (
     <>
       <button
@@ -171,6 +192,16 @@ function Actions({ isChoosing, isMeasuring, mark, fit }: ActionProps) {
       >
         {t.map.measure}
       </button>
+      {mayPlay() && (
+        <button
+          type="button"
+          class="button"
+          aria-pressed={isPlaying.value}
+          onClick={() => (isPlaying.value = !isPlaying.value)}
+        >
+          {t.map.playback}
+        </button>
+      )}
       {mayMark() && (
         <button type="button" class="button" onClick={() => (mark.value = 'middle')}>
           {t.map.newWaypoint}

@@ -12,6 +12,7 @@ import { MessageSearch } from './message-search.tsx'
 import { SearchFilters } from './search-filters.tsx'
 import './messages.css'
 import { href, place, queryNode } from '../../router.ts'
+import { readRange } from '../../state/range.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
@@ -84,20 +85,14 @@ function wantedBy(query: URLSearchParams): Wanted {
   const asked = query.get('channel')
   const channel = asked !== null && /^\d{1,7}$/.test(asked) && Number(asked) <= MAX_CHANNEL ? asked : null
   // People without an account have no search.
-  if (isAnonymous.value) return { channel, partner: null, q: '', from: null, since: '', until: '' }
+  if (isAnonymous.value) return { channel, partner: null, q: '', from: null, range: null }
   return {
     channel,
     partner: queryNode(query, 'with'),
     q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
-    from: queryNode(query, 'from'),
-    since: queryDay(query, 'since'),
-    until: queryDay(query, 'until'),
+    from: queryNode(query, 'node') ?? queryNode(query, 'from'),
+    range: readRange(query, null).range,
   }
-}
-
-function queryDay(query: URLSearchParams, name: string): string {
-  const day = query.get(name) ?? ''
-  return /^\d{4}-\d{2}-\d{2}$/.test(day) ? day : ''
 }
 
 function channelTitle({ channel }: Wanted, channels: Channels): string {

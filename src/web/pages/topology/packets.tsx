@@ -5,9 +5,11 @@ import type { PacketPage } from '../../../app/mesh/topology/packets.ts'
 import { api, askAs, reconnects } from '../../api.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction, useLoad } from '../../state/load.ts'
+import { type Range, rangeKey, readRange, timesOf } from '../../state/range.ts'
 import { nameOf, useNames } from '../../state/mesh/nodes.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More } from '../../parts/list/log-table.tsx'
 import { MAX_AT_ONCE } from '../../parts/list/whole-list.tsx'
@@ -25,7 +27,7 @@ import { arrivalOf, contentFacts, contentOf, factsOf, receiverOf } from '../../p
 import { packetKind } from '../../parts/mesh/packet-kind.ts'
 
 type Packet = PacketPage['packets'][number]
-type Filter = { readonly port: string; readonly from: string }
+type Filter = { readonly port: string; readonly node: string; readonly range: Range | null }
 
 /** As often as the list moves by itself. Only later packets are loaded. */
 const POLL_MS = 10_000
@@ -36,7 +38,11 @@ export function PacketsPage() {
   useNames()
   const { query } = place.value
   const port = query.get('port') ?? ''
-  const filter = { port: port in packetTexts.ports ? port : '', from: queryNode(query, 'from') ?? '' }
+  const filter = {
+    port: port in packetTexts.ports ? port : '',
+    node: queryNode(query, 'node') ?? queryNode(query, 'from') ?? '',
+    ...readRange(query, null),
+  }
   return (
     <Page title={packetTexts.title}>
       <Filters {...filter} />
@@ -45,7 +51,7 @@ export function PacketsPage() {
   )
 }
 
-function Filters({ port, from }: Filter) {
+function Filters({ port, node }: Filter) {
   return (
     <div class="toolbar">
       <Select
@@ -54,13 +60,19 @@ function Filters({ port, from }: Filter) {
         options={[['', t.common.all], ...Object.entries(packetTexts.ports)]}
         onChange={(value) => setQuery({ port: value })}
       />
-      {from !== '' && (
-        <button type="button" class="button" onClick={() => setQuery({ from: '' })}>
-          {packetTexts.onlyFrom(from)} <Icon name="close" />
+      <RangeControl fallback={null} />
+      {node !== '' && (
+        <button type="button" class="button" onClick={() => setQuery(withSender(''))}>
+          {packetTexts.onlyFrom(node)} <Icon name="close" />
         </button>
       )}
     </div>
   )
+}
+
+/** In older addresses, the sender has the name of a time. */
+function withSender(node: string): Record<string, string> {
+  return { node, ...(queryNode(place.peek().query, 'from') !== null && { from: '' }) }
 }
 
 function Packets(filter: Filter) {
@@ -98,7 +110,7 @@ function Packets(filter: Filter) {
 const idOf = ({ id }: Packet) => id
 
 /** The newest packets, kept up to date, and earlier ones on request. `filter` never changes. */
-function usePackets({ port, from }: Filter) {
+function usePackets({ port, node, range }: Filter) {
   const known = useSignal<readonly Packet[] | null>(null)
   const next = useSignal<number | null>(null)
   const action = useAction()
@@ -108,7 +120,8 @@ function usePackets({ port, from }: Filter) {
         query: {
           limit: String(limit),
           ...(port !== '' && { port }),
-          ...(from !== '' && { from }),
+          ...(node !== '' && { from: node }),
+          ...timesOf(range),
           ...(before !== null && { before: String(before) }),
           ...(after !== null && { after: String(after) }),
         },
@@ -133,7 +146,7 @@ function usePackets({ port, from }: Filter) {
     return { packets, nextBefore: all.length > PAGE_SIZE ? (packets.at(-1)?.id ?? null) : known.nextBefore }
   }
   const newest = useLoad(loadNewest, [], POLL_MS)
-  useOfflineCache(`packets ${port} ${from}`, newest)
+  useOfflineCache(`packets ${port} ${node} ${rangeKey(range)}`, newest)
   useEffect(() => {
     const page = newest.data.value
     if (page === null) return
@@ -172,7 +185,7 @@ function PacketRow({ packet }: { packet: Packet }) {
   return (
     <LogRow at={packet.timestamp} span={3} wideSpan={2} details={() => <Details packet={packet} />}>
       <td class="packet-line">
-        <button type="button" class="text-button" onClick={() => setQuery({ from: packet.fromNodeId })}>
+        <button type="button" class="text-button" onClick={() => setQuery(withSender(packet.fromNodeId))}>
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}
         </button>
         {': '}

@@ -8,12 +8,14 @@ import { type TracerouteQuery, useTraceroutes } from '../../state/mesh/tracerout
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { place, queryNode, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
+import { rangeKey, readRange, timesOf } from '../../state/range.ts'
 import { useSteady } from '../../state/steady.ts'
 import { directTexts } from '../../strings/mesh/direct-range.ts'
 import { t } from '../../strings.ts'
@@ -46,17 +48,20 @@ export function TraceroutesPage() {
     ...(origin !== '' && { origin }),
     ...(answered !== '' && { answered }),
   }
-  const loaded = useTraceroutes(by)
+  // People without an account get the latest ones only.
+  const range = isAnonymous.value ? null : readRange(place.value.query, null).range
+  const loaded = useTraceroutes(by, range)
   const { data, error, reload } = loaded
-  const key = JSON.stringify(by)
+  const key = JSON.stringify(by) + rangeKey(range)
   useOfflineCache(`traceroutes ${key}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
-  const hasMore = useSignal<boolean | null>(null)
+  /** `before` of the next page; undefined: no later page was loaded yet. */
+  const later = useSignal<number | null | undefined>(undefined)
   const isAsking = useSignal(node !== '' && other === '')
   const more = useAction()
   useEffect(() => {
     older.value = []
-    hasMore.value = null
+    later.value = undefined
   }, [key])
   const isOfKey = data.value?.key === key
   const newest = isOfKey ? (data.value?.traceroutes ?? []) : []
@@ -64,17 +69,18 @@ export function TraceroutesPage() {
     (a, b) => b.id - a.id,
   )
   const steady = useSteady('traceroutes', all, idOf, data.value?.key)
+  const next = later.value === undefined ? (isOfKey ? (data.value?.nextBefore ?? null) : null) : later.value
   const loadMore = () =>
     more.run(async () => {
       const page = await askAs<TraceroutePage>(
-        api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }),
+        api.traceroutes.$get({ query: { ...by, ...timesOf(range), before: String(next) } }),
       )
       // Rows that have moved out of the first page meanwhile stay visible.
       older.value = [...older.value, ...newest, ...page.traceroutes]
-      hasMore.value = page.traceroutes.length === PAGE
+      later.value = page.nextBefore
     })
   const mayAsk = can('info', 'write') && has('radio')
-  const isLimited = node !== '' || origin !== '' || answered !== ''
+  const isLimited = range !== null || node !== '' || origin !== '' || answered !== ''
   return (
     <Page
       title={t.routes.title}
@@ -114,6 +120,7 @@ export function TraceroutesPage() {
                 options={ANSWERS.map((name) => [name, t.routes.answers[name]] as const)}
                 onChange={(name) => setQuery({ answered: name })}
               />
+              <RangeControl fallback={null} />
             </>
           )}
           {node !== '' && (
@@ -140,7 +147,7 @@ export function TraceroutesPage() {
           </ul>
         </SteadyList>
       )}
-      {(hasMore.value ?? newest.length >= PAGE) && !isAnonymous.value && (
+      {next !== null && !isAnonymous.value && (
         <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
           {more.busy.value ? t.common.loading : t.common.more}
         </button>

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { place, setQuery } from '../../router.ts'
+import { place, queryNode, setQuery } from '../../router.ts'
 import {
   isRangeName,
   type Range,
@@ -23,11 +23,15 @@ const FIRST: RangeName = '24h'
  * all of time. To be put into a toolbar.
  */
 export function RangeControl({ fallback }: { fallback: RangeName | null }) {
-  const { range, isRefused } = readRange<Range | null>(place.value.query, fallback)
+  const { query } = place.value
+  const { range, isRefused } = readRange<Range | null>(query, fallback)
   const isCustom = range !== null && typeof range !== 'string'
+  // In older addresses, the sender of packets or messages has the name of a time.
+  const node = query.get('node') ?? queryNode(query, 'from') ?? ''
+  const change = (next: Range | null) => setQuery({ ...rangeQuery(next), node })
   const choose = (value: string) => {
-    if (value === CUSTOM) setQuery(rangeQuery(spanOf(range ?? FIRST, wholeMinute(Date.now()))))
-    else setQuery(rangeQuery(isRangeName(value) && value !== fallback ? value : null))
+    if (value === CUSTOM) change(spanOf(range ?? FIRST, wholeMinute(Date.now())))
+    else change(isRangeName(value) && value !== fallback ? value : null)
   }
   const options = [
     ...(fallback === null ? [[WHOLE, rangeTexts.whole] as const] : []),

@@ -3,6 +3,7 @@ import type { Traceroute, TraceroutePage } from '../../../app/mesh/topology/trac
 import { api, askAs } from '../../api.ts'
 import type { LiveEvent } from '../live.ts'
 import { type Loaded, useLoad } from '../load.ts'
+import { type Range, rangeKey, timesOf } from '../range.ts'
 import { createTagged } from '../tagged.ts'
 
 const POLL_MS = 5000
@@ -17,11 +18,13 @@ export type TracerouteQuery = {
   readonly origin?: 'own' | 'overheard'
   readonly answered?: 'true' | 'false'
 }
+/** With the time of the request, which moves with a range that ends now. */
+type Timed = TracerouteQuery & ReturnType<typeof timesOf>
 type Page = TraceroutePage & { readonly key: string }
 
 /** The newest traceroutes, kept up to date: only those are loaded that were added or have changed. */
-export function useTraceroutes(query: TracerouteQuery): Loaded<Page> {
-  const key = JSON.stringify(query)
+export function useTraceroutes(by: TracerouteQuery, range: Range | null): Loaded<Page> {
+  const key = JSON.stringify(by) + rangeKey(range)
   const pages = useMemo(() => createTagged<TraceroutePage>(), [key])
   const known = useRef<Page | null>(null)
   /** What has changed since the last load, by id; null: anything may have. */
@@ -33,6 +36,7 @@ export function useTraceroutes(query: TracerouteQuery): Loaded<Page> {
     return false
   }
   const load = async (): Promise<Page> => {
+    const query = { ...by, ...timesOf(range) }
     const before = known.current?.key === key ? known.current : null
     const ids = changed.current
     changed.current = new Set()
@@ -51,7 +55,7 @@ export function useTraceroutes(query: TracerouteQuery): Loaded<Page> {
 }
 
 /** Null: it does not belong to the list. */
-async function readOne(query: TracerouteQuery, id: number): Promise<Traceroute | null> {
+async function readOne(query: Timed, id: number): Promise<Traceroute | null> {
   const one = { ...query, limit: '1', before: String(id + 1) }
   const { traceroutes } = await askAs<TraceroutePage>(api.traceroutes.$get({ query: one }))
   return traceroutes.find((trace) => trace.id === id) ?? null

@@ -7,6 +7,7 @@ import { useOfflineCache } from '../offline-cache.ts'
 import type { LiveEvent } from '../live.ts'
 import { useAction, useLoad } from '../load.ts'
 import type { Message, MessagePage } from '../mesh/nodes.ts'
+import { type Range, timesOf } from '../range.ts'
 import { withNews } from './news.ts'
 import { readTerms, resolveTerms, SearchProblem, type TermQuery } from './terms.ts'
 
@@ -38,21 +39,12 @@ export type Wanted = {
   readonly q: string
   /** Node ID of the sender. */
   readonly from: string | null
-  /** Days as `2026-11-23`, in the time zone of this device; both are included. */
-  readonly since: string
-  readonly until: string
+  /** Null: all of time. */
+  readonly range: Range | null
 }
 
-export function isSearch({ q, from, since, until }: Wanted): boolean {
-  return q !== '' || from !== null || since !== '' || until !== ''
-}
-
-/** The start of a day, or of a day some days later, in milliseconds; null: not a day. */
-function startOfDay(day: string, later = 0): number | null {
-  const [year, month, date] = day.split('-').map(Number)
-  if (year === undefined || month === undefined || date === undefined) return null
-  const start = new Date(year, month - 1, date + later).getTime()
-  return Number.isNaN(start) ? null : Math.max(0, start)
+export function isSearch({ q, from, range }: Wanted): boolean {
+  return q !== '' || from !== null || range !== null
 }
 
 export type Conversation = {
@@ -93,9 +85,7 @@ export type Conversation = {
  * The messages of one conversation, kept up to date. Earlier ones stay once they were loaded. `wanted` never changes.
  */
 export function useConversation(wanted: Wanted): Conversation {
-  const { channel, partner, q, from } = wanted
-  const since = startOfDay(wanted.since)
-  const until = startOfDay(wanted.until, 1)
+  const { channel, partner, q, from, range } = wanted
   const messages = useSignal<readonly Message[] | null>(null)
   const next = useSignal<number | null>(null)
   const isKept = useSignal(false)
@@ -115,7 +105,8 @@ export function useConversation(wanted: Wanted): Conversation {
     try {
       // Names and days such as `7d` stay what they were at first.
       const asked = await (terms.current ??= readQuery(q))
-      const times = { since: latest(since, asked.since), until: earliest(until, asked.until) }
+      const chosen = timesOf(range)
+      const times = { since: latest(chosen.since, asked.since), until: earliest(chosen.until, asked.until) }
       const isElsewhere = asked.channel !== undefined || asked.direct !== undefined
       const query = {
         limit: String(limit),
@@ -271,13 +262,13 @@ async function readQuery(q: string): Promise<TermQuery> {
   return resolveTerms(readTerms(q))
 }
 
-function latest(day: number | null, term: string | undefined) {
-  return day === null && term === undefined ? undefined : String(Math.max(day ?? 0, Number(term ?? 0)))
+/** Of two moments in milliseconds, as texts, the later one. */
+function latest(one: string | undefined, other: string | undefined) {
+  return one === undefined || other === undefined ? (one ?? other) : String(Math.max(Number(one), Number(other)))
 }
 
-function earliest(day: number | null, term: string | undefined) {
-  if (day === null || term === undefined) return day === null ? term : String(day)
-  return String(Math.min(day, Number(term)))
+function earliest(one: string | undefined, other: string | undefined) {
+  return one === undefined || other === undefined ? (one ?? other) : String(Math.min(Number(one), Number(other)))
 }
 
 /** More arrived than one page holds, so the messages in between are unknown. */

@@ -9,6 +9,7 @@ export const map = catalog('map', {
   fit: 'Show all',
   layers: 'Layers',
   measure: 'Measure',
+  playback: 'Playback',
   follow: 'Follow',
   layerNames: {
     nodes: 'Nodes',

@@ -46,8 +46,6 @@ export const messages = catalog('messages', {
   stopLooking: 'Stop',
   goOnLooking: 'Search further back',
   sender: 'Sender',
-  since: 'From day',
-  until: 'To day',
   inContext: 'Show in conversation',
   sendAgain: 'Send again',
   sentAgain: 'Sent again',

@@ -105,3 +105,20 @@ test('an unchanged list is an empty answer', async () => {
     expect((await admin.send('GET', path, undefined, { 'if-none-match': etag })).status).toBe(304)
   }
 })
+
+test('a list is narrowed to the time of the requests, and goes on below what was searched', async () => {
+  const ids = async (query: string) => (await list(admin, query)).map(({ requestId }) => requestId)
+  expect(await ids(`?since=${START + 2}&until=${START + 4}`)).toEqual([3, 2])
+  expect(await ids(`?since=${START + 4}&node=${HALL}`)).toEqual([5, 4])
+  expect(await ids(`?until=${START + 1}`)).toEqual([])
+  const first = await admin.send('GET', `/api/traceroutes?since=${START + 2}&limit=1`)
+  const { nextBefore } = Object(await first.json())
+  expect(await ids(`?since=${START + 2}&limit=1&before=${nextBefore}`)).toEqual([4])
+  // Between far ids, nothing is read for long.
+  const [row] = await app.store.db.select().from(traceroutes).where(eq(traceroutes.requestId, 5)).all()
+  const far = { ...row, id: 900_000, requestId: 900, timestamp: START + 900 }
+  if (row !== undefined) await app.store.db.insert(traceroutes).values({ ...row, ...far })
+  const page = Object(await (await admin.send('GET', `/api/traceroutes?until=${START + 2}`)).json())
+  expect(page).toEqual({ traceroutes: [], nextBefore: 800_001 })
+  await app.store.db.delete(traceroutes).where(eq(traceroutes.requestId, 900))
+})

@@ -29,7 +29,7 @@ export function NodePackets({ node }: { node: Node }) {
     <Card
       title={nodeTexts.packets}
       actions={
-        <a class="button small" href={href(`/packets?from=${nodeId}`)}>
+        <a class="button small" href={href(`/packets?node=${nodeId}`)}>
           {nodeTexts.allPackets}
         </a>
       }
