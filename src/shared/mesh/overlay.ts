@@ -183,12 +183,16 @@ function propertiesOf(given: unknown): Shape['properties'] {
   }
 }
 
+/** Nothing in such a text needs to be cleaned. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/
+
 function textIn(given: unknown, keys: readonly string[], most: number): string {
   for (const key of keys) {
     const found = read(given, key)
     if (typeof found !== 'string' && typeof found !== 'number') continue
     // Cut before it is cleaned, which takes time.
     const text = String(found).slice(0, 4 * most)
+    if (text.length <= most && PLAIN.test(text)) return text
     return [...removeHidden(text.replaceAll(/\s+/g, ' ')).trim()].slice(0, most).join('').toWellFormed()
   }
   return ''

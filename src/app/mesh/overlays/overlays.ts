@@ -10,7 +10,7 @@ import {
   MAX_OVERLAYS,
   MAX_SHAPE_POINTS,
 } from '../../../shared/limits.ts'
-import { type Shape, type ShapeFault, shapesOf } from '../../../shared/mesh/overlay.ts'
+import { type ShapeFault, shapesOf } from '../../../shared/mesh/overlay.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { audit } from '../../audit/audit.ts'
 import { ownedBy } from '../../base/owned.ts'
@@ -144,17 +144,21 @@ const FAULTS = {
     said('Shape {shape} has more than {most} points: simplify it', { shape, most: MAX_SHAPE_POINTS }),
 } satisfies Record<ShapeFault, (shape: number) => Said>
 
+/** Features that are cleaned at a time, before other work gets its turn. */
+const SLICE = 250
+
 /** What is kept of given features. Throws `invalid_request`. */
-function clean(features: readonly unknown[]): { readonly text: string; readonly shapes: number } {
-  const kept: Shape[] = []
+async function clean(features: readonly unknown[]): Promise<{ readonly text: string; readonly shapes: number }> {
+  const kept: string[] = []
   for (const [index, feature] of features.entries()) {
     const found = shapesOf(feature)
     if (typeof found === 'string') throw new AppError('invalid_request', FAULTS[found](index + 1))
-    for (const shape of found) kept.push(shape)
+    for (const shape of found) kept.push(JSON.stringify(shape))
     if (kept.length > MAX_OVERLAY_SHAPES) throw tooMany()
+    if ((index + 1) % SLICE === 0) await nextTurn()
   }
   if (kept.length === 0) throw new AppError('invalid_request', 'The file has no shape for the map')
-  return { text: kept.map((shape) => JSON.stringify(shape)).join(',\n'), shapes: kept.length }
+  return { text: kept.join(',\n'), shapes: kept.length }
 }
 
 const tooMany = () =>
@@ -168,7 +172,7 @@ export async function createOverlay(
   ctx: SignedInCtx,
   { name, isPublic, features, isWhole }: z.infer<typeof newOverlaySchema>,
 ): Promise<number> {
-  const { text, shapes } = clean(features)
+  const { text, shapes } = await clean(features)
   const { db } = ctx.store
   const now = ctx.now()
   const unfinished = sql`select id from overlays where not is_whole and created_at < ${now - UNFINISHED_MS}`
@@ -195,7 +199,7 @@ export async function addShapes(
 ): Promise<void> {
   const row = (await readAll(ctx.store, 'all')).find((each) => each.id === id && !each.isWhole)
   if (row === undefined) throw new AppError('not_found')
-  await addPart(ctx, row, { ...clean(features), isWhole })
+  await addPart(ctx, row, { ...(await clean(features)), isWhole })
 }
 
 type Part = { readonly text: string; readonly shapes: number; readonly isWhole: boolean }
