@@ -5,8 +5,8 @@ import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
 import { noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
-import { LEAST_MATCHED, matching, matchReader, readIndexedFrom } from '../search/text-index.ts'
-import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
+import { matching, walkMatches } from '../search/text-index.ts'
+import { type Range as Ids, rangeOf } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actions.ts'
@@ -197,16 +197,9 @@ async function searchRows(store: Store, filters: AuditFilters, { before, limit }
     return readRows(store, filters, { ...whole, limit }, sql.raw('audit_log indexed by audit_log_timestamp'))
   }
   const match = filters.q === undefined ? null : matching(filters.q)
-  const indexedFrom = match === null ? whole.before : await readIndexedFrom(store, 'audit_log')
-  const bound = Math.min(whole.before, Math.max(whole.from, indexedFrom))
   const keep = (ids: string, count: number) => findRows(store, filters, ids, count)
   const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
-  const all = { store, from: bound, before: whole.before, limit, least: LEAST_MATCHED }
-  const indexed =
-    match === null ? [] : (await walkBack({ ...all, read: await matchReader(store, 'audit_log', match, keep) })).found
-  const rest = { store, from: whole.from, before: bound, limit: limit - indexed.length, read }
-  const { found } = await walkBack(rest)
-  return [...indexed, ...found]
+  return (await walkMatches('audit_log', match, { store, ...whole, limit, keep, read })).found
 }
 
 /** Selects from the entries that the text index has found: a JSON array of ids. */

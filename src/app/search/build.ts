@@ -59,11 +59,12 @@ async function buildSlice(store: Store, table: TextTable, from: number, share: n
   const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${partOf(SLICE, share) - 1}`
   const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
   const index = table === 'messages' ? await partBelow(store, from) : `${table}_text`
+  const indexed = rowsOf(index)
   // Changes nothing if another instance was faster.
   const isOurTurn = and(eq(textIndexes.table, table), eq(textIndexes.indexedFrom, from))
   await store.atomic(
     [
-      db.insert(rowsOf(index))
+      db.insert(indexed)
         .select(sql`select id, iif(instr(${text}, char(0)) > 0 ${mark}, ${MARK}, '') || ${text} from ${name}
           where id >= ${lowest} and id < ${from} and exists (select 1 from ${textIndexes} where ${isOurTurn})`),
       db.update(textIndexes).set({ indexedFrom: lowest }).where(isOurTurn),

@@ -1,7 +1,7 @@
 import { desc, eq, sql } from 'drizzle-orm'
 import { textIndexes, textParts } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import type { Range } from './walk.ts'
+import { type Range, walkBack } from './walk.ts'
 
 export type TextTable = 'messages' | 'nodes' | 'audit_log'
 
@@ -70,13 +70,34 @@ function runsOf(part: string): string[] {
 /** Rows that one query to the index returns at most, because all of them are read afterwards. */
 const MAX_IDS = 500
 /** Ids that one query to the index covers at least: beginning one takes longer than reading the lists of so many. */
-export const LEAST_MATCHED = 65_536
+const LEAST_MATCHED = 65_536
 
 /** The matching rows among some ids, a JSON array: at most `limit`, highest id first. */
 type Keep<Row> = (ids: string, limit: number) => Promise<readonly Row[]>
 
+type Search<Row> = Parameters<typeof walkBack<Row>>[0] & { readonly store: Store; readonly keep: Keep<Row> }
+
+/** Like `walkBack`, of the rows that the index finds. Those that it does not have are read; all, if `match` is null. */
+export async function walkMatches<Row>(table: TextTable, match: string | null, { keep, ...walk }: Search<Row>) {
+  const { store, from, before, limit } = walk
+  const first = match === null ? before : await readIndexedFrom(store, table)
+  const indexedFrom = Math.min(before, Math.max(from, first))
+  const newer =
+    match === null
+      ? { found: [], seenFrom: before }
+      : await walkBack({
+          ...walk,
+          from: indexedFrom,
+          least: LEAST_MATCHED,
+          read: await matchReader(store, table, match, keep),
+        })
+  if (newer.found.length >= limit || newer.seenFrom > indexedFrom) return newer
+  const { found, seenFrom } = await walkBack({ ...walk, before: indexedFrom, limit: limit - newer.found.length })
+  return { found: [...newer.found, ...found], seenFrom }
+}
+
 /** What `walkBack` reads, from the index. */
-export async function matchReader<Row>(store: Store, table: TextTable, match: string, keep: Keep<Row>) {
+async function matchReader<Row>(store: Store, table: TextTable, match: string, keep: Keep<Row>) {
   const parts = table === 'messages' ? await readParts(store) : []
   return async ({ from, before }: Range, limit: number, reached: (id: number) => void): Promise<readonly Row[]> => {
     const at = parts.findLastIndex((part) => part.before >= before)

@@ -9,10 +9,10 @@ import {
   visibleReactions,
   visibleValues,
 } from '../../accounts/access/visible.ts'
-import { LEAST_MATCHED, matching, matchReader, readIndexedFrom } from '../../search/text-index.ts'
+import { matching, walkMatches } from '../../search/text-index.ts'
 import { namesOf } from '../../../shared/names.ts'
 import type { MessageTrait } from '../../../shared/mesh/message-traits.ts'
-import { createBudget, type Range, rangeOf, walkBack } from '../../search/walk.ts'
+import { createBudget, type Range, rangeOf } from '../../search/walk.ts'
 
 export type MessageSearch = {
   readonly limit: number
@@ -92,15 +92,9 @@ async function search(store: Store, { signal, ...by }: By, limit: number): Promi
     return all(await byChannels(store, visible, { from, before }, limit))
   }
   const kind = by.with !== undefined ? 'with' : by.has?.includes('error') === true ? 'failed' : 'id'
-  const rest = { store, from, before, limit, budget: createBudget(signal), read: readAs(kind) }
   const match = by.with === undefined ? matching(...[by.q, by.also].flat().filter((part) => part !== undefined)) : null
-  if (match === null) return { ...(await walkBack(rest)), from }
-  const indexedFrom = Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
-  const read = await matchReader(store, 'messages', match, keep)
-  const newer = await walkBack({ ...rest, from: indexedFrom, least: LEAST_MATCHED, read })
-  if (newer.found.length >= limit || newer.seenFrom > indexedFrom) return { ...newer, from }
-  const older = await walkBack({ ...rest, before: indexedFrom, limit: limit - newer.found.length })
-  return { found: [...newer.found, ...older.found], seenFrom: older.seenFrom, from }
+  const walk = { store, from, before, limit, budget: createBudget(signal), keep, read: readAs(kind) }
+  return { ...(await walkMatches('messages', match, walk)), from }
 }
 
 /** The ids of messages that an index finds, if they are few; null: they are not, or not asked for. */
