@@ -7,6 +7,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'audit_log.details',
   'automation_runs.packets',
   'automations.rule',
+  'backup_copies.upload',
   'connections.virtual_node',
   'device_config.secrets',
   'device_config.values',
