@@ -19,6 +19,7 @@ export function workerPlugins(root) {
     withoutRadioSettings(root),
     withoutRadioRoutes(root),
     withoutConnections(root),
+    withoutCopies(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
@@ -122,7 +123,7 @@ function withoutRadioRoutes(root) {
       )
       return `import { Hono } from 'hono'
         import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
-        import { requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
+        import { requireAdmin, requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
         import { sharedWhole } from ${JSON.stringify(join(app, 'accounts/access/shared.ts'))}
         const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
         ${routers.join('\n')}`
@@ -136,6 +137,13 @@ function withoutConnections(root) {
   const code = 'export const connectionSchema = null; export const listConnections = async () => []'
   const load = (id) => (id === file ? code : null)
   return { name: 'without-connections', enforce: 'pre', load }
+}
+
+/** Only the Node service copies backups elsewhere. */
+function withoutCopies(root) {
+  const file = join(root, 'src/app/alerts/world/failing-copies.ts')
+  const load = (id) => (id === file ? 'export const readFailingCopies = async () => []' : null)
+  return { name: 'without-copies', enforce: 'pre', load }
 }
 
 /** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */

@@ -8,3 +8,16 @@ export type CopyState = (typeof COPY_STATES)[number]
 
 export const MAX_PLACES = 8
 export const MAX_RECIPIENTS = 8
+
+/** Where a place is, as one text for the command line, without credentials. */
+export function placeAddress(kind: PlaceKind, settings: Readonly<Record<string, unknown>>): string {
+  const text = (field: string) => {
+    const value = settings[field]
+    return typeof value === 'string' ? value : ''
+  }
+  if (kind === 'folder') return text('path')
+  if (kind === 'webdav') return `dav+${text('url')}`
+  const fields = ['bucket', 'prefix', 'region'].map((field) => `${field}=${encodeURIComponent(text(field))}`)
+  const query = settings['pathStyle'] === false ? [...fields, 'style=host'] : fields
+  return `s3+${text('endpoint')}?${query.join('&')}`
+}
