@@ -104,6 +104,7 @@ const NOT_ABOUT_RADIOS = {
   'device-config/remote/remote.tsx': 'a node that is not administered yet',
   'automation/editor.tsx': 'a rule that was deleted',
   'backups/backups.tsx': 'a runtime without backups',
+  'backups/copies/copies.tsx': 'a runtime without backups',
   'map/frame/node-frame.tsx': 'a node that is shown to nobody',
   'nodes/node.tsx': 'a node that was forgotten',
 } as const
