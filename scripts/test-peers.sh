@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests use real servers and tools: fifteen Debian packages, and the commands named as arguments. Installs the missing
+# The tests use real servers and tools: seventeen Debian packages, and the commands named as arguments. Installs the missing
 # ones as root, and otherwise says what is missing.
 set -eu
 missing=''
@@ -15,6 +15,8 @@ missing=''
 [ -x /usr/lib/openssh/sftp-server ] || missing="$missing openssh-sftp-server"
 [ -x /usr/bin/promtool ] || missing="$missing prometheus"
 [ -x /usr/bin/systemd-notify ] || missing="$missing systemd"
+[ -x /usr/bin/age ] || missing="$missing age"
+[ -e /usr/lib/nginx/modules/ngx_http_dav_ext_module.so ] || missing="$missing libnginx-mod-http-dav-ext"
 [ -x /usr/bin/socat ] || missing="$missing socat"
 [ -d /usr/lib/python3/dist-packages/zeroconf ] || missing="$missing python3-zeroconf"
 for command in curl python3 "$@"; do

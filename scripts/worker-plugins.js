@@ -20,6 +20,7 @@ export function workerPlugins(root) {
     withoutRadioRoutes(root),
     withoutConnections(root),
     withoutFindings(root),
+    withoutCopies(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
     withoutPorts(),
@@ -123,7 +124,7 @@ function withoutRadioRoutes(root) {
       )
       return `import { Hono } from 'hono'
         import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
-        import { requirePermission, requireSession } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
+        import { requireAdmin, requirePermission, requireSession } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
         import { sharedWhole } from ${JSON.stringify(join(app, 'accounts/access/shared.ts'))}
         const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
         ${routers.join('\n')}`
@@ -148,6 +149,13 @@ function withoutFindings(root) {
     [join(alerts, 'world/mesh-findings.ts'), 'export const readMeshFindings = () => []'],
   ])
   return { name: 'without-findings', enforce: 'pre', load: (id) => codes.get(id) ?? null }
+}
+
+/** Only the Node service copies backups elsewhere. */
+function withoutCopies(root) {
+  const file = join(root, 'src/app/alerts/world/failing-copies.ts')
+  const load = (id) => (id === file ? 'export const readFailingCopies = async () => []' : null)
+  return { name: 'without-copies', enforce: 'pre', load }
 }
 
 /** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */

@@ -42,6 +42,7 @@ import { newRequestId } from './http/request-id.ts'
 import { allowedMethods } from './http/route-methods.ts'
 import { refuseForeign, SAFE_METHODS, securityHeaders } from './http/security.ts'
 import { backupRoutes } from './system/backup/routes.ts'
+import { copyRoutes } from './system/copies/radio-routes.ts'
 import { settingsRoutes } from './system/settings-routes.ts'
 import { dashboardRoutes } from './system/dashboard/routes.ts'
 import { metricsRoutes } from './system/metrics/routes.ts'
@@ -137,6 +138,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/backup', stagingRoutes)
     .route('/api/system/restore', restoreRoutes)
+    .route('/api/system/copies', copyRoutes)
     .route(
       '/api',
       docsRoutes(() => app.routes),

@@ -8,6 +8,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'automation_runs.packets',
   'automations.rule',
   'boards.charts',
+  'backup_copies.upload',
   'connections.virtual_node',
   'coverage.rssi',
   'coverage.snr',

@@ -15,6 +15,7 @@ import { watchClock } from '../app/base/pacing/clock-watch.ts'
 import { recordAs } from '../app/mesh/map/region/region.ts'
 import { createMeter } from '../app/system/metrics/meter.ts'
 import { makeFirstAdmin } from '../app/accounts/users/first-admin.ts'
+import { resealPlaces } from '../app/system/copies/reseal.ts'
 import { resealAll } from '../app/system/reseal.ts'
 import { giveTurnsBy } from '../app/base/pacing/next-turn.ts'
 import { eachTurn } from '../app/base/pacing/slices.ts'
@@ -159,6 +160,7 @@ async function start(
     providers,
     backups: backups.port,
     restores: backups.restores,
+    copies: backups.copies.port,
     radio,
     connecting: openConnecting({ config, store, clock }),
     events,
@@ -201,7 +203,7 @@ async function start(
   open()
   await warnIfNobodyEnters(ports)
   await checkAuditHead(ports)
-  void resealAll(ports, eachTurn).catch((error: unknown) => {
+  void resealAll(ports, eachTurn, resealPlaces).catch((error: unknown) => {
     log.error('What an earlier SESSION_SECRET sealed could not be sealed anew; the next start tries again', { error })
   })
   warnWithoutAddress(ports)
@@ -282,10 +284,12 @@ function beginDuties(
   const resuming = keepResuming(regions, clock)
   const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
+  backups.copies.start()
   return {
     radio,
     async stop(why) {
       backups.stop()
+      await backups.copies.stop()
       await automation.stop()
       await alerting.stop()
       await publishing?.stop()

@@ -86,6 +86,16 @@ export const MAX_CHANNEL_URL = 4000
 /** Characters of a configuration file of a radio; one with all settings has about 6,000. */
 export const MAX_CONFIGURATION_FILE = 60_000
 
+/** Characters of a public key of age as it is typed, of the name of whoever keeps the private one, and of its end. */
+export const MAX_TYPED_KEY = 200
+export const MAX_KEY_NAME = 64
+export const MAX_TYPED_END = 10
+/** Characters of a path, of the region of a bucket, of its name, and of what is before the names in it. */
+export const MAX_PATH = 1024
+export const MAX_REGION = 64
+export const MAX_BUCKET = 63
+export const MAX_PREFIX = 200
+
 /** Networks that may connect to a port for apps, and characters of their list. */
 export const MAX_NETWORKS = 32
 export const MAX_NETWORK_LIST = 1500

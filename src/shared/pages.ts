@@ -25,6 +25,7 @@ export const PAGES = {
   publicAccess: /^\/public-access$/,
   audit: /^\/audit$/,
   backups: /^\/backups$/,
+  copies: /^\/backups\/copies$/,
   system: /^\/system$/,
   settings: /^\/settings$/,
   account: /^\/account$/,

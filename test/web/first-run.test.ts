@@ -107,6 +107,7 @@ const NOT_ABOUT_RADIOS = {
   'boards/board.tsx': 'a board without charts',
   'boards/boards.tsx': 'boards, which are made by hand',
   'backups/backups.tsx': 'a runtime without backups',
+  'backups/copies/copies.tsx': 'a runtime without backups',
   'map/frame/node-frame.tsx': 'a node that is shown to nobody',
   'nodes/node.tsx': 'a node that was forgotten',
 } as const

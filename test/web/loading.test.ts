@@ -34,6 +34,7 @@ const HEADINGS: Readonly<Record<string, readonly [loading: string, starting: str
   '/users/new': ['New user', 'Users'],
   '/public-access': ['Public access', 'Public access'],
   '/configuration/connections': ['Connections', 'Configuration'],
+  '/backups/copies': ['Copies elsewhere', 'Backups'],
   '/automation/new': ['New rule', 'Automation'],
   '/nowhere': ['Page not found', 'Mesh Monitoring'],
 }
@@ -42,6 +43,7 @@ const PAGES = [
   '/users/new',
   '/public-access',
   '/configuration/connections',
+  '/backups/copies',
   '/automation/new',
   '/nowhere',
 ]

@@ -57,7 +57,7 @@ export const factSchema = z
     z.object({ event: z.literal('key'), name, problems: z.array(z.enum(namesOf(KEY_PROBLEMS))) }),
     ...findingFacts,
     z.object({ event: z.literal('link_down'), name: z.string(), minutes: z.number() }),
-    z.object({ event: z.literal('backup_failed') }),
+    z.object({ event: z.literal('backup_failed'), place: z.string().optional().describe('The copy there failed') }),
     z.object({ event: z.literal('backup_overdue'), hours: z.number() }),
     z.object({ event: z.literal('retention_late'), table: z.enum(RETAINED_TABLES), hours: z.number() }),
     z.object({
@@ -136,7 +136,9 @@ export function tellFact(words: Words, fact: Fact): string {
         time: words.duration(fact.minutes * MINUTE_MS),
       })
     case 'backup_failed':
-      return words.say('A backup failed')
+      return fact.place === undefined
+        ? words.say('A backup failed')
+        : words.say('A backup was not copied to {place}', { place: fact.place })
     case 'backup_overdue':
       return words.say('No backup succeeded for {time}', { time: words.duration(fact.hours * HOUR_MS) })
     case 'retention_late':

@@ -10,6 +10,7 @@ import type { Events } from '../mesh/live/event.ts'
 import type { Instances } from '../system/status/instances.ts'
 import type { Meter } from '../system/metrics/meter.ts'
 import type { Backups, Restores } from '../system/backup/backup.ts'
+import type { Copies } from '../system/copies/port.ts'
 import type { ClockWatch } from './pacing/clock.ts'
 import type { Disk } from './pacing/disk.ts'
 import type { MapArchive } from '../mesh/map/archive.ts'
@@ -43,6 +44,8 @@ export interface Ports {
   readonly providers: readonly Provider[]
   readonly backups: Backups | null
   readonly restores: Restores | null
+  /** Null: a runtime without backups. */
+  readonly copies: Copies | null
   readonly radio: Radio | null
   /** Null: a runtime that connects to no radio. */
   readonly connecting: Connecting | null
@@ -89,6 +92,7 @@ export const NO_PORTS = {
   providers: [],
   backups: null,
   restores: null,
+  copies: null,
   radio: null,
   connecting: null,
   events: null,

@@ -12,12 +12,12 @@ import { seal, unseal } from '../base/sealing.ts'
 import { RESTORED_ACCESS_KEYS } from './backup/settings.ts'
 
 /** Rows of one slice. Each decryption derives keys, which takes about a tenth of a millisecond. */
-const SLICE = 50
+export const SLICE = 50
 
 type Sealed<K> = { readonly key: K; readonly sealed: string | null }
 
 /** A column of sealed text: how to read its rows after a key, the label of each, and how to replace one. */
-type Kind<K extends string | number, R extends Sealed<K> = Sealed<K>> = {
+export type Kind<K extends string | number, R extends Sealed<K> = Sealed<K>> = {
   readonly first: K
   readonly read: (db: Db, after: K) => Promise<R[]>
   readonly label: (row: R) => string
@@ -148,12 +148,15 @@ const REPLACED_SEEDS: Kind<string, Sealed<string> & { readonly userId: number }>
 
 type Needs = Pick<Ports, 'store' | 'config' | 'log' | 'connecting'>
 
+/** Seals further columns anew. Whether it reached the end. */
+export type Also = (reseal: (kind: Kind<string>) => Promise<boolean>) => Promise<boolean>
+
 /**
  * Seals all text in the database that was sealed under other secrets of SESSION_SECRET again under the first one, and
  * logs when the others are no longer needed. Does nothing with one secret. If `pause` ends it early, the next call
  * starts over.
  */
-export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
+export async function resealAll(needs: Needs, pause: Pause, also: Also = async () => true): Promise<void> {
   if (needs.config.SESSION_SECRET.length < 2) return
   const found = { resealed: 0, unreadable: 0 }
   const isDone =
@@ -162,6 +165,7 @@ export async function resealAll(needs: Needs, pause: Pause): Promise<void> {
     (await resealKind(needs, LINKS, found, pause)) &&
     (await resealKind(needs, PUSH_KEYS, found, pause)) &&
     (needs.connecting === null || (await resealKind(needs, CONNECTIONS, found, pause))) &&
+    (await also((kind) => resealKind(needs, kind, found, pause))) &&
     (await resealKind(needs, REPLACED_SEEDS, found, pause))
   if (!isDone) return
   needs.log.info('The database needs only the first secret of SESSION_SECRET: the others can be removed', found)

@@ -4,6 +4,7 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { releaseConnections } from '../connections/held.ts'
+import { releasePlaces } from './copies/held.ts'
 import { listSources } from '../mesh/radios/sources.ts'
 import { markLocalNodes, retireRadios } from '../mesh/radios/source-table.ts'
 import { IS_STANDBY, readStandby, writeStandby } from '../settings/standby.ts'
@@ -77,8 +78,9 @@ export async function promoteStandby(
     audit(ctx, 'standby_changed', details, { onlyIf: IS_STANDBY }),
     ...(revoked === null ? [] : await revocation(ctx, revoked)),
     writeStandby(store, false, now),
-    // The radios that the backup brought are its own from now on.
+    // The radios and the places for copies that the backup brought are its own from now on.
     releaseConnections(store),
+    releasePlaces(store),
     markLocalNodes(store),
   ])
   return { isRepeat: false, revoked, sources: all.filter(({ token }) => token !== null && token.id === revoked?.id) }

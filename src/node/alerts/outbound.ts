@@ -10,6 +10,8 @@ import { isPublicAddress } from '../../app/alerts/destinations/public-address.ts
 const TOTAL_MS = 10_000
 const MAX_ANSWER_BYTES = 64 * 1024
 
+export const PRIVATE_REFUSED = 'only administrators may use private addresses'
+
 type Address = { readonly address: string; readonly family: number }
 export type Resolve = (hostname: string) => Promise<readonly Address[]>
 
@@ -69,7 +71,7 @@ export async function addressOf(
   const [first] = found
   if (first === undefined) throw new SendFailure('the host name has no address')
   if (!mayBePrivate && !found.every(({ address }) => isPublicAddress(address))) {
-    throw new SendFailure('only administrators may use private addresses')
+    throw new SendFailure(PRIVATE_REFUSED)
   }
   return first
 }

@@ -1,5 +1,6 @@
 import type { Verification } from '../../app/system/backup/backup.ts'
 import { Worker } from 'node:worker_threads'
+import type { Encrypted, EncryptionJob } from './copies/encrypt.ts'
 import type { Against } from './inspect.ts'
 import type { Manifest } from './folder/manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
@@ -7,11 +8,13 @@ import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
 export type Job =
   | { readonly kind: 'snapshot'; readonly job: SnapshotJob }
   | { readonly kind: 'inspection'; readonly directory: string; readonly against: Against }
+  | { readonly kind: 'encryption'; readonly job: EncryptionJob }
 
 export type JobMessage =
   | { readonly kind: 'progress'; readonly at: SnapshotProgress }
   | { readonly kind: 'snapshot'; readonly manifest: Manifest }
   | { readonly kind: 'inspection'; readonly inspection: Verification }
+  | { readonly kind: 'encryption'; readonly encrypted: Encrypted }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string; readonly isDiskFull: boolean }
 
 /** A job failed in its thread, with the message of its cause. */
@@ -30,6 +33,9 @@ export function threadFile(name: 'worker' | 'archive-worker'): URL {
   return new URL(import.meta.url.endsWith('.ts') ? `./${name}.ts` : `./backup/${name}.js`, import.meta.url)
 }
 
+/** A stream of small pieces needs little memory, and without limits a thread takes more. */
+const SMALL = { resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 96 } }
+
 /** Runs a job in its own thread. Throws JobFailed; an abort ends the thread at once. */
 export async function runJob(
   job: Job,
@@ -37,7 +43,7 @@ export async function runJob(
   onProgress: (at: SnapshotProgress) => void,
 ): Promise<Exclude<JobMessage, { kind: 'progress' | 'failed' }>> {
   if (signal.aborted) throw new JobFailed('the service stops', false)
-  const worker = new Worker(threadFile('worker'), { workerData: job })
+  const worker = new Worker(threadFile('worker'), { workerData: job, ...(job.kind === 'encryption' && SMALL) })
   const stop = () => {
     void worker.terminate()
   }

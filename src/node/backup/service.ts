@@ -1,6 +1,7 @@
 import type { Backups, Restores } from '../../app/system/backup/backup.ts'
 import type { PasswordHasher } from '../../app/accounts/passwords/hasher.ts'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../../app/config/config.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Log } from '../../app/base/log.ts'
@@ -12,7 +13,11 @@ import { MIGRATIONS_DIR } from '../database.ts'
 import { forgetInstances } from '../instances/file.ts'
 import { readAppVersion } from '../version.ts'
 import { type BackupOptions, openBackups } from './backups.ts'
+import { type NodeCopies, openCopies } from './copies/copies.ts'
+import type { Encrypted, EncryptionJob } from './copies/encrypt.ts'
 import { RestoreRefused } from './folder/damage.ts'
+import { diskFiles } from './folder/files.ts'
+import { runJob } from './jobs.ts'
 import { isDiskFull } from '../disk/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
 import { latestTag } from '../migrations.ts'
@@ -151,6 +156,7 @@ export function serveBackups({
   Pick<Restores, 'restartBy' | 'restart'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
   readonly port: Backups
   readonly restores: Restores
+  readonly copies: NodeCopies
   readonly start: () => Promise<void>
   /** Stops scheduled runs until the next `start`. */
   readonly stop: () => void
@@ -167,5 +173,23 @@ export function serveBackups({
     mayRun,
   })
   const restores = openRestores({ ...restoreOptions(config, log), verify: backups.verify, restartBy, restart })
-  return { port: { ...backups, ...schedule }, restores, start, stop, close: backups.close }
+  const copies = openCopies({
+    store,
+    config,
+    log,
+    dataDir: config.DATA_DIR,
+    timeZone: timeZoneOf(config),
+    clock,
+    files: diskFiles,
+    encrypt: encryptInThread,
+    places: { wait },
+    mayRun,
+  })
+  return { port: { ...backups, ...schedule }, restores, copies, start, stop, close: backups.close }
+}
+
+async function encryptInThread(job: EncryptionJob, signal: AbortSignal): Promise<Encrypted> {
+  const done = await runJob({ kind: 'encryption', job }, signal, () => {})
+  if (done.kind !== 'encryption') throw new Error('not an encryption')
+  return done.encrypted
 }

@@ -1,5 +1,6 @@
 // Reads or writes whole backups, away from the event loop.
 import { parentPort, workerData } from 'node:worker_threads'
+import { encryptBackup } from './copies/encrypt.ts'
 import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
@@ -33,6 +34,8 @@ try {
   if (job.kind === 'snapshot') {
     const manifest = writeSnapshot(job.job, diskFiles, (at) => nowAndThen(() => post({ kind: 'progress', at })))
     post({ kind: 'snapshot', manifest })
+  } else if (job.kind === 'encryption') {
+    post({ kind: 'encryption', encrypted: await encryptBackup(job.job, diskFiles) })
   } else {
     post({ kind: 'inspection', inspection: inspectBackup(job.directory, job.against, () => {}) })
   }

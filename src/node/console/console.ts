@@ -23,6 +23,7 @@ import { resetSecondFactor } from '../../app/accounts/factors/factors.ts'
 import { forgiveAddresses } from '../../app/accounts/passwords/login-limiter.ts'
 import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
+import { COPIES_USAGE, readCopiesCommand, runCopiesCommand } from '../backup/copies/cli.ts'
 import { consoleContext } from '../console-context.ts'
 import { openDatabase, type SqliteStore } from '../database.ts'
 import { calmWhileFull } from '../disk/full-log.ts'
@@ -58,7 +59,7 @@ Audit log:
 ${AUDIT_USAGE}
 Backups:
 
-${BACKUP_USAGE}
+${BACKUP_USAGE}${COPIES_USAGE}
 Map:
 
 ${MAP_USAGE}
@@ -102,6 +103,10 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   process.umask(0o077)
   const [name = '', argument = '', ...more] = args
   if (isBackupCommand(name)) return runBackupCommand(args, env)
+  if (name === 'copies') {
+    const asked = readCopiesCommand(args.slice(1))
+    return asked === null ? explain(COPIES_USAGE, 2) : runCopiesCommand(asked, env)
+  }
   if (name === 'audit') {
     const run = readAuditCommand(args.slice(1))
     return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)

@@ -29,6 +29,7 @@ const ConnectionsPage = lazyPage(
 )
 const AuditPage = lazyPage(async () => (await import('./audit/audit.tsx')).AuditPage, t.nav.audit)
 const BackupsPage = lazyPage(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
+const CopiesPage = lazyPage(async () => (await import('./backups/copies/copies.tsx')).CopiesPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
 const loadDashboard = async () => (await import('./dashboard/dashboard.tsx')).DashboardPage
@@ -227,6 +228,7 @@ export const ROUTES: readonly Route[] = [
     nav: { path: '/audit', name: t.nav.audit, icon: 'audit', group: 'administration' },
     draw: () => <AuditPage />,
   },
+  { pattern: PAGES.copies, need: 'admin', draw: () => <CopiesPage /> },
   {
     pattern: PAGES.backups,
     need: 'admin',

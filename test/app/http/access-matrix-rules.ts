@@ -126,6 +126,14 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'DELETE /api/system/restore/restored-access': admin,
   'POST /api/system/restore/reapply': admin,
 
+  'GET /api/system/copies': admin,
+  'PUT /api/system/copies': admin,
+  'POST /api/system/copies': admin,
+  'POST /api/system/copies/drill': admin,
+  'POST /api/system/copies/test': admin,
+  'PUT /api/system/copies/:id': admin,
+  'DELETE /api/system/copies/:id': admin,
+
   'GET /api/map': may('nodes', 'read'),
   'GET /api/map/archive': may('nodes', 'read'),
   'GET /api/map/overlays': may('nodes', 'read'),

@@ -64,7 +64,7 @@ http {
 `
 }
 
-async function accepts(port: number, child: ChildProcess): Promise<void> {
+export async function accepts(port: number, child: ChildProcess): Promise<void> {
   const isOpen = () =>
     new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1')

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { codeAt } from '../factors/oathtool.ts'
-import { haveRegion, press, pressed, type State, typedInto } from './states.ts'
+import { haveCopies, haveRegion, press, pressed, type State, typedInto } from './states.ts'
 
 /** Presses a button of a board that is being changed, and waits for the dialog. */
 const changed = (name: string) => async (page: Page) => {
@@ -168,6 +168,45 @@ export const DIALOGS: readonly State[] = [
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
       await page.getByRole('dialog').getByText('Delete the board Crowd?').waitFor()
     },
+  },
+  {
+    name: 'a place for copies',
+    of: 'pages/backups/copies/place-dialog.tsx',
+    path: '/backups/copies',
+    open: async (page) => {
+      await press(page, 'Add a place')
+      await page.getByLabel('Access key ID').waitFor()
+    },
+  },
+  {
+    name: 'a new key for copies',
+    of: 'pages/backups/copies/keys.tsx',
+    path: '/backups/copies',
+    open: async (page) => {
+      await press(page, 'Make a key')
+      await page.getByLabel('Its last four characters').waitFor()
+    },
+  },
+  {
+    name: 'a public key for copies',
+    of: 'pages/backups/copies/keys.tsx',
+    path: '/backups/copies',
+    open: pressed('Add a public key'),
+  },
+  {
+    name: 'removing a key for copies',
+    of: 'pages/backups/copies/keys.tsx',
+    path: '/backups/copies',
+    open: async (page) => {
+      await haveCopies(page)
+      await pressed('Remove the safe')(page)
+    },
+  },
+  {
+    name: 'removing a place for copies',
+    of: 'pages/backups/copies/copies.tsx',
+    path: '/backups/copies',
+    open: pressed('Remove the shed'),
   },
   { name: 'a frame', of: 'pages/users/embed-profiles.tsx', path: '/public-access', open: pressed('New frame') },
   {

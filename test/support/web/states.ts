@@ -25,6 +25,17 @@ export async function haveRegion(page: Page): Promise<void> {
   )
 }
 
+/** A key and a place for copies, at which nobody listens. */
+export async function haveCopies(page: Page): Promise<void> {
+  const request = (method: 'PUT' | 'POST', data: object) =>
+    page.request.fetch(new URL('/api/system/copies', page.url()).href, { method, data })
+  const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
+  await request('PUT', { recipients: [{ recipient, name: 'the safe' }] })
+  const settings = { url: 'http://127.0.0.1:9/', ownNetwork: true }
+  await request('POST', { kind: 'webdav', name: 'the shed', settings })
+  await page.reload()
+}
+
 export const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 /** Presses buttons, and waits for the dialog that they open. */
 export const pressed =

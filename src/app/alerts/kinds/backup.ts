@@ -6,12 +6,12 @@ import { ownerOf } from '../rights.ts'
 import type { World } from '../world/world.ts'
 import { said } from '../../words/words.ts'
 import { common } from './fields.ts'
-import { defineKind, type Finding, type OpenAlerts, type Watching } from './kind.ts'
+import { defineKind, type Finding, type Watching } from './kind.ts'
 import { ALERT_NEEDS } from '../../../shared/alerts/alert-needs.ts'
 
 const backupSchema = z
   .strictObject({ kind: z.literal('backup'), ...common, afterHours: z.int().min(1).max(8760).default(48) })
-  .meta({ id: 'BackupRule', description: 'A backup failed, or none succeeded for a while' })
+  .meta({ id: 'BackupRule', description: 'A backup or a copy of one failed, or none succeeded for a while' })
 
 type BackupRule = z.infer<typeof backupSchema>
 
@@ -24,7 +24,7 @@ export const backup = defineKind(backupSchema, {
     const anchorAt = await readPast(ctx.store, range.from)
     const watching = { id: 0, ownerId: ctx.viewer.user.id, anchorAt, rule, owner: ownerOf(ctx.viewer) }
     return {
-      fires: await lookAtPresent(ctx, range, NEEDS, (world) => findBackups(watching, world, new Map())),
+      fires: await lookAtPresent(ctx, range, NEEDS, (world) => findBackups(watching, world)),
       note: said('Only the present state is shown.'),
     }
   },
@@ -33,12 +33,12 @@ export const backup = defineKind(backupSchema, {
 /** A run missed while the service was down happens soon after its start. */
 const CATCH_UP_MS = 15 * MINUTE_MS
 
-/** Finds out whether the latest backup failed, or none succeeded for too long. */
-function findBackups(
-  { rule, anchorAt }: Watching<BackupRule>,
-  { now, startedAt, backups }: World,
-  _open: OpenAlerts,
-): Finding[] {
+/** Finds out whether the latest backup failed, or none succeeded for too long, and to which places none was copied. */
+function findBackups(watching: Watching<BackupRule>, world: World): Finding[] {
+  return [...findOwn(watching, world), ...world.backups.copies]
+}
+
+function findOwn({ rule, anchorAt }: Watching<BackupRule>, { now, startedAt, backups }: World): Finding[] {
   const { succeededAt, failure } = backups
   const found = { subject: 'backup', nodeNum: null, channel: null, forMs: 0, isKnown: true }
   if (failure !== null && failure.at >= anchorAt) {

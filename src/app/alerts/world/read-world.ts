@@ -10,6 +10,7 @@ import { listSources } from '../../mesh/radios/sources.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { problemsOf, readRetentionState } from '../../retention/state.ts'
 import { readMeshFindings } from './mesh-findings.ts'
+import { readFailingCopies } from './failing-copies.ts'
 import { shownName } from './node-names.ts'
 import { type Watched, watchedColumns, watcher } from './watched.ts'
 import type { Measured, World, WorldLink, WorldNeeds, WorldNode } from './world.ts'
@@ -158,7 +159,7 @@ export async function readWorld(
       latest,
       anchors: has('anchors') ? await readAnchors(store, null) : new Map(),
       weakKeys: has('weakKeys') ? await findWeakKeys(known) : new Set(),
-      backups: has('backups') ? await readBackups(store) : { succeededAt: null, failure: null },
+      backups: has('backups') ? await readBackups(store) : { succeededAt: null, failure: null, copies: [] },
       retention: has('retention') ? problemsOf(await readRetentionState(store, now)) : [],
       ...(has('meshFindings') ? { meshFindings: await readMeshFindings(store) } : {}),
     },
@@ -264,7 +265,7 @@ function emptyWorld(now: number): World {
     latest: new Map(),
     anchors: new Map(),
     weakKeys: new Set(),
-    backups: { succeededAt: null, failure: null },
+    backups: { succeededAt: null, failure: null, copies: [] },
     retention: [],
   }
 }
@@ -289,5 +290,6 @@ async function readBackups(store: Store): Promise<World['backups']> {
   const made = await queries(store).audited.get({ action: 'backup_created' })
   const failed = await queries(store).audited.get({ action: 'backup_failed' })
   const isFailed = failed !== undefined && failed.id > (made?.id ?? 0)
-  return { succeededAt: made?.at ?? null, failure: isFailed ? { id: failed.id, at: failed.at } : null }
+  const failure = isFailed ? { id: failed.id, at: failed.at } : null
+  return { succeededAt: made?.at ?? null, failure, copies: await readFailingCopies(store) }
 }

@@ -56,10 +56,23 @@ export type World = {
   readonly backups: {
     readonly succeededAt: number | null
     readonly failure: { readonly id: number; readonly at: number } | null
+    /** What is found about places to which the latest backup could not be copied. */
+    readonly copies: readonly FailingCopy[]
   }
   readonly retention: readonly RetentionProblem[]
   /** What is wrong in the mesh, without what is muted; absent: not needed. */
   readonly meshFindings?: readonly WorldFinding[]
+}
+
+export type FailingCopy = {
+  readonly subject: string
+  readonly key: string
+  readonly nodeNum: null
+  readonly channel: null
+  readonly since: number
+  readonly forMs: 0
+  readonly isKnown: true
+  readonly fact: { readonly event: 'backup_failed'; readonly place: string }
 }
 
 export type Place = { readonly latitude: number; readonly longitude: number }

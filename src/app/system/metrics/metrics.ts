@@ -47,6 +47,7 @@ export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
     single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(links === null ? [] : linkFamilies(links)),
     ...collectorFamilies(ctx.radio?.collector() ?? null),
+    ...((await ctx.copies?.families()) ?? []),
     ...(ctx.meter?.families() ?? []),
   ]
 }

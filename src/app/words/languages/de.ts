@@ -608,4 +608,49 @@ export const texts: Translation = {
     'Von {present} dieser {all} Befunde ist nur die Gegenwart gespeichert; die anderen wurden für die letzten {days} Tage geprüft.',
   '{n} findings are over:': { one: '{n} Befund ist vorbei:', other: '{n} Befunde sind vorbei:' },
   '{n} new findings:': { one: '{n} neuer Befund:', other: '{n} neue Befunde:' },
+  'A backup was not copied to {place}': 'Eine Sicherung wurde nicht nach {place} kopiert',
+  'Somebody else has changed this place meanwhile': 'Jemand anders hat diesen Ort inzwischen geändert',
+  'The backup could not be read': 'Die Sicherung konnte nicht gelesen werden',
+  'The connection to the place was cut': 'Die Verbindung zu dem Ort wurde unterbrochen',
+  'The credentials of this place cannot be opened: enter them again':
+    'Die Zugangsdaten dieses Ortes lassen sich nicht öffnen: Geben Sie sie noch einmal ein',
+  'The disk of the service has no room for the encrypted archive':
+    'Die Festplatte des Dienstes hat keinen Platz für das verschlüsselte Archiv',
+  'The disk of this folder is not mounted, or is another one':
+    'Die Festplatte dieses Ordners ist nicht eingehängt oder eine andere',
+  'The file is not at the place': 'Die Datei ist nicht an dem Ort',
+  'The place does not have this folder or bucket': 'Den Ordner oder Bucket gibt es an dem Ort nicht',
+  'The place does not permit this with these credentials': 'Der Ort erlaubt das mit diesen Zugangsdaten nicht',
+  'The place gave an answer that is not understood': 'Der Ort gab eine unverständliche Antwort',
+  'The place has a file of another size than was sent': 'Der Ort hat eine Datei anderer Größe, als gesendet wurde',
+  'The place has a file with other content than was sent':
+    'Der Ort hat eine Datei mit anderem Inhalt, als gesendet wurde',
+  'The place has no room left': 'Der Ort hat keinen Platz mehr',
+  'The place is busy or broken': 'Der Ort ist überlastet oder gestört',
+  'The place redirects to another address: enter that one, or another region':
+    'Der Ort leitet an eine andere Adresse weiter: Geben Sie diese oder eine andere Region ein',
+  'The place refuses a file of this size': 'Der Ort nimmt keine Datei dieser Größe an',
+  'The place refuses the credentials': 'Der Ort lehnt die Zugangsdaten ab',
+  'The place refuses the time of this machine: check its clock':
+    'Der Ort lehnt die Uhrzeit dieses Rechners ab: Prüfen Sie seine Uhr',
+  'The place stopped answering': 'Der Ort antwortet nicht mehr',
+  'There is no key for which copies could be encrypted':
+    'Es gibt keinen Schlüssel, für den Kopien verschlüsselt werden könnten',
+  'There is no such folder, or the service may not write there':
+    'Den Ordner gibt es nicht, oder der Dienst darf dort nicht schreiben',
+  'This address is in a private network: confirm that it is your own':
+    'Diese Adresse ist in einem privaten Netz: Bestätigen Sie, dass es Ihr eigenes ist',
+  'This folder is part of the data of the service': 'Dieser Ordner gehört zu den Daten des Dienstes',
+  'a public key of age without typing errors': 'ein öffentlicher Schlüssel von age ohne Tippfehler',
+  'a public key of age, such as age1…': 'ein öffentlicher Schlüssel von age wie age1…',
+  'an absolute path': 'ein absoluter Pfad',
+  'cannot be changed': 'kann nicht geändert werden',
+  'each key only once': 'jeder Schlüssel nur einmal',
+  'http is only for addresses in your own network': 'http ist nur für Adressen im eigenen Netz',
+  'letters, digits and . _ - / only': 'nur Buchstaben, Ziffern und . _ - /',
+  'no . or .. as a folder': 'kein . oder .. als Ordner',
+  'the name of a bucket': 'der Name eines Buckets',
+  'without user name, password, query and fragment': 'ohne Benutzername, Passwort, Query und Fragment',
+  'The service could not make the copy: its log says why':
+    'Der Dienst konnte die Kopie nicht erstellen: Sein Protokoll sagt, warum',
 }

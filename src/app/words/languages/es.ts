@@ -612,4 +612,47 @@ export const texts: Translation = {
     other: '{n} hallazgos han terminado:',
   },
   '{n} new findings:': { one: '{n} hallazgo nuevo:', many: '{n} de hallazgos nuevos:', other: '{n} hallazgos nuevos:' },
+  'A backup was not copied to {place}': 'Una copia de seguridad no se copió a {place}',
+  'Somebody else has changed this place meanwhile': 'Otra persona ha cambiado este lugar entretanto',
+  'The backup could not be read': 'No se pudo leer la copia de seguridad',
+  'The connection to the place was cut': 'Se cortó la conexión con el lugar',
+  'The credentials of this place cannot be opened: enter them again':
+    'Las credenciales de este lugar no se pueden abrir: introdúzcalas de nuevo',
+  'The disk of the service has no room for the encrypted archive':
+    'El disco del servicio no tiene espacio para el archivo cifrado',
+  'The disk of this folder is not mounted, or is another one': 'El disco de esta carpeta no está montado o es otro',
+  'The file is not at the place': 'El archivo no está en el lugar',
+  'The place does not have this folder or bucket': 'El lugar no tiene esta carpeta o este bucket',
+  'The place does not permit this with these credentials': 'El lugar no permite esto con estas credenciales',
+  'The place gave an answer that is not understood': 'El lugar dio una respuesta que no se entiende',
+  'The place has a file of another size than was sent': 'El lugar tiene un archivo de otro tamaño que el enviado',
+  'The place has a file with other content than was sent':
+    'El lugar tiene un archivo con otro contenido que el enviado',
+  'The place has no room left': 'El lugar no tiene más espacio',
+  'The place is busy or broken': 'El lugar está ocupado o averiado',
+  'The place redirects to another address: enter that one, or another region':
+    'El lugar redirige a otra dirección: introduzca esa u otra región',
+  'The place refuses a file of this size': 'El lugar rechaza un archivo de este tamaño',
+  'The place refuses the credentials': 'El lugar rechaza las credenciales',
+  'The place refuses the time of this machine: check its clock':
+    'El lugar rechaza la hora de este equipo: revise su reloj',
+  'The place stopped answering': 'El lugar dejó de responder',
+  'There is no key for which copies could be encrypted': 'No hay ninguna clave para la que cifrar las copias',
+  'There is no such folder, or the service may not write there':
+    'No existe esa carpeta o el servicio no puede escribir allí',
+  'This address is in a private network: confirm that it is your own':
+    'Esta dirección está en una red privada: confirme que es la suya',
+  'This folder is part of the data of the service': 'Esta carpeta forma parte de los datos del servicio',
+  'a public key of age without typing errors': 'una clave pública de age sin errores de escritura',
+  'a public key of age, such as age1…': 'una clave pública de age, como age1…',
+  'an absolute path': 'una ruta absoluta',
+  'cannot be changed': 'no se puede cambiar',
+  'each key only once': 'cada clave solo una vez',
+  'http is only for addresses in your own network': 'http es solo para direcciones de su propia red',
+  'letters, digits and . _ - / only': 'solo letras, cifras y . _ - /',
+  'no . or .. as a folder': 'ningún . ni .. como carpeta',
+  'the name of a bucket': 'el nombre de un bucket',
+  'without user name, password, query and fragment': 'sin usuario, contraseña, consulta ni fragmento',
+  'The service could not make the copy: its log says why':
+    'El servicio no pudo hacer la copia: su registro dice por qué',
 }

@@ -623,4 +623,49 @@ export const texts: Translation = {
     many: '{n} de nouveaux constats :',
     other: '{n} nouveaux constats :',
   },
+  'A backup was not copied to {place}': 'Une sauvegarde n’a pas été copiée vers {place}',
+  'Somebody else has changed this place meanwhile': 'Quelqu’un d’autre a modifié cet emplacement entre-temps',
+  'The backup could not be read': 'La sauvegarde n’a pas pu être lue',
+  'The connection to the place was cut': 'La connexion à l’emplacement a été coupée',
+  'The credentials of this place cannot be opened: enter them again':
+    'Les identifiants de cet emplacement ne peuvent pas être ouverts : saisissez-les de nouveau',
+  'The disk of the service has no room for the encrypted archive':
+    'Le disque du service n’a pas de place pour l’archive chiffrée',
+  'The disk of this folder is not mounted, or is another one':
+    'Le disque de ce dossier n’est pas monté, ou c’est un autre',
+  'The file is not at the place': 'Le fichier n’est pas à l’emplacement',
+  'The place does not have this folder or bucket': 'L’emplacement n’a pas ce dossier ou ce bucket',
+  'The place does not permit this with these credentials': 'L’emplacement ne permet pas cela avec ces identifiants',
+  'The place gave an answer that is not understood': 'L’emplacement a donné une réponse incomprise',
+  'The place has a file of another size than was sent':
+    'L’emplacement a un fichier d’une autre taille que celui envoyé',
+  'The place has a file with other content than was sent':
+    'L’emplacement a un fichier d’un autre contenu que celui envoyé',
+  'The place has no room left': 'L’emplacement n’a plus de place',
+  'The place is busy or broken': 'L’emplacement est occupé ou en panne',
+  'The place redirects to another address: enter that one, or another region':
+    'L’emplacement redirige vers une autre adresse : saisissez celle-ci, ou une autre région',
+  'The place refuses a file of this size': 'L’emplacement refuse un fichier de cette taille',
+  'The place refuses the credentials': 'L’emplacement refuse les identifiants',
+  'The place refuses the time of this machine: check its clock':
+    'L’emplacement refuse l’heure de cette machine : vérifiez son horloge',
+  'The place stopped answering': 'L’emplacement ne répond plus',
+  'There is no key for which copies could be encrypted': 'Il n’y a aucune clé pour laquelle chiffrer les copies',
+  'There is no such folder, or the service may not write there':
+    'Ce dossier n’existe pas, ou le service ne peut pas y écrire',
+  'This address is in a private network: confirm that it is your own':
+    'Cette adresse est dans un réseau privé : confirmez que c’est le vôtre',
+  'This folder is part of the data of the service': 'Ce dossier fait partie des données du service',
+  'a public key of age without typing errors': 'une clé publique d’age sans faute de frappe',
+  'a public key of age, such as age1…': 'une clé publique d’age, comme age1…',
+  'an absolute path': 'un chemin absolu',
+  'cannot be changed': 'ne peut pas être changé',
+  'each key only once': 'chaque clé une seule fois',
+  'http is only for addresses in your own network': 'http n’est que pour les adresses de votre propre réseau',
+  'letters, digits and . _ - / only': 'lettres, chiffres et . _ - / seulement',
+  'no . or .. as a folder': 'pas de . ni .. comme dossier',
+  'the name of a bucket': 'le nom d’un bucket',
+  'without user name, password, query and fragment': 'sans nom d’utilisateur, mot de passe, requête ni fragment',
+  'The service could not make the copy: its log says why':
+    'Le service n’a pas pu faire la copie : son journal dit pourquoi',
 }

@@ -613,4 +613,47 @@ export const texts: Translation = {
     many: '{n} nowych ustaleń:',
     other: '{n} nowego ustalenia:',
   },
+  'A backup was not copied to {place}': 'Kopii zapasowej nie skopiowano do {place}',
+  'Somebody else has changed this place meanwhile': 'Ktoś inny zmienił w międzyczasie to miejsce',
+  'The backup could not be read': 'Nie można odczytać kopii zapasowej',
+  'The connection to the place was cut': 'Połączenie z miejscem zostało przerwane',
+  'The credentials of this place cannot be opened: enter them again':
+    'Danych dostępowych tego miejsca nie można otworzyć: wprowadź je ponownie',
+  'The disk of the service has no room for the encrypted archive':
+    'Na dysku usługi nie ma miejsca na zaszyfrowane archiwum',
+  'The disk of this folder is not mounted, or is another one':
+    'Dysk tego folderu nie jest zamontowany albo jest to inny dysk',
+  'The file is not at the place': 'Pliku nie ma w tym miejscu',
+  'The place does not have this folder or bucket': 'W tym miejscu nie ma takiego folderu ani zasobnika',
+  'The place does not permit this with these credentials': 'Miejsce nie pozwala na to z tymi danymi dostępowymi',
+  'The place gave an answer that is not understood': 'Miejsce odpowiedziało w niezrozumiały sposób',
+  'The place has a file of another size than was sent': 'W miejscu jest plik o innym rozmiarze niż wysłany',
+  'The place has a file with other content than was sent': 'W miejscu jest plik o innej zawartości niż wysłany',
+  'The place has no room left': 'W tym miejscu nie ma już miejsca',
+  'The place is busy or broken': 'Miejsce jest zajęte albo uszkodzone',
+  'The place redirects to another address: enter that one, or another region':
+    'Miejsce przekierowuje pod inny adres: wpisz ten adres albo inny region',
+  'The place refuses a file of this size': 'Miejsce odrzuca plik tej wielkości',
+  'The place refuses the credentials': 'Miejsce odrzuca dane dostępowe',
+  'The place refuses the time of this machine: check its clock':
+    'Miejsce odrzuca czas tego komputera: sprawdź jego zegar',
+  'The place stopped answering': 'Miejsce przestało odpowiadać',
+  'There is no key for which copies could be encrypted': 'Nie ma klucza, dla którego można by szyfrować kopie',
+  'There is no such folder, or the service may not write there':
+    'Nie ma takiego folderu albo usługa nie może tam pisać',
+  'This address is in a private network: confirm that it is your own':
+    'Ten adres jest w sieci prywatnej: potwierdź, że jest Twoja',
+  'This folder is part of the data of the service': 'Ten folder należy do danych usługi',
+  'a public key of age without typing errors': 'klucz publiczny age bez literówek',
+  'a public key of age, such as age1…': 'klucz publiczny age, taki jak age1…',
+  'an absolute path': 'ścieżka bezwzględna',
+  'cannot be changed': 'nie można zmienić',
+  'each key only once': 'każdy klucz tylko raz',
+  'http is only for addresses in your own network': 'http jest tylko dla adresów we własnej sieci',
+  'letters, digits and . _ - / only': 'tylko litery, cyfry i . _ - /',
+  'no . or .. as a folder': 'bez . i .. jako folderu',
+  'the name of a bucket': 'nazwa zasobnika',
+  'without user name, password, query and fragment': 'bez nazwy użytkownika, hasła, zapytania i fragmentu',
+  'The service could not make the copy: its log says why':
+    'Usługa nie mogła utworzyć kopii: jej dziennik mówi dlaczego',
 }

@@ -607,4 +607,46 @@ export const texts: Translation = {
     other: '{n} achados terminaram:',
   },
   '{n} new findings:': { one: '{n} achado novo:', many: '{n} de achados novos:', other: '{n} achados novos:' },
+  'A backup was not copied to {place}': 'Um backup não foi copiado para {place}',
+  'Somebody else has changed this place meanwhile': 'Outra pessoa alterou este local nesse meio-tempo',
+  'The backup could not be read': 'Não foi possível ler o backup',
+  'The connection to the place was cut': 'A conexão com o local foi cortada',
+  'The credentials of this place cannot be opened: enter them again':
+    'As credenciais deste local não podem ser abertas: digite-as novamente',
+  'The disk of the service has no room for the encrypted archive':
+    'O disco do serviço não tem espaço para o arquivo criptografado',
+  'The disk of this folder is not mounted, or is another one': 'O disco desta pasta não está montado ou é outro',
+  'The file is not at the place': 'O arquivo não está no local',
+  'The place does not have this folder or bucket': 'O local não tem esta pasta ou este bucket',
+  'The place does not permit this with these credentials': 'O local não permite isso com estas credenciais',
+  'The place gave an answer that is not understood': 'O local deu uma resposta que não se entende',
+  'The place has a file of another size than was sent': 'O local tem um arquivo de tamanho diferente do enviado',
+  'The place has a file with other content than was sent': 'O local tem um arquivo com conteúdo diferente do enviado',
+  'The place has no room left': 'O local não tem mais espaço',
+  'The place is busy or broken': 'O local está ocupado ou com defeito',
+  'The place redirects to another address: enter that one, or another region':
+    'O local redireciona para outro endereço: digite esse ou outra região',
+  'The place refuses a file of this size': 'O local recusa um arquivo deste tamanho',
+  'The place refuses the credentials': 'O local recusa as credenciais',
+  'The place refuses the time of this machine: check its clock':
+    'O local recusa a hora desta máquina: verifique o relógio',
+  'The place stopped answering': 'O local parou de responder',
+  'There is no key for which copies could be encrypted': 'Não há chave para a qual criptografar as cópias',
+  'There is no such folder, or the service may not write there':
+    'Essa pasta não existe ou o serviço não pode gravar lá',
+  'This address is in a private network: confirm that it is your own':
+    'Este endereço está em uma rede privada: confirme que é a sua',
+  'This folder is part of the data of the service': 'Esta pasta faz parte dos dados do serviço',
+  'a public key of age without typing errors': 'uma chave pública do age sem erros de digitação',
+  'a public key of age, such as age1…': 'uma chave pública do age, como age1…',
+  'an absolute path': 'um caminho absoluto',
+  'cannot be changed': 'não pode ser alterado',
+  'each key only once': 'cada chave só uma vez',
+  'http is only for addresses in your own network': 'http é só para endereços da sua própria rede',
+  'letters, digits and . _ - / only': 'só letras, algarismos e . _ - /',
+  'no . or .. as a folder': 'nenhum . ou .. como pasta',
+  'the name of a bucket': 'o nome de um bucket',
+  'without user name, password, query and fragment': 'sem usuário, senha, consulta nem fragmento',
+  'The service could not make the copy: its log says why':
+    'O serviço não conseguiu fazer a cópia: o registro diz por quê',
 }

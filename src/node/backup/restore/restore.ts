@@ -357,6 +357,10 @@ async function finishBuilt(
  * apps that was closed since: nothing that would be opened by itself is. Returns the number of connections.
  */
 function holdConnections(built: Database.Database, at: number): number {
+  // Both services would write and delete copies at one place.
+  built.prepare('update copy_places set held_at = ?').run(at)
+  // What was under way then may be complete now: it must not be cleaned away.
+  built.prepare("delete from backup_copies where state = 'sending'").run()
   return built
     .prepare('update connections set held_at = ? where enabled and (sealed is not null or virtual_node is not null)')
     .run(at).changes

@@ -2,6 +2,8 @@ import type { Backup } from '../../../app/system/backup/backup.ts'
 import type { BackupSettings } from '../../../app/system/backup/schedule.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
+/** A backup, or a copy of one. */
+type Kept = Pick<Backup, 'name' | 'kind' | 'createdAt'>
 type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
 
 /**
@@ -9,8 +11,8 @@ type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
  * of the latest weeks and months with backups. A backup from the future comes from a wrong clock. It is deleted first
  * and counts for no week.
  */
-export function expiredBackups(backups: readonly Backup[], keep: Keep, now: number, timeZone: string): string[] {
-  const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)
+export function expiredBackups(backups: readonly Kept[], keep: Keep, now: number, timeZone: string): string[] {
+  const age = ({ createdAt }: Kept) => (createdAt > now ? Infinity : now - createdAt)
   const scheduled = backups.filter(({ kind }) => kind === 'scheduled').toSorted((a, b) => age(a) - age(b))
   const past = scheduled.filter(({ createdAt }) => createdAt <= now)
   const day = dayIn(timeZone)
@@ -23,7 +25,7 @@ export function expiredBackups(backups: readonly Backup[], keep: Keep, now: numb
 }
 
 /** The newest backup of each period. `backups`: newest first. */
-function newestOfEach(backups: readonly Backup[], period: (backup: Backup) => string | number): Backup[] {
+function newestOfEach(backups: readonly Kept[], period: (backup: Kept) => string | number): Kept[] {
   const seen = new Set<string | number>()
   return backups.filter((backup) => {
     const one = period(backup)

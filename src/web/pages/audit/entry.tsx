@@ -9,7 +9,7 @@ import { inWords, isGrant, nameOf, scopeInWords } from './in-words.ts'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
-const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', 'backup_failed'])
+const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', 'backup_failed', 'backup_copy_failed'])
 
 /** One entry: a line, and all details once it is opened. */
 export function AuditRow({ entry }: { entry: AuditEntry }) {

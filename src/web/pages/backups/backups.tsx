@@ -15,6 +15,7 @@ import { href } from '../../router.ts'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { backupTexts } from '../../strings/system/backups.ts'
+import { copyTexts } from '../../strings/system/copies.ts'
 import { auditTexts } from '../../strings/system/audit.ts'
 import { restoreTexts } from '../../strings/system/restore.ts'
 import { RestoreDialog } from './restore-dialog.tsx'
@@ -58,9 +59,14 @@ function KnownBackups() {
     <Page
       title={backupTexts.title}
       actions={
-        <button type="button" class="button primary" disabled={isRunning} onClick={() => void make()}>
-          {isRunning ? backupTexts.making : backupTexts.make}
-        </button>
+        <>
+          <a class="button" href={href('/backups/copies')}>
+            {copyTexts.open}
+          </a>
+          <button type="button" class="button primary" disabled={isRunning} onClick={() => void make()}>
+            {isRunning ? backupTexts.making : backupTexts.make}
+          </button>
+        </>
       }
     >
       <Failure error={making.error.value ?? error.value} retry={reload} />

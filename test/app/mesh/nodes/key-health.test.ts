@@ -142,7 +142,7 @@ it('an alert rule compares 5,000 nodes that have one key, and never met, in few 
   const owner = { isAdmin: true, permissions: NO_PERMISSIONS, view: WHOLE_VIEW }
   const watching = { id: 1, ownerId: 1, anchorAt: 0, rule, owner }
   const world = { now: 1, startedAt: null, nodes, links: [], heardBy: new Map(), latest: new Map(), anchors: new Map() }
-  const more = { weakKeys: new Set<string>(), backups: { succeededAt: null, failure: null }, retention: [] }
+  const more = { weakKeys: new Set<string>(), backups: { succeededAt: null, failure: null, copies: [] }, retention: [] }
   expect(keyRule.state?.find(watching, { ...world, ...more }, new Map())).toStrictEqual([])
   expect(looks).toBeLessThan(MADE_UP * 40)
 })

@@ -1,0 +1,118 @@
+import { createReadStream, type Stats } from 'node:fs'
+import { open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
+import { demandContent } from './content.ts'
+import type { Place, Sent } from './place.ts'
+import { CopyFailure } from './problems.ts'
+import { UNFINISHED } from './webdav.ts'
+
+/**
+ * Without it the folder gets no copies: a disk that is not mounted leaves an empty folder, and copies in it would be on
+ * the disk from which they shall protect.
+ */
+export const MARKER = '.mesh-copies'
+
+/** The system writes what it has at the latest then; more would delay everything else on that disk. */
+const FLUSH_BYTES = 8 * 2 ** 20
+
+/** A folder in which another disk is mounted. */
+export function openFolder(path: string, dataDir: string | null, signal?: AbortSignal): Place {
+  const demandMarker = async () => {
+    const found = await stat(join(path, MARKER)).catch(() => null)
+    if (found === null) throw new CopyFailure('notMounted')
+  }
+
+  const write = async (name: string, file: Sent, onSent: (bytes: number) => void) => {
+    const target = await open(join(path, name), 'w', 0o600)
+    try {
+      let unflushed = 0
+      for await (const chunk of file.read(0, file.size)) {
+        for (let done = 0; done < chunk.length;) done += (await target.write(chunk, done)).bytesWritten
+        onSent(chunk.length)
+        signal?.throwIfAborted()
+        unflushed += chunk.length
+        if (unflushed < FLUSH_BYTES) continue
+        await target.datasync()
+        unflushed = 0
+      }
+      await target.sync()
+    } finally {
+      await target.close()
+    }
+  }
+
+  const place: Place = {
+    async send(name, file, { onSent }) {
+      await demandMarker()
+      const unfinished = `${name}${UNFINISHED}`
+      try {
+        await write(unfinished, file, onSent)
+        await demandContent(createReadStream(join(path, unfinished), { signal }), file)
+        await rename(join(path, unfinished), join(path, name))
+        const directory = await open(path, 'r')
+        try {
+          await directory.sync()
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        await rm(join(path, unfinished), { force: true }).catch(() => {})
+        throw asProblem(error)
+      }
+    },
+    clean: (name) => place.remove(`${name}${UNFINISHED}`),
+    async list() {
+      await demandMarker()
+      try {
+        const found: { name: string; size: number }[] = []
+        for (const name of await readdir(path)) {
+          const file: Stats | null = await stat(join(path, name)).catch(() => null)
+          if (file?.isFile() === true) found.push({ name, size: file.size })
+        }
+        return found
+      } catch (error) {
+        throw asProblem(error)
+      }
+    },
+    async read(name) {
+      try {
+        const file = await open(join(path, name), 'r')
+        return file.createReadStream()
+      } catch (error) {
+        throw hasCode(error, 'ENOENT') ? new CopyFailure('gone') : asProblem(error)
+      }
+    },
+    async remove(name) {
+      await demandMarker()
+      await rm(join(path, name), { force: true }).catch((error: unknown) => {
+        throw asProblem(error)
+      })
+    },
+    async claim() {
+      const real = await realpath(path).catch(() => null)
+      if (real === null) throw new CopyFailure('noFolder')
+      const own = dataDir === null ? null : await realpath(dataDir)
+      if (own !== null && (real === own || real.startsWith(own + sep))) throw new CopyFailure('inDataDir')
+      await writeFile(join(path, MARKER), 'Copies of backups go here while this file is here.\n', {
+        mode: 0o600,
+      }).catch((error: unknown) => {
+        throw asProblem(error)
+      })
+    },
+  }
+  return place
+}
+
+/** Whether two paths are on one disk; false if that is unknown. */
+export async function isSameDisk(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([stat(one).catch(() => null), stat(other).catch(() => null)])
+  return a !== null && b !== null && a.dev === b.dev
+}
+
+function asProblem(error: unknown): unknown {
+  if (isDiskFull(error)) return new CopyFailure('full')
+  if (hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS')) return new CopyFailure('noFolder')
+  if (hasCode(error, 'EIO', 'ESTALE', 'ENODEV', 'ENXIO')) return new CopyFailure('busy', true)
+  return error
+}

@@ -1,0 +1,44 @@
+import type { Readable } from 'node:stream'
+
+/** An upload in parts that can go on later: `etags` are those of the parts that the place has. */
+export type Upload = { readonly id: string; readonly sha256: string; readonly etags: readonly string[] }
+
+/** A file to be sent, and what is known about it. */
+export type Sent = {
+  readonly size: number
+  /** Hexadecimal, as all hashes. */
+  readonly sha256: string
+  readonly md5: string
+  readonly partSize: number
+  /** Of each `partSize` bytes. */
+  readonly parts: readonly { readonly sha256: string; readonly md5: string }[]
+  /** The bytes from `from` to before `to`. */
+  read(from: number, to: number): Readable
+}
+
+export type Sending = {
+  /** What an earlier attempt left; null: nothing. */
+  readonly upload: Upload | null
+  /** Keeps what a later attempt needs; null: nothing any more. */
+  keep(upload: Upload | null): Promise<void>
+  onSent(bytes: number): void
+}
+
+export type Stored = { readonly name: string; readonly size: number }
+
+/**
+ * One place for copies. Names are those of files there. Throws `SendFailure` with one sentence in English; nothing that
+ * is not complete and checked ever has its final name there, except in a bucket, where an object appears whole.
+ */
+export interface Place {
+  /** Sends a file and checks it there, by its size and its checksum. What was there under its name is replaced. */
+  send(name: string, file: Sent, sending: Sending): Promise<void>
+  /** Removes what an interrupted `send` left. */
+  clean(name: string, upload: Upload | null): Promise<void>
+  list(): Promise<Stored[]>
+  read(name: string): Promise<Readable>
+  /** Nothing there is no failure. */
+  remove(name: string): Promise<void>
+  /** Makes the place ready, once. */
+  claim(): Promise<void>
+}

@@ -1,0 +1,136 @@
+import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http'
+import { request as requestTls } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { SendFailure } from '../../../../app/base/outgoing/ports.ts'
+import { addressOf, bySystem, PRIVATE_REFUSED, type Resolve, wordsFor } from '../../../alerts/outbound.ts'
+import { CopyFailure } from './problems.ts'
+
+/** A transfer without progress for this long is ended. */
+const STALL_MS = 60_000
+/** How long a place may think about what it has received: it may have to put many parts together. */
+const ANSWER_MS = 300_000
+const MAX_TEXT_BYTES = 2 * 2 ** 20
+
+export type Timings = { readonly stallMs: number; readonly answerMs: number }
+export const TIMINGS: Timings = { stallMs: STALL_MS, answerMs: ANSWER_MS }
+
+/** Where all requests to a place go: the rule for outgoing requests holds for each of them. */
+export type Server = {
+  readonly isOwnNetwork: boolean
+  readonly ca: string | null
+  readonly resolve?: Resolve
+  readonly timings?: Timings
+  readonly signal?: AbortSignal
+}
+
+export type Asked = {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Its length is in the headers. */
+  readonly body?: Readable | string
+}
+
+export type Answer = {
+  readonly status: number
+  readonly header: (name: string) => string | null
+  /** The body as it arrives; reading it to its end or destroying it ends the request. */
+  readonly body: IncomingMessage
+}
+
+/**
+ * One request. The name is resolved once, and the connection goes to exactly that address; redirects are not followed.
+ * Throws `SendFailure`.
+ */
+export async function ask(server: Server, { method, url, headers, body }: Asked): Promise<Answer> {
+  const { stallMs, answerMs } = server.timings ?? TIMINGS
+  const to = new URL(url)
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  let outgoing: ClientRequest | null = null
+  try {
+    const { address, family } = await findAddress(server, to, stallMs)
+    const lookup: LookupFunction = (_hostname, options, done) =>
+      options.all === true ? done(null, [{ address, family }]) : done(null, address, family)
+    const isTls = to.protocol === 'https:'
+    const sent = (isTls ? requestTls : requestPlain)(to, {
+      method,
+      agent: false,
+      lookup,
+      headers: {
+        ...headers,
+        ...(typeof body === 'string' && { 'content-length': String(Buffer.byteLength(body)) }),
+        'user-agent': 'mesh-monitoring-service',
+      },
+      ...(isTls && server.ca !== null && { ca: server.ca }),
+      ...(server.signal !== undefined && { signal: server.signal }),
+    })
+    outgoing = sent
+    const stall = () => sent.destroy(new CopyFailure('stalled', true))
+    sent.setTimeout(stallMs, stall)
+    // Everything was sent: from now on the place may take its time.
+    sent.on('finish', () => sent.setTimeout(answerMs, stall))
+    sent.on('error', reject)
+    sent.on('response', (incoming) => {
+      sent.setTimeout(stallMs, stall)
+      const { statusCode: status = 0 } = incoming
+      const header = (name: string) => {
+        const value = incoming.headers[name]
+        return typeof value === 'string' ? value : null
+      }
+      // Read by nobody, or ended by the timeout: must not end the process.
+      incoming.on('error', () => {})
+      resolve({ status, header, body: incoming })
+    })
+    if (body === undefined || typeof body === 'string') sent.end(body)
+    // An early answer, such as a refusal, wins over the end of the connection that follows it.
+    else pipeline(body, sent).catch((error: unknown) => setImmediate(() => reject(error)))
+    return await promise
+  } catch (error) {
+    outgoing?.destroy()
+    throw asFailure(error)
+  }
+}
+
+async function findAddress(server: Server, url: URL, stallMs: number) {
+  const signal = AbortSignal.timeout(stallMs)
+  try {
+    return await addressOf(url, server.isOwnNetwork, server.resolve ?? bySystem, signal)
+  } catch (error) {
+    if (error instanceof SendFailure && error.message === PRIVATE_REFUSED) throw new CopyFailure('ownNetwork')
+    throw error
+  }
+}
+
+/** The body as text, at most 2 MiB. Throws `SendFailure`. */
+export async function textOf({ body }: Answer): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of body) {
+      size += chunk.length
+      if (size > MAX_TEXT_BYTES) throw new CopyFailure('unknown')
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString('utf8')
+  } catch (error) {
+    throw asFailure(error)
+  } finally {
+    body.destroy()
+  }
+}
+
+/** Ends a request whose answer needs no reading. */
+export function leave({ body }: Answer): void {
+  body.destroy()
+}
+
+export function asFailure(error: unknown): SendFailure {
+  if (error instanceof SendFailure) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
+    return new CopyFailure('cut', true)
+  }
+  return new SendFailure(wordsFor(error))
+}

@@ -1,0 +1,196 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { evaluateRules } from '../../../src/app/alerts/findings/evaluate.ts'
+import { readTarget } from '../../../src/app/system/copies/settings.ts'
+import { placeOpener } from '../../../src/node/backup/copies/places/open-place.ts'
+import { auditRows } from '../../support/app.ts'
+import type { Fault, Front } from '../../support/copies/front.ts'
+import { SECRET_KEY, startS3, type S3 } from '../../support/copies/s3.ts'
+import { type CopyingService, davSettings, openCopying, readByAge, s3Settings } from '../../support/copies/service.ts'
+import { DAV_PASSWORD, startWebDav, type WebDav } from '../../support/copies/webdav.ts'
+
+let s3: S3
+let dav: WebDav
+let here: CopyingService
+
+beforeAll(async () => {
+  s3 = await startS3()
+  dav = await startWebDav()
+})
+afterAll(async () => {
+  await Promise.all([s3.close(), dav.close()])
+})
+beforeEach(async () => {
+  folder = `hill-${Number(folder.slice(5)) + 1}`
+  here = await openCopying()
+})
+afterEach(async () => {
+  for (const front of [s3.front, dav.front]) {
+    front.fault = () => null
+    front.seen.length = 0
+  }
+  await here.close()
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const KINDS = ['s3', 'webdav'] as const
+
+const frontOf = (kind: (typeof KINDS)[number]): Front => (kind === 's3' ? s3.front : dav.front)
+/** An own folder for each test. */
+let folder = 'hill-0'
+const settingsOf = (kind: (typeof KINDS)[number]) =>
+  kind === 's3' ? s3Settings(s3.front.url, folder) : davSettings(dav.front.url, folder)
+/** What is at the place. */
+const copiesAt = async (kind: (typeof KINDS)[number]): Promise<Map<string, Buffer>> =>
+  kind === 's3' ? s3.objects(`${folder}/`) : dav.files(folder)
+
+/** Alerts of the rule about backups. */
+async function firing(): Promise<string[]> {
+  await evaluateRules({ ...here.app.ports, startedAt: here.app.clock.now }, async () => true)
+  const { alerts } = Object(await (await here.admin.send('GET', '/api/alerts?state=firing')).json())
+  return alerts.map(({ what }: { what: string }) => what)
+}
+
+describe.each(KINDS)('to %s', (kind) => {
+  test('a backup is copied, encrypted for whom age decrypts, and counts once it was checked', async () => {
+    const name = await here.backUp()
+    const probe = await here.admin.send('POST', '/api/system/copies/test', { kind, settings: settingsOf(kind) })
+    expect(await probe.json()).toEqual({ problem: null, canDelete: true, isSameDisk: false })
+    expect((await copiesAt(kind)).size).toBe(0)
+    await here.add('elsewhere', kind, settingsOf(kind))
+    expect((await here.state()).copies).toEqual([])
+    await here.copies.round()
+    const { places, copies } = await here.state()
+    const file = (await copiesAt(kind)).get(`${name}.tar.gz.age`) ?? Buffer.alloc(0)
+    expect(places).toMatchObject([{ problem: null, failures: 0, nextTryAt: null }])
+    expect(copies).toMatchObject([{ name, state: 'made', sizeBytes: file.length }])
+    expect(readByAge(here.identity, file)).toContain(`${name}/manifest.json`)
+    expect(readdirSync(join(here.here.dataDir, 'outgoing-copies'))).toEqual([])
+    // Nothing that is a secret is anywhere but sealed.
+    const seen = [JSON.stringify(await here.state()), here.logged.join(), JSON.stringify(auditRows(here.app))].join()
+    for (const secret of [SECRET_KEY, DAV_PASSWORD, 'AGE-SECRET-KEY']) expect(seen).not.toContain(secret)
+    expect(auditRows(here.app).map(({ action }) => action)).toContain('backup_copied')
+    // The next look does nothing.
+    const requests = frontOf(kind).seen.length
+    await here.copies.round()
+    expect(frontOf(kind).seen.length).toBe(requests)
+  })
+
+  const isPut = (method: string) => method === 'PUT'
+  const FAULTS: readonly (readonly [string, (method: string) => Fault | null, RegExp])[] = [
+    ['refuses', () => ({ kind: 'answer', status: 401 }), /refuses the credentials/],
+    ['forbids', (method) => (isPut(method) ? { kind: 'answer', status: 403 } : null), /does not permit/],
+    ['is full', (method) => (isPut(method) ? { kind: 'answer', status: 507 } : null), /no room left/],
+    ['is broken', () => ({ kind: 'answer', status: 500, body: '<html>what nobody may see' }), /busy or broken/],
+    ['redirects', () => ({ kind: 'answer', status: 307, headers: { location: 'http://127.0.0.1:9/' } }), /redirects/],
+    ['never answers', (method) => (isPut(method) ? { kind: 'stall' } : null), /stopped answering/],
+    ['cuts the connection', (method) => (isPut(method) ? { kind: 'cut', after: 100 } : null), /was cut/],
+    ['loses its answer', (method) => (isPut(method) ? { kind: 'lose' } : null), /was cut/],
+    [
+      'has other content',
+      (method) => {
+        if (kind === 'webdav') return method === 'GET' ? { kind: 'flip' } : null
+        return method === 'HEAD' ? { kind: 'header', name: 'etag', value: `"${'0'.repeat(32)}"` } : null
+      },
+      /other content/,
+    ],
+    [
+      'has another size',
+      (method) => {
+        if (kind === 'webdav') return method === 'GET' ? { kind: 'answer', status: 200, body: 'half' } : null
+        return method === 'HEAD' ? { kind: 'header', name: 'content-length', value: '7' } : null
+      },
+      /another size/,
+    ],
+  ]
+
+  test('a place that fails has no copy; an alert says so, and the next try succeeds', async () => {
+    const rule = { kind: 'backup', name: 'Backups', destinations: [], afterHours: 8760 }
+    await here.admin.send('POST', '/api/alerts/rules', rule)
+    await here.add('the shed', kind, settingsOf(kind))
+    const front = frontOf(kind)
+    for (const [what, fault, why] of FAULTS) {
+      here.app.clock.advance(HOUR)
+      const name = await here.backUp()
+      front.fault = fault
+      await here.copies.round()
+      const failed = await here.state()
+      expect(failed.places, what).toMatchObject([{ problem: expect.stringMatching(why), failures: 1 }])
+      expect(failed.copies.find((one) => one.name === name)?.state, what).not.toBe('made')
+      // An object appears whole, before it is checked.
+      if (kind === 'webdav') expect((await copiesAt(kind)).has(`${name}.tar.gz.age`), what).toBe(false)
+      expect(await firing(), what).toEqual([expect.stringContaining('A backup was not copied to the shed')])
+      expect(readdirSync(here.here.backups), what).toContain(name)
+      // Not before it is due.
+      const requests = front.seen.length
+      await here.copies.round()
+      expect(front.seen.length, what).toBe(requests)
+      front.fault = () => null
+      here.app.clock.advance(MINUTE)
+      await here.copies.round()
+      const after = await here.state()
+      const file = (await copiesAt(kind)).get(`${name}.tar.gz.age`) ?? Buffer.alloc(0)
+      expect(after.places, what).toMatchObject([{ problem: null, failures: 0 }])
+      expect(after.copies[0], what).toMatchObject({ name, state: 'made', sizeBytes: file.length })
+      expect(readByAge(here.identity, file), what).toContain(`${name}/manifest.json`)
+      expect(await firing(), what).toEqual([])
+    }
+    expect([...(await copiesAt(kind)).keys()].filter((one) => one.endsWith('.unfinished'))).toEqual([])
+    expect(here.logged.join()).not.toContain('what nobody may see')
+    const audited = auditRows(here.app).filter(({ action }) => action === 'backup_copy_failed')
+    expect(audited).toHaveLength(FAULTS.length)
+  })
+
+  test('old copies are deleted by the rule of backups, and lost ones are named', async () => {
+    await here.add('elsewhere', kind, settingsOf(kind))
+    const names: string[] = []
+    const day = async (backup: 'manual' | 'scheduled') => {
+      here.app.clock.advance(24 * HOUR)
+      names.push(await here.backUp(backup))
+      await here.copies.round()
+    }
+    await day('manual')
+    for (let n = 0; n < 9; n++) await day('scheduled')
+    const kept = [names[0], ...names.slice(-7)].map((name) => `${name}.tar.gz.age`)
+    expect([...(await copiesAt(kind)).keys()].toSorted()).toEqual(kept)
+    // What was deleted stays deleted, although the backup is still here.
+    await here.copies.round()
+    expect([...(await copiesAt(kind)).keys()].toSorted()).toEqual(kept)
+    const deleted = auditRows(here.app).filter(({ action }) => action === 'backup_deleted')
+    expect(deleted.map(({ details }) => details)).toEqual(
+      names.slice(1, 3).map((name) => ({ name, place: 'elsewhere', reason: 'retention' })),
+    )
+    // Somebody deletes one there: the next round says so.
+    const target = readTarget(kind, settingsOf(kind), null)
+    await placeOpener({ wait: async () => {}, dataDir: null })(target).remove(kept[5] ?? '')
+    await day('scheduled')
+    const missing = (await here.state()).copies.filter(({ state }) => state === 'missing')
+    expect(missing.map(({ name }) => `${name}.tar.gz.age`)).toEqual([kept[5]])
+    expect((await copiesAt(kind)).size).toBe(8)
+  })
+})
+
+test('a place that permits no deleting gets each copy, and says that old ones stay', async () => {
+  const settings = settingsOf('s3')
+  const noDeleting = (method: string): Fault | null => (method === 'DELETE' ? { kind: 'answer', status: 403 } : null)
+  s3.front.fault = noDeleting
+  const probe = await here.admin.send('POST', '/api/system/copies/test', { kind: 's3', settings })
+  expect(await probe.json()).toMatchObject({ problem: null, canDelete: false })
+  await here.add('locked', 's3', settings)
+  // What is left of the first attempt cannot be removed.
+  s3.front.fault = (method) => noDeleting(method) ?? (method === 'HEAD' ? { kind: 'answer', status: 404 } : null)
+  await here.backUp()
+  await here.copies.round()
+  expect((await here.state()).places).toMatchObject([{ failures: 1, problem: 'The file is not at the place' }])
+  s3.front.fault = noDeleting
+  for (let day = 0; day < 8; day++) {
+    here.app.clock.advance(24 * HOUR)
+    await here.backUp('scheduled')
+    await here.copies.round()
+  }
+  const { places, copies } = await here.state()
+  expect(copies.filter(({ state }) => state === 'made')).toHaveLength(9)
+  expect(places).toMatchObject([{ failures: 0, problem: 'The place does not permit this with these credentials' }])
+})
