@@ -122,7 +122,7 @@ function withoutRadioRoutes(root) {
       )
       return `import { Hono } from 'hono'
         import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
-        import { requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
+        import { requireAdmin, requirePermission } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
         import { sharedWhole } from ${JSON.stringify(join(app, 'accounts/access/shared.ts'))}
         const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
         ${routers.join('\n')}`

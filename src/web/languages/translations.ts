@@ -56,6 +56,7 @@ import type { shell, lost, nav, finder } from '../strings/shell.ts'
 import type { auditDamageTexts } from '../strings/system/audit-damage.ts'
 import type { auditTexts, AUDIT_NAMES, AUDIT_RESOURCES } from '../strings/system/audit.ts'
 import type { backupTexts } from '../strings/system/backups.ts'
+import type { movingInTexts } from '../strings/system/moving-in.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
 import type { appTexts } from '../strings/system/apps.ts'
@@ -141,6 +142,7 @@ export interface Translations {
   readonly AUDIT_NAMES: typeof AUDIT_NAMES
   readonly AUDIT_RESOURCES: typeof AUDIT_RESOURCES
   readonly backupTexts: typeof backupTexts
+  readonly movingInTexts: typeof movingInTexts
   readonly FIELDS: typeof FIELDS
   readonly OPTIONS: typeof OPTIONS
   readonly SPELLINGS: typeof SPELLINGS

@@ -8,7 +8,7 @@ import { answers } from '../../http/describe.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { readKeyed, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from '../messages/messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from '../messages/receptions.ts'
@@ -16,6 +16,13 @@ import { sharedList } from '../../accounts/access/shared.ts'
 import { listMessagesShown, messagesAsked, messagesForm } from '../messages/anonymous.ts'
 import { newMessageSchema, sendMessage } from '../sending/send.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
+
+/** As `idSchema`; messages that were imported from another program come before the first one, below 0. */
+const messageId = z
+  .string()
+  .regex(/^-?[1-9]\d{0,14}$/, 'an integer')
+  .transform(Number)
+  .meta({ description: 'ID from a list', examples: ['1'] })
 
 export const messageRoutes = new Hono<AppEnv>()
   .get(
@@ -31,7 +38,7 @@ export const messageRoutes = new Hono<AppEnv>()
       'query',
       z.object({
         limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
-        before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
+        before: messageId.optional().describe('ID of a message: returns those that arrived before it'),
         since: timeQuery.optional().describe('Messages of that time or later'),
         until: timeQuery.optional().describe('Messages before that time'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
@@ -78,7 +85,7 @@ export const messageRoutes = new Hono<AppEnv>()
     answers('The receptions of a message', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
       'message_not_found',
     ]),
-    validate('param', idParam),
+    validate('param', z.object({ id: messageId })),
     async (c) =>
       c.json({
         receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.view),
