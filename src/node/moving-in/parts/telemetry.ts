@@ -3,6 +3,7 @@ import { EARLIEST_MS, MAX_AHEAD_MS } from '../../../meshtastic/device-time.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS, isFuture } from '../../../shared/time.ts'
 import type { Job } from '../job.ts'
+import { createRelief } from '../memory.ts'
 import { integerIn, nodeNumIn, numberIn, type Row, textIn } from '../source/row.ts'
 import { isDerived, METRIC_NAMES, PLACE_NAMES } from './metric-names.ts'
 import { isPlace } from './nodes.ts'
@@ -85,9 +86,10 @@ export async function importTelemetry(
     }
     for (const day of days.endedBefore(before)) sink.day(day)
   }
-  const rest = 'order by timestamp'
+  const relieve = createRelief()
   let hour = 0
-  for (const row of source.rows('telemetry', COLUMNS, rest)) {
+  for (const row of source.rows('telemetry', COLUMNS, 'order by timestamp')) {
+    relieve()
     const type = textIn(row, 'telemetryType') ?? ''
     const t = integerIn(row, 'timestamp')
     const v = numberIn(row, 'value')
