@@ -35,7 +35,8 @@ export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => 
     isDry,
     async each(rows, put) {
       let written = 0
-      for (let at = 0; at < rows.length && !isDry;) {
+      if (isDry) return 0
+      for (let at = 0; at < rows.length;) {
         const begun = performance.now()
         const slice = store.sqlite.transaction(() => {
           while (at < rows.length && performance.now() - begun < HOLD_MS) {

@@ -106,7 +106,7 @@ function readOrigins({ source, tally }: Job): Origin[] {
   const rest = source.hasColumn('sources', 'displayOrder')
     ? 'order by displayOrder, createdAt, id'
     : 'order by createdAt, id'
-  for (const row of [...source.rows('sources', ['id', 'name', 'type'], rest)]) {
+  for (const row of source.rows('sources', ['id', 'name', 'type'], rest)) {
     const key = textIn(row, 'id')
     const type = textIn(row, 'type') ?? ''
     const given = cleanName(textIn(row, 'name') ?? 'MeshMonitor')

@@ -17,7 +17,7 @@ export function readUnits({ source }: Job): string | null {
 /** Takes the settings that fit and that nobody has set here; the others are counted by name. */
 export async function importSettings(job: Job): Promise<void> {
   const { source, tally, writer, ctx, now } = job
-  for (const row of [...source.rows('settings', ['key', 'value'], 'order by key')]) {
+  for (const row of source.rows('settings', ['key', 'value'], 'order by key')) {
     const key = textIn(row, 'key') ?? ''
     if (OWN_STATE.test(key)) continue
     tally.found('settings')

@@ -34,8 +34,8 @@ const COLUMNS = [
   'last_login_at',
 ]
 /** Lines of a user's rights in a report, and characters of each. */
-const MAX_PLACES = 20
-const MAX_LINE = 1000
+const MAX_PLACES = 10
+const MAX_LINE = 500
 const ANONYMOUS = 'anonymous'
 /** Everybody knows the password with which the program starts. */
 const FIRST_PASSWORD = 'changeme'
@@ -49,7 +49,7 @@ export async function importUsers(job: Job, places: Places, options: Options): P
   const rightsOf = readRights(job, places)
   const listed: ImportReport['users'] = []
   const ours = new Map<number, number>()
-  for (const row of [...source.rows('users', COLUMNS, 'order by id')]) {
+  for (const row of source.rows('users', COLUMNS, 'order by id')) {
     const id = integerIn(row, 'id')
     const username = textIn(row, 'username')
     if (id === null || username === null) continue

@@ -34,7 +34,7 @@ export async function openSource(given: string, scratch: string): Promise<Source
   const file = resolve(given)
   const head = readHead(file)
   const name = basename(file)
-  const { DatabaseSync: Database } = await import('node:sqlite')
+  const Database = await loadSqlite()
   if (head.subarray(0, 15).toString('latin1') === 'SQLite format 3') {
     const copy = copyWithLog(file, scratch)
     const header = readHeader(head)
@@ -65,6 +65,15 @@ export async function openSource(given: string, scratch: string): Promise<Source
     return finish(new Database(join(copy, 'rows.sqlite')), { file, header, copy, seen })
   }
   throw refused(whatElse(file, head))
+}
+
+// better-sqlite3 opens no file as immutable, and would write beside one that was in use.
+async function loadSqlite() {
+  try {
+    return (await import('node:sqlite')).DatabaseSync
+  } catch {
+    throw refused(`An import needs Node 22.15 or newer, and this is ${process.versions.node}`)
+  }
 }
 
 type Opened = {
