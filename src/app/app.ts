@@ -46,6 +46,7 @@ import { copyRoutes } from './system/copies/radio-routes.ts'
 import { settingsRoutes } from './system/settings-routes.ts'
 import { dashboardRoutes } from './system/dashboard/routes.ts'
 import { metricsRoutes } from './system/metrics/routes.ts'
+import { movingInRoutes } from './system/moving-in/radio-routes.ts'
 import { restoreRoutes, stagingRoutes } from './system/restore/routes.ts'
 import { systemRoutes } from './system/status/routes.ts'
 import { healthRoutes, liveRoutes, readyRoutes } from './system/routes.ts'
@@ -139,6 +140,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/system/backup', stagingRoutes)
     .route('/api/system/restore', restoreRoutes)
     .route('/api/system/copies', copyRoutes)
+    .route('/api/system/import', movingInRoutes)
     .route(
       '/api',
       docsRoutes(() => app.routes),

@@ -106,6 +106,11 @@ function presetName({ usePreset, modemPreset }: Config_LoRaConfig): string | nul
   return usePreset ? (PRESET_NAMES.get(modemPreset) ?? null) : 'Custom'
 }
 
+/** The firmware's name for a channel without a name, by the number of the modem preset; null for an unknown one. */
+export function channelNameOfPreset(preset: number): string | null {
+  return [...PRESET_NAMES].find(([known]) => Number(known) === preset)?.[1] ?? null
+}
+
 const PRESET_NAMES: ReadonlyMap<Preset, string> = new Map([
   [Preset.LONG_FAST, 'LongFast'],
   [Preset.LONG_SLOW, 'LongSlow'],

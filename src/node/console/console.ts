@@ -33,6 +33,7 @@ import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
 import { MAP_USAGE, readMapCommand } from './map.ts'
+import { IMPORT_USAGE, readImportCommand } from '../moving-in/cli.ts'
 import { readStandbyCommand, STANDBY_USAGE } from './standby.ts'
 import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
@@ -63,6 +64,9 @@ ${BACKUP_USAGE}${COPIES_USAGE}
 Map:
 
 ${MAP_USAGE}
+History of another program:
+
+${IMPORT_USAGE}
 A service on the edge, whose database is not in DATA_DIR:
 
 ${EDGE_ADMIN_USAGE}`
@@ -114,6 +118,10 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (name === 'map') {
     const run = readMapCommand(args.slice(1))
     return run === null ? explain(MAP_USAGE, 2) : withDatabase(env, run)
+  }
+  if (name === 'import') {
+    const run = readImportCommand(args.slice(1))
+    return run === null ? explain(IMPORT_USAGE, 2) : withDatabase(env, run)
   }
   const standby = readStandbyCommand(args)
   if (standby !== null) return withDatabase(env, (ctx) => printed(standby(ctx)))

@@ -71,6 +71,7 @@ export const AUDIT_ACTIONS = {
   alert_destinations_held: 'alerts',
   alert_acknowledged: 'alerts',
   quiet_hours_updated: 'alerts',
+  audit_imported: 'audit',
   audit_trimmed: 'audit',
   audit_damaged: 'audit',
   audit_damage_confirmed: 'audit',

@@ -66,6 +66,7 @@ import type { auditDamageTexts } from '../strings/system/audit-damage.ts'
 import type { auditTexts, AUDIT_NAMES, AUDIT_RESOURCES } from '../strings/system/audit.ts'
 import type { backupTexts } from '../strings/system/backups.ts'
 import type { copyTexts } from '../strings/system/copies.ts'
+import type { movingInTexts } from '../strings/system/moving-in.ts'
 import type { FIELDS, OPTIONS, SPELLINGS } from '../strings/system/configuration-fields.ts'
 import type { c, SECTIONS } from '../strings/system/configuration.ts'
 import type { appTexts } from '../strings/system/apps.ts'
@@ -161,6 +162,7 @@ export interface Translations {
   readonly AUDIT_RESOURCES: typeof AUDIT_RESOURCES
   readonly backupTexts: typeof backupTexts
   readonly copyTexts: typeof copyTexts
+  readonly movingInTexts: typeof movingInTexts
   readonly FIELDS: typeof FIELDS
   readonly OPTIONS: typeof OPTIONS
   readonly SPELLINGS: typeof SPELLINGS

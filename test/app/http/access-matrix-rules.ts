@@ -116,6 +116,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/system/backup/download/:name': adminOr('backup'),
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
+  'GET /api/system/import': admin,
   'GET /api/system/backup/:name/restore': admin,
   'POST /api/system/backup/:name/restore': admin,
 

@@ -51,11 +51,14 @@ const anchorColumns = {
 }
 type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, longitude: number]
 
+/** Known from another program alone: this service has not heard the node on any day, so it raises no alert. */
+const IS_IMPORTED = sql.raw('(days_heard is 0 and last_heard is not null)')
+
 const queries = prepareOnce((db) => ({
   nodes: db
     .select(nodeColumns)
     .from(nodes)
-    .where(gt(nodes.id, value('after')))
+    .where(sql`${gt(nodes.id, value('after'))} and not ${IS_IMPORTED}`)
     .orderBy(nodes.id)
     .limit(NODES_AT_ONCE)
     .prepare(),

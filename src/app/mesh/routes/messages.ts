@@ -8,7 +8,7 @@ import { answers } from '../../http/describe.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { readKeyed, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from '../messages/messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from '../messages/receptions.ts'
@@ -27,6 +27,13 @@ const isTrue = z
 const several = <Item extends z.ZodType<string, string>>(item: Item) =>
   z.union([item.transform((one) => [one]), z.array(item).max(MAX_PARTS)])
 
+/** As `idSchema`; messages that were imported from another program come before the first one, below 0. */
+const messageId = z
+  .string()
+  .regex(/^-?[1-9]\d{0,14}$/, 'an integer')
+  .transform(Number)
+  .meta({ description: 'ID from a list', examples: ['1'] })
+
 export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/',
@@ -41,7 +48,7 @@ export const messageRoutes = new Hono<AppEnv>()
       'query',
       z.object({
         limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
-        before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
+        before: messageId.optional().describe('ID of a message: returns those that arrived before it'),
         since: timeQuery.optional().describe('Messages of that time or later'),
         until: timeQuery.optional().describe('Messages before that time'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
@@ -92,7 +99,7 @@ export const messageRoutes = new Hono<AppEnv>()
     answers('The receptions of a message', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
       'message_not_found',
     ]),
-    validate('param', idParam),
+    validate('param', z.object({ id: messageId })),
     async (c) =>
       c.json({
         receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.view),

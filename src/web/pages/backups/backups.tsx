@@ -20,6 +20,7 @@ import { auditTexts } from '../../strings/system/audit.ts'
 import { restoreTexts } from '../../strings/system/restore.ts'
 import { RestoreDialog } from './restore-dialog.tsx'
 import { RestoreNotices } from './restore-state.tsx'
+import { BringHistory, useImportReport } from './bring-history.tsx'
 import { BackupSchedule } from './schedule.tsx'
 
 type List = InferResponseType<typeof api.system.backup.$get>
@@ -35,11 +36,13 @@ function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
   const schedule = useLoad(() => ask(api.system.backup.settings.$get()), [])
   const restore = useLoad(() => ask(api.system.restore.$get()), [])
+  const imported = useImportReport()
   // List and cards appear together, because a later one would push the others down.
   const isLoaded =
     (data.value !== null || error.value !== null) &&
     (schedule.data.value !== null || schedule.error.value !== null) &&
-    (restore.data.value !== null || restore.error.value !== null)
+    (restore.data.value !== null || restore.error.value !== null) &&
+    (imported.data.value !== null || imported.error.value !== null)
   const making = useAction()
   const chosen = useSignal<string | null>(null)
   const running = data.value?.running ?? null
@@ -88,6 +91,7 @@ function KnownBackups() {
         <div class="cards of-fields">
           <BackupSchedule loaded={schedule} />
           <HowToRestore name={data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
+          <BringHistory loaded={imported} />
         </div>
       )}
       {chosen.value !== null && restore.data.value !== null && (

@@ -110,6 +110,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   alert_destinations_held: 'Held the destinations of a user’s alerts',
   alert_acknowledged: 'Acknowledged an alert',
   quiet_hours_updated: 'Changed own quiet hours',
+  audit_imported: 'Imported the history of another program',
   audit_trimmed: 'Trimmed the audit log',
   audit_damaged: 'Found the audit log damaged',
   audit_damage_confirmed: 'Confirmed damage of the audit log',

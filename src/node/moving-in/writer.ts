@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Statement } from '../../db/store.ts'
+import type { SqliteStore } from '../database.ts'
+
+/**
+ * How long one transaction may hold the only writer, in milliseconds. SQLite's lock is not fair, but a process that
+ * waits for it asks again after 1, 3, 8 and 18 ms: a shorter hold and a longer pause let it in.
+ */
+const HOLD_MS = 5
+const PAUSE_MS = 10
+const LONGEST_PAUSE_MS = 60
+/** Rows between two looks at the clock. */
+const ROWS_AT_ONCE = 8
+/** Pages of the log after which they are moved into the database, so that no commit of a service has to move many. */
+const CHECKPOINT_PAGES = 250
+
+/** Writes rows in short transactions with pauses between them, or nothing at all. */
+export type Writer = {
+  readonly isDry: boolean
+  /** Runs `put` for each row; returns how often it returned true. In a dry run it returns 0. */
+  each<T>(rows: readonly T[], put: (row: T) => boolean): Promise<number>
+  /** One transaction; nothing in a dry run. */
+  atomic(statements: readonly Statement[]): Promise<void>
+}
+
+/** `onSlice` is called after each transaction. */
+export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => void): Writer {
+  store.sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  const pause = async (begun: number) => {
+    const tookMs = performance.now() - begun
+    onSlice()
+    await sleep(Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, Math.ceil(2 * tookMs))))
+  }
+  return {
+    isDry,
+    async each(rows, put) {
+      let written = 0
+      if (isDry) return 0
+      for (let at = 0; at < rows.length;) {
+        const begun = performance.now()
+        const slice = store.sqlite.transaction(() => {
+          while (at < rows.length && performance.now() - begun < HOLD_MS) {
+            const few = rows.slice(at, at + ROWS_AT_ONCE)
+            for (const row of few) if (put(row)) written++
+            at += few.length
+          }
+        })
+        await store.lazily(() => slice.immediate())
+        await pause(begun)
+      }
+      return written
+    },
+    async atomic(statements) {
+      const [first, ...rest] = statements
+      if (first === undefined || isDry) return
+      const begun = performance.now()
+      await store.atomic([first, ...rest], 'lazily')
+      await pause(begun)
+    },
+  }
+}
