@@ -511,21 +511,32 @@ function withoutNodeCrypto() {
   }
 }
 
-/** Methods of croner that look back, or read dates as texts: the service asks for the time after a moment. */
-const LOOKING_BACK = [
+/** Methods of croner that look back, read dates as texts or run jobs: the service asks for the time after a moment. */
+const NOT_CALLED = [
   '_calculatePreviousRun',
+  '_checkTrigger',
   '_previous',
   '_previousTarget',
+  '_schedule',
+  '_trigger',
+  'currentRun',
   'decrement',
   'findPrevious',
   'fromString',
   'getMaxPatternValue',
   'handleNicknames',
+  'previousRun',
   'recurseBackward',
   'recurseBackwardStep',
+  'runsLeft',
+  'schedule',
 ]
 
 /** The service asks croner only for the next time of a pattern; its timers and past times are left out. */
+/** What croner takes for options that are not given; those of the service are right. */
+const CRON_OPTIONS =
+  '{ domAndDow: false, legacyMode: true, interval: 0, dayOffset: 0, alternativeWeekdays: false, sloppyRanges: false }'
+
 function onlyNextRuns() {
   return {
     name: 'only-next-runs',
@@ -533,10 +544,16 @@ function onlyNextRuns() {
     transform(code, id) {
       if (!id.endsWith('/croner/dist/croner.js')) return null
       const methods = []
+      const options = []
       each(parseSync(id, code).program, (node) => {
         if (node.type === 'MethodDefinition' && !node.computed && node.kind === 'method') methods.push(node)
+        const isOfOptions = () => code.slice(node.start, node.end).includes('CronOptions: mode must be')
+        if (node.type === 'FunctionDeclaration' && isOfOptions()) options.push(node)
       })
-      const missing = LOOKING_BACK.filter((name) => !methods.some(({ key }) => key.name === name))
+      if (options.length !== 1) throw new Error('croner checks its options in another way')
+      const [{ start, end, id: name }] = options
+      const given = `function ${name.name}(given) { return { ...${CRON_OPTIONS}, ...given } }`
+      const missing = NOT_CALLED.filter((name) => !methods.some(({ key }) => key.name === name))
       if (missing.length > 0) throw new Error(`croner has no ${missing.join(', ')}`)
       // A method is kept if kept code contains its name.
       const words = (text) => new Set(text.match(/[A-Za-z_$][\w$]*/g))
@@ -544,13 +561,13 @@ function onlyNextRuns() {
       const used = words(`nextRun ${cut(code, methods.map(rangeOf))}`)
       const rest = new Set(methods)
       for (let found = methods; found.length > 0;) {
-        found = [...rest].filter(({ key }) => used.has(key.name) && !LOOKING_BACK.includes(key.name))
+        found = [...rest].filter(({ key }) => used.has(key.name) && !NOT_CALLED.includes(key.name))
         for (const one of found) {
           rest.delete(one)
           for (const word of words(code.slice(one.start, one.end))) used.add(word)
         }
       }
-      return { code: cut(code, [...rest].map(rangeOf)), map: null }
+      return { code: cut(code, [...[...rest].map(rangeOf), [start, end, given]]), map: null }
     },
   }
 }

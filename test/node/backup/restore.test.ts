@@ -372,7 +372,7 @@ test('texts are found after a restore, both before and after their indexes are b
     const find = async () =>
       Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }, WHOLE_VIEW))).messages
     // The oldest part has the months before this one.
-    const part = () => store.sqlite.prepare('select name from text_parts order by before limit 1').pluck().get()
+    const part = () => String(store.sqlite.prepare('select name from text_parts order by before limit 1').pluck().get())
     const entries = () => store.sqlite.prepare(`select count(*) from ${part()} where ${part()} match 'tow'`)
     const found = [expect.objectContaining({ text: 'the Tower is up' })]
     expect([await find(), entries().pluck().get()]).toStrictEqual([found, 0])

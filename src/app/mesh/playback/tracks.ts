@@ -78,10 +78,7 @@ const queries = prepareOnce((db) => ({
 type Asked = { readonly from: number; readonly to: number; readonly after: number }
 
 /** Where the nodes after a number were in a time (ms, `to` is exclusive), as far as the viewer may see it. */
-export async function readTracks(
-  { store, viewer: { view } }: Reader,
-  { from, to, after }: Asked,
-): Promise<TrackPage> {
+export async function readTracks({ store, viewer: { view } }: Reader, { from, to, after }: Asked): Promise<TrackPage> {
   const turn = spareTurns()
   const tracks: TrackPage['tracks'] = []
   let [read, points, last] = [0, 0, after]

@@ -85,16 +85,14 @@ describe('a range of the history', () => {
     admin = await app.admin()
     const { db } = app.store
     await db.insert(sources).values({ id: 90, kind: 'tcp', name: 'radio', localNodeNum: 1, createdAt: START })
-    await db
-      .insert(nodes)
-      .values(
-        Array.from({ length: 450 }, (_, index) => ({
-          id: index + 1,
-          nodeNum: index + 1,
-          firstHeard: START,
-          lastHeard: START,
-        })),
-      )
+    await db.insert(nodes).values(
+      Array.from({ length: 450 }, (_, index) => ({
+        id: index + 1,
+        nodeNum: index + 1,
+        firstHeard: START,
+        lastHeard: START,
+      })),
+    )
   })
   afterEach(() => app.store.sqlite.exec('delete from positions; delete from packets; delete from node_days'))
   afterAll(() => app.close())

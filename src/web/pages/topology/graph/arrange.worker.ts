@@ -33,8 +33,10 @@ const GRAVITY = 0.045
 
 const tell = (message: Arranged, transfer: Transferable[] = []) => postMessage(message, { transfer })
 
-addEventListener('message', async ({ data }: MessageEvent<Order>) => {
-  const { nums, links, roots, before } = data
+addEventListener('message', ({ data }: MessageEvent<Order>) => void arrange(data))
+
+async function arrange(order: Order): Promise<void> {
+  const { nums, links, roots, before } = order
   const numOf = (index: number) => nums[index] ?? 0
   const lost = await lostWithout(
     links.map(([a, b]) => ({ from: numOf(a), to: numOf(b) })),
@@ -67,4 +69,4 @@ addEventListener('message', async ({ data }: MessageEvent<Order>) => {
     if (performance.now() - shownAt > SHOWN_MS) show(false)
   }
   show(true)
-})
+}
