@@ -68,7 +68,7 @@ test('a press plays the last day: nodes, lines, texts and silences, and the keyb
 
 test('a link shows the same moment to somebody else, on a phone and without motion', async () => {
   const { page } = desk
-  const at = now - 2 * HOUR
+  const at = now - 6 * HOUR
   const { searchParams } = new URL(page.url())
   searchParams.set('at', String(at))
   const storageState = await page.context().storageState()
