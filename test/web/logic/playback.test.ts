@@ -116,7 +116,8 @@ describe('a history', () => {
     createHistory(SPAN, nodes, { activeMs: 2 * HOUR, isHeardKnown })
   const statesAt = (history: ReturnType<typeof historyOf>, t: number) => {
     const states: Record<number, unknown> = {}
-    history.eachNode(t, ({ nodeNum }, _, state) => (states[nodeNum] = state))
+    for (const part of Object.values(history.part(t, t)))
+      history.eachNode(part, t, ({ nodeNum }, _, state) => (states[nodeNum] = state))
     return states
   }
   const pairsAt = (history: ReturnType<typeof historyOf>, t: number) => {
@@ -124,6 +125,24 @@ describe('a history', () => {
     history.eachPair(t, (a, b, snr, age) => pairs.push([Math.round(a.x), Math.round(b.x), snr, Math.round(age * 10)]))
     return pairs
   }
+
+  test('tells those that move before a time from those that stay', () => {
+    const history = historyOf([nodeOf(1), nodeOf(2), nodeOf(3, { firstHeard: FROM + 2 * HOUR })])
+    // Node 1 stays for an hour, moves for an hour, and stays again.
+    const points = [0, 5_000_000, 100_000, 3600, 0, 0, 3600, 0, 10_000, 3600, 0, 0]
+    history.addTracks([{ nodeNum: 1, points }])
+    history.settle()
+    const resting = (from: number, to: number) => {
+      const { resting: found, others } = history.part(FROM + from, FROM + to)
+      expect(found.length + others.length).toBe(3)
+      return found.map(({ node }) => node.nodeNum)
+    }
+    expect(resting(0, HOUR - 1)).toEqual([1, 2, 3])
+    expect(resting(0, HOUR)).toEqual([2, 3])
+    expect(resting(HOUR + MINUTE, HOUR + 2 * MINUTE)).toEqual([2, 3])
+    expect(resting(2 * HOUR - MINUTE, 2 * HOUR)).toEqual([2])
+    expect(resting(2 * HOUR, 10 * HOUR)).toEqual([1, 2, 3])
+  })
 
   test('shows each node from when it was first heard, as it was then', () => {
     const history = historyOf([nodeOf(1), nodeOf(2, { firstHeard: FROM + HOUR }), nodeOf(3, { position: null })])

@@ -2,7 +2,7 @@ import type { Message, Node } from '../../../state/mesh/nodes.ts'
 import type { TimeSpan } from '../../../state/range.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
 import { type Silence, silencesIn } from './silences.ts'
-import { decodeTrack, lastUpTo, placeAt, type Spot, type Track, worldOf } from './track.ts'
+import { decodeTrack, lastUpTo, movesBetween, placeAt, type Spot, type Track, worldOf } from './track.ts'
 
 /** A direct reception or a hop stands this long, a report of neighbours longer: it comes every few hours. */
 const LINK_MS = HOUR_MS
@@ -37,6 +37,10 @@ export type Happening =
   | { readonly kind: 'text'; readonly t: number; readonly message: Message }
   | { readonly kind: 'silent' | 'back'; readonly t: number; readonly node: Node; readonly since: number }
 
+/** Some of the nodes, as `eachNode` takes them. */
+export type Part = readonly Past[]
+export type Parts = { readonly resting: Part; readonly others: Part }
+
 export type Hop = { readonly from: number; readonly to: number; readonly snr: number | null; readonly t: number }
 
 /** What is stored of a range, filled while it is loaded. */
@@ -50,8 +54,10 @@ export type History = {
   addTexts(texts: readonly Message[]): void
   /** Makes what was added visible. */
   settle(): void
-  /** Calls back for each node that has a place at a time; `spot` is the same object each time. */
-  eachNode(t: number, draw: (node: Node, spot: Spot, state: NodeState) => void): void
+  /** The nodes in two parts: those that stay where they are until a time, and the others. */
+  part(from: number, to: number): Parts
+  /** Calls back for each of them that has a place at a time; `spot` is the same object each time. */
+  eachNode(part: Part, t: number, draw: (node: Node, spot: Spot, state: NodeState) => void): void
   /** Calls back for each pair of which one heard the other; `age` is from 0, new, to 1. */
   eachPair(t: number, draw: (a: Spot, b: Spot, snr: number | null, age: number) => void): void
   /** The latest things up to a time, newest first. */
@@ -139,8 +145,16 @@ export function createHistory(
       happenings = [...happeningsOf(pasts.values(), texts.values(), span)].toSorted((a, b) => a.t - b.t)
       times = happenings.map(({ t }) => t)
     },
-    eachNode: (t, draw) => {
-      for (const past of pasts.values()) if (placeOf(past, t, spotA)) draw(past.node, spotA, stateOf(past, t))
+    part: (from, to) => {
+      const rests = ({ node, track }: Past) =>
+        !movesBetween(track, from, to) && (node.firstHeard <= from || node.firstHeard > to)
+      const resting: Past[] = []
+      const others: Past[] = []
+      for (const past of pasts.values()) (rests(past) ? resting : others).push(past)
+      return { resting, others }
+    },
+    eachNode: (part, t, draw) => {
+      for (const past of part) if (placeOf(past, t, spotA)) draw(past.node, spotA, stateOf(past, t))
     },
     eachPair: (t, draw) => {
       for (const pair of pairs.values()) {

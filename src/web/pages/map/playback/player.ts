@@ -6,7 +6,7 @@ import type { Node } from '../../../state/mesh/nodes.ts'
 import { RELAYS } from '../layers/nodes.ts'
 import { moved } from './clock.ts'
 import { drawWords } from './words.ts'
-import type { History, NodeState } from './history.ts'
+import type { History, NodeState, Part, Parts } from './history.ts'
 
 /** Where the map draws, and in which colours. */
 export type Stage = { readonly map: LeafletMap; readonly palette: () => Palette }
@@ -34,8 +34,10 @@ const FRAME_MS = 1000 / 30
 /** For those who want no motion, and how often the lists are told the time. */
 const STEP_MS = 1000
 const REPORT_MS = 200
-/** More lines than these are drawn as often as the lists change, not with each picture. */
+/** More lines than these are drawn once a second, not with each picture. */
 const MANY_LINES = 400
+/** The nodes that stay where they are are drawn again after this time. */
+const RESTING_MS = 400
 /** Lines that a canvas draws efficiently in one path. */
 const AT_ONCE = 40
 /** How much of a line is left: a new one, an older one, one that ends. */
@@ -45,8 +47,14 @@ const HIT_PX = 14
 const MAX_NAMES = 40
 
 /** One pair of sheets for each map, which stays empty when nothing plays. */
-type Sheets = { readonly current: { draw: Draws | null }; readonly lines: Sheet; readonly dots: Sheet }
-type Draws = { lines(frame: Frame): void; dots(frame: Frame): void }
+type Sheets = {
+  readonly current: { draw: Draws | null }
+  readonly lines: Sheet
+  /** Nodes that stay where they are for a while, those that move, and words. */
+  readonly resting: Sheet
+  readonly dots: Sheet
+}
+type Draws = { lines(frame: Frame): void; resting(frame: Frame): void; dots(frame: Frame): void }
 const sheets = new WeakMap<LeafletMap, Sheets>()
 
 function sheetsOf(map: LeafletMap): Sheets {
@@ -56,6 +64,7 @@ function sheetsOf(map: LeafletMap): Sheets {
   const made = {
     current,
     lines: createSheet(map, { pane: 'past-lines', zIndex: 392 }, (frame) => current.draw?.lines(frame)),
+    resting: createSheet(map, { pane: 'past-resting', zIndex: 401 }, (frame) => current.draw?.resting(frame)),
     dots: createSheet(map, { pane: 'past-dots', zIndex: 402 }, (frame) => current.draw?.dots(frame)),
   }
   sheets.set(map, made)
@@ -70,24 +79,42 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
   let at = 0
   let speed = 1
   let timer: number | null = null
-  let [lastFrame, lastReport] = [0, 0]
+  let [lastFrame, lastReport, lastLines, lastResting] = [0, 0, 0, 0]
   let lines = 0
-  let drawn: readonly { readonly node: Node; readonly x: number; readonly y: number }[] = []
+  let parts: Parts = { resting: [], others: [] }
+  let resting: readonly Drawn[] = []
+  let moving: readonly Drawn[] = []
+  const areFew = () => resting.length + moving.length <= MAX_NAMES
   const pictures = createPictures(palette)
 
   sheet.current.draw = {
     lines: (frame) => {
       lines = history === null ? 0 : drawPairs(frame, history, at, palette())
     },
+    resting: (frame) => {
+      resting = history === null ? [] : drawNodes(frame, { history, part: parts.resting, at }, pictures)
+      if (areFew()) drawNames(frame, resting, palette())
+    },
     dots: (frame) => {
-      drawn = history === null ? [] : drawNodes(frame, history, at, pictures)
+      moving = history === null ? [] : drawNodes(frame, { history, part: parts.others, at }, pictures)
       if (history === null) return
-      if (drawn.length <= MAX_NAMES) drawNames(frame, drawn, palette())
+      if (areFew()) drawNames(frame, moving, palette())
       drawWords(frame, history, at, speed, palette())
     },
   }
-  const picture = (areLinesDue: boolean) => {
-    if (areLinesDue || lines <= MANY_LINES) sheet.lines.redraw()
+  /** `now`: what may wait is drawn when it is due; null: all of it. */
+  const picture = (now: number | null) => {
+    const time = now ?? performance.now()
+    if (now === null || lines <= MANY_LINES || now - lastLines >= STEP_MS) {
+      lastLines = time
+      sheet.lines.redraw()
+    }
+    if (now === null || now - lastResting >= RESTING_MS) {
+      lastResting = time
+      // Until they are drawn again, and a little longer.
+      parts = history?.part(at, at + 2 * RESTING_MS * speed) ?? { resting: [], others: [] }
+      sheet.resting.redraw()
+    }
     sheet.dots.redraw()
   }
   const report = () => {
@@ -98,9 +125,8 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     if (history === null) return
     const next = moved(at, { passed, speed, span: history.span })
     at = next.at
-    const isDue = next.isOver || now - lastReport >= REPORT_MS
-    picture(isDue)
-    if (isDue) report()
+    picture(next.isOver || isStill ? null : now)
+    if (next.isOver || now - lastReport >= REPORT_MS) report()
     if (next.isOver) {
       pause()
       onEnd()
@@ -121,11 +147,11 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
   return {
     show: (next) => {
       history = next
-      picture(true)
+      picture(null)
     },
     seek: (to) => {
       at = to
-      picture(true)
+      picture(null)
       report()
     },
     play: (next) => {
@@ -137,18 +163,17 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
         : requestAnimationFrame(frame)
     },
     pause,
-    redraw: () => picture(true),
+    redraw: () => picture(null),
     nodeAt: (x, y) => {
       const { x: left, y: top } = map.containerPointToLayerPoint([x, y])
-      const found = drawn.findLast((each) => Math.hypot(each.x - left, each.y - top) <= HIT_PX)
+      const found = [...resting, ...moving].findLast((each) => Math.hypot(each.x - left, each.y - top) <= HIT_PX)
       return found?.node ?? null
     },
     stop: () => {
       pause()
       history = null
       sheet.current.draw = null
-      sheet.lines.redraw()
-      sheet.dots.redraw()
+      for (const each of [sheet.lines, sheet.resting, sheet.dots]) each.redraw()
     },
   }
 }
@@ -191,10 +216,12 @@ const LINE_LOOKS = ([2, 1, 0] as const).flatMap((alpha) =>
 
 type Drawn = { readonly node: Node; readonly x: number; readonly y: number }
 
-function drawNodes({ pen, x, y, touches }: Frame, history: History, at: number, pictures: Pictures): readonly Drawn[] {
+type Shown = { readonly history: History; readonly part: Part; readonly at: number }
+
+function drawNodes({ pen, x, y, touches }: Frame, { history, part, at }: Shown, pictures: Pictures): readonly Drawn[] {
   const drawn: Drawn[] = []
   const pictureOf = pictures()
-  history.eachNode(at, (node, spot, state) => {
+  history.eachNode(part, at, (node, spot, state) => {
     const [left, top] = [x(spot), y(spot)]
     if (!touches(left, top, left, top, SIZE)) return
     drawn.push({ node, x: left, y: top })

@@ -49,6 +49,14 @@ export function lastUpTo(ascending: readonly number[], limit: number): number {
   return low - 1
 }
 
+/** Whether the place changes somewhere between two times. */
+export function movesBetween({ times, xs, ys }: Track, from: number, to: number): boolean {
+  for (let at = Math.max(0, lastUpTo(times, from)); at + 1 < times.length && (times[at] ?? 0) <= to; at++) {
+    if (xs[at] !== xs[at + 1] || ys[at] !== ys[at + 1]) return true
+  }
+  return false
+}
+
 /** A place that changes. */
 export type Spot = { x: number; y: number }
 
