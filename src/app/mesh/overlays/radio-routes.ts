@@ -22,6 +22,11 @@ import {
 } from './overlays.ts'
 
 // The worker of the edge has no room for them: like the routes of radios, these are refused there.
+const shapesSchema = z.object({
+  type: z.literal('FeatureCollection'),
+  features: z.array(z.looseObject({})).describe('Features of GeoJSON, with a name, a description and a colour at most'),
+})
+
 export const overlayRoutes = new Hono<AppEnv>()
   .get(
     '/',
@@ -37,7 +42,7 @@ export const overlayRoutes = new Hono<AppEnv>()
     inTurn('read'),
     answers(
       'An overlay as GeoJSON: points, lines and areas, each on a line of its own',
-      { 200: { mediaType: 'application/json' }, 304: null },
+      { 200: shapesSchema, 304: null },
       ['not_found', 'unsupported_on_this_runtime'],
     ),
     validate('param', idParam),

@@ -196,6 +196,8 @@ describe('an anonymous caller', () => {
       'GET /api/info',
       'GET /api/map',
       'GET /api/map/archive',
+      'GET /api/map/overlays',
+      'GET /api/map/overlays/:id',
       'GET /api/map/region',
       'GET /api/map/region.pmtiles',
       'GET /api/messages',
