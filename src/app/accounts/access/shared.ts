@@ -205,6 +205,11 @@ export function chargeAnswer(ctx: Ctx, { status, headers }: Response, bytes: num
   budgetsOf(ctx).answering.settle(callerOf(ctx), sent / BYTES_PER_MS, ctx.now())
 }
 
+/** Charges an anonymous caller for work that an answer took, in milliseconds. */
+export function chargeWork(ctx: Ctx, tookMs: number): void {
+  if (ctx.preview === undefined) budgetsOf(ctx).answering.settle(callerOf(ctx), tookMs, ctx.now())
+}
+
 function refuseLater(waitMs: number): void {
   if (waitMs === 0) return
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))

@@ -35,8 +35,8 @@ const queries = prepareOnce((db) => {
       .where(
         sql`${boards.id} in (select id from boards where owner_id = ${value('own')}
             union select board_id from board_readers where user_id = ${value('userId')}
-            union select id from (select id from boards where sharing = 'everybody' order by id desc
-              limit ${sql.raw(String(MAX_LISTED_BOARDS))}))
+            union select id from (select b.id from boards b join users u on u.id = b.owner_id and u.is_active
+              where b.sharing = 'everybody' order by b.id desc limit ${sql.raw(String(MAX_LISTED_BOARDS))}))
           and ${IS_SEEN}`,
       )
       .orderBy(
@@ -117,21 +117,39 @@ async function findOwn(ctx: SignedInCtx, id: number): Promise<Found> {
 export async function getBoard(ctx: SignedInCtx, id: number): Promise<Board> {
   const found = await findBoard(ctx, id)
   const head = headOf(found, asReader(ctx))
-  const charts = parseCharts(found.charts)
-  const seen = await readSeen(
-    ctx,
-    charts.flatMap((chart) => chart.nodes),
-  )
-  const shown = charts.map(({ title, metrics, nodes: nums }) => {
-    // Two numbers may have become one node.
-    const unique = new Map(nums.flatMap((num) => seen.get(num) ?? []).map((node) => [node.nodeNum, node]))
-    return { title, metrics, nodes: [...unique.values()] }
-  })
+  const shown = await showCharts(ctx, parseCharts(found.charts))
   return {
     ...head,
     readers: head.isOwn ? await listReaders(ctx.store, id) : [],
     charts: shown.filter(({ nodes: some }) => head.isOwn || some.length > 0),
   }
+}
+
+/** The charts with the nodes that the viewer sees. */
+async function showCharts(ctx: SignedInCtx, charts: readonly Chart[]) {
+  const seen = await readSeen(
+    ctx,
+    charts.flatMap((chart) => chart.nodes),
+  )
+  return charts.map(({ title, metrics, nodes: nums }) => {
+    // Two numbers may have become one node.
+    const unique = new Map(nums.flatMap((num) => seen.get(num) ?? []).map((node) => [node.nodeNum, node]))
+    return { title, metrics, nodes: [...unique.values()] }
+  })
+}
+
+/** Charts that come back as the owner saw them keep the nodes that the owner does not see at the moment. */
+async function withUnseen(ctx: SignedInCtx, stored: readonly Chart[], given: readonly Chart[]): Promise<Chart[]> {
+  const keyOf = ({ title, metrics, nodes: nums }: Chart) => JSON.stringify([title, metrics, nums])
+  const rest = (await showCharts(ctx, stored)).map((chart, index) => ({
+    key: keyOf({ ...chart, nodes: chart.nodes.map(({ nodeNum }) => nodeNum) }),
+    chart: stored[index],
+  }))
+  return given.map((chart) => {
+    const at = rest.findIndex(({ key }) => key === keyOf(chart))
+    const [found] = at === -1 ? [] : rest.splice(at, 1)
+    return found?.chart ?? chart
+  })
 }
 
 async function listReaders(store: Store, id: number): Promise<string[]> {
@@ -244,11 +262,12 @@ function writeReaders({ db }: Store, uid: string, names: readonly string[]): Sta
 
 /** Replaces one of the viewer's boards. Throws `not_found`, `forbidden`, `node_not_found`. */
 export async function replaceBoard(ctx: SignedInCtx, id: number, board: NewBoard): Promise<Board> {
-  const { sharing: sharedBefore, name: nameBefore } = await findOwn(ctx, id)
+  const { sharing: sharedBefore, name: nameBefore, charts: stored } = await findOwn(ctx, id)
   await demandSight(ctx, board.charts)
   const { store } = ctx
   const before = { sharing: sharedBefore, readers: await listReaders(store, id) }
-  const { name, sharing, charts, readers } = board
+  const { name, sharing, readers } = board
+  const charts = await withUnseen(ctx, parseCharts(stored), board.charts)
   const uid = (await store.db.select({ uid: boards.uid }).from(boards).where(eq(boards.id, id)).get())?.uid ?? ''
   const isShared = sharing !== 'nobody' || before.sharing !== 'nobody'
   const isSame =

@@ -92,6 +92,11 @@ async function demandOverlay(ctx: Pick<Ctx, 'store' | 'viewer'>, id: number): Pr
 const MAX_KEPT = 16_000_000
 const bodies = ownedBy((_db: Db) => new Map<number, Promise<Body>>())
 
+/** Whether the file of an overlay is kept, so that an answer costs little. */
+export function isOverlayKept({ store }: Pick<Ctx, 'store'>, id: number): boolean {
+  return bodies(store.db).has(id)
+}
+
 /** An overlay as one file of GeoJSON, each feature on a line of its own. Throws `not_found`. */
 export async function readOverlay(ctx: Pick<Ctx, 'store' | 'viewer'>, id: number): Promise<Body> {
   const { bytes, createdAt } = await demandOverlay(ctx, id)
@@ -144,22 +149,33 @@ const FAULTS = {
     said('Shape {shape} has more than {most} points: simplify it', { shape, most: MAX_SHAPE_POINTS }),
 } satisfies Record<ShapeFault, (shape: number) => Said>
 
-/** Features that are cleaned at a time, before other work gets its turn. */
+/** Shapes and features that are cleaned at a time, before other work gets its turn. */
 const SLICE = 250
 
-/** What is kept of given features. Throws `invalid_request`. */
+/** What is kept of given features. Throws `invalid_request`, as soon as there is too much. */
 async function clean(features: readonly unknown[]): Promise<{ readonly text: string; readonly shapes: number }> {
   const kept: string[] = []
+  let letters = 0
   for (const [index, feature] of features.entries()) {
     const found = shapesOf(feature)
     if (typeof found === 'string') throw new AppError('invalid_request', FAULTS[found](index + 1))
-    for (const shape of found) kept.push(JSON.stringify(shape))
-    if (kept.length > MAX_OVERLAY_SHAPES) throw tooMany()
+    // One shape of many parts can be as much as many features.
+    if (kept.length + found.length > MAX_OVERLAY_SHAPES) throw tooMany()
+    for (const shape of found) {
+      const text = JSON.stringify(shape)
+      letters += text.length
+      if (letters > MAX_OVERLAY_BYTES) throw tooLarge()
+      kept.push(text)
+      if (kept.length % SLICE === 0) await nextTurn()
+    }
     if ((index + 1) % SLICE === 0) await nextTurn()
   }
   if (kept.length === 0) throw new AppError('invalid_request', 'The file has no shape for the map')
   return { text: kept.join(',\n'), shapes: kept.length }
 }
+
+const tooLarge = () =>
+  new AppError('invalid_request', said('An overlay has at most {most} bytes', { most: MAX_OVERLAY_BYTES }))
 
 const tooMany = () =>
   new AppError('invalid_request', said('An overlay has at most {most} shapes', { most: MAX_OVERLAY_SHAPES }))
@@ -209,9 +225,7 @@ async function addPart(ctx: SignedInCtx, before: Row, { text, shapes, isWhole }:
   const { id } = before
   const bytes = before.bytes + utf8.encode(text).length
   if (before.shapes + shapes > MAX_OVERLAY_SHAPES) throw tooMany()
-  if (bytes > MAX_OVERLAY_BYTES) {
-    throw new AppError('invalid_request', said('An overlay has at most {most} bytes', { most: MAX_OVERLAY_BYTES }))
-  }
+  if (bytes > MAX_OVERLAY_BYTES) throw tooLarge()
   const part = sql<number>`(select count(*) from overlay_parts where overlay_id = ${id})`
   // One that two requests fill at once keeps what came first.
   const isSame = sql`id = ${id} and not is_whole and bytes = ${before.bytes} and shapes = ${before.shapes}`

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../accounts/access/require.ts'
-import { chargeAnswer, sharedWhole } from '../../accounts/access/shared.ts'
+import { chargeAnswer, chargeWork, sharedWhole } from '../../accounts/access/shared.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { answerBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
@@ -13,6 +13,7 @@ import {
   changeOverlay,
   createOverlay,
   deleteOverlay,
+  isOverlayKept,
   listOverlays,
   moreShapesSchema,
   newOverlaySchema,
@@ -48,15 +49,22 @@ export const overlayRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     async (c) => {
       const { ctx } = c.var
-      const body = await readOverlay(ctx, c.req.valid('param').id)
+      const { id } = c.req.valid('param')
+      const [begun, isKept] = [ctx.now(), isOverlayKept(ctx, id)]
+      const body = await readOverlay(ctx, id)
       const answer = await answerBody(c, ctx.compressor, body)
-      if (ctx.viewer === null) chargeAnswer(ctx, answer, body.bytes.length)
+      if (ctx.viewer === null) {
+        chargeAnswer(ctx, answer, body.bytes.length)
+        // More public ones than are kept are made again and again.
+        if (!isKept) chargeWork(ctx, ctx.now() - begun)
+      }
       return answer
     },
   )
   .post(
     '/',
     requirePermission('settings', 'write'),
+    inTurn('read'),
     answers(
       'Put shapes on the map. A request has at most 256 KB: further shapes of a larger file follow one after the other',
       { 201: z.object({ id: overlaySchema.shape.id }) },
@@ -68,6 +76,7 @@ export const overlayRoutes = new Hono<AppEnv>()
   .post(
     '/:id/shapes',
     requirePermission('settings', 'write'),
+    inTurn('read'),
     answers('Add shapes to an overlay that is not whole yet', { 204: null }, [
       'not_found',
       'unsupported_on_this_runtime',

@@ -157,6 +157,36 @@ it('keeps to what its owner may still see', async () => {
   })
 })
 
+it('keeps the nodes that its owner does not see at the moment, in charts that stay as they are', async () => {
+  const board = await make(other, { charts: [SOLAR, HIDDEN_ONES] })
+  hide(C)
+  const changed = { title: 'Renamed', metrics: [TEMPERATURE], nodes: [D] }
+  const sent = [changed, { ...SOLAR, nodes: [A, B, D] }]
+  expect((await put(other, board.id, { name: 'New name', sharing: 'nobody', readers: [], charts: sent })).status).toBe(
+    200,
+  )
+  run('update nodes set is_hidden = 0')
+  expect(await get(other, board.id)).toMatchObject({
+    name: 'New name',
+    charts: [{ nodes: [{ nodeNum: D }] }, { nodes: NODES.map((nodeNum) => ({ nodeNum })) }],
+  })
+})
+
+it('of users who left takes no place in the list of others', async () => {
+  const board = await make(owner, { sharing: 'everybody' })
+  const left = await app.user('left', MAY)
+  for (let index = 0; index < 210; index++) {
+    run(
+      `insert into boards (uid, owner_id, name, position, sharing, charts) values (?, ?, 'Old', ?, 'everybody', '[]')`,
+      `old ${index}`,
+      left.id,
+      index,
+    )
+  }
+  run('update users set is_active = 0 where id = ?', left.id)
+  expect((await list(other)).map(({ id }) => id)).toEqual([board.id])
+})
+
 it('is shared by name with exactly those users, and never says which names exist', async () => {
   const board = await make(owner, { sharing: 'named', readers: ['OTHER', 'nobody at all'] })
   expect(board.readers).toStrictEqual(['nobody at all', 'OTHER'])

@@ -208,6 +208,10 @@ test('keys that reach a prototype, too many shapes and too large bodies are refu
   expect((await send(`{"name":"x","features":[${'['.repeat(50_000)}${']'.repeat(50_000)}]}`)).status).toBe(400)
   const tiny = { type: 'MultiPoint', coordinates: Array.from({ length: MAX_OVERLAY_SHAPES + 1 }, () => [1, 1]) }
   expect(await refusal(await add([tiny]))).toEqual([400, expect.stringMatching(/at most 20,000 shapes/)])
+  // A small request that would be 20 MB.
+  const swollen = { type: 'MultiPoint', coordinates: tiny.coordinates.slice(1) }
+  const named = { type: 'Feature', properties: { description: 'x'.repeat(1000) }, geometry: swollen }
+  expect(await refusal(await add([named]))).toEqual([400, expect.stringMatching(/bytes/)])
   expect((await add(Array.from({ length: 10_000 }, () => point()))).status).toBe(413)
   const packed = await app.request(PATH, {
     method: 'POST',

@@ -3,6 +3,7 @@ import type { FindingRule } from '../../../../shared/mesh/finding-rules.ts'
 import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { eachTurn } from '../../../base/pacing/slices.ts'
 import { ownedBy } from '../../../base/owned.ts'
+import { AppError } from '../../../http/errors.ts'
 import type { Ports, SignedInCtx } from '../../../base/context.ts'
 import { lookBack as lookBackAt } from '../../../mesh/findings/past.ts'
 import { nodesSeen } from '../../../mesh/findings/seen.ts'
@@ -12,23 +13,26 @@ import { readMeshFindings } from '../../world/mesh-findings.ts'
 import { watcher } from '../../world/watched.ts'
 import type { FindingAlertRule } from './schema.ts'
 
-/** The previews that are running, by user: each person has one at a time. */
-const running = ownedBy((_store: Ports['store']) => new Map<number, Promise<unknown>>())
+/** Who has a preview running. */
+const running = ownedBy((_store: Ports['store']) => new Set<number>())
 
-/** When a rule about findings would have fired. Waits for another preview of the same person. */
+/**
+ * When a rule about findings would have fired. Throws `rate_limited` while another preview of the same person runs: a
+ * long one goes on when its reader is gone.
+ */
 export async function lookBack(ctx: SignedInCtx, rule: FindingAlertRule, range: Range): Promise<Past> {
   const own = running(ctx.store)
   const { id } = ctx.viewer.user
-  const before = own.get(id) ?? Promise.resolve()
-  const mine = before.then(() => lookNow(ctx, rule, range))
-  const ended = Promise.allSettled([mine])
-  own.set(id, ended)
+  if (own.has(id)) throw new AppError('rate_limited', undefined, { retryAfter: RETRY_S })
+  own.add(id)
   try {
-    return await mine
+    return await lookNow(ctx, rule, range)
   } finally {
-    if (own.get(id) === ended) own.delete(id)
+    own.delete(id)
   }
 }
+
+const RETRY_S = 10
 
 async function lookNow(ctx: SignedInCtx, rule: FindingAlertRule, range: Range): Promise<Past> {
   const { store, viewer } = ctx
