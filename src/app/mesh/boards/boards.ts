@@ -252,9 +252,15 @@ function writeReaders({ db }: Store, uid: string, names: readonly string[]): Sta
   const id = sql`(select id from boards where uid = ${uid})`
   return [
     db.delete(boardReaders).where(sql`board_id = ${id} and name not in (select value from json_each(${list}))`),
-    db.insert(boardReaders).select(
-      sql`select b.id, x.value, (select u.id from users u where lower(u.username) = lower(x.value))
-        from boards b cross join json_each(${list}) x where b.uid = ${uid}
+    insertSelect(
+      db,
+      boardReaders,
+      {
+        boardId: sql`b.id`,
+        name: sql`x.value`,
+        userId: sql`(select u.id from users u where lower(u.username) = lower(x.value))`,
+      },
+      sql`from boards b cross join json_each(${list}) x where b.uid = ${uid}
         on conflict (board_id, name) do update set user_id = coalesce(user_id, excluded.user_id)`,
     ),
   ]

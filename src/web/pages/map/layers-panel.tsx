@@ -21,6 +21,7 @@ import {
   shownLayers,
   shownLimits,
 } from './switches.ts'
+import './layers-panel.css'
 
 const Overlays = lazyPage(async () => (await import('./overlays/list.tsx')).Overlays)
 

@@ -6,6 +6,7 @@ import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import { shownLayers } from './switches.ts'
 import { chooseColouring, colouringName, shownScale } from './colouring/chosen-scale.ts'
 import { BY_AGE, COLOURINGS } from './colouring/colouring.ts'
+import './legend.css'
 
 /**
  * What the nodes are coloured by, to choose, and the meaning of the colours: in short, and in full when opened.

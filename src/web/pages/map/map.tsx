@@ -18,7 +18,7 @@ import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './d
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
 import { endFollowing, followed } from './following.ts'
-import { Legend } from './legend.tsx'
+import { Legend } from './lazy-legend.ts'
 import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'

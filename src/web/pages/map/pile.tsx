@@ -3,6 +3,7 @@ import { type Node, nodeName } from '../../state/mesh/nodes.ts'
 import { Age } from '../../parts/age.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { t } from '../../strings.ts'
+import './pile.css'
 
 type Props = { pile: Signal<readonly Node[] | null>; onChoose(nodeId: string): void }
 

@@ -6,6 +6,7 @@ import { rulerTexts } from '../../strings/mesh/map-ruler.ts'
 import type { Leg } from './layers/legs.ts'
 import type { Ruler } from './layers/ruler.ts'
 import type { MeshMap } from './view.ts'
+import './ruler-panel.css'
 
 /** Measures along places that the user presses, or that he brings into the middle of the map by keyboard. */
 export function RulerPanel({ map, onClose }: { map: MeshMap; onClose(): void }) {

@@ -4,6 +4,7 @@ import { lazyPage } from '../../../parts/list/lazy-page.tsx'
 import { can } from '../../../state/session.ts'
 import { overlayTexts } from '../../../strings/mesh/overlays.ts'
 import { overlays, shownOverlays, switchOverlay, wantedOverlay } from './known.ts'
+import './overlays.css'
 
 const OverlaysDialog = lazyPage(async () => (await import('./dialog.tsx')).OverlaysDialog)
 

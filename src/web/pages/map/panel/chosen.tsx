@@ -16,6 +16,7 @@ import type { Link } from '../layers/lines.ts'
 import { decibels, signalOf } from '../../../parts/mesh/snr.ts'
 import type { Traceroute } from '../../../parts/mesh/traceroute.ts'
 import { NodeChip, Ways } from '../../../parts/mesh/way.tsx'
+import './chosen.css'
 
 type Props = {
   chosen: Node
