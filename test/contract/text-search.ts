@@ -212,6 +212,36 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ q: 'words' })).toHaveLength(3)
     })
 
+    test('imported messages, whose ids are below 0, are indexed and found', async () => {
+      const { db } = open()
+      await insert(['words of ours', 'more of ours'], 1)
+      const ours = (await db.all<{ id: number }>(sql`select min(id) as id from messages`))[0]?.id ?? 0
+      // As a small service whose ids begin at 1.
+      await db.run(sql`update messages set id = id - ${ours - 1}`)
+      await db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < 9)
+        insert into messages (id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select -n, 100 + n, 7, ${BROADCAST}, 0, 'words ' || n, ${NOW} - n * 10 * ${DAY_MS}, 'in' from i`)
+      const words = Array.from({ length: 9 }, (_, at) => `words ${at + 1}`)
+      const expectAll = async () => {
+        expect(await find({ q: 'words' })).toStrictEqual(['words of ours', ...words])
+        expect(await find({ q: 'words', before: 0 })).toStrictEqual(words)
+        expect(await find({ q: 'words', before: -4 })).toStrictEqual(words.slice(4))
+        expect(await find({ q: 'words 9' })).toStrictEqual(['words 9'])
+      }
+      const indexedFrom = () => db.get(sql`select indexed_from as id from text_indexes where table_name = 'messages'`)
+      await forget()
+      await expectAll()
+      await build(6)
+      expect(await indexedFrom()).toEqual({ id: -4 })
+      await expectAll()
+      await build()
+      expect(await indexedFrom()).toEqual({ id: -9 })
+      await expectAll()
+      await isWhole('messages')
+      await db.delete(messages).run()
+      await forget()
+    })
+
     test('every part and none of a text, and what a message has', async () => {
       await insert(['the red fox', 'fox on the hill', 'no animal', 'at 52.5200, 13.4050', '👍', 'A B'])
       await open().db.run(sql`update messages set emoji = text = '👍', reply_id = iif(text = '👍', 2, null),

@@ -31,7 +31,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The lowest id in the index of a table. Rows below it are not indexed yet. 1 when the index is complete. */
+/** The lowest id in the index of a table. Rows below it are not indexed yet. At most 1 when the index is complete. */
 export async function readIndexedFrom(store: Store, table: TextTable): Promise<number> {
   const row = await queries(store).indexedFrom.get({ table })
   if (row === undefined) throw new Error(`no text index of ${table}`)
@@ -101,7 +101,7 @@ async function matchReader<Row>(store: Store, table: TextTable, match: string, k
   const parts = table === 'messages' ? await readParts(store) : []
   return async ({ from, before }: Range, limit: number, reached: (id: number) => void): Promise<readonly Row[]> => {
     const at = parts.findLastIndex((part) => part.before >= before)
-    const lowest = Math.max(from, parts[at + 1]?.before ?? 0)
+    const lowest = Math.max(from, parts[at + 1]?.before ?? from)
     const index = sql.raw(parts[at]?.name ?? `${table}_text`)
     // Without the cast the bounds are numbers with a fraction to FTS5, which it does not use.
     const ids = (

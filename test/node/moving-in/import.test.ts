@@ -255,6 +255,9 @@ test('in a living mesh nothing comes twice and nothing newer is replaced', async
   const next = Object(await (await bert.send('GET', `/api/messages?limit=10&before=${nextBefore}`)).json())
   expect(next.messages).toHaveLength(10)
   expect(next.messages[0].id).toBe(nextBefore - 1)
+  // Where a search that goes on with another page may have stopped.
+  const imported = Object(await (await bert.send('GET', '/api/messages?limit=10&before=0')).json())
+  expect(imported.messages[0].id).toBeLessThan(0)
   store.close()
 })
 
