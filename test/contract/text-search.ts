@@ -258,6 +258,26 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ q: 'fox', has: ['reaction'], from: 7, since: 0 })).toStrictEqual(['fox on the hill'])
     })
 
+    test('of many reactions to a message only some are looked at, because anybody can send them', async () => {
+      const { db } = open()
+      await insert(['asked', 'flooded'])
+      const view = { ...WHOLE_VIEW, channels: { read: [0], write: [] }, direct: { read: false, write: false } }
+      const react = async (to: number, from: number, count: number, node: number) =>
+        db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${count})
+          insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction, emoji, reply_id)
+          select ${from} + n, 7, ${node}, 0, '👍', ${NOW}, 'in', 1, ${to} from i`)
+      // Most are direct messages, which this viewer does not see.
+      await react(1, 1000, 49, 9)
+      await react(1, 2000, 1, BROADCAST)
+      await react(2, 3000, 60, 9)
+      await react(2, 4000, 1, BROADCAST)
+      const page: { messages: { text: string }[] } = JSON.parse(
+        await listMessages(open(), { limit: 10, has: ['reaction'] }, view),
+      )
+      expect(page.messages.map(({ text }) => text)).toStrictEqual(['asked'])
+      expect(await find({ has: ['reaction'] })).toStrictEqual(['flooded', 'asked'])
+    })
+
     test('rows with all trigrams but without the part itself are skipped, however many', async () => {
       const { db } = open()
       await insert(['abcabd'])

@@ -128,9 +128,10 @@ const value = sql.placeholder
 const given = (name: string, condition: SQL) => sql`exists (select 1 from json_each(${value(name)}) where ${condition})`
 const IS_IN = contains(messages.text, sql`value`)
 
-/** A reaction is a message too, `r`. */
+/** A reaction is a message too, `r`. Anybody can send many to one packet id, so only some of them are looked at. */
 const reaction = (isSeen: SQL) =>
-  sql`exists (select 1 from ${messages} r where r.emoji and r.reply_id = ${messages.packetId} and ${isSeen})`
+  sql`exists (select 1 from (select * from ${messages} r where r.emoji and r.reply_id = ${messages.packetId} limit 50) r
+    where ${isSeen})`
 
 /** Each filter except `before`, `with` and `from`. Without an index, because there are only few rows. */
 const CONDITIONS = {
