@@ -7,6 +7,7 @@ import { WHOLE_VIEW } from '../../src/app/accounts/access/visible.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { listMessages } from '../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../src/app/search/build.ts'
+import { matching } from '../../src/app/search/text-index.ts'
 import { createLog } from '../../src/app/base/log.ts'
 import { auditLog, messages, nodes } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
@@ -276,6 +277,17 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       )
       expect(page.messages.map(({ text }) => text)).toStrictEqual(['asked'])
       expect(await find({ has: ['reaction'] })).toStrictEqual(['flooded', 'asked'])
+    })
+
+    test('the index is asked for some of a long search, and the texts are compared with all of it', async () => {
+      const parts = Array.from({ length: 11 }, (_, n) =>
+        Array.from({ length: 40 }, (__, at) => `${'abcdefghijk'[n]}${String(at).padStart(3, '0')} `).join(''),
+      )
+      expect(matching(...parts)?.split(' AND ')).toHaveLength(20)
+      expect(matching(`\0${'\0ab'.repeat(30)}`, ...parts)?.split(' AND ')).toHaveLength(20)
+      await insert([parts.join(''), parts.slice(0, 10).join('')])
+      const [q, ...also] = parts
+      expect(await find({ q, also })).toStrictEqual([parts.join('')])
     })
 
     test('rows with all trigrams but without the part itself are skipped, however many', async () => {

@@ -43,6 +43,9 @@ export async function readParts(store: Store) {
   return queries(store).parts.all()
 }
 
+/** More would hardly reduce the result, and each is looked up. */
+const MAX_RUNS = 20
+
 /**
  * The query to the index that finds all texts containing each of these parts, and possibly more. Null if none has three
  * characters, which the index cannot find. The marked rows keep FTS5 from reading on until a text has all of it.
@@ -50,7 +53,7 @@ export async function readParts(store: Store) {
 export function matching(...parts: readonly string[]): string | null {
   const runs = [...new Set(parts.flatMap(runsOf))]
   if (runs.length === 0) return null
-  const known = runs.filter((run) => !run.includes('\0'))
+  const known = runs.filter((run) => !run.includes('\0')).slice(0, MAX_RUNS)
   if (known.length === 0) return MARKED_ROWS
   return known.map((run) => `("${run.replaceAll('"', '""')}" OR ${MARKED_ROWS})`).join(' AND ')
 }
