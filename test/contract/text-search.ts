@@ -290,6 +290,21 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ q, also })).toStrictEqual([parts.join('')])
     })
 
+    test('other work runs while the messages of a node are searched', async () => {
+      const { db } = open()
+      await db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < 1000)
+        insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select n, 7, ${BROADCAST}, 0, 'word ' || n, ${NOW}, 'in' from i`)
+      let isServed = false
+      setTimeout(() => (isServed = true), 0)
+      const all = Array.from({ length: 1000 }, (_, at) => `word ${1000 - at}`)
+      expect(await find({ from: 7, also: ['word'] })).toStrictEqual(all)
+      expect(isServed).toBe(true)
+      expect(await find({ from: 7, also: ['word'], limit: 400 })).toStrictEqual(all.slice(0, 400))
+      expect(await find({ since: NOW, q: 'word 1', limit: 2 })).toStrictEqual(['word 1000', 'word 199'])
+      expect(await find({ since: NOW, q: 'word 1', without: ['0'] })).toHaveLength(91)
+    })
+
     test('rows with all trigrams but without the part itself are skipped, however many', async () => {
       const { db } = open()
       await insert(['abcabd'])
