@@ -7,6 +7,7 @@ import { WHOLE_VIEW } from '../../src/app/accounts/access/visible.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { listMessages } from '../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../src/app/search/build.ts'
+import { matching } from '../../src/app/search/text-index.ts'
 import { createLog } from '../../src/app/base/log.ts'
 import { auditLog, messages, nodes } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
@@ -212,6 +213,36 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ q: 'words' })).toHaveLength(3)
     })
 
+    test('imported messages, whose ids are below 0, are indexed and found', async () => {
+      const { db } = open()
+      await insert(['words of ours', 'more of ours'], 1)
+      const ours = (await db.all<{ id: number }>(sql`select min(id) as id from messages`))[0]?.id ?? 0
+      // As a small service whose ids begin at 1.
+      await db.run(sql`update messages set id = id - ${ours - 1}`)
+      await db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < 9)
+        insert into messages (id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select -n, 100 + n, 7, ${BROADCAST}, 0, 'words ' || n, ${NOW} - n * 10 * ${DAY_MS}, 'in' from i`)
+      const words = Array.from({ length: 9 }, (_, at) => `words ${at + 1}`)
+      const expectAll = async () => {
+        expect(await find({ q: 'words' })).toStrictEqual(['words of ours', ...words])
+        expect(await find({ q: 'words', before: 0 })).toStrictEqual(words)
+        expect(await find({ q: 'words', before: -4 })).toStrictEqual(words.slice(4))
+        expect(await find({ q: 'words 9' })).toStrictEqual(['words 9'])
+      }
+      const indexedFrom = () => db.get(sql`select indexed_from as id from text_indexes where table_name = 'messages'`)
+      await forget()
+      await expectAll()
+      await build(6)
+      expect(await indexedFrom()).toEqual({ id: -4 })
+      await expectAll()
+      await build()
+      expect(await indexedFrom()).toEqual({ id: -9 })
+      await expectAll()
+      await isWhole('messages')
+      await db.delete(messages).run()
+      await forget()
+    })
+
     test('every part and none of a text, and what a message has', async () => {
       await insert(['the red fox', 'fox on the hill', 'no animal', 'at 52.5200, 13.4050', '👍', 'A B'])
       await open().db.run(sql`update messages set emoji = text = '👍', reply_id = iif(text = '👍', 2, null),
@@ -226,6 +257,52 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ has: ['error'] })).toStrictEqual(['no animal'])
       expect(await find({ has: ['error', 'reaction'] })).toStrictEqual([])
       expect(await find({ q: 'fox', has: ['reaction'], from: 7, since: 0 })).toStrictEqual(['fox on the hill'])
+    })
+
+    test('of many reactions to a message only some are looked at, because anybody can send them', async () => {
+      const { db } = open()
+      await insert(['asked', 'flooded'])
+      const view = { ...WHOLE_VIEW, channels: { read: [0], write: [] }, direct: { read: false, write: false } }
+      const react = async (to: number, from: number, count: number, node: number) =>
+        db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${count})
+          insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction, emoji, reply_id)
+          select ${from} + n, 7, ${node}, 0, '👍', ${NOW}, 'in', 1, ${to} from i`)
+      // Most are direct messages, which this viewer does not see.
+      await react(1, 1000, 49, 9)
+      await react(1, 2000, 1, BROADCAST)
+      await react(2, 3000, 60, 9)
+      await react(2, 4000, 1, BROADCAST)
+      const page: { messages: { text: string }[] } = JSON.parse(
+        await listMessages(open(), { limit: 10, has: ['reaction'] }, view),
+      )
+      expect(page.messages.map(({ text }) => text)).toStrictEqual(['asked'])
+      expect(await find({ has: ['reaction'] })).toStrictEqual(['flooded', 'asked'])
+    })
+
+    test('the index is asked for some of a long search, and the texts are compared with all of it', async () => {
+      const parts = Array.from({ length: 11 }, (_, n) =>
+        Array.from({ length: 40 }, (__, at) => `${'abcdefghijk'[n]}${String(at).padStart(3, '0')} `).join(''),
+      )
+      expect(matching(...parts)?.split(' AND ')).toHaveLength(20)
+      expect(matching(`\0${'\0ab'.repeat(30)}`, ...parts)?.split(' AND ')).toHaveLength(20)
+      await insert([parts.join(''), parts.slice(0, 10).join('')])
+      const [q, ...also] = parts
+      expect(await find({ q, also })).toStrictEqual([parts.join('')])
+    })
+
+    test('other work runs while the messages of a node are searched', async () => {
+      const { db } = open()
+      await db.run(sql`with recursive i(n) as (select 1 union all select n + 1 from i where n < 1000)
+        insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select n, 7, ${BROADCAST}, 0, 'word ' || n, ${NOW}, 'in' from i`)
+      let isServed = false
+      setTimeout(() => (isServed = true), 0)
+      const all = Array.from({ length: 1000 }, (_, at) => `word ${1000 - at}`)
+      expect(await find({ from: 7, also: ['word'] })).toStrictEqual(all)
+      expect(isServed).toBe(true)
+      expect(await find({ from: 7, also: ['word'], limit: 400 })).toStrictEqual(all.slice(0, 400))
+      expect(await find({ since: NOW, q: 'word 1', limit: 2 })).toStrictEqual(['word 1000', 'word 199'])
+      expect(await find({ since: NOW, q: 'word 1', without: ['0'] })).toHaveLength(91)
     })
 
     test('rows with all trigrams but without the part itself are skipped, however many', async () => {

@@ -40,24 +40,31 @@ export async function buildTextIndexes(
 ): Promise<void> {
   for (const table of TEXT_TABLES) {
     const from = await readIndexedFrom(store, table)
-    for (let left = from; left > 1;) {
-      left = await buildSlice(store, table, left, share())
+    // Imported messages come before 1.
+    const least = table === 'messages' ? Math.min(1, (await rangeOf(store, table)).from) : 1
+    for (let left = from; left > least;) {
+      left = await buildSlice(store, table, { from: left, least }, share())
       if (!(await pause())) return
     }
-    if (from > 1) log.info('Texts can be searched by an index', { table })
+    if (from > least) log.info('Texts can be searched by an index', { table })
   }
   await keepParts(store, now())
   await dropParts(store)
   await mergeTextIndexes(store, pause, share)
 }
 
-/** Indexes this share of a slice of rows below `from`. Returns where the next slice continues. */
-async function buildSlice(store: Store, table: TextTable, from: number, share: number): Promise<number> {
+/** Indexes this share of a slice of rows below `from`. Returns where the next slice continues: `least` at the end. */
+async function buildSlice(
+  store: Store,
+  table: TextTable,
+  { from, least }: { readonly from: number; readonly least: number },
+  share: number,
+): Promise<number> {
   const { db } = store
   const name = sql.raw(table)
   const [text, mark] = TEXTS[table].map((part) => sql.raw(part))
   const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${partOf(SLICE, share) - 1}`
-  const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
+  const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? least
   const index = table === 'messages' ? await partBelow(store, from) : `${table}_text`
   const indexed = rowsOf(index)
   // Changes nothing if another instance was faster.

@@ -31,7 +31,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The lowest id in the index of a table. Rows below it are not indexed yet. 1 when the index is complete. */
+/** The lowest id in the index of a table. Rows below it are not indexed yet. At most 1 when the index is complete. */
 export async function readIndexedFrom(store: Store, table: TextTable): Promise<number> {
   const row = await queries(store).indexedFrom.get({ table })
   if (row === undefined) throw new Error(`no text index of ${table}`)
@@ -43,6 +43,9 @@ export async function readParts(store: Store) {
   return queries(store).parts.all()
 }
 
+/** More would hardly reduce the result, and each is looked up. */
+const MAX_RUNS = 20
+
 /**
  * The query to the index that finds all texts containing each of these parts, and possibly more. Null if none has three
  * characters, which the index cannot find. The marked rows keep FTS5 from reading on until a text has all of it.
@@ -50,7 +53,7 @@ export async function readParts(store: Store) {
 export function matching(...parts: readonly string[]): string | null {
   const runs = [...new Set(parts.flatMap(runsOf))]
   if (runs.length === 0) return null
-  const known = runs.filter((run) => !run.includes('\0'))
+  const known = runs.filter((run) => !run.includes('\0')).slice(0, MAX_RUNS)
   if (known.length === 0) return MARKED_ROWS
   return known.map((run) => `("${run.replaceAll('"', '""')}" OR ${MARKED_ROWS})`).join(' AND ')
 }
@@ -101,7 +104,7 @@ async function matchReader<Row>(store: Store, table: TextTable, match: string, k
   const parts = table === 'messages' ? await readParts(store) : []
   return async ({ from, before }: Range, limit: number, reached: (id: number) => void): Promise<readonly Row[]> => {
     const at = parts.findLastIndex((part) => part.before >= before)
-    const lowest = Math.max(from, parts[at + 1]?.before ?? 0)
+    const lowest = Math.max(from, parts[at + 1]?.before ?? from)
     const index = sql.raw(parts[at]?.name ?? `${table}_text`)
     // Without the cast the bounds are numbers with a fraction to FTS5, which it does not use.
     const ids = (

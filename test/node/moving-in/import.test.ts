@@ -255,6 +255,24 @@ test('in a living mesh nothing comes twice and nothing newer is replaced', async
   const next = Object(await (await bert.send('GET', `/api/messages?limit=10&before=${nextBefore}`)).json())
   expect(next.messages).toHaveLength(10)
   expect(next.messages[0].id).toBe(nextBefore - 1)
+  // Where a search that goes on with another page may have stopped.
+  const imported = Object(await (await bert.send('GET', '/api/messages?limit=10&before=0')).json())
+  expect(imported.messages[0].id).toBeLessThan(0)
+  store.close()
+})
+
+test('imported messages are below the index of texts, so that they are not added to it one by one', async () => {
+  const latest = (store: SqliteStore) => store.sqlite.prepare('select max(id) from messages').pluck().get()
+  expect(latest(whole)).toBe(-1)
+  const received = `insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    values (1, 1, 4294967295, 0, 'received', 1, 'in')`
+  const store = openMemoryStore()
+  // As when all messages of an earlier import have been deleted.
+  store.sqlite.exec("update text_indexes set indexed_from = -500 where table_name = 'messages'")
+  await runImport(store, dataDir, { file: theirs.file })
+  expect(latest(store)).toBe(-501)
+  store.sqlite.exec(received)
+  expect(latest(store)).toBe(1)
   store.close()
 })
 

@@ -12,7 +12,7 @@ import {
 import { matching, walkMatches } from '../../search/text-index.ts'
 import { namesOf } from '../../../shared/names.ts'
 import type { MessageTrait } from '../../../shared/mesh/message-traits.ts'
-import { createBudget, type Range, rangeOf } from '../../search/walk.ts'
+import { createBudget, type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export type MessageSearch = {
   readonly limit: number
@@ -52,6 +52,8 @@ export type MessageSearch = {
  * newest is faster.
  */
 const FEW = 2000
+/** The first query reads so many of these, because each may be compared with all parts of a search. */
+const FEW_AT_ONCE = 250
 
 /** In the wording of the indexes of direct messages. */
 const IS_DIRECT = sql.raw('to_node_num <> 4294967295')
@@ -84,7 +86,11 @@ async function search(store: Store, { signal, ...by }: By, limit: number): Promi
   const few =
     (await findFew(store, 'messages_timestamp', 'timestamp >=', by.since)) ??
     (await findFew(store, 'messages_from_packet', 'from_node_num =', by.from))
-  if (few !== null) return all(await keep(JSON.stringify(few.filter((id) => id < before)), limit))
+  if (few !== null) {
+    const rows = few.filter((id) => id < before).toSorted((a, b) => a - b)
+    const read = (at: Range, count: number) => keep(JSON.stringify(rows.slice(at.from, at.before)), count)
+    return all((await walkBack({ store, from: 0, before: rows.length, limit, least: FEW_AT_ONCE, read })).found)
+  }
   const isOnly = (only?: string) =>
     Object.entries(filters).every(([name, asked]) => asked === undefined || name === only)
   if (by.with !== undefined && isOnly('with')) return all(await readAs('with')({ from, before }, limit))
@@ -128,9 +134,10 @@ const value = sql.placeholder
 const given = (name: string, condition: SQL) => sql`exists (select 1 from json_each(${value(name)}) where ${condition})`
 const IS_IN = contains(messages.text, sql`value`)
 
-/** A reaction is a message too, `r`. */
+/** A reaction is a message too, `r`. Anybody can send many to one packet id, so only some of them are looked at. */
 const reaction = (isSeen: SQL) =>
-  sql`exists (select 1 from ${messages} r where r.emoji and r.reply_id = ${messages.packetId} and ${isSeen})`
+  sql`exists (select 1 from (select * from ${messages} r where r.emoji and r.reply_id = ${messages.packetId} limit 50) r
+    where ${isSeen})`
 
 /** Each filter except `before`, `with` and `from`. Without an index, because there are only few rows. */
 const CONDITIONS = {

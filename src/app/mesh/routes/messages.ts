@@ -27,10 +27,10 @@ const isTrue = z
 const several = <Item extends z.ZodType<string, string>>(item: Item) =>
   z.union([item.transform((one) => [one]), z.array(item).max(MAX_PARTS)])
 
-/** As `idSchema`; messages that were imported from another program come before the first one, below 0. */
+/** As `idSchema`; imported messages come before the first one, below 0, and a page may end at 0. */
 const messageId = z
   .string()
-  .regex(/^-?[1-9]\d{0,14}$/, 'an integer')
+  .regex(/^(?:0|-?[1-9]\d{0,14})$/, 'an integer')
   .transform(Number)
   .meta({ description: 'ID from a list', examples: ['1'] })
 

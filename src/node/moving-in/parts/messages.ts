@@ -59,8 +59,9 @@ type Message = {
 }
 
 /**
- * Adds texts that are not here yet, the latest first: each gets an id below all others, because ids are the order of
- * the list, and what is imported is history.
+ * Adds texts that are not here yet, the latest first: each gets an id below 0 and all others, because ids are the order
+ * of the list, and what is imported is history. Also below those of the search index, or its trigger would add a piece
+ * to it for each text; the schedule indexes them.
  */
 export async function importMessages(job: Job, places: Places, { after }: { readonly after: number }): Promise<void> {
   const { source, tally, writer, ctx } = job
@@ -72,10 +73,14 @@ export async function importMessages(job: Job, places: Places, { after }: { read
       values (?, (select id from sources where name = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, 0, 1, 0)
       on conflict (from_node_num, packet_id) do nothing`,
   )
-  const lowest = sqlite.prepare<[], number | null>('select min(id) from messages').pluck()
-  const room = source.count('messages')
+  const lowest = sqlite
+    .prepare<[], number>(
+      `select min(0, coalesce((select min(id) from messages), 0), indexed_from) from text_indexes
+        where table_name = 'messages'`,
+    )
+    .pluck()
   const put = (m: Message) => {
-    const id = below(lowest.get() ?? room + 1)
+    const id = (lowest.get() ?? 0) - 1
     const values = [m.channel, m.text, m.replyId, m.emoji, m.timestamp, m.rxSnr, m.rxRssi, m.hopsAway, m.viaMqtt]
     return insert.run(id, m.source, m.packetId, m.from, m.to, ...values, m.direction, m.state).changes > 0
   }
@@ -92,11 +97,6 @@ export async function importMessages(job: Job, places: Places, { after }: { read
     if (rows.length >= ROWS_AT_ONCE) await flush()
   }
   await flush()
-}
-
-/** The next lower id. 0 is none. */
-function below(lowest: number): number {
-  return lowest - 1 === 0 ? -1 : lowest - 1
 }
 
 function readMessage(job: Job, places: Places, row: Row, after: number): Message | null {
