@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { audit, SYSTEM } from '../../../src/app/audit/audit.ts'
 import { storeRestoredAccess } from '../../../src/app/system/restore/restored-access.ts'
+import { type ImportReport, keepImportReport } from '../../../src/app/system/moving-in/report.ts'
 import { findings, nodes, ownRadioDecisions, suspicions } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { oidcEnv, startProvider } from '../oidc/provider.ts'
@@ -61,6 +62,20 @@ const RESTORED = [
   { ...LOST, backup: '2026-01-15_120000', action: 'user_deleted', userId: 2, username: 'anna', by: 'karl' },
 ] as const
 
+/** What an import from another program said. */
+const IMPORTED: ImportReport = {
+  file: 'meshmonitor.db',
+  program: 'meshmonitor',
+  migration: 1,
+  isDryRun: false,
+  startedAt: Date.now(),
+  finishedAt: Date.now(),
+  counts: [{ what: 'users', found: 2, added: 1 }],
+  losses: [{ what: 'sources_empty', n: 1, names: ['Attic'] }],
+  users: [{ username: 'berta', outcome: 'present', before: [], after: [] }],
+  auditFile: null,
+}
+
 /** A site, and what a test closes after it. */
 export type FilledSite = {
   readonly site: Site
@@ -77,7 +92,9 @@ export async function openFilledSite(): Promise<FilledSite> {
   // Passkeys belong to a host name, not to an address.
   const base = `http://localhost:${port}`
   const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `${base}/api/auth/oidc/callback` })
-  const site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, async ({ db }) => {
+  const site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) }, async (store) => {
+    const { db } = store
+    await keepImportReport(store, IMPORTED)
     await db.insert(nodes).values([...OWN_NODES, DISPUTED])
     // As the first look finds it, a minute later.
     const found = { subject: String(BROKEN), nodes: JSON.stringify([BROKEN]), channels: '[]', since: Date.now() }

@@ -176,4 +176,28 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
     path: '/automation',
     open: (page) => page.getByText('Limits that protect the mesh').click(),
   },
+  {
+    name: 'suggestions of a search',
+    of: 'pages/messages/message-search.tsx',
+    path: '/messages',
+    open: async (page) => {
+      await page.getByRole('combobox', { name: 'Search messages' }).fill('has:')
+      await page.getByRole('option').first().waitFor()
+    },
+  },
+  {
+    name: 'what an import left out',
+    of: 'pages/backups/bring-history.tsx',
+    path: '/backups',
+    open: (page) => page.getByText('Left out, or not as it was').click(),
+  },
+  {
+    name: 'more settings of a place for copies',
+    of: 'pages/backups/copies/fields.tsx',
+    path: '/backups/copies',
+    open: async (page) => {
+      await press(page, 'Add a place')
+      await page.getByText('More settings').click()
+    },
+  },
 ]

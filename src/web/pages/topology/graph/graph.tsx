@@ -72,7 +72,7 @@ export function TopologyPage() {
             <Drawing {...{ topology, arrangement, chosen, choose, drawing }} cuts={cutNums} />
             <Legend />
           </div>
-          <div class="topology-side">
+          <div class="topology-side card">
             {arrangement.hasFailed.value && <Problem>{topologyTexts.failed}</Problem>}
             {isWhole ? lost !== null && <Dependence lost={lost} /> : <p class="faint">{topologyTexts.notWhole}</p>}
             {chosen === null ? (
