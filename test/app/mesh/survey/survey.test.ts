@@ -76,9 +76,9 @@ const place = (latitude: number, longitude: number, precisionBits = 32) =>
     precisionBits,
   })
 
-async function survey(): Promise<void> {
+async function survey(now = START + DAY): Promise<void> {
   await surveyPackets(mesh.app.store, goesOn)
-  await surveyRoutes(mesh.app.store, goesOn)
+  await surveyRoutes({ store: mesh.app.store, now: () => now }, goesOn)
 }
 
 type Feature = {
@@ -181,7 +181,7 @@ describe('coverage', () => {
     expect(mesh.count('coverage')).toBe(301)
     // The latest ones stay.
     expect(all(`select min(last_at) as t from coverage where node_num = ${A}`)).toEqual([{ t: START + 20 }])
-    await forgetSurveyed(mesh.app.store, { places: START + 100, links: 0 }, goesOn, () => 1)
+    await forgetSurveyed(mesh.app.store, { places: START + 100, links: 0, future: null }, goesOn, () => 1)
     expect(mesh.count('coverage')).toBe(220)
     expect(await cells('?bits=10')).not.toEqual([])
     expect((await admin.send('DELETE', `/api/nodes/${A}`)).status).toBe(204)
@@ -231,8 +231,47 @@ describe('topology', () => {
     const before = stored()
     await survey()
     expect(stored()).toEqual(before)
-    await forgetSurveyed(mesh.app.store, { places: 0, links: START + DAY }, goesOn, () => 1)
+    await forgetSurveyed(mesh.app.store, { places: 0, links: START + DAY, future: null }, goesOn, () => 1)
     expect([mesh.count('heard_links'), mesh.count('route_links')]).toEqual([0, 0])
+  })
+
+  it('goes on after a clock that was a year ahead, and what that left ends with it', async () => {
+    const hop = (id: number, at: number) =>
+      run(
+        `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, answered_at, state, route, channel)
+          values (?, ?, ?, ?, ?, 'delivered', ?, 0)`,
+        id,
+        A,
+        B,
+        at,
+        at,
+        JSON.stringify({ route: [], snrTowards: [2], routeBack: [], snrBack: [] }),
+      )
+    const kept = (table: string) => all(`select from_node_num as "from", t from ${table}`)
+    const year = START + 365 * DAY
+    await sent(A, {}, place(50, 8), { at: year })
+    hop(1, year)
+    await survey(year)
+    expect([kept('heard_links'), kept('route_links')]).toEqual([[{ from: A, t: year }], [{ from: A, t: year }]])
+    await forgetSurveyed(mesh.app.store, { places: 0, links: 0, future: null }, goesOn, () => 1)
+    expect(mesh.count('route_links')).toBe(1)
+    await sent(A, {}, text('now'), { at: START })
+    hop(2, START)
+    run(
+      `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, answered_at, state, route, channel)
+        select 3, to_node_num, from_node_num, timestamp, answered_at, state, route, 0 from traceroutes where request_id = 2`,
+    )
+    await survey(START)
+    expect(kept('route_links')).toEqual(expect.arrayContaining([{ from: B, t: START }]))
+    const future = { at: START, from: START + DAY }
+    await forgetSurveyed(mesh.app.store, { places: 0, links: 0, future }, goesOn, () => 1)
+    expect([kept('heard_links'), kept('route_links')]).toEqual([[], [{ from: B, t: START }]])
+    expect(all('select last_at as t from coverage')).toEqual([{ t: START }])
+    await sent(A, {}, text('again'), { at: START + 1000 })
+    await survey(START + 1000)
+    expect(kept('heard_links')).toEqual([{ from: A, t: START + 1000 }])
+    // The traceroutes of the last hour are looked at again.
+    expect(kept('route_links')).toHaveLength(2)
   })
 
   it('keeps our radio and the latest receivers of a node: gateways can be made up', async () => {
