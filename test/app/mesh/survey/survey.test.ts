@@ -189,6 +189,29 @@ describe('coverage', () => {
     expect((await topology()).edges.filter(({ from }) => from === A)).toEqual([])
   })
 
+  it('stays, however many nodes there are with few places or none; only those with the most lose some', async () => {
+    const rowsOf = (node: number) => all(`select count(*) as n from coverage where node_num = ${node}`)
+    const many = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)'
+    const columns = '(node_num, source_id, gateway, channel, bits, x, y, packets, snr, rssi, last_at)'
+    run(`${many} insert into nodes (node_num, first_heard, last_heard) select n, ?, ? from i`, 30_000, START, START)
+    run(`${many} insert into coverage ${columns} select n, 1, 0, 0, 18, n, 1, 1, '{}', '{}', ? from i`, 20_000, START)
+    for (let n = 0; n < 60; n += 1) await sent(A, {}, place(40 + n / 100, 8), { at: START + n })
+    await survey()
+    expect(rowsOf(A)).toEqual([{ n: 60 }])
+    // With 80,000 more, somebody has too many: not A, and not those with one.
+    run(
+      `${many} insert into coverage ${columns} select -1 - n / 290, 1, 0, 0, 18, n, 2, 1, '{}', '{}', ? from i`,
+      87_000,
+      START,
+    )
+    await sent(A, {}, place(30, 8), { at: START + 100 })
+    await survey()
+    const others = all('select min(n) as n from (select count(*) as n from coverage group by node_num having n > 61)')
+    expect(rowsOf(A)).toEqual([{ n: 61 }])
+    expect(others).toEqual([{ n: Math.floor((100_000 - 20_060) / 300) }])
+    expect(all('select count(*) as n from coverage where node_num between 1 and 20000')).toEqual([{ n: 20_000 }])
+  })
+
   it('puts cells together if there are too many', async () => {
     const row = 'insert into coverage (node_num, source_id, gateway, channel, bits, x, y, packets, snr, rssi, last_at)'
     const insert = mesh.app.store.sqlite.prepare(`${row} values (?, 1, 0, 0, 18, ?, ?, 1, '{"3":1}', '{}', 5)`)
