@@ -220,6 +220,20 @@ describe('coverage', () => {
     const { bits, features } = Object(await answer.json())
     expect([bits, features.length]).toEqual([17, 625])
     expect(features[0].properties).toMatchObject({ packets: 4, direct: 4, medianSnr: 3 })
+    // 20,000 in a row: after four halvings the whole answer is there again without its rows being read.
+    run('delete from coverage')
+    for (let n = 0; n < 20_000; n += 1) insert.run(A, n - 10_000, -3)
+    run('insert into survey (id, packet_id, version) values (1, 0, 9) on conflict do update set version = version + 1')
+    const part = await cells('?bits=18&bounds=-0.01,-1,0.01,1')
+    expect(part.map(({ properties }) => [properties.bits, properties['packets']])).toEqual(
+      Array.from({ length: Math.floor(0.01 / (2 ** 14 / 1e7)) * 2 + 2 }, () => [18, 1]),
+    )
+    const whole = await cells()
+    expect([whole.length, whole[0]?.properties]).toEqual([1250, expect.objectContaining({ bits: 14, packets: 16 })])
+    run('delete from coverage')
+    expect(await cells()).toEqual(whole)
+    run('update survey set version = version + 1')
+    expect(await cells()).toEqual([])
   })
 })
 
