@@ -53,6 +53,13 @@ const queries = prepareOnce((db) => ({
     onConflict: sql`on conflict do update set start_num = excluded.start_num, end_num = excluded.end_num,
       snr = excluded.snr, t = excluded.t where excluded.t >= route_links.t`,
   }),
+  ahead: db
+    .delete(routeLinks)
+    .where(
+      sql`t > ${value('now')} and (from_node_num, to_node_num, channel) in (select value ->> 'fromNodeNum',
+        value ->> 'toNodeNum', value ->> 'channel' from json_each(${value('links')}))`,
+    )
+    .prepare(),
   changed: db
     .update(survey)
     .set({ version: sql`${survey.version} + 1` })
@@ -80,7 +87,8 @@ export async function surveyRoutes(
   const prepared = queries(store)
   const now = clock()
   const since = ((await prepared.latest.get({ now }))?.t ?? 0) - HOUR_MS
-  const stored = new Map((await prepared.stored.all({ since })).map((row) => [keyOf(row), row.t]))
+  const known = (await prepared.stored.all({ since })).filter(({ t }) => t <= now)
+  const stored = new Map(known.map((row) => [keyOf(row), row.t]))
   let after = ((await prepared.ids.get())?.id ?? 0) - MAX_ROUTES
   for (;;) {
     const rows = await prepared.slice.all({ after, since, now, limit: partOf(SLICE_ROUTES, share()) })
@@ -97,7 +105,15 @@ export async function surveyRoutes(
         .filter((link) => (stored.get(keyOf(link)) ?? -1) < link.t),
     )
     if (links.length > 0)
-      await store.atomic([prepared.store(links), bind(prepared.trim, {}), bind(prepared.changed, {})], 'lazily')
+      await store.atomic(
+        [
+          bind(prepared.ahead, { now, links: JSON.stringify(links) }),
+          prepared.store(links),
+          bind(prepared.trim, {}),
+          bind(prepared.changed, {}),
+        ],
+        'lazily',
+      )
     if (!(await pause())) return
   }
 }
