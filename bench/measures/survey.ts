@@ -105,7 +105,7 @@ export async function measureSurvey(dir: string, scale: number): Promise<void> {
       `survey of ${packets} packets, ${nodes} nodes`,
       `, ${((surveyed.cpu * 1000) / packets).toFixed(0)} µs a packet`,
     )
-    tell(await watch(() => surveyRoutes(store, pause, share)), 'survey of 2000 traceroutes')
+    tell(await watch(() => surveyRoutes({ store, now: () => Date.now() }, pause, share)), 'survey of 2000 traceroutes')
     const hidden = new Set(Array.from({ length: 20 }, (_, n) => 2_000_000_100 + n))
     const permissions = { ...NO_PERMISSIONS, nodes: { read: true, write: false } }
     const reader = { store, viewer: { permissions, view: { ...WHOLE_SCOPE, hidden } } }

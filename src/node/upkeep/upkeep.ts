@@ -1,4 +1,4 @@
-import type { ClockWatch } from '../../app/base/pacing/clock.ts'
+import { type ClockWatch, isClockTrusted } from '../../app/base/pacing/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
@@ -48,7 +48,11 @@ export function startUpkeep(ports: Watched): Upkeep {
     startJob(ports, { name: 'Surveying the mesh', job: surveyMesh, everyMs: MINUTE_MS }),
     startJob(
       { ...ports, now: clockWatch.trusted },
-      { name: 'Forgetting old surveys', job: forgetOldSurveys, everyMs: HOUR_MS },
+      {
+        name: 'Forgetting old surveys',
+        job: (needs, ...given) => forgetOldSurveys({ ...needs, clockWatch }, ...given),
+        everyMs: HOUR_MS,
+      },
     ),
     startJob(ports, { name: 'Looking for findings', job: find, everyMs: HOUR_MS }),
     startJob(
@@ -79,22 +83,28 @@ async function summarise({ store, log }: Needs, pause: Pause, share: Share): Pro
   if (packets > 0) log.debug('Packets summarised', { packets })
 }
 
-async function surveyMesh({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
+async function surveyMesh({ store, log, now }: Needs, pause: Pause, share: Share): Promise<void> {
   let goesOn = true
   const watched = async () => (goesOn = goesOn && (await pause()))
   const packets = await surveyPackets(store, watched, share)
   if (packets > 0) log.debug('Packets surveyed', { packets })
-  if (goesOn) await surveyRoutes(store, watched, share)
+  if (goesOn) await surveyRoutes({ store, now }, watched, share)
 }
 
 /** Places and links that nothing confirmed for this long are not known any more; places no longer than positions. */
 const PLACES_MS = 90 * DAY_MS
 const LINKS_MS = 30 * DAY_MS
 
-async function forgetOldSurveys({ store, log, now }: Needs, pause: Pause, share: Share): Promise<void> {
+async function forgetOldSurveys(
+  { store, log, now, clockWatch }: Needs & Pick<Watched, 'clockWatch'>,
+  pause: Pause,
+  share: Share,
+): Promise<void> {
   const { positions } = promisedCutoffs(await readSettings(store), now())
   const places = Math.max(positions, now() - PLACES_MS)
-  const rows = await forgetSurveyed(store, { places, links: now() - LINKS_MS }, pause, share)
+  // Two confirmed times differ by less than a day.
+  const future = isClockTrusted({ clockWatch }) ? { at: now(), from: now() + DAY_MS } : null
+  const rows = await forgetSurveyed(store, { places, links: now() - LINKS_MS, future }, pause, share)
   if (rows > 0) log.debug('Old surveys forgotten', { rows })
 }
 

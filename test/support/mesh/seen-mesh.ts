@@ -62,7 +62,7 @@ export async function createSeenMesh(): Promise<SeenMesh> {
       }
       await rollUp(app.store, async () => true)
       await surveyPackets(app.store, async () => true)
-      await surveyRoutes(app.store, async () => true)
+      await surveyRoutes({ store: app.store, now: () => START + 86_400_000 }, async () => true)
       return before
     },
     open({ read, direct, seesHidden }) {

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { DAY_MS } from '../../../shared/time.ts'
+import { packetFrom } from '../history/last-packet.ts'
 import { aboutHeard, type Looking } from './rule.ts'
 
 // When what is stored of a rule's evidence begins, in milliseconds; null: nothing is stored.
@@ -49,26 +50,4 @@ export async function oldestPosition(looking: Looking): Promise<number | null> {
 /** The first packet in the log. */
 export async function oldestPacket({ store }: Looking): Promise<number | null> {
   return (await packetFrom(store, 0))?.t ?? null
-}
-
-/** The id of the last packet that was stored by now. Found by halves: the log grows with time, and has no index on it. */
-export async function lastPacketBy({ store, now }: Looking): Promise<number> {
-  const newest = await store.db.all<{ id: number; t: number }>(sql`select id, t from packets order by id desc limit 1`)
-  const [last] = newest
-  if (last === undefined || last.t <= now) return last?.id ?? 0
-  let [from, to] = [0, last.id]
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2)
-    const found = await packetFrom(store, middle + 1)
-    if (found !== undefined && found.t <= now) from = found.id
-    else to = middle
-  }
-  return from
-}
-
-async function packetFrom({ db }: Looking['store'], id: number) {
-  const rows = await db.all<{ id: number; t: number }>(
-    sql`select id, t from packets where id >= ${id} order by id limit 1`,
-  )
-  return rows[0]
 }

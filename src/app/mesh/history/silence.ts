@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import type { SignedInCtx } from '../../base/context.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { seenNode } from '../nodes/seen.ts'
 import { listChanges } from './changes.ts'
@@ -56,8 +57,10 @@ export async function explainSilence(ctx: SignedInCtx, asked: number): Promise<z
   const changes = await listChanges(ctx, nums)
   const silence: Case = { ctx, node, nums, lastHeard, now, pause, receivers, changes }
   const found: Found[] = []
-  for (const look of [lookAtService, lookAtFilters, lookAtIdentity, lookAtPower, lookAtWay])
+  for (const look of [lookAtService, lookAtFilters, lookAtIdentity, lookAtPower, lookAtWay]) {
     found.push(...(await look(silence)))
+    await nextTurn()
+  }
   const reasons = found.toSorted((a, b) => b.weight - a.weight).map(({ reason }) => reason)
   return { ...about, usualPause: pause, isSilent, reasons }
 }

@@ -7,6 +7,7 @@ import { COVERAGE_BITS } from '../../../shared/mesh/coverage.ts'
 /** Units of a coordinate in the protocol: 1e-7 degrees, 32 bits. */
 const UNITS = 1e7
 const BITS = 32
+const SPAN = 2 ** COVERAGE_BITS.max
 
 /** `bits` of longitude and latitude, signed. */
 export type Cell = { readonly bits: number; readonly x: number; readonly y: number }
@@ -27,6 +28,16 @@ function part(degrees: number, bits: number): number {
 export function around({ bits, x, y }: Cell, most: number): Cell {
   const less = Math.max(0, bits - most)
   return { bits: bits - less, x: x >> less, y: y >> less }
+}
+
+/** A cell as one number. */
+export function packed({ bits, x, y }: Cell): number {
+  return (bits * SPAN + x + SPAN / 2) * SPAN + y + SPAN / 2
+}
+
+export function unpacked(cell: number): Cell {
+  const rest = Math.floor(cell / SPAN)
+  return { bits: Math.floor(rest / SPAN), x: (rest % SPAN) - SPAN / 2, y: (cell % SPAN) - SPAN / 2 }
 }
 
 /** Degrees: west, south, east, north. */

@@ -7,12 +7,13 @@ import { ofVisibleNodes, onVisibleChannel, type View, viewKey, visibleValues } f
 import type { Reader } from '../../base/context.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { timeField } from '../../http/fields.ts'
-import { around, type Bounds, boundsOf, type Cell, isWithin } from './cells.ts'
+import { around, type Bounds, boundsOf, type Cell, isWithin, packed, unpacked } from './cells.ts'
 import { keepSurveyed } from './kept.ts'
 import { countsSchema } from './survey.ts'
 
-/** Rows that are read at once. */
+/** Rows that are read at once, and cells that are looked at. */
 const SLICE_ROWS = 500
+const SLICE_CELLS = 5000
 
 const position = z.tuple([z.number(), z.number()])
 const level = (unit: string) => z.number().nullable().describe(`${unit}; null: no packet came directly`)
@@ -62,10 +63,18 @@ type Sum = Cell & {
 const receiver = sql`coalesce(iif(${coverage.gateway} = 0,
   (select local_node_num from sources where sources.id = ${coverage.sourceId}), ${coverage.gateway}), 0)`
 
+const isSeen = and(onVisibleChannel(coverage.channel), ofVisibleNodes(coverage.nodeNum, receiver))
+
 const queries = prepareOnce((db) => ({
-  slice: db
+  cells: db
+    .select({ id: coverage.id, bits: coverage.bits, x: coverage.x, y: coverage.y })
+    .from(coverage)
+    .where(and(gt(coverage.id, sql.placeholder('after')), isSeen))
+    .orderBy(coverage.id)
+    .limit(SLICE_ROWS)
+    .prepare(),
+  rows: db
     .select({
-      id: coverage.id,
       bits: coverage.bits,
       x: coverage.x,
       y: coverage.y,
@@ -78,20 +87,12 @@ const queries = prepareOnce((db) => ({
       lastAt: coverage.lastAt,
     })
     .from(coverage)
-    .where(
-      and(
-        gt(coverage.id, sql.placeholder('after')),
-        onVisibleChannel(coverage.channel),
-        ofVisibleNodes(coverage.nodeNum, receiver),
-      ),
-    )
+    .where(and(sql`${coverage.id} in (select value from json_each(${sql.placeholder('ids')}))`, isSeen))
     .orderBy(coverage.id)
-    .limit(SLICE_ROWS)
     .prepare(),
 }))
 
 type Row = readonly [
-  id: number,
   bits: number,
   x: number,
   y: number,
@@ -104,7 +105,12 @@ type Row = readonly [
   lastAt: number,
 ]
 
-const kept = keepSurveyed<readonly Sum[]>(3)
+/** The ids of the rows that a viewer may see, and their cells, each as one number: 16 bytes for a row. */
+type Seen = { readonly ids: Float64Array; readonly cells: Float64Array }
+
+// At most 100,000 rows are 1.6 MB, and an answer is about 2 MB: what is kept stays below 16 MB.
+const keptSeen = keepSurveyed<Seen>(3)
+const keptAnswers = keepSurveyed<Coverage>(5)
 
 /**
  * The cells of at most this many bits within the bounds (degrees), summed up over what the viewer may see. If there are
@@ -115,25 +121,64 @@ export async function readCoverage(
   { bounds, bits }: { readonly bounds: Bounds; readonly bits: number },
 ): Promise<Coverage> {
   const { view, permissions } = viewer
-  const none: Coverage = { type: 'FeatureCollection', bits, features: [] }
-  if (!permissions.nodes.read) return none
-  let all = await kept(store, `${bits} ${viewKey(view)}`, () => sumUp(rowsSeenBy(store, view), bits))
-  for (let level = bits; ; level -= 1) {
-    const found = all.filter((cell) => isWithin(boundsOf(cell), bounds))
-    if (found.length <= MAX_CELLS || level === COVERAGE_BITS.min)
-      return { ...none, bits: level, features: found.slice(0, MAX_CELLS).map(featureOf) }
-    const finer = all
-    all = await kept(store, `${level - 1} ${viewKey(view)}`, () => sumUp(inParts(finer), level - 1))
+  if (!permissions.nodes.read) return { type: 'FeatureCollection', bits, features: [] }
+  const key = viewKey(view)
+  return keptAnswers(store, `${bits} ${bounds.join()} ${key}`, async () => {
+    const seen = await keptSeen(store, key, () => readSeen(store, view))
+    const { level, cells } = await levelOf(seen, bounds, bits)
+    const sums = await sumUp(rowsIn(store, view, seen, { level, cells }), level)
+    return { type: 'FeatureCollection', bits: level, features: sums.slice(0, MAX_CELLS).map(featureOf) }
+  })
+}
+
+/** Other requests have their turn between slices, here and below. */
+async function readSeen(store: Store, view: View): Promise<Seen> {
+  const values = visibleValues(view)
+  const [ids, cells]: [number[], number[]] = [[], []]
+  for (let after = -1; ;) {
+    const rows = await rawRows<readonly [id: number, bits: number, x: number, y: number]>(queries(store).cells, {
+      ...values,
+      after,
+    })
+    for (const [id, bits, x, y] of rows) {
+      ids.push(id)
+      cells.push(packed({ bits, x, y }))
+    }
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < SLICE_ROWS)
+      return { ids: new Float64Array(ids), cells: new Float64Array(cells) }
+    after = last[0]
+    await nextTurn()
   }
 }
 
-/** Other requests have their turn between parts. */
+type Level = { readonly level: number; readonly cells: ReadonlySet<number> }
+
+/** The cells within the bounds, of as many of these bits as there may be. */
+async function levelOf({ cells }: Seen, bounds: Bounds, bits: number): Promise<Level> {
+  let all: Iterable<number> = cells
+  for (let level = bits; ; level -= 1) {
+    const [larger, within] = [new Set<number>(), new Set<number>()]
+    let looked = 0
+    for (const each of all) {
+      const cell = around(unpacked(each), level)
+      const name = packed(cell)
+      if (!larger.has(name) && isWithin(boundsOf(cell), bounds)) within.add(name)
+      larger.add(name)
+      looked += 1
+      if (looked % SLICE_CELLS === 0) await nextTurn()
+    }
+    if (within.size <= MAX_CELLS || level === COVERAGE_BITS.min) return { level, cells: within }
+    all = larger
+  }
+}
+
 async function sumUp(parts: AsyncIterable<readonly Sum[]>, bits: number): Promise<readonly Sum[]> {
-  const cells = new Map<string, Sum>()
+  const cells = new Map<number, Sum>()
   for await (const part of parts) {
     for (const sum of part) {
       const cell = around(sum, bits)
-      const key = `${cell.bits} ${cell.x} ${cell.y}`
+      const key = packed(cell)
       const known = cells.get(key)
       cells.set(key, known === undefined ? { ...sum, ...cell } : together(known, sum))
     }
@@ -142,21 +187,21 @@ async function sumUp(parts: AsyncIterable<readonly Sum[]>, bits: number): Promis
   return [...cells.values()]
 }
 
-async function* inParts(all: readonly Sum[]): AsyncIterable<readonly Sum[]> {
-  for (let at = 0; at < all.length; at += SLICE_ROWS) yield all.slice(at, at + SLICE_ROWS)
-}
-
-async function* rowsSeenBy(store: Store, view: View): AsyncIterable<readonly Sum[]> {
+/** The rows of these cells, without those that are gone meanwhile. */
+async function* rowsIn(store: Store, view: View, seen: Seen, { level, cells }: Level): AsyncIterable<readonly Sum[]> {
   const values = visibleValues(view)
-  for (let after = -1; ;) {
-    const rows = await rawRows<Row>(queries(store).slice, { ...values, after })
-    yield rows.map(([, bits, x, y, packets, snr, rssi, ...rest]) => {
+  for (let at = 0; at < seen.ids.length; at += SLICE_ROWS) {
+    const end = at + SLICE_ROWS
+    const parts = seen.cells.subarray(at, end)
+    const ids = [...seen.ids.subarray(at, end)].filter((_, index) =>
+      cells.has(packed(around(unpacked(parts[index] ?? 0), level))),
+    )
+    const rows =
+      ids.length === 0 ? [] : await rawRows<Row>(queries(store).rows, { ...values, ids: JSON.stringify(ids) })
+    yield rows.map(([bits, x, y, packets, snr, rssi, ...rest]) => {
       const [bestSnr, minHops, maxHops, lastAt] = rest
       return { bits, x, y, packets, snr: countsOf(snr), rssi: countsOf(rssi), bestSnr, minHops, maxHops, lastAt }
     })
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < SLICE_ROWS) return
-    after = last[0]
   }
 }
 

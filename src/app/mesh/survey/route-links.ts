@@ -1,9 +1,10 @@
-import { and, getTableColumns, gt, gte, isNotNull, sql } from 'drizzle-orm'
+import { and, getTableColumns, gt, gte, isNotNull, lte, sql } from 'drizzle-orm'
 import { routeLinks, survey, traceroutes } from '../../../db/schema.ts'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { bind, prepareOnce } from '../../../db/store.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
+import type { Ports } from '../../base/context.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
 import { linksOfWay } from '../findings/links.ts'
@@ -21,6 +22,7 @@ const queries = prepareOnce((db) => ({
   latest: db
     .select({ t: sql<number | null>`max(t)` })
     .from(routeLinks)
+    .where(lte(routeLinks.t, value('now')))
     .prepare(),
   ids: db
     .select({ id: sql<number | null>`max(id)` })
@@ -36,7 +38,13 @@ const queries = prepareOnce((db) => ({
       channel: traceroutes.channel,
     })
     .from(traceroutes)
-    .where(and(isNotNull(traceroutes.route), gt(traceroutes.id, value('after')), sql`${answered} >= ${value('since')}`))
+    .where(
+      and(
+        isNotNull(traceroutes.route),
+        gt(traceroutes.id, value('after')),
+        sql`${answered} between ${value('since')} and ${value('now')}`,
+      ),
+    )
     .orderBy(traceroutes.id)
     .limit(value('limit'))
     .prepare(),
@@ -45,6 +53,13 @@ const queries = prepareOnce((db) => ({
     onConflict: sql`on conflict do update set start_num = excluded.start_num, end_num = excluded.end_num,
       snr = excluded.snr, t = excluded.t where excluded.t >= route_links.t`,
   }),
+  ahead: db
+    .delete(routeLinks)
+    .where(
+      sql`t > ${value('now')} and (from_node_num, to_node_num, channel) in (select value ->> 'fromNodeNum',
+        value ->> 'toNodeNum', value ->> 'channel' from json_each(${value('links')}))`,
+    )
+    .prepare(),
   changed: db
     .update(survey)
     .set({ version: sql`${survey.version} + 1` })
@@ -62,15 +77,21 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Keeps the hops of the latest traceroutes. Those of the last hour are looked at again, because an answer may arrive late.
- * Awaits `pause` after each slice, which returns whether to continue.
+ * What a clock ahead has left counts for nothing. Awaits `pause` after each slice, which returns whether to continue.
  */
-export async function surveyRoutes(store: Store, pause: Pause, share: Share = wholeSlices): Promise<void> {
+export async function surveyRoutes(
+  { store, now: clock }: Pick<Ports, 'store' | 'now'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
   const prepared = queries(store)
-  const since = ((await prepared.latest.get())?.t ?? 0) - HOUR_MS
-  const stored = new Map((await prepared.stored.all({ since })).map((row) => [keyOf(row), row.t]))
+  const now = clock()
+  const since = ((await prepared.latest.get({ now }))?.t ?? 0) - HOUR_MS
+  const known = (await prepared.stored.all({ since })).filter(({ t }) => t <= now)
+  const stored = new Map(known.map((row) => [keyOf(row), row.t]))
   let after = ((await prepared.ids.get())?.id ?? 0) - MAX_ROUTES
   for (;;) {
-    const rows = await prepared.slice.all({ after, since, limit: partOf(SLICE_ROUTES, share()) })
+    const rows = await prepared.slice.all({ after, since, now, limit: partOf(SLICE_ROUTES, share()) })
     const last = rows.at(-1)
     if (last === undefined) return
     after = last.id
@@ -84,7 +105,15 @@ export async function surveyRoutes(store: Store, pause: Pause, share: Share = wh
         .filter((link) => (stored.get(keyOf(link)) ?? -1) < link.t),
     )
     if (links.length > 0)
-      await store.atomic([prepared.store(links), bind(prepared.trim, {}), bind(prepared.changed, {})], 'lazily')
+      await store.atomic(
+        [
+          bind(prepared.ahead, { now, links: JSON.stringify(links) }),
+          prepared.store(links),
+          bind(prepared.trim, {}),
+          bind(prepared.changed, {}),
+        ],
+        'lazily',
+      )
     if (!(await pause())) return
   }
 }

@@ -5,6 +5,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { type Cell, cellOf } from './cells.ts'
@@ -16,12 +17,15 @@ const MAX_BEFORE = 500_000
 /** Receivers of a node that are kept: our radios, then those that heard it last. Gateways can be made up. */
 const MAX_RECEIVERS = 32
 /**
- * Rows of coverage, divided among the nodes, so that nobody's invented places push out those of others. What a radio of
- * this service heard stays longest.
+ * Rows of coverage. If there are more, those nodes that have the most lose some, so that nobody's invented places push
+ * out those of others, nor do nodes with few or none. What a radio of this service heard stays longest.
  */
 const MAX_ROWS = 100_000
 const MAX_ROWS_OF_NODE = 300
 const MIN_ROWS_OF_NODE = 4
+/** New rows after which they are counted again, and nodes with too many that are then trimmed at once. */
+const RECOUNT_ROWS = 5000
+const TRIMMED_NODES = 10
 /** What a radio can measure, in dB and dBm. */
 const SNR = { min: -40, max: 40 } as const
 const RSSI = { min: -160, max: 20 } as const
@@ -53,9 +57,21 @@ const queries = prepareOnce((db) => ({
     .select({
       first: sql<number | null>`(select min(id) from packets)`.as('first'),
       last: sql<number | null>`(select max(id) from packets)`.as('last'),
-      nodes: sql<number>`(select count(*) from nodes)`.as('nodes'),
     })
     .from(sql`(select 1)`)
+    .prepare(),
+  owners: db
+    .select({ rows: sql<number>`x.n`, nodes: sql<number>`count(*)` })
+    .from(sql`(select count(*) as n from coverage group by node_num) x`)
+    .groupBy(sql`x.n`)
+    .prepare(),
+  largest: db
+    .select({ nodeNum: coverage.nodeNum })
+    .from(coverage)
+    .groupBy(coverage.nodeNum)
+    .having(sql`count(*) > ${value('most')}`)
+    .orderBy(sql`count(*) desc`)
+    .limit(TRIMMED_NODES)
     .prepare(),
   slice: db
     .select({
@@ -132,19 +148,40 @@ export async function surveyPackets(store: Store, pause: Pause, share: Share = w
   const prepared = queries(store)
   const found = await prepared.span.get()
   const latest = found?.last ?? 0
-  const most = Math.max(MIN_ROWS_OF_NODE, Math.min(MAX_ROWS_OF_NODE, Math.floor(MAX_ROWS / (found?.nodes ?? 1))))
   const place = (await prepared.place.get())?.id
   // A log that begins anew has lower ids.
   if (place !== undefined && place > latest) await prepared.leave.run({ id: latest })
   const begin = Math.max(place ?? latest - MAX_BEFORE, (found?.first ?? 1) - 1)
   let after = Math.min(begin, latest)
-  while (after < latest) {
+  let bound: Bound | null = null
+  for (let added = 0; after < latest;) {
+    if (bound === null || added >= RECOUNT_ROWS) {
+      bound = await boundOf(store)
+      added = 0
+    }
     const last = Math.min(latest, after + partOf(SLICE_IDS, share()))
-    await storeSlice(store, await prepared.slice.all({ after, last }), last, most)
+    added += await storeSlice(store, await prepared.slice.all({ after, last }), last, bound)
+    bound = { ...bound, over: [] }
     after = last
     if (!(await pause())) break
   }
   return after - Math.min(begin, latest)
+}
+
+/** Rows of coverage that each node may have, and nodes that have more. */
+type Bound = { readonly most: number; readonly over: readonly number[] }
+
+async function boundOf(store: Store): Promise<Bound> {
+  const { owners, largest } = queries(store)
+  const all = await owners.all()
+  await nextTurn()
+  const total = (most: number) => all.reduce((sum, { rows, nodes: n }) => sum + n * Math.min(rows, most), 0)
+  let most = MAX_ROWS_OF_NODE
+  while (most > MIN_ROWS_OF_NODE && total(most) > MAX_ROWS) most -= 1
+  if (most === MAX_ROWS_OF_NODE) return { most, over: [] }
+  const over = (await largest.all({ most })).map(({ nodeNum }) => nodeNum)
+  await nextTurn()
+  return { most, over }
 }
 
 type Heard = {
@@ -160,7 +197,8 @@ type Heard = {
   readonly payload: string | null
 }
 
-async function storeSlice(store: Store, all: readonly Heard[], id: number, most: number): Promise<void> {
+/** Returns how many rows of coverage are new. */
+async function storeSlice(store: Store, all: readonly Heard[], id: number, { most, over }: Bound): Promise<number> {
   const prepared = queries(store)
   const leave = bind(prepared.leave, { id })
   // A gateway publishes its own packets, too.
@@ -170,11 +208,15 @@ async function storeSlice(store: Store, all: readonly Heard[], id: number, most:
     return cell === null ? [] : [{ row, key: { ...keyOf(row), ...cell } }]
   })
   const links = linksOf(heard)
-  if (links.length + samples.length === 0) return store.atomic([leave], 'lazily')
+  if (links.length + samples.length === 0) {
+    await store.atomic([leave], 'lazily')
+    return 0
+  }
   const keys = JSON.stringify(samples.map(({ key }) => key))
   const before = await prepared.rows.all({ keys })
   const rows = new Map<string, Counted>(before.map((row) => [nameOf(row), row]))
   for (const { row, key } of samples) rows.set(nameOf(key), counted(rows.get(nameOf(key)), key, row))
+  const added = [...rows.values()].filter((row) => row.id === null)
   const numsOf = (nums: readonly number[]) => JSON.stringify([...new Set(nums)])
   await store.atomic(
     [
@@ -182,7 +224,7 @@ async function storeSlice(store: Store, all: readonly Heard[], id: number, most:
       prepared.storeLinks(links),
       bind(prepared.trim, {
         // The others have no more rows than before.
-        nums: numsOf([...rows.values()].flatMap((row) => (row.id === null ? row.nodeNum : []))),
+        nums: numsOf([...added.map(({ nodeNum }) => nodeNum), ...over]),
         most,
       }),
       bind(prepared.trimLinks, { nums: numsOf(links.map(({ fromNodeNum }) => fromNodeNum)) }),
@@ -190,6 +232,7 @@ async function storeSlice(store: Store, all: readonly Heard[], id: number, most:
     ],
     'lazily',
   )
+  return added.length
 }
 
 const payloadSchema = z.looseObject({

@@ -213,6 +213,17 @@ describe('what may be the reason, with its evidence', () => {
     for (let at = START; at <= NOW; at += HOUR / 3) await hear(OTHER, at, text(`at ${at}`), {}, collector)
     const filtered = { kind: 'filtered', isLikely: false, by: 'collector', source: 'far away', since: END }
     expect((await silence()).reasons).toEqual([{ ...filtered, packets: null }])
+    // What came later in its name is not what it sent: it is not evidence, however much.
+    mesh.app.store.sqlite
+      .prepare(
+        `with recursive i(n) as (select 1 union all select n + 1 from i where n < 3000)
+        insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, port, hop_limit, via_mqtt,
+          pki_encrypted, replayed, trust_level, payload)
+        select p.source_id, ?, n, ?, 4294967295, 0, p.port, 0, 0, 0, 0, null, '{}'
+        from i, (select source_id, port from packets where from_node_num = ? limit 1) p`,
+      )
+      .run(NOW, GONE, OTHER)
+    expect((await silence()).reasons).toEqual([{ ...filtered, packets: null }])
     await hear(OTHER, NOW, named('Other'), {}, collector)
     expect((await silence()).reasons).toEqual([])
   })

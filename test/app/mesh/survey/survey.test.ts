@@ -76,9 +76,9 @@ const place = (latitude: number, longitude: number, precisionBits = 32) =>
     precisionBits,
   })
 
-async function survey(): Promise<void> {
+async function survey(now = START + DAY): Promise<void> {
   await surveyPackets(mesh.app.store, goesOn)
-  await surveyRoutes(mesh.app.store, goesOn)
+  await surveyRoutes({ store: mesh.app.store, now: () => now }, goesOn)
 }
 
 type Feature = {
@@ -181,12 +181,35 @@ describe('coverage', () => {
     expect(mesh.count('coverage')).toBe(301)
     // The latest ones stay.
     expect(all(`select min(last_at) as t from coverage where node_num = ${A}`)).toEqual([{ t: START + 20 }])
-    await forgetSurveyed(mesh.app.store, { places: START + 100, links: 0 }, goesOn, () => 1)
+    await forgetSurveyed(mesh.app.store, { places: START + 100, links: 0, future: null }, goesOn, () => 1)
     expect(mesh.count('coverage')).toBe(220)
     expect(await cells('?bits=10')).not.toEqual([])
     expect((await admin.send('DELETE', `/api/nodes/${A}`)).status).toBe(204)
     expect([mesh.count('coverage'), await cells('?bits=10')]).toEqual([0, []])
     expect((await topology()).edges.filter(({ from }) => from === A)).toEqual([])
+  })
+
+  it('stays, however many nodes there are with few places or none; only those with the most lose some', async () => {
+    const rowsOf = (node: number) => all(`select count(*) as n from coverage where node_num = ${node}`)
+    const many = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)'
+    const columns = '(node_num, source_id, gateway, channel, bits, x, y, packets, snr, rssi, last_at)'
+    run(`${many} insert into nodes (node_num, first_heard, last_heard) select n, ?, ? from i`, 30_000, START, START)
+    run(`${many} insert into coverage ${columns} select n, 1, 0, 0, 18, n, 1, 1, '{}', '{}', ? from i`, 20_000, START)
+    for (let n = 0; n < 60; n += 1) await sent(A, {}, place(40 + n / 100, 8), { at: START + n })
+    await survey()
+    expect(rowsOf(A)).toEqual([{ n: 60 }])
+    // With 80,000 more, somebody has too many: not A, and not those with one.
+    run(
+      `${many} insert into coverage ${columns} select -1 - n / 290, 1, 0, 0, 18, n, 2, 1, '{}', '{}', ? from i`,
+      87_000,
+      START,
+    )
+    await sent(A, {}, place(30, 8), { at: START + 100 })
+    await survey()
+    const others = all('select min(n) as n from (select count(*) as n from coverage group by node_num having n > 61)')
+    expect(rowsOf(A)).toEqual([{ n: 61 }])
+    expect(others).toEqual([{ n: Math.floor((100_000 - 20_060) / 300) }])
+    expect(all('select count(*) as n from coverage where node_num between 1 and 20000')).toEqual([{ n: 20_000 }])
   })
 
   it('puts cells together if there are too many', async () => {
@@ -197,6 +220,20 @@ describe('coverage', () => {
     const { bits, features } = Object(await answer.json())
     expect([bits, features.length]).toEqual([17, 625])
     expect(features[0].properties).toMatchObject({ packets: 4, direct: 4, medianSnr: 3 })
+    // 20,000 in a row: after four halvings the whole answer is there again without its rows being read.
+    run('delete from coverage')
+    for (let n = 0; n < 20_000; n += 1) insert.run(A, n - 10_000, -3)
+    run('insert into survey (id, packet_id, version) values (1, 0, 9) on conflict do update set version = version + 1')
+    const part = await cells('?bits=18&bounds=-0.01,-1,0.01,1')
+    expect(part.map(({ properties }) => [properties.bits, properties['packets']])).toEqual(
+      Array.from({ length: Math.floor(0.01 / (2 ** 14 / 1e7)) * 2 + 2 }, () => [18, 1]),
+    )
+    const whole = await cells()
+    expect([whole.length, whole[0]?.properties]).toEqual([1250, expect.objectContaining({ bits: 14, packets: 16 })])
+    run('delete from coverage')
+    expect(await cells()).toEqual(whole)
+    run('update survey set version = version + 1')
+    expect(await cells()).toEqual([])
   })
 })
 
@@ -231,8 +268,52 @@ describe('topology', () => {
     const before = stored()
     await survey()
     expect(stored()).toEqual(before)
-    await forgetSurveyed(mesh.app.store, { places: 0, links: START + DAY }, goesOn, () => 1)
+    await forgetSurveyed(mesh.app.store, { places: 0, links: START + DAY, future: null }, goesOn, () => 1)
     expect([mesh.count('heard_links'), mesh.count('route_links')]).toEqual([0, 0])
+  })
+
+  it('goes on after a clock that was a year ahead, and what that left ends with it', async () => {
+    const hop = (id: number, at: number) =>
+      run(
+        `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, answered_at, state, route, channel)
+          values (?, ?, ?, ?, ?, 'delivered', ?, 0)`,
+        id,
+        A,
+        B,
+        at,
+        at,
+        JSON.stringify({ route: [], snrTowards: [2], routeBack: [], snrBack: [] }),
+      )
+    const kept = (table: string) => all(`select from_node_num as "from", t from ${table}`)
+    const year = START + 365 * DAY
+    await sent(A, {}, place(50, 8), { at: year })
+    hop(1, year)
+    await survey(year)
+    expect([kept('heard_links'), kept('route_links')]).toEqual([[{ from: A, t: year }], [{ from: A, t: year }]])
+    await forgetSurveyed(mesh.app.store, { places: 0, links: 0, future: null }, goesOn, () => 1)
+    expect(mesh.count('route_links')).toBe(1)
+    await sent(A, {}, text('now'), { at: START })
+    hop(2, START)
+    run(
+      `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, answered_at, state, route, channel)
+        select 3, to_node_num, from_node_num, timestamp, answered_at, state, route, 0 from traceroutes where request_id = 2`,
+    )
+    await survey(START)
+    const hops = [
+      { from: A, t: START },
+      { from: B, t: START },
+    ]
+    expect(kept('route_links')).toEqual(hops)
+    run('update route_links set t = ? where from_node_num = ?', year, A)
+    const future = { at: START, from: START + DAY }
+    await forgetSurveyed(mesh.app.store, { places: 0, links: 0, future }, goesOn, () => 1)
+    expect([kept('heard_links'), kept('route_links')]).toEqual([[], hops.slice(1)])
+    expect(all('select last_at as t from coverage')).toEqual([{ t: START }])
+    await sent(A, {}, text('again'), { at: START + 1000 })
+    await survey(START + 1000)
+    expect(kept('heard_links')).toEqual([{ from: A, t: START + 1000 }])
+    // The traceroutes of the last hour are looked at again.
+    expect(kept('route_links')).toEqual(hops)
   })
 
   it('keeps our radio and the latest receivers of a node: gateways can be made up', async () => {
@@ -300,6 +381,8 @@ describe('whatever a viewer may not see, and however', () => {
   const empty = () => {
     for (const table of ['packets', 'coverage', 'heard_links', 'route_links', 'neighbors', 'traceroutes'])
       run(`delete from ${table}`)
+    // Answers are kept while the survey stays as it is.
+    run('update survey set version = version + 1')
   }
 
   it('coverage has exactly what is seen, and no cell is smaller than the precision of a position', async () => {

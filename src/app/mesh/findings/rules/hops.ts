@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { DAY_MS } from '../../../../shared/time.ts'
-import { lastPacketBy, oldestPacket } from '../oldest.ts'
+import { lastPacketBy } from '../../history/last-packet.ts'
+import { oldestPacket } from '../oldest.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 
 /** More than firmware sets by itself. */

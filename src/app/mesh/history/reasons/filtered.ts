@@ -2,12 +2,16 @@ import { desc, eq, sql } from 'drizzle-orm'
 import { newcomers, packets, sources } from '../../../../db/schema.ts'
 import { prepareOnce } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
+import { lastPacketBy } from '../last-packet.ts'
 import { lastHearingOf, type Receiver } from '../receivers.ts'
 import { ofVisibleNodes, visibleValues } from '../../../accounts/access/visible.ts'
+import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import type { Case, Found } from './case.ts'
 
-/** Packets of the log that are looked at, the latest, and those of the node before its silence. */
+/** Packets of the log that are looked at, the latest, and those of each number of the node since and before its silence. */
 const LATEST = 20_000
+const LATEST_OF_NUM = 2000
+/** Packets that a collector delivered from the node before its silence. */
 const BEFORE = 50
 /** A collector that delivered fewer packets since then says nothing. */
 const FEW = 100
@@ -18,11 +22,13 @@ const value = sql.placeholder
 
 const queries = prepareOnce((db) => ({
   setAside: db
-    .select({ n: sql<number>`count(*)`, since: sql<number | null>`min(x.t)` })
+    .select({ t: sql<number>`x.t` })
     .from(
-      sql`(select t from ${packets} where from_node_num in (select value from json_each(${value('nums')}))
-        and t > ${value('since')} and trust_level = 'spoofed' and ${ofVisibleNodes(packets.toNodeNum)} order by id desc limit ${sql.raw(String(FEW))}) x`,
+      sql`(select t, trust_level, to_node_num from ${packets} where from_node_num = ${value('num')} and id > ${value('last')}
+        order by id desc limit ${sql.raw(String(LATEST_OF_NUM))}) x
+        where x.t > ${value('since')} and x.trust_level = 'spoofed' and ${ofVisibleNodes(sql`x.to_node_num`)}`,
     )
+    .limit(FEW)
     .prepare(),
   refused: db
     .select({ source: sources.name, refused: newcomers.refused, hour: newcomers.hour })
@@ -31,22 +37,19 @@ const queries = prepareOnce((db) => ({
     .where(sql`${newcomers.refused} > 0`)
     .prepare(),
   sent: db
-    .select({ port: packets.port })
+    .select({ id: packets.id, sourceId: packets.sourceId, port: packets.port })
     .from(packets)
-    .where(
-      sql`${packets.fromNodeNum} in (select value from json_each(${value('nums')}))
-        and ${packets.sourceId} = ${value('sourceId')}`,
-    )
+    .where(sql`${packets.fromNodeNum} = ${value('num')} and ${packets.id} <= ${value('last')}`)
     .orderBy(desc(packets.id))
-    .limit(BEFORE)
+    .limit(LATEST_OF_NUM)
     .prepare(),
   delivered: db
-    .select({ port: sql<number | null>`x.port`, n: sql<number>`count(*)` })
+    .select({ sourceId: sql<number>`x.source_id`, port: sql<number | null>`x.port`, n: sql<number>`count(*)` })
     .from(
       sql`(select source_id, port, t from ${packets} order by id desc limit ${sql.raw(String(LATEST))}) x
-        where x.source_id = ${value('sourceId')} and x.t > ${value('since')}`,
+        where x.t > ${value('since')}`,
     )
-    .groupBy(sql`x.port`)
+    .groupBy(sql`x.source_id, x.port`)
     .prepare(),
 }))
 
@@ -62,13 +65,17 @@ export async function lookAtFilters(silence: Case): Promise<Found[]> {
 
 /** Packets in its name arrive, and are set aside because somebody else seems to have sent them. */
 async function lookAtSetAside({ ctx, nums, lastHeard }: Case): Promise<Found[]> {
-  const found = await queries(ctx.store).setAside.get({
-    nums: JSON.stringify(nums),
-    since: lastHeard,
-    ...visibleValues(ctx.viewer.view),
-  })
-  if (found === undefined || found.since === null) return []
-  const evidence = { by: 'suspicion' as const, source: null, packets: found.n, since: found.since }
+  const last = await lastPacketBy({ store: ctx.store, now: lastHeard })
+  const times: number[] = []
+  for (const num of nums) {
+    const values = { num, last, since: lastHeard, ...visibleValues(ctx.viewer.view) }
+    times.push(...(await queries(ctx.store).setAside.all(values)).map(({ t }) => t))
+    await nextTurn()
+  }
+  const latest = times.toSorted((a, b) => b - a).slice(0, FEW)
+  const since = latest.at(-1)
+  if (since === undefined) return []
+  const evidence = { by: 'suspicion' as const, source: null, packets: latest.length, since }
   return [{ weight: 94, reason: { kind: 'filtered', isLikely: true, ...evidence } }]
 }
 
@@ -90,20 +97,36 @@ async function lookAtRemoved({ ctx, lastHeard, pause, receivers }: Case): Promis
 }
 
 /** A collector delivers from nobody any more what this node mostly sent. */
-async function lookAtCollectors({ ctx, nums, lastHeard, receivers }: Case): Promise<Found[]> {
+async function lookAtCollectors(silence: Case): Promise<Found[]> {
+  const { ctx, lastHeard, receivers } = silence
   const collectors = new Map(receivers.flatMap((each) => (each.kind === 'ingest' ? [[each.sourceId, each]] : [])))
-  const found: Found[] = []
-  for (const [sourceId, { source }] of collectors) {
-    const { sent, delivered } = queries(ctx.store)
-    const ports = (await sent.all({ nums: JSON.stringify(nums), sourceId })).map(({ port }) => port)
-    const since = await delivered.all({ sourceId, since: lastHeard })
+  if (collectors.size === 0) return []
+  const sent = await portsBefore(silence)
+  const delivered = Map.groupBy(await queries(ctx.store).delivered.all({ since: lastHeard }), (row) => row.sourceId)
+  await nextTurn()
+  return Array.from(collectors).flatMap(([sourceId, { source }]): Found[] => {
+    const ports = sent.get(sourceId)?.slice(0, BEFORE) ?? []
+    const since = delivered.get(sourceId) ?? []
     const total = since.reduce((sum, { n }) => sum + n, 0)
-    const missing = ports.filter((port) => !since.some((each) => each.port === port)).length
-    if (total < FEW || ports.length === 0 || missing < ports.length * MOST) continue
+    const missing = ports.filter(({ port }) => !since.some((each) => each.port === port)).length
+    if (total < FEW || ports.length === 0 || missing < ports.length * MOST) return []
     const evidence = { by: 'collector' as const, source, packets: null, since: lastHeard }
-    found.push({ weight: 80, reason: { kind: 'filtered', isLikely: false, ...evidence } })
+    return [{ weight: 80, reason: { kind: 'filtered', isLikely: false, ...evidence } }]
+  })
+}
+
+/** What each source delivered from the node before its silence, the latest first. */
+async function portsBefore({ ctx, nums, lastHeard }: Case) {
+  const last = await lastPacketBy({ store: ctx.store, now: lastHeard })
+  const rows: { readonly id: number; readonly sourceId: number; readonly port: number | null }[] = []
+  for (const num of nums) {
+    rows.push(...(await queries(ctx.store).sent.all({ num, last })))
+    await nextTurn()
   }
-  return found
+  return Map.groupBy(
+    rows.toSorted((a, b) => b.id - a.id),
+    ({ sourceId }) => sourceId,
+  )
 }
 
 /** If it goes on under another number, that may be one of those which were too many. */
