@@ -1,5 +1,5 @@
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
-import type { DeliveryState } from '../../../shared/mesh/delivery-states.ts'
+import type { DeliveryState, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { type Job, plausibleTime } from '../job.ts'
 import { flagIn, integerIn, nodeNumIn, numberIn, type Row, textIn } from '../source/row.ts'
 import type { Places } from './places.ts'
@@ -54,7 +54,7 @@ type Message = {
   readonly rxRssi: number | null
   readonly hopsAway: number | null
   readonly viaMqtt: number
-  readonly direction: 'in' | 'out'
+  readonly direction: (typeof DIRECTIONS)[number]
   readonly state: DeliveryState | null
 }
 
