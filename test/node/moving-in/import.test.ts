@@ -153,10 +153,17 @@ test('users sign in with their old passwords and see what the rules give them', 
   ])
   expect(report.losses).toContainEqual({ what: 'api_tokens', n: 1, names: ['admin: API Token'] })
   expect(JSON.stringify(report)).not.toMatch(/\$2[aby]\$|AQ==|mm_v1|I51qL3/)
-  // Everybody knows the first password of MeshMonitor.
-  await app.signIn('admin', 'changeme')
-  const mustChange = "select must_change_password from users where username = 'admin'"
-  expect(whole.sqlite.prepare(mustChange).pluck().get()).toBe(1)
+  // Everybody knows the first password of MeshMonitor, so it opens nothing, until an administrator gives another one.
+  expect(
+    report.losses.find(({ what }: Record<string, string>) => what === 'users_without_password').names,
+  ).toStrictEqual(['admin'])
+  const stranger = app.client()
+  for (const password of ['changeme', '']) {
+    expect((await stranger.send('POST', '/api/auth/login', { username: 'admin', password })).status).not.toBe(200)
+  }
+  const { id } = Object(whole.sqlite.prepare("select id from users where username = 'admin'").get())
+  const { password } = Object(await (await bert.send('POST', `/api/users/${id}/reset-password`)).json())
+  await app.signIn('admin', password)
   // The audit log is kept whole.
   const [entry] = whole.sqlite
     .prepare<[], string>("select details from audit_log where action = 'audit_imported'")
@@ -318,6 +325,7 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   change(
     file,
     `update users set mfa_enabled = 1, mfa_secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' where username = 'clara';
+     update users set password_hash = (select password_hash from users where username = 'admin') where username = 'anna';
      insert into users (username, auth_provider, oidc_subject, is_admin, created_at) values ('dora', 'oidc', 'sub-1', 0, 1795470193939);
      insert into automations (id, name, enabled, createdAt, updatedAt) values ('a', 'Greeter', 1, 1, 1);
      insert into channel_database (name, psk, psk_length, created_at, updated_at) values ('Far', 'AQ==', 1, 1, 1);
@@ -327,6 +335,9 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   const store = openMemoryStore()
   const without = await runImport(store, dataDir, { file })
   expect(without.losses.find(({ what }) => what === 'users_without_issuer')?.names).toStrictEqual(['dora'])
+  const lockedOut = without.losses.find(({ what }) => what === 'users_without_password')
+  expect(lockedOut?.names).toStrictEqual(['admin', 'anna'])
+  expect(rows(store, 'users', 'password_hash is null')).toBe(2)
   expect(without.losses.find(({ what }) => what === 'automations')?.names).toStrictEqual(['Greeter'])
   expect(without.losses.find(({ what }) => what === 'waypoints_virtual')?.n).toBe(1)
   expect(rows(store, 'connections')).toBe(0)

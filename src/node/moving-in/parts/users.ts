@@ -107,10 +107,11 @@ async function importUser(job: Job, candidate: Candidate): Promise<UserOutcome> 
       tally.lost('users_present', username)
       return 'present'
     }
-    await addUser(job, candidate, identity)
+    await addUser(job, candidate, { identity, passwordHash: null })
   } else if (provider === 'local') {
-    if (!BCRYPT.test(textIn(row, 'password_hash') ?? '')) tally.lost('users_without_password', username)
-    await addUser(job, candidate, null)
+    const passwordHash = await usableHash(job, textIn(row, 'password_hash') ?? '')
+    if (passwordHash === null) tally.lost('users_without_password', username)
+    await addUser(job, candidate, { identity: null, passwordHash })
   } else {
     tally.lost('users_other_sign_in', username)
     return 'left_out'
@@ -120,17 +121,18 @@ async function importUser(job: Job, candidate: Candidate): Promise<UserOutcome> 
   return 'added'
 }
 
-type Identity = { readonly issuer: string; readonly subject: string }
+type Way = {
+  readonly identity: { readonly issuer: string; readonly subject: string } | null
+  readonly passwordHash: string | null
+}
 
 /** Adds a user with permissions and second factor in one step: never without one of them. */
-async function addUser(job: Job, candidate: Candidate, identity: Identity | null): Promise<void> {
+async function addUser(job: Job, candidate: Candidate, { identity, passwordHash }: Way): Promise<void> {
   const { ctx, writer, now } = job
   const { row, username, rights, isAdmin, ours, options } = candidate
   if (writer.isDry) return
   const { db } = ctx.store
   const id = await nextId(job)
-  const hash = identity === null ? (textIn(row, 'password_hash') ?? '') : ''
-  const passwordHash = BCRYPT.test(hash) ? hash : null
   const email = emailSchema.safeParse(textIn(row, 'email')).data ?? null
   const displayName = displayNameSchema.safeParse(textIn(row, 'display_name')).data ?? null
   const seed = identity === null && flagIn(row, 'mfa_enabled') ? readSeed(textIn(row, 'mfa_secret')) : null
@@ -142,7 +144,6 @@ async function addUser(job: Job, candidate: Candidate, identity: Identity | null
     authProvider: identity === null ? ('local' as const) : ('oidc' as const),
     oidcIssuer: identity?.issuer ?? null,
     passwordHash,
-    mustChangePassword: await isFirstPassword(job, isAdmin, passwordHash),
     isAdmin,
     isActive: flagIn(row, 'is_active'),
     createdAt: plausibleTime(job, integerIn(row, 'created_at')) ?? now,
@@ -173,9 +174,11 @@ async function nextId({ ctx }: Job): Promise<number> {
   return row?.id ?? 1
 }
 
-async function isFirstPassword({ ctx }: Job, isAdmin: boolean, hash: string | null): Promise<boolean> {
-  if (!isAdmin || hash === null) return false
-  return verifyPassword(ctx.passwords, { password: FIRST_PASSWORD, turn: 'known' }, hash)
+/** Null for what is no hash, and for that of the password that everybody knows: whoever comes first would be the user. */
+async function usableHash({ ctx }: Job, hash: string): Promise<string | null> {
+  if (!BCRYPT.test(hash)) return null
+  const isFirst = await verifyPassword(ctx.passwords, { password: FIRST_PASSWORD, turn: 'known' }, hash)
+  return isFirst ? null : hash
 }
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
