@@ -5,6 +5,7 @@ import { writePermissions } from '../../../app/accounts/users/permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow } from '../../../app/accounts/users/scope.ts'
 import { displayNameSchema, emailSchema, findUserByName, usernameSchema } from '../../../app/accounts/users/users.ts'
 import { verifyPassword } from '../../../app/accounts/passwords/passwords.ts'
+import { audit } from '../../../app/audit/audit.ts'
 import { seal } from '../../../app/base/sealing.ts'
 import { toHex } from '../../../app/base/crypto.ts'
 import { type ImportReport, MAX_USERS } from '../../../app/system/moving-in/report.ts'
@@ -126,7 +127,7 @@ type Way = {
   readonly passwordHash: string | null
 }
 
-/** Adds a user with permissions and second factor in one step: never without one of them. */
+/** Adds a user with permissions, second factor and audit entry in one step: never without one of them. */
 async function addUser(job: Job, candidate: Candidate, { identity, passwordHash }: Way): Promise<void> {
   const { ctx, writer, now } = job
   const { row, username, rights, isAdmin, ours, options } = candidate
@@ -158,6 +159,7 @@ async function addUser(job: Job, candidate: Candidate, { identity, passwordHash 
     db.insert(users).values(values),
     writePermissions(ctx.store, which, isAdmin ? ALL_PERMISSIONS : rights.permissions, { at, by }),
     ...(identity === null ? [] : [addIdentity(ctx.store, which, identity, now)]),
+    audit(ctx, 'user_created', { username, userId: id, isAdmin, from: 'meshmonitor' }),
   ]
   if (seed !== null) {
     const sealed = await seal(ctx.config.SESSION_SECRET, seedLabel(id), toHex(seed))
