@@ -331,6 +331,10 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
     file,
     `update users set mfa_enabled = 1, mfa_secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' where username = 'clara';
      update users set password_hash = (select password_hash from users where username = 'admin') where username = 'anna';
+     insert into users (username, auth_provider, password_hash, created_at)
+       select name, 'local', start || substr(password_hash, 8), 1795470193939 from users,
+         (select 'erik' as name, '$2b$15$' as start union all select 'frida', '$2b$03$' union all select 'greta', '$2b$04$')
+       where username = 'bert';
      insert into users (username, auth_provider, oidc_subject, is_admin, created_at) values ('dora', 'oidc', 'sub-1', 0, 1795470193939);
      insert into automations (id, name, enabled, createdAt, updatedAt) values ('a', 'Greeter', 1, 1, 1);
      insert into channel_database (name, psk, psk_length, created_at, updated_at) values ('Far', 'AQ==', 1, 1, 1);
@@ -341,8 +345,8 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   const without = await runImport(store, dataDir, { file })
   expect(without.losses.find(({ what }) => what === 'users_without_issuer')?.names).toStrictEqual(['dora'])
   const lockedOut = without.losses.find(({ what }) => what === 'users_without_password')
-  expect(lockedOut?.names).toStrictEqual(['admin', 'anna'])
-  expect(rows(store, 'users', 'password_hash is null')).toBe(2)
+  expect(lockedOut?.names).toStrictEqual(['admin', 'anna', 'erik', 'frida'])
+  expect(rows(store, 'users', 'password_hash is null')).toBe(4)
   expect(without.losses.find(({ what }) => what === 'automations')?.names).toStrictEqual(['Greeter'])
   expect(without.losses.find(({ what }) => what === 'waypoints_virtual')?.n).toBe(1)
   expect(rows(store, 'connections')).toBe(0)

@@ -14,6 +14,7 @@ import type { Statement } from '../../../db/store.ts'
 import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 import { MAX_SUBJECT } from '../../../shared/limits.ts'
 import type { UserOutcome } from '../../../shared/moving-in.ts'
+import { MAX_BCRYPT_COST } from '../../backup/tables/file.ts'
 import { type Job, plausibleTime } from '../job.ts'
 import { flagIn, integerIn, type Row, textIn } from '../source/row.ts'
 import type { Places } from './places.ts'
@@ -40,7 +41,8 @@ const MAX_LINE = 500
 const ANONYMOUS = 'anonymous'
 /** Everybody knows the password with which the program starts. */
 const FIRST_PASSWORD = 'changeme'
-const BCRYPT = /^\$2[aby]\$\d{2}\$[./A-Za-z0-9]{53}$/
+const BCRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
+const MIN_BCRYPT_COST = 4
 
 type Options = { readonly oidcIssuer: string | null; readonly units: string | null }
 
@@ -176,9 +178,10 @@ async function nextId({ ctx }: Job): Promise<number> {
   return row?.id ?? 1
 }
 
-/** Null for what is no hash, and for that of the password that everybody knows: whoever comes first would be the user. */
+/** Null for what is no hash, for one that takes too long to check, and for that of the password that everybody knows: whoever comes first would be the user. */
 async function usableHash({ ctx }: Job, hash: string): Promise<string | null> {
-  if (!BCRYPT.test(hash)) return null
+  const cost = Number(BCRYPT.exec(hash)?.[1] ?? 0)
+  if (cost < MIN_BCRYPT_COST || cost > MAX_BCRYPT_COST) return null
   const isFirst = await verifyPassword(ctx.passwords, { password: FIRST_PASSWORD, turn: 'known' }, hash)
   return isFirst ? null : hash
 }
