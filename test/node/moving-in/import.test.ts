@@ -352,7 +352,13 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   expect(rows(store, 'connections')).toBe(0)
   expect(rows(store, 'automations')).toBe(0)
   expect(rows(store, 'nodes', 'is_hidden and node_num = 42738376')).toBe(1)
-  await runImport(store, dataDir, { file, withKeys: true, oidcIssuer: 'https://id.example.org' })
+  // In a later import too, a node that is hidden there is never seen here, whenever it is killed.
+  store.sqlite.exec('delete from nodes where node_num = 42738376')
+  const seen = new Set<number>()
+  const onSlice = () => seen.add(rows(store, 'nodes', 'not is_hidden and node_num = 42738376'))
+  await runImport(store, dataDir, { file, withKeys: true, oidcIssuer: 'https://id.example.org', onSlice })
+  expect(seen).toStrictEqual(new Set([0]))
+  expect(rows(store, 'nodes', 'is_hidden and node_num = 42738376')).toBe(1)
   const [dora] = store.sqlite
     .prepare<[], { issuer: string; subject: string }>('select issuer, subject from identities')
     .all()
