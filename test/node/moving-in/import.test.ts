@@ -22,6 +22,7 @@ import { unseal } from '../../../src/app/base/sealing.ts'
 import { knownMetrics } from '../../../src/meshtastic/payload/telemetry.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { isDerived, METRIC_NAMES, PLACE_NAMES } from '../../../src/node/moving-in/parts/metric-names.ts'
+import { makeScratch, removeLeftScratch } from '../../../src/node/moving-in/source/scratch.ts'
 import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { createTestApp } from '../../support/app.ts'
 import { openMemoryStore } from '../../support/memory-store.ts'
@@ -436,8 +437,25 @@ test('earlier versions, JSON lines and a log of writes are read as well, and not
   await runImport(fromLog, dataDir, { file: join(dir, 'live.db') })
   expect(rows(fromLog, 'users', "username = 'annabel'")).toBe(1)
   expect(readdirSync(dir)).toStrictEqual(before)
-  expect(readdirSync(dataDir).filter((name) => name.startsWith('.import-'))).toStrictEqual([])
+  const copies = (at = dataDir) => readdirSync(at).filter((name) => name.startsWith('.import-'))
+  expect(copies()).toStrictEqual([])
   fromLog.close()
+  // The copy goes with its import: at once if it is told to end, by the next one if it is killed.
+  const child = join(import.meta.dirname, '../../support/moving-in/killed-import.ts')
+  const ended = mkdtempSync(join(tmpdir(), 'import-ended-'))
+  for (const [signal, left] of Object.entries({ SIGTERM: 0, SIGINT: 0, SIGKILL: 1 })) {
+    const given = [child, ended, join(dir, 'live.db'), 'channels', signal]
+    const killed = await promisify(execFile)(process.execPath, given).catch((error: unknown) => error)
+    expect([Object(killed).signal, copies(ended).length]).toStrictEqual([signal, left])
+  }
+  const living = makeScratch(ended)
+  removeLeftScratch(ended)
+  expect(copies(ended)).toHaveLength(2)
+  living.remove()
+  expect(copies(ended)).toHaveLength(1)
+  await expect(runImport(whole, ended, { file: join(dir, 'nowhere.db') })).rejects.toThrow('does not exist')
+  expect(copies(ended)).toStrictEqual([])
+  rmSync(ended, { recursive: true, force: true })
   chmodSync(dir, 0o700)
   rmSync(dir, { recursive: true, force: true })
 })
