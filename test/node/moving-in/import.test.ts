@@ -17,8 +17,10 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readMeshFindings } from '../../../src/app/alerts/world/mesh-findings.ts'
 import { readKnownNodes } from '../../../src/app/alerts/world/read-world.ts'
 import { unseal } from '../../../src/app/base/sealing.ts'
+import { lookForFindings } from '../../../src/app/mesh/findings/look.ts'
 import { knownMetrics } from '../../../src/meshtastic/payload/telemetry.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { isDerived, METRIC_NAMES, PLACE_NAMES } from '../../../src/node/moving-in/parts/metric-names.ts'
@@ -176,6 +178,8 @@ test('users sign in with their old passwords and see what the rules give them', 
   expect(kept.toString().trim().split('\n')).toHaveLength(ask('select count(*) from audit_log'))
   // No rule may fire for what was not heard here.
   expect(await readKnownNodes(whole, async () => true)).toStrictEqual([])
+  expect(await lookForFindings(whole, AFTER, async () => true)).toBeGreaterThan(0)
+  expect(await readMeshFindings(whole)).toStrictEqual([])
 })
 
 test('a second run adds nothing, and a dry run nothing at all', async () => {
