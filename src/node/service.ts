@@ -53,6 +53,7 @@ import { findRestarter } from './supervisor/restarter.ts'
 import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, refuseNetwork, StartRefused } from './start/problems.ts'
+import { removeLeftScratch } from './moving-in/source/scratch.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
@@ -94,6 +95,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   try {
     refuseNetwork(parsed.config, log)
     prepareDataDir(parsed.config.DATA_DIR)
+    removeCopies(parsed.config.DATA_DIR, log)
     // Before the supervisor's variables are removed.
     const restartBy = config.RESTART_BY ?? findRestarter(env, process)
     await start(withSecret(config), log, openSupervisor(env, log), restartBy)
@@ -103,6 +105,15 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     if (error instanceof RestoreRefused) log.error(error.message)
     else log.error('The service could not start', { error })
     process.exit(1)
+  }
+}
+
+/** What killed imports left. Without it the service starts as well. */
+function removeCopies(dataDir: string, log: Log): void {
+  try {
+    removeLeftScratch(dataDir)
+  } catch (error) {
+    log.warn('The copy of an import that was killed is still there', { dataDir, error })
   }
 }
 

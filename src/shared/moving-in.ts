@@ -23,7 +23,8 @@ export const LOSSES = {
   users_bad_name: 'users with a name that is not possible here',
   users_without_issuer: 'users of an OpenID provider: import again with --oidc-issuer',
   users_other_sign_in: 'users who sign in by a proxy',
-  users_without_password: 'users without a usable password: give them a new one',
+  users_without_password:
+    'users without a usable password, or with the first one of MeshMonitor: an administrator resets it, or the console with reset-password',
   users_present: 'users whose name or sign-in exists here: kept as they are here',
   recovery_codes: 'users whose recovery codes end: they make new ones on their account page',
   api_tokens: 'API tokens: their owners make new ones',

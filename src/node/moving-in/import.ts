@@ -107,7 +107,7 @@ async function importAll(job: Job, options: ImportOptions, enter: (phase: Phase)
   }
 }
 
-/** The one entry about an import. A run that added nothing after a whole one has none. */
+/** The entry about a whole import, beside one for each user. A run that added nothing after a whole one has none. */
 async function finish({ ctx, tally }: Job, report: ImportReport): Promise<void> {
   const { store } = ctx
   const sha256 = report.auditFile?.sha256 ?? null

@@ -3146,7 +3146,8 @@ export const words: Translations = {
       users_bad_name: 'Benutzer mit einem Namen, der hier nicht möglich ist',
       users_without_issuer: 'Benutzer eines OpenID-Anbieters: noch einmal mit --oidc-issuer importieren',
       users_other_sign_in: 'Benutzer, die sich über einen Proxy anmelden',
-      users_without_password: 'Benutzer ohne brauchbares Passwort: geben Sie ihnen ein neues',
+      users_without_password:
+        'Benutzer ohne brauchbares Passwort oder mit dem ersten von MeshMonitor: ein Administrator setzt es zurück, oder die Konsole mit reset-password',
       users_present: 'Benutzer, deren Name oder Anmeldung es hier gibt: sie bleiben, wie sie hier sind',
       recovery_codes: 'Benutzer, deren Wiederherstellungscodes enden: neue gibt es auf ihrer Kontoseite',
       api_tokens: 'API-Tokens: ihre Besitzer erstellen neue',

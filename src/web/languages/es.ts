@@ -3147,7 +3147,8 @@ export const words: Translations = {
       users_bad_name: 'usuarios con un nombre que aquí no es posible',
       users_without_issuer: 'usuarios de un proveedor OpenID: importe otra vez con --oidc-issuer',
       users_other_sign_in: 'usuarios que entran por un proxy',
-      users_without_password: 'usuarios sin contraseña utilizable: deles una nueva',
+      users_without_password:
+        'usuarios sin contraseña utilizable o con la primera de MeshMonitor: la restablece un administrador, o la consola con reset-password',
       users_present: 'usuarios cuyo nombre o acceso ya existe aquí: quedan como están aquí',
       recovery_codes: 'usuarios cuyos códigos de recuperación terminan: crean otros en la página de su cuenta',
       api_tokens: 'tokens de API: sus dueños crean otros',

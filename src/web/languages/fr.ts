@@ -3129,7 +3129,8 @@ export const words: Translations = {
       users_bad_name: 'utilisateurs avec un nom impossible ici',
       users_without_issuer: 'utilisateurs d’un fournisseur OpenID : importez encore avec --oidc-issuer',
       users_other_sign_in: 'utilisateurs qui se connectent par un proxy',
-      users_without_password: 'utilisateurs sans mot de passe utilisable : donnez-leur-en un nouveau',
+      users_without_password:
+        'utilisateurs sans mot de passe utilisable, ou avec le premier de MeshMonitor : un administrateur le réinitialise, ou la console avec reset-password',
       users_present: 'utilisateurs dont le nom ou la connexion existe ici : gardés tels qu’ils sont ici',
       recovery_codes:
         'utilisateurs dont les codes de récupération prennent fin : ils en créent sur la page de leur compte',

@@ -3159,7 +3159,8 @@ export const words: Translations = {
       users_bad_name: 'użytkownicy z nazwą, która tu nie jest możliwa',
       users_without_issuer: 'użytkownicy dostawcy OpenID: zaimportuj ponownie z --oidc-issuer',
       users_other_sign_in: 'użytkownicy, którzy logują się przez proxy',
-      users_without_password: 'użytkownicy bez użytecznego hasła: nadaj im nowe',
+      users_without_password:
+        'użytkownicy bez użytecznego hasła lub z pierwszym hasłem MeshMonitor: resetuje je administrator albo konsola poleceniem reset-password',
       users_present: 'użytkownicy, których nazwa lub logowanie tu istnieje: pozostają tacy, jacy są tutaj',
       recovery_codes: 'użytkownicy, których kody odzyskiwania się kończą: nowe utworzą na stronie swojego konta',
       api_tokens: 'tokeny API: ich właściciele tworzą nowe',

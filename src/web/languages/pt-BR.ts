@@ -3135,7 +3135,8 @@ export const words: Translations = {
       users_bad_name: 'usuários com um nome que não é possível aqui',
       users_without_issuer: 'usuários de um provedor OpenID: importe de novo com --oidc-issuer',
       users_other_sign_in: 'usuários que entram por um proxy',
-      users_without_password: 'usuários sem senha utilizável: dê a eles uma nova',
+      users_without_password:
+        'usuários sem senha utilizável ou com a primeira do MeshMonitor: um administrador a redefine, ou o console com reset-password',
       users_present: 'usuários cujo nome ou acesso existe aqui: ficam como estão aqui',
       recovery_codes: 'usuários cujos códigos de recuperação terminam: criam novos na página da conta',
       api_tokens: 'tokens de API: os donos criam novos',

@@ -57,6 +57,30 @@ test('what is found anew is told, and that it is gone; what was there before is 
   expect((await alerts.alerts())[0]).toMatchObject({ state: 'resolved' })
 })
 
+test('what another program knew of nodes is not told, until they are heard', async () => {
+  await alerts.rule({ ...RULE, findings: ['firmware', 'routers'] })
+  const beside = [FAR, FAR + 1]
+  run('update nodes set days_heard = 0, last_heard_day = null where node_num in (?, ?)', FAR + 1, FAR + 2)
+  run('update nodes set role = 2 where node_num in (?, ?)', ...beside)
+  run(
+    'insert into neighbors (node_num, neighbor_num, snr, t, channel) values (?, ?, 8, ?, 0)',
+    ...beside,
+    alerts.app.clock.now,
+  )
+  runs(FAR + 1, '2.5.0')
+  runs(FAR + 2, '2.5.0')
+  await look()
+  expect(Number(alerts.app.store.sqlite.prepare('select count(*) from findings').pluck().get())).toBe(3)
+  expect(await alerts.alerts()).toStrictEqual([])
+  await hear(FAR + 1)
+  await look()
+  const told = (await alerts.alerts()).map(({ what }: Record<string, unknown>) => what)
+  expect(told.toSorted()).toStrictEqual([
+    '!a0cb0002 and a router beside it repeat the same packets',
+    '!a0cb0003 runs firmware that is known to be broken',
+  ])
+})
+
 test('a rule about one node, or about another finding, is not told of others', async () => {
   await alerts.rule({ ...RULE, name: 'One', nodes: { kind: 'list', nodes: [FAR] } })
   await alerts.rule({ ...RULE, name: 'Other', findings: ['busy'] })

@@ -17,11 +17,14 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readMeshFindings } from '../../../src/app/alerts/world/mesh-findings.ts'
 import { readKnownNodes } from '../../../src/app/alerts/world/read-world.ts'
 import { unseal } from '../../../src/app/base/sealing.ts'
+import { lookForFindings } from '../../../src/app/mesh/findings/look.ts'
 import { knownMetrics } from '../../../src/meshtastic/payload/telemetry.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { isDerived, METRIC_NAMES, PLACE_NAMES } from '../../../src/node/moving-in/parts/metric-names.ts'
+import { makeScratch, removeLeftScratch } from '../../../src/node/moving-in/source/scratch.ts'
 import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { createTestApp } from '../../support/app.ts'
 import { openMemoryStore } from '../../support/memory-store.ts'
@@ -87,7 +90,7 @@ test('everything in the file is here once', () => {
     waypoints: ask('select count(distinct waypoint_id) from waypoints where not is_virtual'),
     users: 4,
     outbox: 0,
-    audited: 1,
+    audited: 5,
   })
   // Seconds there, milliseconds here; and the requester comes first.
   const heard = 'select max(lastHeard) from nodes'
@@ -153,10 +156,17 @@ test('users sign in with their old passwords and see what the rules give them', 
   ])
   expect(report.losses).toContainEqual({ what: 'api_tokens', n: 1, names: ['admin: API Token'] })
   expect(JSON.stringify(report)).not.toMatch(/\$2[aby]\$|AQ==|mm_v1|I51qL3/)
-  // Everybody knows the first password of MeshMonitor.
-  await app.signIn('admin', 'changeme')
-  const mustChange = "select must_change_password from users where username = 'admin'"
-  expect(whole.sqlite.prepare(mustChange).pluck().get()).toBe(1)
+  // Everybody knows the first password of MeshMonitor, so it opens nothing, until an administrator gives another one.
+  expect(
+    report.losses.find(({ what }: Record<string, string>) => what === 'users_without_password').names,
+  ).toStrictEqual(['admin'])
+  const stranger = app.client()
+  for (const password of ['changeme', '']) {
+    expect((await stranger.send('POST', '/api/auth/login', { username: 'admin', password })).status).not.toBe(200)
+  }
+  const { id } = Object(whole.sqlite.prepare("select id from users where username = 'admin'").get())
+  const { password } = Object(await (await bert.send('POST', `/api/users/${id}/reset-password`)).json())
+  await app.signIn('admin', password)
   // The audit log is kept whole.
   const [entry] = whole.sqlite
     .prepare<[], string>("select details from audit_log where action = 'audit_imported'")
@@ -168,6 +178,8 @@ test('users sign in with their old passwords and see what the rules give them', 
   expect(kept.toString().trim().split('\n')).toHaveLength(ask('select count(*) from audit_log'))
   // No rule may fire for what was not heard here.
   expect(await readKnownNodes(whole, async () => true)).toStrictEqual([])
+  expect(await lookForFindings(whole, AFTER, async () => true)).toBeGreaterThan(0)
+  expect(await readMeshFindings(whole)).toStrictEqual([])
 })
 
 test('a second run adds nothing, and a dry run nothing at all', async () => {
@@ -183,7 +195,7 @@ test('a second run adds nothing, and a dry run nothing at all', async () => {
   const second = await runImport(store, dataDir, { file: theirs.file })
   expect(second.counts.filter(({ added }) => added > 0)).toStrictEqual([])
   expect(contentsOf(store)).toStrictEqual(before)
-  expect(rows(store, 'audit_log')).toBe(1)
+  expect(rows(store, 'audit_log')).toBe(5)
   store.close()
 })
 
@@ -197,11 +209,16 @@ test('killed in any phase and started again, it ends with the same rows', async 
     )
     expect(Object(killed).signal, phase).toBe('SIGKILL')
     const store = openDatabase(join(dir, 'mesh.db'))
+    // Nobody is here of whom the audit log does not tell.
+    const isTold = `exists (select 1 from audit_log where action = 'user_created' and details ->> 'username' = users.username
+      and details ->> 'isAdmin' = is_admin and details ->> 'from' = 'meshmonitor')`
+    expect(rows(store, 'users', isTold), phase).toBe({ channels: 0, users: 1 }[phase] ?? 4)
+    expect(rows(store, 'users', `not ${isTold}`), phase).toBe(0)
     await runImport(store, dir, { file: theirs.file })
     const { users: _users, ...content } = contentsOf(store)
     const { users: _expected, ...rest } = expected
     expect(content, phase).toStrictEqual(rest)
-    expect([rows(store, 'users'), rows(store, 'audit_log')]).toStrictEqual([4, 1])
+    expect([rows(store, 'users'), rows(store, 'audit_log')]).toStrictEqual([4, 5])
     store.close()
     rmSync(dir, { recursive: true, force: true })
   }
@@ -318,6 +335,11 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   change(
     file,
     `update users set mfa_enabled = 1, mfa_secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' where username = 'clara';
+     update users set password_hash = (select password_hash from users where username = 'admin') where username = 'anna';
+     insert into users (username, auth_provider, password_hash, created_at)
+       select name, 'local', start || substr(password_hash, 8), 1795470193939 from users,
+         (select 'erik' as name, '$2b$15$' as start union all select 'frida', '$2b$03$' union all select 'greta', '$2b$04$')
+       where username = 'bert';
      insert into users (username, auth_provider, oidc_subject, is_admin, created_at) values ('dora', 'oidc', 'sub-1', 0, 1795470193939);
      insert into automations (id, name, enabled, createdAt, updatedAt) values ('a', 'Greeter', 1, 1, 1);
      insert into channel_database (name, psk, psk_length, created_at, updated_at) values ('Far', 'AQ==', 1, 1, 1);
@@ -327,12 +349,21 @@ test('keys, second factors, providers and hidden nodes come along as the rules s
   const store = openMemoryStore()
   const without = await runImport(store, dataDir, { file })
   expect(without.losses.find(({ what }) => what === 'users_without_issuer')?.names).toStrictEqual(['dora'])
+  const lockedOut = without.losses.find(({ what }) => what === 'users_without_password')
+  expect(lockedOut?.names).toStrictEqual(['admin', 'anna', 'erik', 'frida'])
+  expect(rows(store, 'users', 'password_hash is null')).toBe(4)
   expect(without.losses.find(({ what }) => what === 'automations')?.names).toStrictEqual(['Greeter'])
   expect(without.losses.find(({ what }) => what === 'waypoints_virtual')?.n).toBe(1)
   expect(rows(store, 'connections')).toBe(0)
   expect(rows(store, 'automations')).toBe(0)
   expect(rows(store, 'nodes', 'is_hidden and node_num = 42738376')).toBe(1)
-  await runImport(store, dataDir, { file, withKeys: true, oidcIssuer: 'https://id.example.org' })
+  // In a later import too, a node that is hidden there is never seen here, whenever it is killed.
+  store.sqlite.exec('delete from nodes where node_num = 42738376')
+  const seen = new Set<number>()
+  const onSlice = () => seen.add(rows(store, 'nodes', 'not is_hidden and node_num = 42738376'))
+  await runImport(store, dataDir, { file, withKeys: true, oidcIssuer: 'https://id.example.org', onSlice })
+  expect(seen).toStrictEqual(new Set([0]))
+  expect(rows(store, 'nodes', 'is_hidden and node_num = 42738376')).toBe(1)
   const [dora] = store.sqlite
     .prepare<[], { issuer: string; subject: string }>('select issuer, subject from identities')
     .all()
@@ -410,8 +441,25 @@ test('earlier versions, JSON lines and a log of writes are read as well, and not
   await runImport(fromLog, dataDir, { file: join(dir, 'live.db') })
   expect(rows(fromLog, 'users', "username = 'annabel'")).toBe(1)
   expect(readdirSync(dir)).toStrictEqual(before)
-  expect(readdirSync(dataDir).filter((name) => name.startsWith('.import-'))).toStrictEqual([])
+  const copies = (at = dataDir) => readdirSync(at).filter((name) => name.startsWith('.import-'))
+  expect(copies()).toStrictEqual([])
   fromLog.close()
+  // The copy goes with its import: at once if it is told to end, by the next one if it is killed.
+  const child = join(import.meta.dirname, '../../support/moving-in/killed-import.ts')
+  const ended = mkdtempSync(join(tmpdir(), 'import-ended-'))
+  for (const [signal, left] of Object.entries({ SIGTERM: 0, SIGINT: 0, SIGKILL: 1 })) {
+    const given = [child, ended, join(dir, 'live.db'), 'channels', signal]
+    const killed = await promisify(execFile)(process.execPath, given).catch((error: unknown) => error)
+    expect([Object(killed).signal, copies(ended).length]).toStrictEqual([signal, left])
+  }
+  const living = makeScratch(ended)
+  removeLeftScratch(ended)
+  expect(copies(ended)).toHaveLength(2)
+  living.remove()
+  expect(copies(ended)).toHaveLength(1)
+  await expect(runImport(whole, ended, { file: join(dir, 'nowhere.db') })).rejects.toThrow('does not exist')
+  expect(copies(ended)).toStrictEqual([])
+  rmSync(ended, { recursive: true, force: true })
   chmodSync(dir, 0o700)
   rmSync(dir, { recursive: true, force: true })
 })

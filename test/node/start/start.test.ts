@@ -204,7 +204,12 @@ describe('a start', () => {
     const cookie = String(login.headers.getSetCookie()[0]).split(';')[0] ?? ''
     expect(await first.stop('SIGTERM')).toBe(0)
 
+    // An import was killed meanwhile.
+    const copy = join(data(), '.import-aB3dE6')
+    mkdirSync(copy)
+    writeFileSync(join(copy, 'meshmonitor.db'), 'hashes')
     const second = await startService(built, { DATA_DIR: data() })
+    expect(existsSync(copy)).toBe(false)
     expect(second.lines.join()).not.toContain('password')
     const status = await fetch(`${second.url}/api/auth/status`, { headers: { cookie } })
     expect(await status.json()).toMatchObject({ authenticated: true })

@@ -1,7 +1,8 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { findingMutes, findings, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
-import { type About, parseFound } from '../../mesh/findings/seen.ts'
+import { type About, nodesLeft, parseFound } from '../../mesh/findings/seen.ts'
+import { IS_IMPORTED } from './imported.ts'
 import { shownName } from './node-names.ts'
 import { type WatchedNode, watchedColumns } from './watched.ts'
 
@@ -32,12 +33,19 @@ const queries = prepareOnce((db) => ({
     .leftJoin(findingMutes, and(eq(findingMutes.rule, findings.rule), eq(findingMutes.subject, findings.subject)))
     .where(isNull(findingMutes.rule))
     .prepare(),
+  imported: db
+    .select({ nodeNum: nodes.nodeNum })
+    .from(nodes)
+    .where(sql`node_num in (select j.value from findings f, json_each(f.nodes) j) and ${IS_IMPORTED}`)
+    .prepare(),
 }))
 
-/** What is wrong in the mesh, as found by the latest look, without what is muted. */
+/** What is wrong in the mesh, as found by the latest look, without what is muted and what is known from an import alone. */
 export async function readMeshFindings(store: Store): Promise<WorldFinding[]> {
   const rows = await queries(store).all.all()
-  return rows.map(({ since, first: nodeNum, node, longName, nameAltered, ...row }) => ({
+  const imported = new Set((await queries(store).imported.all()).map(({ nodeNum }) => nodeNum))
+  const isHeard = (nums: readonly number[]) => nums.every((num) => !imported.has(num))
+  const all = rows.map(({ since, first: nodeNum, node, longName, nameAltered, ...row }) => ({
     ...parseFound(row),
     since,
     node: {
@@ -45,4 +53,5 @@ export async function readMeshFindings(store: Store): Promise<WorldFinding[]> {
       name: shownName({ nodeNum, longName, nameAltered: nameAltered ?? false }),
     },
   }))
+  return all.filter((found) => nodesLeft(found, isHeard) !== null)
 }

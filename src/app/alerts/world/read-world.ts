@@ -9,6 +9,7 @@ import { findWeakKeys } from '../../mesh/nodes/key-health.ts'
 import { listSources } from '../../mesh/radios/sources.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { problemsOf, readRetentionState } from '../../retention/state.ts'
+import { IS_IMPORTED } from './imported.ts'
 import { readMeshFindings } from './mesh-findings.ts'
 import { readFailingCopies } from './failing-copies.ts'
 import { shownName } from './node-names.ts'
@@ -50,9 +51,6 @@ const anchorColumns = {
   longitude: alertAnchors.longitude,
 }
 type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, longitude: number]
-
-/** Known from another program alone: this service has not heard the node on any day, so it raises no alert. */
-const IS_IMPORTED = sql.raw('(days_heard is 0 and last_heard is not null)')
 
 const queries = prepareOnce((db) => ({
   nodes: db

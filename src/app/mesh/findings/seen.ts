@@ -34,9 +34,17 @@ function listIn(json: string): readonly unknown[] {
  * The nodes of a finding that a viewer sees; null: they are not told it, because a channel of its evidence, the first
  * node, one that tells it apart or too many others are not for them.
  */
-export function nodesSeen(view: View, { rule, subject, nodes, channels }: About): readonly number[] | null {
-  const seen = seesNodes(view, nodes) ? nodes : nodes.filter((num) => seesNodes(view, [num]))
+export function nodesSeen(view: View, about: About): readonly number[] | null {
+  const seen = nodesLeft(about, (nodes) => seesNodes(view, nodes))
+  return about.channels.every((channel) => canReadChannel(view, channel)) ? seen : null
+}
+
+/** The nodes of a finding for which `areIn` holds; null: it is none without the others. */
+export function nodesLeft(
+  { rule, subject, nodes }: About,
+  areIn: (nodes: readonly number[]) => boolean,
+): readonly number[] | null {
+  const left = areIn(nodes) ? nodes : nodes.filter((num) => areIn([num]))
   const least = RULES.find(({ name }) => name === rule)?.least ?? nodes.length
-  const isSeen = seen[0] === nodes[0] && seen.length >= least && seesNodes(view, subject.split('-').map(Number))
-  return isSeen && channels.every((channel) => canReadChannel(view, channel)) ? seen : null
+  return left[0] === nodes[0] && left.length >= least && areIn(subject.split('-').map(Number)) ? left : null
 }

@@ -12,7 +12,8 @@ const END_LINE = ']}'
 const MAX_LINE = 32 * 1024 * 1024
 /** The limit for one chunk: a line of maximum length could contain enough of these to fill the memory. */
 const MAX_TOKENS = 4 * CHUNK_BYTES
-const MAX_BCRYPT_COST = 14
+/** Of hashes that come from elsewhere: each attempt at a password takes some seconds at most. */
+export const MAX_BCRYPT_COST = 14
 
 const NO_RULES: ReadonlyMap<string, ColumnRule> = new Map()
 

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { NodeRow } from '../../../app/mesh/ingest/rows/node-row.ts'
 import { writeNodes } from '../../../app/mesh/ingest/rows/nodes.ts'
+import { nodes } from '../../../db/schema.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { removeHidden } from '../../../shared/hidden-characters.ts'
 import { MAX_NOTES } from '../../../shared/limits.ts'
@@ -97,17 +99,19 @@ export async function importNodes(
     found.push({ ...one, row: held.public_key === null ? { ...rest, publicKey: publicKey ?? null } : rest })
   }
   for (let at = 0; at < found.length; at += ROWS_AT_ONCE) {
-    await writer.atomic(
-      writeNodes(ctx.store, {
-        remembered: [],
-        late: found.slice(at, at + ROWS_AT_ONCE).map(({ row }) => row),
-        heard: [],
-      }),
+    const slice = found.slice(at, at + ROWS_AT_ONCE)
+    const hidden = slice.flatMap(({ isHidden, row: { nodeNum } }) =>
+      isHidden && (isFirst || !known.has(nodeNum)) ? [nodeNum] : [],
     )
+    await writer.atomic([
+      ...writeNodes(ctx.store, { remembered: [], late: slice.map(({ row }) => row), heard: [] }),
+      // Never visible, not even until the next transaction.
+      ctx.store.db
+        .update(nodes)
+        .set({ isHidden: true })
+        .where(sql`node_num in (select value from json_each(${JSON.stringify(hidden)})) and not is_hidden`),
+    ])
   }
-  const hide = sqlite.prepare('update nodes set is_hidden = 1 where node_num = ? and not is_hidden')
-  const hidden = found.filter(({ isHidden, row }) => isHidden && (isFirst || !known.has(row.nodeNum)))
-  await writer.each(hidden, ({ row }) => hide.run(row.nodeNum).changes > 0)
   const note = sqlite.prepare("update nodes set notes = ? where node_num = ? and notes = ''")
   await writer.each(
     found.filter(({ notes }) => notes !== ''),

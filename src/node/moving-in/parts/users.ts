@@ -5,6 +5,7 @@ import { writePermissions } from '../../../app/accounts/users/permissions.ts'
 import { NEW_SCOPE_ROW, scopeRow } from '../../../app/accounts/users/scope.ts'
 import { displayNameSchema, emailSchema, findUserByName, usernameSchema } from '../../../app/accounts/users/users.ts'
 import { verifyPassword } from '../../../app/accounts/passwords/passwords.ts'
+import { audit } from '../../../app/audit/audit.ts'
 import { seal } from '../../../app/base/sealing.ts'
 import { toHex } from '../../../app/base/crypto.ts'
 import { type ImportReport, MAX_USERS } from '../../../app/system/moving-in/report.ts'
@@ -13,6 +14,7 @@ import type { Statement } from '../../../db/store.ts'
 import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 import { MAX_SUBJECT } from '../../../shared/limits.ts'
 import type { UserOutcome } from '../../../shared/moving-in.ts'
+import { MAX_BCRYPT_COST } from '../../backup/tables/file.ts'
 import { type Job, plausibleTime } from '../job.ts'
 import { flagIn, integerIn, type Row, textIn } from '../source/row.ts'
 import type { Places } from './places.ts'
@@ -39,7 +41,8 @@ const MAX_LINE = 500
 const ANONYMOUS = 'anonymous'
 /** Everybody knows the password with which the program starts. */
 const FIRST_PASSWORD = 'changeme'
-const BCRYPT = /^\$2[aby]\$\d{2}\$[./A-Za-z0-9]{53}$/
+const BCRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
+const MIN_BCRYPT_COST = 4
 
 type Options = { readonly oidcIssuer: string | null; readonly units: string | null }
 
@@ -107,10 +110,11 @@ async function importUser(job: Job, candidate: Candidate): Promise<UserOutcome> 
       tally.lost('users_present', username)
       return 'present'
     }
-    await addUser(job, candidate, identity)
+    await addUser(job, candidate, { identity, passwordHash: null })
   } else if (provider === 'local') {
-    if (!BCRYPT.test(textIn(row, 'password_hash') ?? '')) tally.lost('users_without_password', username)
-    await addUser(job, candidate, null)
+    const passwordHash = await usableHash(job, textIn(row, 'password_hash') ?? '')
+    if (passwordHash === null) tally.lost('users_without_password', username)
+    await addUser(job, candidate, { identity: null, passwordHash })
   } else {
     tally.lost('users_other_sign_in', username)
     return 'left_out'
@@ -120,17 +124,18 @@ async function importUser(job: Job, candidate: Candidate): Promise<UserOutcome> 
   return 'added'
 }
 
-type Identity = { readonly issuer: string; readonly subject: string }
+type Way = {
+  readonly identity: { readonly issuer: string; readonly subject: string } | null
+  readonly passwordHash: string | null
+}
 
-/** Adds a user with permissions and second factor in one step: never without one of them. */
-async function addUser(job: Job, candidate: Candidate, identity: Identity | null): Promise<void> {
+/** Adds a user with permissions, second factor and audit entry in one step: never without one of them. */
+async function addUser(job: Job, candidate: Candidate, { identity, passwordHash }: Way): Promise<void> {
   const { ctx, writer, now } = job
   const { row, username, rights, isAdmin, ours, options } = candidate
   if (writer.isDry) return
   const { db } = ctx.store
   const id = await nextId(job)
-  const hash = identity === null ? (textIn(row, 'password_hash') ?? '') : ''
-  const passwordHash = BCRYPT.test(hash) ? hash : null
   const email = emailSchema.safeParse(textIn(row, 'email')).data ?? null
   const displayName = displayNameSchema.safeParse(textIn(row, 'display_name')).data ?? null
   const seed = identity === null && flagIn(row, 'mfa_enabled') ? readSeed(textIn(row, 'mfa_secret')) : null
@@ -142,7 +147,6 @@ async function addUser(job: Job, candidate: Candidate, identity: Identity | null
     authProvider: identity === null ? ('local' as const) : ('oidc' as const),
     oidcIssuer: identity?.issuer ?? null,
     passwordHash,
-    mustChangePassword: await isFirstPassword(job, isAdmin, passwordHash),
     isAdmin,
     isActive: flagIn(row, 'is_active'),
     createdAt: plausibleTime(job, integerIn(row, 'created_at')) ?? now,
@@ -157,6 +161,7 @@ async function addUser(job: Job, candidate: Candidate, identity: Identity | null
     db.insert(users).values(values),
     writePermissions(ctx.store, which, isAdmin ? ALL_PERMISSIONS : rights.permissions, { at, by }),
     ...(identity === null ? [] : [addIdentity(ctx.store, which, identity, now)]),
+    audit(ctx, 'user_created', { username, userId: id, isAdmin, from: 'meshmonitor' }),
   ]
   if (seed !== null) {
     const sealed = await seal(ctx.config.SESSION_SECRET, seedLabel(id), toHex(seed))
@@ -173,9 +178,12 @@ async function nextId({ ctx }: Job): Promise<number> {
   return row?.id ?? 1
 }
 
-async function isFirstPassword({ ctx }: Job, isAdmin: boolean, hash: string | null): Promise<boolean> {
-  if (!isAdmin || hash === null) return false
-  return verifyPassword(ctx.passwords, { password: FIRST_PASSWORD, turn: 'known' }, hash)
+/** Null for what is no hash, for one that takes too long to check, and for that of the password that everybody knows: whoever comes first would be the user. */
+async function usableHash({ ctx }: Job, hash: string): Promise<string | null> {
+  const cost = Number(BCRYPT.exec(hash)?.[1] ?? 0)
+  if (cost < MIN_BCRYPT_COST || cost > MAX_BCRYPT_COST) return null
+  const isFirst = await verifyPassword(ctx.passwords, { password: FIRST_PASSWORD, turn: 'known' }, hash)
+  return isFirst ? null : hash
 }
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'

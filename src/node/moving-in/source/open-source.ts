@@ -1,19 +1,10 @@
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readSync,
-  closeSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { constants, copyFileSync, existsSync, openSync, readSync, closeSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { AppError } from '../../../app/http/errors.ts'
 import { freeBytes } from '../../disk/reserve.ts'
 import { loadLines } from './json-lines.ts'
+import { makeScratch, removeLeftScratch, type Scratch } from './scratch.ts'
 import { readDatabase, type Source } from './source.ts'
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -31,6 +22,7 @@ type Header = { readonly isWal: boolean; readonly bytes: number | null }
  * log of writes is not empty is copied below `scratch` first. Throws `invalid_request` with one sentence.
  */
 export async function openSource(given: string, scratch: string): Promise<Source> {
+  removeLeftScratch(scratch)
   const file = resolve(given)
   const head = readHead(file)
   const name = basename(file)
@@ -45,9 +37,9 @@ export async function openSource(given: string, scratch: string): Promise<Source
       sqlite =
         copy === null
           ? new Database(new URL(`${pathToFileURL(file).href}?mode=ro&immutable=1`), { readOnly: true })
-          : new Database(join(copy, name))
+          : new Database(join(copy.dir, name))
     } catch {
-      if (copy !== null) rmSync(copy, { recursive: true, force: true })
+      copy?.remove()
       throw refused(`${file} cannot be opened as an SQLite database`)
     }
     return finish(sqlite, { file, header, copy, seen })
@@ -56,13 +48,13 @@ export async function openSource(given: string, scratch: string): Promise<Source
     const copy = makeScratch(scratch)
     const seen = stateOf(file)
     try {
-      await loadLines(file, join(copy, 'rows.sqlite'))
+      await loadLines(file, join(copy.dir, 'rows.sqlite'))
     } catch (error) {
-      rmSync(copy, { recursive: true, force: true })
+      copy.remove()
       throw error
     }
     const header = { isWal: false, bytes: null }
-    return finish(new Database(join(copy, 'rows.sqlite')), { file, header, copy, seen })
+    return finish(new Database(join(copy.dir, 'rows.sqlite')), { file, header, copy, seen })
   }
   throw refused(whatElse(file, head))
 }
@@ -79,14 +71,14 @@ async function loadSqlite() {
 type Opened = {
   readonly file: string
   readonly header: Header
-  readonly copy: string | null
+  readonly copy: Scratch | null
   readonly seen: string
 }
 
 function finish(sqlite: DatabaseSync, { file, header, copy, seen }: Opened): Source {
   const close = () => {
     sqlite.close()
-    if (copy !== null) rmSync(copy, { recursive: true, force: true })
+    copy?.remove()
   }
   try {
     const database = readDatabase(sqlite)
@@ -142,7 +134,7 @@ function checkKind(
   return migration
 }
 
-function damaged(file: string, { isWal }: Header, copy: string | null): string {
+function damaged(file: string, { isWal }: Header, copy: Scratch | null): string {
   return isWal && copy === null
     ? `${file} is damaged, or its ${basename(file)}-wal is missing: stop MeshMonitor, and copy its files again`
     : `${file} is damaged: stop MeshMonitor, and copy its files again`
@@ -186,7 +178,7 @@ function checkWhole(file: string, { bytes }: Header, hasLog: boolean): void {
 }
 
 /** A copy of a database with its log of writes, in a directory of its own; null: it has none, or an empty one. */
-function copyWithLog(file: string, scratch: string): string | null {
+function copyWithLog(file: string, scratch: string): Scratch | null {
   const logs = ['-wal', '-journal'].map((end) => `${file}${end}`).filter((log) => sizeOf(log) > 0)
   if (logs.length === 0) return null
   const all = [file, ...logs]
@@ -197,18 +189,14 @@ function copyWithLog(file: string, scratch: string): string | null {
   const copy = makeScratch(scratch)
   const before = all.map(stateOf).join()
   try {
-    for (const one of all) copyFileSync(one, join(copy, basename(one)), constants.COPYFILE_FICLONE)
+    for (const one of all) copyFileSync(one, join(copy.dir, basename(one)), constants.COPYFILE_FICLONE)
   } catch {
-    rmSync(copy, { recursive: true, force: true })
+    copy.remove()
     throw refused(`${file} cannot be copied to ${scratch}`)
   }
   if (all.map(stateOf).join() === before) return copy
-  rmSync(copy, { recursive: true, force: true })
+  copy.remove()
   throw refused(`${file} is being written to: stop MeshMonitor first`)
-}
-
-function makeScratch(scratch: string): string {
-  return mkdtempSync(join(scratch, '.import-'))
 }
 
 function sizeOf(file: string): number {
