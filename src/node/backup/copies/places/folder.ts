@@ -1,5 +1,5 @@
-import { createReadStream, type Stats } from 'node:fs'
-import { open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { constants, createReadStream, type Stats } from 'node:fs'
+import { lstat, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
 import { demandContent } from './content.ts'
@@ -16,15 +16,19 @@ export const MARKER = '.mesh-copies'
 /** The system writes what it has at the latest then; more would delay everything else on that disk. */
 const FLUSH_BYTES = 8 * 2 ** 20
 
+/** Others may write to a share: a link that lies there must not lead to another file. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
 /** A folder in which another disk is mounted. */
 export function openFolder(path: string, dataDir: string | null, signal?: AbortSignal): Place {
   const demandMarker = async () => {
-    const found = await stat(join(path, MARKER)).catch(() => null)
-    if (found === null) throw new CopyFailure('notMounted')
+    const found = await lstat(join(path, MARKER)).catch(() => null)
+    if (found?.isFile() !== true) throw new CopyFailure('notMounted')
   }
 
   const write = async (name: string, file: Sent, onSent: (bytes: number) => void) => {
-    const target = await open(join(path, name), 'w', 0o600)
+    await rm(join(path, name), { force: true })
+    const target = await open(join(path, name), NEW_FILE, 0o600)
     try {
       let unflushed = 0
       for await (const chunk of file.read(0, file.size)) {
@@ -67,7 +71,7 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       try {
         const found: { name: string; size: number }[] = []
         for (const name of await readdir(path)) {
-          const file: Stats | null = await stat(join(path, name)).catch(() => null)
+          const file: Stats | null = await lstat(join(path, name)).catch(() => null)
           if (file?.isFile() === true) found.push({ name, size: file.size })
         }
         return found
@@ -96,8 +100,10 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       if (own !== null && (real === own || real.startsWith(own + sep))) throw new CopyFailure('inDataDir')
       await writeFile(join(path, MARKER), 'Copies of backups go here while this file is here.\n', {
         mode: 0o600,
-      }).catch((error: unknown) => {
-        throw asProblem(error)
+        flag: 'wx',
+      }).catch(async (error: unknown) => {
+        const found = hasCode(error, 'EEXIST') ? await lstat(join(path, MARKER)).catch(() => null) : null
+        if (found?.isFile() !== true) throw found === null ? asProblem(error) : new CopyFailure('noFolder')
       })
     },
   }

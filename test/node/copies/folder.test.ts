@@ -1,0 +1,40 @@
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type CopyingService, openCopying, readByAge } from '../../support/copies/service.ts'
+
+let here: CopyingService
+/** A share to which others may write. */
+let share: string
+/** A file of the service that nobody else may write. */
+let precious: string
+
+beforeEach(async () => {
+  here = await openCopying()
+  share = `${here.here.dataDir}-share`
+  mkdirSync(share)
+  precious = join(here.here.dataDir, 'precious')
+  writeFileSync(precious, 'as it was')
+})
+afterEach(async () => {
+  rmSync(share, { recursive: true })
+  await here.close()
+})
+
+test('a link that somebody plants in the folder leads to no other file', async () => {
+  const marker = join(share, '.mesh-copies')
+  symlinkSync(precious, marker)
+  const place = { name: 'share', kind: 'folder', settings: { path: share } }
+  expect((await here.admin.send('POST', '/api/system/copies', place)).status).toBe(400)
+  rmSync(marker)
+  await here.add('share', 'folder', { path: share })
+  const name = await here.backUp()
+  const file = `${name}.tar.gz.age`
+  for (const planted of [`${file}.unfinished`, file]) symlinkSync(precious, join(share, planted))
+  await here.copies.round()
+  expect(readFileSync(precious, 'utf8')).toBe('as it was')
+  expect((await here.state()).copies).toMatchObject([{ name, state: 'made' }])
+  expect(lstatSync(join(share, file)).isFile()).toBe(true)
+  expect(readByAge(here.identity, readFileSync(join(share, file)))).toContain(`${name}/manifest.json`)
+  expect(readdirSync(share).toSorted()).toEqual(['.mesh-copies', file])
+})
