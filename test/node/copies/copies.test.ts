@@ -114,7 +114,7 @@ describe.each(KINDS)('to %s', (kind) => {
     for (const [what, fault, why] of FAULTS) {
       here.app.clock.advance(HOUR)
       const name = await here.backUp()
-      front.fault = fault
+      front.fault = (method, path) => (path.includes('.mesh-copies') ? null : fault(method))
       await here.copies.round()
       const failed = await here.state()
       expect(failed.places, what).toMatchObject([{ problem: expect.stringMatching(why), failures: 1 }])
@@ -141,6 +141,35 @@ describe.each(KINDS)('to %s', (kind) => {
     expect(here.logged.join()).not.toContain('what nobody may see')
     const audited = auditRows(here.app).filter(({ action }) => action === 'backup_copy_failed')
     expect(audited).toHaveLength(FAULTS.length)
+  })
+
+  test('another service is refused where one keeps its copies, and touches none of them', async () => {
+    await here.backUp()
+    await here.add('elsewhere', kind, settingsOf(kind))
+    await here.copies.round()
+    const before = await copiesAt(kind)
+    const other = await openCopying()
+    try {
+      const settings = settingsOf(kind)
+      const probe = await other.admin.send('POST', '/api/system/copies/test', { kind, settings })
+      expect(Object(await probe.json()).problem).toContain('another service')
+      const place = { name: 'elsewhere', kind, settings }
+      const refused = await other.admin.send('POST', '/api/system/copies', place)
+      expect([refused.status, Object(await refused.json()).detail]).toEqual([
+        400,
+        expect.stringContaining('another service'),
+      ])
+      // Added while the place does not answer; its backup has the same name.
+      frontOf(kind).fault = () => ({ kind: 'answer', status: 503 })
+      await other.add('elsewhere', kind, settings)
+      frontOf(kind).fault = () => null
+      await other.backUp()
+      await other.copies.round()
+      expect((await other.state()).places).toMatchObject([{ problem: expect.stringContaining('another service') }])
+      expect(await copiesAt(kind)).toEqual(before)
+    } finally {
+      await other.close()
+    }
   })
 
   test('old copies are deleted by the rule of backups, and lost ones are named', async () => {

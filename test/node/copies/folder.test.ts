@@ -38,3 +38,28 @@ test('a link that somebody plants in the folder leads to no other file', async (
   expect(readByAge(here.identity, readFileSync(join(share, file)))).toContain(`${name}/manifest.json`)
   expect(readdirSync(share).toSorted()).toEqual(['.mesh-copies', file])
 })
+
+test('two services never share a folder', async () => {
+  await here.add('share', 'folder', { path: share })
+  const other = await openCopying()
+  try {
+    const place = { name: 'share', kind: 'folder', settings: { path: share } }
+    const refused = await other.admin.send('POST', '/api/system/copies', place)
+    expect([refused.status, Object(await refused.json()).detail]).toEqual([
+      400,
+      expect.stringContaining('another service'),
+    ])
+    // The disks are changed at the mount point.
+    const marker = join(share, '.mesh-copies')
+    const own = readFileSync(marker)
+    rmSync(marker)
+    await other.add('share', 'folder', { path: share })
+    writeFileSync(marker, own)
+    await other.backUp()
+    await other.copies.round()
+    expect((await other.state()).places).toMatchObject([{ problem: expect.stringContaining('another service') }])
+    expect(readdirSync(share)).toEqual(['.mesh-copies'])
+  } finally {
+    await other.close()
+  }
+})

@@ -640,6 +640,8 @@ export const texts: Translation = {
     'Den Ordner gibt es nicht, oder der Dienst darf dort nicht schreiben',
   'This address is in a private network: confirm that it is your own':
     'Diese Adresse ist in einem privaten Netz: Bestätigen Sie, dass es Ihr eigenes ist',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'Hier liegen die Kopien eines anderen Dienstes: einen anderen Ordner oder ein anderes Präfix wählen, oder dort zuerst die Datei .mesh-copies löschen',
   'This folder is part of the data of the service': 'Dieser Ordner gehört zu den Daten des Dienstes',
   'a public key of age without typing errors': 'ein öffentlicher Schlüssel von age ohne Tippfehler',
   'a public key of age, such as age1…': 'ein öffentlicher Schlüssel von age wie age1…',

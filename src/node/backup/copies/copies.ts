@@ -23,6 +23,7 @@ import { readCopyKeys } from '../../../app/system/copies/keys.ts'
 import { copyFamilies } from '../../../app/system/copies/metrics.ts'
 import { readPlaces, type StoredPlace } from '../../../app/system/copies/places.ts'
 import type { Copies, CopyProgress } from '../../../app/system/copies/port.ts'
+import { readServiceMark } from '../../../app/system/copies/service-mark.ts'
 import type { Target } from '../../../app/system/copies/settings.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { type Clock, createTimer } from '../../clock.ts'
@@ -177,7 +178,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     if (target === null) throw new CopyFailure('sealed')
     if (recipients.length === 0) throw new CopyFailure('noRecipient')
     const { name } = backup
-    const place = openPlace(target)
+    const place = await openOwn(target)
     await cleanOthers(place, row.id, name)
     progress = { placeId: row.id, name, sentBytes: 0, totalBytes: 0 }
     const manifest = findManifest(directory, name)
@@ -196,6 +197,17 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     })
     await recordMade(ctx, row, name, file)
     return file
+  }
+
+  const ownMark = () => readServiceMark(store, clock.now())
+
+  /** A place with the mark of this service. Throws `SendFailure` if it has that of another. */
+  async function openOwn(target: Target): Promise<Place> {
+    const place = openPlace(target)
+    const [owner, own] = [await place.owner(), await ownMark()]
+    if (owner === null) await place.claim(own)
+    else if (owner !== own) throw new CopyFailure('foreign')
+    return place
   }
 
   /** Removes what interrupted attempts left of copies that are not continued. */
@@ -220,7 +232,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   async function tidy({ row, target }: StoredPlace, made: string): Promise<void> {
     if (target === null) return
     try {
-      const place = openPlace(target)
+      const place = await openOwn(target)
       await noteLost(place, row.id, made)
       const { settings } = await readBackupSchedule(store)
       const good = (await copiesAt(ctx, row.id)).filter(({ state }) => state === 'made')
@@ -252,9 +264,15 @@ export function openCopies(options: CopiesOptions): NodeCopies {
 
   return {
     port: {
-      probe: (target) => probePlace(openPlace(target), target, dataDir),
-      claim: async (target: Target) => {
-        if (target.kind === 'folder') await openPlace(target).claim()
+      probe: async (target) => probePlace(openPlace(target), target, dataDir, await ownMark()),
+      async claim(target) {
+        try {
+          await openPlace(target).claim(await ownMark())
+        } catch (error) {
+          const isForeign = error instanceof CopyFailure && error.problem === 'foreign'
+          // A server that does not answer now is marked before the first copy.
+          if (target.kind === 'folder' || isForeign || !(error instanceof SendFailure)) throw error
+        }
       },
       running: () => progress,
       wake: () => timer.start(0, look),

@@ -39,6 +39,8 @@ export interface Place {
   read(name: string): Promise<Readable>
   /** Nothing there is no failure. */
   remove(name: string): Promise<void>
-  /** Makes the place ready, once. */
-  claim(): Promise<void>
+  /** The mark of the service whose copies are here; null: it has none. A folder without its file is not mounted. */
+  owner(): Promise<string | null>
+  /** Makes the place ready and marks it, once. Throws `foreign` if it has the mark of another service. */
+  claim(service: string): Promise<void>
 }

@@ -104,7 +104,7 @@ async function findAddress(server: Server, url: URL, stallMs: number) {
 }
 
 /** The body as text, at most 2 MiB. Throws `SendFailure`. */
-export async function textOf({ body }: Answer): Promise<string> {
+export async function textOf({ body }: { readonly body: Readable }): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {

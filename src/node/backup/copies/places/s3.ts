@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
 import type { S3Settings } from '../../../../app/system/copies/settings.ts'
 import { counted, demandContent } from './content.ts'
+import { markPlace, readOwner } from './mark.ts'
 import type { Place, Sending, Sent, Stored, Upload } from './place.ts'
 import { CopyFailure, failureOf } from './problems.ts'
 import { type Answer, ask, leave, type Server, textOf } from './requests.ts'
@@ -206,7 +207,8 @@ export function openS3(settings: S3Settings, options: Options): Place {
       if (answer.status === 404 || (answer.status >= 200 && answer.status < 300)) return leave(answer)
       throw await refusalOf(answer)
     },
-    async claim() {},
+    owner: () => readOwner(place),
+    claim: (service) => markPlace(place, service),
   }
   return place
 }

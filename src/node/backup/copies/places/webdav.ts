@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { WebDavSettings } from '../../../../app/system/copies/settings.ts'
 import { counted, demandContent } from './content.ts'
+import { markPlace, readOwner } from './mark.ts'
 import type { Place } from './place.ts'
 import { CopyFailure, failureOf } from './problems.ts'
 import { type Answer, ask, leave, type Server, textOf } from './requests.ts'
@@ -80,14 +81,8 @@ export function openWebDav(settings: WebDavSettings, server: Server): Place {
       leave(answer)
       if (answer.status !== 404 && (answer.status < 200 || answer.status >= 300)) throw failureOf(answer.status)
     },
-    // The folder itself; 405: it is there already (RFC 4918, section 9.3.1).
-    async claim() {
-      const answer = await request({ method: 'MKCOL', name: '' })
-      leave(answer)
-      if (answer.status !== 405 && answer.status !== 301 && (answer.status < 200 || answer.status >= 300)) {
-        throw failureOf(answer.status)
-      }
-    },
+    owner: () => readOwner(place),
+    claim: (service) => markPlace(place, service),
   }
   return place
 }
