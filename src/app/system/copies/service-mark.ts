@@ -5,7 +5,7 @@ import type { Store } from '../../../db/store.ts'
 import { toHex } from '../../base/crypto.ts'
 
 /** With the prefix of the other settings of backups, which the general list leaves out. */
-const KEY = 'backup.copiesMark'
+export const SERVICE_MARK_KEY = 'backup.copiesMark'
 const markSchema = z.string().regex(/^[\da-f]{16}$/)
 
 /**
@@ -14,7 +14,11 @@ const markSchema = z.string().regex(/^[\da-f]{16}$/)
  */
 export async function readServiceMark({ db }: Store, now: number): Promise<string> {
   const read = async () => {
-    const row = await db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).get()
+    const row = await db
+      .select({ value: settings.value })
+      .from(settings)
+      .where(eq(settings.key, SERVICE_MARK_KEY))
+      .get()
     return row === undefined ? null : markSchema.parse(JSON.parse(row.value))
   }
   const known = await read()
@@ -22,7 +26,7 @@ export async function readServiceMark({ db }: Store, now: number): Promise<strin
   const made = toHex(crypto.getRandomValues(new Uint8Array(8)))
   await db
     .insert(settings)
-    .values({ key: KEY, value: JSON.stringify(made), updatedAt: now })
+    .values({ key: SERVICE_MARK_KEY, value: JSON.stringify(made), updatedAt: now })
     .onConflictDoNothing()
     .run()
   return (await read()) ?? made
