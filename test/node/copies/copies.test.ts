@@ -223,3 +223,28 @@ test('a place that permits no deleting gets each copy, and says that old ones st
   expect(copies.filter(({ state }) => state === 'made')).toHaveLength(9)
   expect(places).toMatchObject([{ failures: 0, problem: 'The place does not permit this with these credentials' }])
 })
+
+test('a list that is not whole loses no copy, and a copy that is there again counts again', async () => {
+  await here.add('elsewhere', 's3', settingsOf('s3'))
+  const name = await here.backUp()
+  await here.copies.round()
+  const listing = (inside: string) => (_method: string, path: string) =>
+    path.includes('list-type=2')
+      ? ({ kind: 'answer', status: 200, body: `<ListBucketResult>${inside}</ListBucketResult>` } as const)
+      : null
+  const next = async () => {
+    here.app.clock.advance(HOUR)
+    await here.backUp()
+    await here.copies.round()
+    const { places, copies } = await here.state()
+    return [copies.find((one) => one.name === name)?.state, places[0]?.problem]
+  }
+  s3.front.fault = listing('<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>')
+  expect(await next()).toEqual(['made', expect.stringContaining('too many files')])
+  s3.front.fault = listing('<IsTruncated>true</IsTruncated>')
+  expect(await next()).toEqual(['made', expect.stringContaining('not understood')])
+  s3.front.fault = listing('<IsTruncated>false</IsTruncated>')
+  expect(await next()).toEqual(['missing', null])
+  s3.front.fault = () => null
+  expect(await next()).toEqual(['made', null])
+})

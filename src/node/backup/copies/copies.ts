@@ -10,6 +10,7 @@ import {
   type CopyRow,
   forgetCopies,
   keepUpload,
+  noteBack,
   noteMissing,
   noteProblem,
   noteSending,
@@ -33,7 +34,8 @@ import type { Files } from '../folder/files.ts'
 import { JobFailed } from '../jobs.ts'
 import { expiredBackups } from '../schedule/retention.ts'
 import type { Encrypted, EncryptionJob } from './encrypt.ts'
-import { fileNameOf, openOutgoing } from './outgoing.ts'
+import { openOutgoing } from './outgoing.ts'
+import { fileNameOf } from './places/listed.ts'
 import { placeOpener, type PlaceOptions } from './places/open-place.ts'
 import type { Place } from './places/place.ts'
 import { CopyFailure, PROBLEMS } from './places/problems.ts'
@@ -257,9 +259,11 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     const isThere = ({ name, sizeBytes }: CopyRow) => there.get(fileNameOf(name)) === sizeBytes
     const lost = copies.filter((one) => one.state === 'made' && one.name !== made && !isThere(one))
     await noteMissing(ctx, idsOf(lost))
+    const back = copies.filter((one) => one.state === 'missing' && isThere(one))
+    await noteBack(ctx, idsOf(back))
     const old = clock.now() - SHOWN_MISSING_MS
     const forgotten = copies.filter(({ state, madeAt }) => state === 'missing' && (madeAt ?? 0) < old)
-    await forgetCopies(ctx, idsOf(forgotten))
+    await forgetCopies(ctx, idsOf(forgotten.filter((one) => !isThere(one))))
   }
 
   return {

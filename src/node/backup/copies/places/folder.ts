@@ -3,6 +3,7 @@ import { lstat, open, readdir, realpath, rename, rm, stat, writeFile } from 'nod
 import { join, sep } from 'node:path'
 import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
 import { demandContent } from './content.ts'
+import { demandWhole, isCopy } from './listed.ts'
 import { MARKER, markerText, ownerIn } from './mark.ts'
 import type { Place, Sent } from './place.ts'
 import { CopyFailure } from './problems.ts'
@@ -82,11 +83,11 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       await demandMarker()
       try {
         const found: { name: string; size: number }[] = []
-        for (const name of await readdir(path)) {
+        for (const name of (await readdir(path)).filter(isCopy)) {
           const file: Stats | null = await lstat(join(path, name)).catch(() => null)
           if (file?.isFile() === true) found.push({ name, size: file.size })
         }
-        return found
+        return demandWhole(found)
       } catch (error) {
         throw asProblem(error)
       }

@@ -35,6 +35,7 @@ export interface Place {
   send(name: string, file: Sent, sending: Sending): Promise<void>
   /** Removes what an interrupted `send` left. */
   clean(name: string, upload: Upload | null): Promise<void>
+  /** All copies there. Throws rather than leave some out. */
   list(): Promise<Stored[]>
   read(name: string): Promise<Readable>
   /** Nothing there is no failure. */

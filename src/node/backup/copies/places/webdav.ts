@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { WebDavSettings } from '../../../../app/system/copies/settings.ts'
 import { counted, demandContent } from './content.ts'
+import { demandWhole, isCopy } from './listed.ts'
 import { markPlace, readOwner } from './mark.ts'
 import type { Place } from './place.ts'
 import { CopyFailure, failureOf } from './problems.ts'
@@ -64,11 +65,12 @@ export function openWebDav(settings: WebDavSettings, server: Server): Place {
       const headers = { depth: '1', 'content-type': 'application/xml' }
       const text = await textOf(await demand({ method: 'PROPFIND', name: '', headers, body: FIELDS }))
       if (!/multistatus/i.test(text)) throw new CopyFailure('unknown')
-      return elements(text, 'response').flatMap((entry) => {
+      const found = elements(text, 'response').flatMap((entry) => {
         const size = textIn(entry, 'getcontentlength')
         const name = nameOf(textIn(entry, 'href') ?? '')
-        return size === null || name === null ? [] : [{ name, size: Number(size) }]
+        return size === null || name === null || !isCopy(name) ? [] : [{ name, size: Number(size) }]
       })
+      return demandWhole(found)
     },
     async read(name) {
       const answer = await request({ method: 'GET', name })
