@@ -63,3 +63,22 @@ test('two services never share a folder', async () => {
     await other.close()
   }
 })
+
+test('a place that was added while the clock was ahead gets each new copy', async () => {
+  const YEAR = 365 * 86_400_000
+  await here.add('share', 'folder', { path: share })
+  here.app.store.sqlite.prepare('update copy_places set created_at = created_at + ?').run(YEAR)
+  here.app.clock.advance(YEAR)
+  const ahead = await here.backUp()
+  here.app.clock.advance(-YEAR)
+  const names = [ahead]
+  for (let hour = 0; hour < 2; hour++) {
+    here.app.clock.advance(3_600_000)
+    names.push(await here.backUp())
+    await here.copies.round()
+  }
+  const { copies } = await here.state()
+  expect(copies.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual(
+    names.map((name) => `${name} made`).toSorted(),
+  )
+})

@@ -148,10 +148,13 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     const { settings } = await readBackupSchedule(store)
     // Of both, because what is deleted at the place must not be copied there again.
     const known = [...backups, ...copies.filter(({ name }) => backups.every((one) => one.name !== name))]
-    const past = new Set(expiredBackups(known, settings, clock.now(), options.timeZone))
-    const [newest] = backups
+    const now = clock.now()
+    const past = new Set(expiredBackups(known, settings, now, options.timeZone))
+    // What is later was made, or added, while the clock was ahead.
+    const newest = backups.find(({ createdAt }) => createdAt <= now)
+    const since = Math.min(row.createdAt, now)
     const isSince = ({ name, createdAt }: Backup) =>
-      createdAt >= row.createdAt && !past.has(name) && missing?.has(name) !== true
+      createdAt >= since && !past.has(name) && missing?.has(name) !== true
     const isWanted = (one: Backup) => made?.has(one.name) !== true && (one === newest || isSince(one))
     return backups.find(isWanted) ?? null
   }
