@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
+import { readCopyKeys } from '../../../src/app/system/copies/keys.ts'
+import { readServiceMark } from '../../../src/app/system/copies/service-mark.ts'
 import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
 import { consoleContext } from '../../../src/node/console-context.ts'
 import { openDatabase } from '../../../src/node/database.ts'
@@ -381,4 +383,25 @@ test('the console shows the list and applies selected changes', async () => {
   expect((await cli('all')).out.split('\n')).toHaveLength(4)
   expect((await cli('all')).out).toBe('Nothing waits for a decision\n')
   await expect(app.signIn('anna')).rejects.toThrow(/401/)
+})
+
+test('a restore brings back no key for copies that was removed, and none if that is unknown', async () => {
+  const [lost, kept] = [
+    'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj',
+    'age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
+  ]
+  const encryptFor = (...all: string[]) =>
+    admin.send('PUT', '/api/system/copies', { recipients: all.map((recipient) => ({ recipient, name: 'the safe' })) })
+  const recipients = async () => (await readCopyKeys(app.store)).recipients.map(({ recipient }) => recipient)
+  expect((await encryptFor(lost, kept)).status).toBe(204)
+  const first = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  expect((await encryptFor(kept)).status).toBe(204)
+  const mark = await readServiceMark(app.store, app.clock.now)
+  await restore(first)
+  expect(await recipients()).toEqual([kept])
+  // What the places bear is still the mark of this service.
+  expect(await readServiceMark(app.store, app.clock.now)).toBe(mark)
+  for (const suffix of ['', '-wal', '-shm']) rmSync(here.database + suffix, { force: true })
+  await restore(first)
+  expect(await recipients()).toEqual([])
 })

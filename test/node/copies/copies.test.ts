@@ -114,7 +114,7 @@ describe.each(KINDS)('to %s', (kind) => {
     for (const [what, fault, why] of FAULTS) {
       here.app.clock.advance(HOUR)
       const name = await here.backUp()
-      front.fault = fault
+      front.fault = (method, path) => (path.includes('.mesh-copies') ? null : fault(method))
       await here.copies.round()
       const failed = await here.state()
       expect(failed.places, what).toMatchObject([{ problem: expect.stringMatching(why), failures: 1 }])
@@ -141,6 +141,35 @@ describe.each(KINDS)('to %s', (kind) => {
     expect(here.logged.join()).not.toContain('what nobody may see')
     const audited = auditRows(here.app).filter(({ action }) => action === 'backup_copy_failed')
     expect(audited).toHaveLength(FAULTS.length)
+  })
+
+  test('another service is refused where one keeps its copies, and touches none of them', async () => {
+    await here.backUp()
+    await here.add('elsewhere', kind, settingsOf(kind))
+    await here.copies.round()
+    const before = await copiesAt(kind)
+    const other = await openCopying()
+    try {
+      const settings = settingsOf(kind)
+      const probe = await other.admin.send('POST', '/api/system/copies/test', { kind, settings })
+      expect(Object(await probe.json()).problem).toContain('another service')
+      const place = { name: 'elsewhere', kind, settings }
+      const refused = await other.admin.send('POST', '/api/system/copies', place)
+      expect([refused.status, Object(await refused.json()).detail]).toEqual([
+        400,
+        expect.stringContaining('another service'),
+      ])
+      // Added while the place does not answer; its backup has the same name.
+      frontOf(kind).fault = () => ({ kind: 'answer', status: 503 })
+      await other.add('elsewhere', kind, settings)
+      frontOf(kind).fault = () => null
+      await other.backUp()
+      await other.copies.round()
+      expect((await other.state()).places).toMatchObject([{ problem: expect.stringContaining('another service') }])
+      expect(await copiesAt(kind)).toEqual(before)
+    } finally {
+      await other.close()
+    }
   })
 
   test('old copies are deleted by the rule of backups, and lost ones are named', async () => {
@@ -193,4 +222,29 @@ test('a place that permits no deleting gets each copy, and says that old ones st
   const { places, copies } = await here.state()
   expect(copies.filter(({ state }) => state === 'made')).toHaveLength(9)
   expect(places).toMatchObject([{ failures: 0, problem: 'The place does not permit this with these credentials' }])
+})
+
+test('a list that is not whole loses no copy, and a copy that is there again counts again', async () => {
+  await here.add('elsewhere', 's3', settingsOf('s3'))
+  const name = await here.backUp()
+  await here.copies.round()
+  const listing = (inside: string) => (_method: string, path: string) =>
+    path.includes('list-type=2')
+      ? ({ kind: 'answer', status: 200, body: `<ListBucketResult>${inside}</ListBucketResult>` } as const)
+      : null
+  const next = async () => {
+    here.app.clock.advance(HOUR)
+    await here.backUp()
+    await here.copies.round()
+    const { places, copies } = await here.state()
+    return [copies.find((one) => one.name === name)?.state, places[0]?.problem]
+  }
+  s3.front.fault = listing('<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>')
+  expect(await next()).toEqual(['made', expect.stringContaining('too many files')])
+  s3.front.fault = listing('<IsTruncated>true</IsTruncated>')
+  expect(await next()).toEqual(['made', expect.stringContaining('not understood')])
+  s3.front.fault = listing('<IsTruncated>false</IsTruncated>')
+  expect(await next()).toEqual(['missing', null])
+  s3.front.fault = () => null
+  expect(await next()).toEqual(['made', null])
 })

@@ -89,7 +89,8 @@ async function prepare(kind: Kind, folder: string): Promise<string> {
 
 const filesAt = async (kind: Kind, folder: string) => (kind === 's3' ? s3.objects(`${folder}/`) : dav.files(folder))
 const sentTo = (folder: string) =>
-  s3.front.seen.filter((one) => one.startsWith('PUT') && one.includes(`/${folder}/`)).length
+  s3.front.seen.filter((one) => one.startsWith('PUT') && one.includes(`/${folder}/`) && !one.includes('mesh-copies'))
+    .length
 
 /** Whether it was killed, and whether the next start went on with what the place had. */
 async function tryStep(kind: Kind, dataDir: string, step: number): Promise<{ isWhole: boolean; isResumed: boolean }> {

@@ -13,7 +13,7 @@ export const S3_PATH = '/cdn-cgi/local/r2/s3'
 export type S3 = {
   /** The server as a service reaches it. */
   readonly front: Front
-  /** Names and bytes of the objects whose names begin so. */
+  /** Names and bytes of the objects whose names begin so, without the mark of the service. */
   objects(prefix: string): Promise<Map<string, Buffer>>
   close(): Promise<void>
 }
@@ -44,6 +44,7 @@ export async function startS3(): Promise<S3> {
       const bucket = await miniflare.getR2Bucket('BUCKET')
       const found = new Map<string, Buffer>()
       for (const { key } of (await bucket.list({ prefix })).objects) {
+        if (key.endsWith('/.mesh-copies')) continue
         const object = await bucket.get(key)
         if (object !== null) found.set(key.slice(prefix.length), Buffer.from(await object.arrayBuffer()))
       }

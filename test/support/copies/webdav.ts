@@ -26,6 +26,7 @@ export type WebDav = {
   readonly front: Front
   /** The folder that it serves. */
   readonly root: string
+  /** Without the mark of the service. */
   files(folder: string): Map<string, Buffer>
   close(): Promise<void>
 }
@@ -52,7 +53,8 @@ export async function startWebDav(given?: string): Promise<WebDav> {
     root,
     files: (folder) => {
       const dir = join(root, folder)
-      return new Map((existsSync(dir) ? readdirSync(dir) : []).map((name) => [name, readFileSync(join(dir, name))]))
+      const names = (existsSync(dir) ? readdirSync(dir) : []).filter((name) => name !== '.mesh-copies')
+      return new Map(names.map((name) => [name, readFileSync(join(dir, name))]))
     },
     async close() {
       await front.close()

@@ -114,6 +114,16 @@ export async function noteMissing({ store }: AuditContext, ids: readonly number[
     .run()
 }
 
+/** Copies that were missing, and are there as they were made. */
+export async function noteBack({ store }: AuditContext, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await store.db
+    .update(backupCopies)
+    .set({ state: 'made' })
+    .where(and(eq(backupCopies.state, 'missing'), inJson(ids)))
+    .run()
+}
+
 const inJson = (ids: readonly number[]) =>
   sql`${backupCopies.id} in (select value from json_each(${JSON.stringify(ids)}))`
 

@@ -44,11 +44,11 @@ export const keysSchema = z.object({
 export type CopyKeys = z.infer<typeof keysSchema>
 
 /** With the prefix of the other settings of backups, which the general list leaves out. */
-const KEY = 'backup.copies'
+export const COPY_KEYS_KEY = 'backup.copies'
 const NONE: CopyKeys = { recipients: [], drill: null }
 
 export async function readCopyKeys({ db }: Store): Promise<CopyKeys> {
-  const row = await db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).get()
+  const row = await db.select({ value: settings.value }).from(settings).where(eq(settings.key, COPY_KEYS_KEY)).get()
   const read = row === undefined ? null : keysSchema.safeParse(JSON.parse(row.value))
   return read?.success === true ? read.data : NONE
 }
@@ -90,7 +90,7 @@ function put({ db }: Store, field: 'recipients' | 'drill', value: unknown, now: 
   const json = JSON.stringify(value)
   return db
     .insert(settings)
-    .values({ key: KEY, value: JSON.stringify({ ...NONE, [field]: value }), updatedAt: now })
+    .values({ key: COPY_KEYS_KEY, value: JSON.stringify({ ...NONE, [field]: value }), updatedAt: now })
     .onConflictDoUpdate({
       target: settings.key,
       set: { value: sql`json_set(${settings.value}, ${`$.${field}`}, json(${json}))`, updatedAt: now },

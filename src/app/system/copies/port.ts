@@ -22,7 +22,7 @@ export type Probed = {
 export interface Copies {
   /** Writes, reads and deletes a small file. Nothing is saved. */
   probe(target: Target): Promise<Probed>
-  /** Gives the place its marker, if it has to have one. Throws a failure with one sentence in English. */
+  /** Marks the place as this service's. Throws a failure with one sentence in English, such as that it is another's. */
   claim(target: Target): Promise<void>
   /** What this process copies now. */
   running(): CopyProgress | null

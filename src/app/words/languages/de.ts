@@ -640,6 +640,10 @@ export const texts: Translation = {
     'Den Ordner gibt es nicht, oder der Dienst darf dort nicht schreiben',
   'This address is in a private network: confirm that it is your own':
     'Diese Adresse ist in einem privaten Netz: Bestätigen Sie, dass es Ihr eigenes ist',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'Hier liegen die Kopien eines anderen Dienstes: einen anderen Ordner oder ein anderes Präfix wählen, oder dort zuerst die Datei .mesh-copies löschen',
+  'There are too many files at the place: give the copies a folder or prefix of their own':
+    'An diesem Ort liegen zu viele Dateien: den Kopien einen eigenen Ordner oder ein eigenes Präfix geben',
   'This folder is part of the data of the service': 'Dieser Ordner gehört zu den Daten des Dienstes',
   'a public key of age without typing errors': 'ein öffentlicher Schlüssel von age ohne Tippfehler',
   'a public key of age, such as age1…': 'ein öffentlicher Schlüssel von age wie age1…',

@@ -642,6 +642,10 @@ export const texts: Translation = {
     'No existe esa carpeta o el servicio no puede escribir allí',
   'This address is in a private network: confirm that it is your own':
     'Esta dirección está en una red privada: confirme que es la suya',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'Aquí están las copias de otro servicio: elija otra carpeta u otro prefijo, o borre allí primero el archivo .mesh-copies',
+  'There are too many files at the place: give the copies a folder or prefix of their own':
+    'Hay demasiados archivos en este lugar: dé a las copias una carpeta o un prefijo propios',
   'This folder is part of the data of the service': 'Esta carpeta forma parte de los datos del servicio',
   'a public key of age without typing errors': 'una clave pública de age sin errores de escritura',
   'a public key of age, such as age1…': 'una clave pública de age, como age1…',

@@ -655,6 +655,10 @@ export const texts: Translation = {
     'Ce dossier n’existe pas, ou le service ne peut pas y écrire',
   'This address is in a private network: confirm that it is your own':
     'Cette adresse est dans un réseau privé : confirmez que c’est le vôtre',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'Les copies d’un autre service se trouvent ici : choisissez un autre dossier ou préfixe, ou supprimez-y d’abord le fichier .mesh-copies',
+  'There are too many files at the place: give the copies a folder or prefix of their own':
+    'Il y a trop de fichiers à cet endroit : donnez aux copies un dossier ou un préfixe à elles',
   'This folder is part of the data of the service': 'Ce dossier fait partie des données du service',
   'a public key of age without typing errors': 'une clé publique d’age sans faute de frappe',
   'a public key of age, such as age1…': 'une clé publique d’age, comme age1…',

@@ -643,6 +643,10 @@ export const texts: Translation = {
     'Nie ma takiego folderu albo usługa nie może tam pisać',
   'This address is in a private network: confirm that it is your own':
     'Ten adres jest w sieci prywatnej: potwierdź, że jest Twoja',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'Są tu kopie innej usługi: wybierz inny folder lub prefiks albo najpierw usuń tam plik .mesh-copies',
+  'There are too many files at the place: give the copies a folder or prefix of their own':
+    'W tym miejscu jest za dużo plików: daj kopiom własny folder lub prefiks',
   'This folder is part of the data of the service': 'Ten folder należy do danych usługi',
   'a public key of age without typing errors': 'klucz publiczny age bez literówek',
   'a public key of age, such as age1…': 'klucz publiczny age, taki jak age1…',

@@ -636,6 +636,10 @@ export const texts: Translation = {
     'Essa pasta não existe ou o serviço não pode gravar lá',
   'This address is in a private network: confirm that it is your own':
     'Este endereço está em uma rede privada: confirme que é a sua',
+  'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first':
+    'As cópias de outro serviço estão aqui: escolha outra pasta ou outro prefixo, ou apague lá primeiro o arquivo .mesh-copies',
+  'There are too many files at the place: give the copies a folder or prefix of their own':
+    'Há arquivos demais neste lugar: dê às cópias uma pasta ou um prefixo próprio',
   'This folder is part of the data of the service': 'Esta pasta faz parte dos dados do serviço',
   'a public key of age without typing errors': 'uma chave pública do age sem erros de digitação',
   'a public key of age, such as age1…': 'uma chave pública do age, como age1…',

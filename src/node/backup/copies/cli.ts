@@ -9,7 +9,7 @@ import { createProgressBar } from '../progress-bar.ts'
 import { diskFiles } from '../folder/files.ts'
 import { isBackupName } from '../folder/names.ts'
 import { fetchCopy, readIdentities, refused } from './fetch.ts'
-import { backupNameOf } from './outgoing.ts'
+import { backupNameOf } from './places/listed.ts'
 import type { Place } from './places/place.ts'
 import { placeOpener } from './places/open-place.ts'
 

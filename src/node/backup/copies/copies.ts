@@ -10,6 +10,7 @@ import {
   type CopyRow,
   forgetCopies,
   keepUpload,
+  noteBack,
   noteMissing,
   noteProblem,
   noteSending,
@@ -23,6 +24,7 @@ import { readCopyKeys } from '../../../app/system/copies/keys.ts'
 import { copyFamilies } from '../../../app/system/copies/metrics.ts'
 import { readPlaces, type StoredPlace } from '../../../app/system/copies/places.ts'
 import type { Copies, CopyProgress } from '../../../app/system/copies/port.ts'
+import { readServiceMark } from '../../../app/system/copies/service-mark.ts'
 import type { Target } from '../../../app/system/copies/settings.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { type Clock, createTimer } from '../../clock.ts'
@@ -32,7 +34,8 @@ import type { Files } from '../folder/files.ts'
 import { JobFailed } from '../jobs.ts'
 import { expiredBackups } from '../schedule/retention.ts'
 import type { Encrypted, EncryptionJob } from './encrypt.ts'
-import { fileNameOf, openOutgoing } from './outgoing.ts'
+import { openOutgoing } from './outgoing.ts'
+import { fileNameOf } from './places/listed.ts'
 import { placeOpener, type PlaceOptions } from './places/open-place.ts'
 import type { Place } from './places/place.ts'
 import { CopyFailure, PROBLEMS } from './places/problems.ts'
@@ -145,10 +148,13 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     const { settings } = await readBackupSchedule(store)
     // Of both, because what is deleted at the place must not be copied there again.
     const known = [...backups, ...copies.filter(({ name }) => backups.every((one) => one.name !== name))]
-    const past = new Set(expiredBackups(known, settings, clock.now(), options.timeZone))
-    const [newest] = backups
+    const now = clock.now()
+    const past = new Set(expiredBackups(known, settings, now, options.timeZone))
+    // What is later was made, or added, while the clock was ahead.
+    const newest = backups.find(({ createdAt }) => createdAt <= now)
+    const since = Math.min(row.createdAt, now)
     const isSince = ({ name, createdAt }: Backup) =>
-      createdAt >= row.createdAt && !past.has(name) && missing?.has(name) !== true
+      createdAt >= since && !past.has(name) && missing?.has(name) !== true
     const isWanted = (one: Backup) => made?.has(one.name) !== true && (one === newest || isSince(one))
     return backups.find(isWanted) ?? null
   }
@@ -177,7 +183,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     if (target === null) throw new CopyFailure('sealed')
     if (recipients.length === 0) throw new CopyFailure('noRecipient')
     const { name } = backup
-    const place = openPlace(target)
+    const place = await openOwn(target)
     await cleanOthers(place, row.id, name)
     progress = { placeId: row.id, name, sentBytes: 0, totalBytes: 0 }
     const manifest = findManifest(directory, name)
@@ -196,6 +202,17 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     })
     await recordMade(ctx, row, name, file)
     return file
+  }
+
+  const ownMark = () => readServiceMark(store, clock.now())
+
+  /** A place with the mark of this service. Throws `SendFailure` if it has that of another. */
+  async function openOwn(target: Target): Promise<Place> {
+    const place = openPlace(target)
+    const [owner, own] = [await place.owner(), await ownMark()]
+    if (owner === null) await place.claim(own)
+    else if (owner !== own) throw new CopyFailure('foreign')
+    return place
   }
 
   /** Removes what interrupted attempts left of copies that are not continued. */
@@ -220,7 +237,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   async function tidy({ row, target }: StoredPlace, made: string): Promise<void> {
     if (target === null) return
     try {
-      const place = openPlace(target)
+      const place = await openOwn(target)
       await noteLost(place, row.id, made)
       const { settings } = await readBackupSchedule(store)
       const good = (await copiesAt(ctx, row.id)).filter(({ state }) => state === 'made')
@@ -245,16 +262,24 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     const isThere = ({ name, sizeBytes }: CopyRow) => there.get(fileNameOf(name)) === sizeBytes
     const lost = copies.filter((one) => one.state === 'made' && one.name !== made && !isThere(one))
     await noteMissing(ctx, idsOf(lost))
+    const back = copies.filter((one) => one.state === 'missing' && isThere(one))
+    await noteBack(ctx, idsOf(back))
     const old = clock.now() - SHOWN_MISSING_MS
     const forgotten = copies.filter(({ state, madeAt }) => state === 'missing' && (madeAt ?? 0) < old)
-    await forgetCopies(ctx, idsOf(forgotten))
+    await forgetCopies(ctx, idsOf(forgotten.filter((one) => !isThere(one))))
   }
 
   return {
     port: {
-      probe: (target) => probePlace(openPlace(target), target, dataDir),
-      claim: async (target: Target) => {
-        if (target.kind === 'folder') await openPlace(target).claim()
+      probe: async (target) => probePlace(openPlace(target), target, dataDir, await ownMark()),
+      async claim(target) {
+        try {
+          await openPlace(target).claim(await ownMark())
+        } catch (error) {
+          const isForeign = error instanceof CopyFailure && error.problem === 'foreign'
+          // A server that does not answer now is marked before the first copy.
+          if (target.kind === 'folder' || isForeign || !(error instanceof SendFailure)) throw error
+        }
       },
       running: () => progress,
       wake: () => timer.start(0, look),

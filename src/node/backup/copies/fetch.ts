@@ -12,7 +12,7 @@ import { backupsDirectory } from '../folder/directory.ts'
 import type { Files } from '../folder/files.ts'
 import { readManifest } from '../folder/manifest.ts'
 import { partialName } from '../snapshot.ts'
-import { fileNameOf } from './outgoing.ts'
+import { fileNameOf } from './places/listed.ts'
 import type { Place } from './places/place.ts'
 
 /** Files of a backup, with some room. */

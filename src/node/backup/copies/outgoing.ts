@@ -6,9 +6,9 @@ import * as z from 'zod'
 import { isDiskFull } from '../../disk/error-code.ts'
 import type { Files } from '../folder/files.ts'
 import type { Manifest } from '../folder/manifest.ts'
-import { isBackupName } from '../folder/names.ts'
 import { readRealDirectory } from '../folder/safe-read.ts'
 import type { Encrypted, EncryptionJob } from './encrypt.ts'
+import { fileNameOf } from './places/listed.ts'
 import { CopyFailure } from './places/problems.ts'
 import type { Sent } from './places/place.ts'
 
@@ -18,15 +18,6 @@ const PART_BYTES = 16 * 2 ** 20
 const SPARE_BYTES = 64 * 2 ** 20
 
 export type Encrypt = (job: EncryptionJob) => Promise<Encrypted>
-
-/** Names of a copy's file at every place. */
-export const fileNameOf = (name: string): string => `${name}.tar.gz.age`
-
-/** The name of the backup in the name of a file; null: it is not the file of a copy. */
-export function backupNameOf(file: string): string | null {
-  const name = /^(.{17})\.tar\.gz\.age$/.exec(file)?.[1]
-  return name !== undefined && isBackupName(name) ? name : null
-}
 
 const hash = z.string().regex(/^[\da-f]+$/)
 const pair = z.object({ sha256: hash, md5: hash })

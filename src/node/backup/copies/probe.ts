@@ -5,18 +5,22 @@ import { SendFailure } from '../../../app/base/outgoing/ports.ts'
 import type { Probed } from '../../../app/system/copies/port.ts'
 import type { Target } from '../../../app/system/copies/settings.ts'
 import { fileOf } from './places/content.ts'
-import { isSameDisk, MARKER } from './places/folder.ts'
+import { isSameDisk } from './places/folder.ts'
+import { MARKER } from './places/mark.ts'
 import type { Place } from './places/place.ts'
+import { CopyFailure } from './places/problems.ts'
 
 /** Writes a small file as a copy is written, finds it in the list, and deletes it. */
-export async function probePlace(place: Place, target: Target, dataDir: string): Promise<Probed> {
+export async function probePlace(place: Place, target: Target, dataDir: string, service: string): Promise<Probed> {
   const onDisk = target.kind === 'folder' && (await isSameDisk(target.settings.path, dataDir))
   const found = { canDelete: true, isSameDisk: onDisk }
   // A test leaves no marker: the disk may not have been mounted yet.
   const marker = target.kind === 'folder' ? join(target.settings.path, MARKER) : null
   const wasClaimed = marker === null || existsSync(marker)
   try {
-    if (marker !== null) await place.claim()
+    if (marker !== null) await place.claim(service)
+    const owner = await place.owner()
+    if (owner !== null && owner !== service) throw new CopyFailure('foreign')
     return await tryPlace(place, found)
   } catch (error) {
     if (!(error instanceof SendFailure)) throw error

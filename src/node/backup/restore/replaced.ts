@@ -1,6 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Log } from '../../../app/base/log.ts'
+import { COPY_KEYS_KEY } from '../../../app/system/copies/keys.ts'
+import { SERVICE_MARK_KEY } from '../../../app/system/copies/service-mark.ts'
 import { RestoreRefused } from '../folder/damage.ts'
 import { hasCode } from '../../disk/error-code.ts'
 import { tablesOf, quoted } from '../tables/tables.ts'
@@ -134,6 +136,28 @@ export function carryFacts(database: Database.Database, replacedFile: string): v
     )
   } catch (error) {
     // The restore works without them, and says already that this database is broken.
+    if (!isBroken(error)) throw error
+  } finally {
+    database.exec('detach replaced')
+  }
+}
+
+/**
+ * Whose private keys open copies stays as it was: a key that was lost or given back since the backup must open none again.
+ * If that is unknown there are none, and copies fail until an administrator names some. The mark at the places stays too.
+ */
+export function keepRecipients(database: Database.Database, replacedFile: string | null): void {
+  database
+    .prepare("update settings set value = json_set(value, '$.recipients', json('[]')) where key = ?")
+    .run(COPY_KEYS_KEY)
+  if (replacedFile === null) return
+  database.prepare('attach ? as replaced').run(replacedFile)
+  try {
+    const rows = (key: string) => `select key, value, updated_at from replaced.settings where key = '${key}'`
+    const columns = '(key, value, updated_at)'
+    copyRows(database, 'settings', `insert or replace into main.settings ${columns} ${rows(COPY_KEYS_KEY)}`)
+    copyRows(database, 'settings', `insert or ignore into main.settings ${columns} ${rows(SERVICE_MARK_KEY)}`)
+  } catch (error) {
     if (!isBroken(error)) throw error
   } finally {
     database.exec('detach replaced')

@@ -31,6 +31,7 @@ import {
   freshEpoch,
   isBroken,
   hasSideFiles,
+  keepRecipients,
   type Replaced,
   settleReplaced,
   SIDE_FILES,
@@ -313,6 +314,7 @@ async function finishBuilt(
   const lastOfBackup = built.prepare<[], number | null>('select max(id) from audit_log').pluck().get() ?? 0
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
   if (replacedFile !== null) carryFacts(built, replacedFile)
+  keepRecipients(built, replacedFile)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
   const held = holdConnections(built, at)
   const found =

@@ -1,30 +1,47 @@
-import { createReadStream, type Stats } from 'node:fs'
-import { open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { constants, createReadStream, type Stats } from 'node:fs'
+import { lstat, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
 import { demandContent } from './content.ts'
+import { demandWhole, isCopy } from './listed.ts'
+import { MARKER, markerText, ownerIn } from './mark.ts'
 import type { Place, Sent } from './place.ts'
 import { CopyFailure } from './problems.ts'
 import { UNFINISHED } from './webdav.ts'
 
-/**
- * Without it the folder gets no copies: a disk that is not mounted leaves an empty folder, and copies in it would be on
- * the disk from which they shall protect.
- */
-export const MARKER = '.mesh-copies'
-
 /** The system writes what it has at the latest then; more would delay everything else on that disk. */
 const FLUSH_BYTES = 8 * 2 ** 20
 
+/** Others may write to a share: a link that lies there must not lead to another file. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+const NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const MAX_MARKER = 1000
+
 /** A folder in which another disk is mounted. */
 export function openFolder(path: string, dataDir: string | null, signal?: AbortSignal): Place {
-  const demandMarker = async () => {
-    const found = await stat(join(path, MARKER)).catch(() => null)
-    if (found === null) throw new CopyFailure('notMounted')
+  /** Null: there is none, or something else has its name. */
+  const readMarker = async (): Promise<string | null> => {
+    const file = await open(join(path, MARKER), NO_LINK).catch(() => null)
+    if (file === null) return null
+    try {
+      if (!(await file.stat()).isFile()) return null
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_MARKER), 0, MAX_MARKER, 0)
+      return buffer.toString('latin1', 0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  }
+
+  const demandMarker = async (): Promise<string> => {
+    const marker = await readMarker()
+    if (marker === null) throw new CopyFailure('notMounted')
+    return marker
   }
 
   const write = async (name: string, file: Sent, onSent: (bytes: number) => void) => {
-    const target = await open(join(path, name), 'w', 0o600)
+    await rm(join(path, name), { force: true })
+    const target = await open(join(path, name), NEW_FILE, 0o600)
     try {
       let unflushed = 0
       for await (const chunk of file.read(0, file.size)) {
@@ -66,11 +83,11 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       await demandMarker()
       try {
         const found: { name: string; size: number }[] = []
-        for (const name of await readdir(path)) {
-          const file: Stats | null = await stat(join(path, name)).catch(() => null)
+        for (const name of (await readdir(path)).filter(isCopy)) {
+          const file: Stats | null = await lstat(join(path, name)).catch(() => null)
           if (file?.isFile() === true) found.push({ name, size: file.size })
         }
-        return found
+        return demandWhole(found)
       } catch (error) {
         throw asProblem(error)
       }
@@ -89,16 +106,20 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
         throw asProblem(error)
       })
     },
-    async claim() {
+    owner: async () => ownerIn(await demandMarker()),
+    async claim(service) {
       const real = await realpath(path).catch(() => null)
       if (real === null) throw new CopyFailure('noFolder')
       const own = dataDir === null ? null : await realpath(dataDir)
       if (own !== null && (real === own || real.startsWith(own + sep))) throw new CopyFailure('inDataDir')
-      await writeFile(join(path, MARKER), 'Copies of backups go here while this file is here.\n', {
-        mode: 0o600,
-      }).catch((error: unknown) => {
-        throw asProblem(error)
+      const before = await readMarker()
+      if (before !== null && ownerIn(before) === null) await rm(join(path, MARKER))
+      await writeFile(join(path, MARKER), markerText(service), { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+        if (!hasCode(error, 'EEXIST')) throw asProblem(error)
       })
+      const marker = await readMarker()
+      if (marker === null) throw new CopyFailure('noFolder')
+      if (ownerIn(marker) !== service) throw new CopyFailure('foreign')
     },
   }
   return place

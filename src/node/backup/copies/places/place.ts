@@ -35,10 +35,13 @@ export interface Place {
   send(name: string, file: Sent, sending: Sending): Promise<void>
   /** Removes what an interrupted `send` left. */
   clean(name: string, upload: Upload | null): Promise<void>
+  /** All copies there. Throws rather than leave some out. */
   list(): Promise<Stored[]>
   read(name: string): Promise<Readable>
   /** Nothing there is no failure. */
   remove(name: string): Promise<void>
-  /** Makes the place ready, once. */
-  claim(): Promise<void>
+  /** The mark of the service whose copies are here; null: it has none. A folder without its file is not mounted. */
+  owner(): Promise<string | null>
+  /** Makes the place ready and marks it, once. Throws `foreign` if it has the mark of another service. */
+  claim(service: string): Promise<void>
 }

@@ -19,6 +19,10 @@ export const PROBLEMS = {
   gone: said('The file is not at the place'),
   notMounted: said('The disk of this folder is not mounted, or is another one'),
   noFolder: said('There is no such folder, or the service may not write there'),
+  foreign: said(
+    'The copies of another service are here: choose another folder or prefix, or delete the file .mesh-copies there first',
+  ),
+  tooMany: said('There are too many files at the place: give the copies a folder or prefix of their own'),
   inDataDir: said('This folder is part of the data of the service'),
   ownNetwork: said('This address is in a private network: confirm that it is your own'),
   ownDisk: said('The disk of the service has no room for the encrypted archive'),

@@ -11,6 +11,8 @@ import { CopyFailure } from './problems.ts'
 const STALL_MS = 60_000
 /** How long a place may think about what it has received: it may have to put many parts together. */
 const ANSWER_MS = 300_000
+/** On average over that time. A place that sends or takes less holds up all copies. */
+const LEAST_BYTES_PER_S = 512
 const MAX_TEXT_BYTES = 2 * 2 ** 20
 
 export type Timings = { readonly stallMs: number; readonly answerMs: number }
@@ -38,6 +40,8 @@ export type Answer = {
   readonly header: (name: string) => string | null
   /** The body as it arrives; reading it to its end or destroying it ends the request. */
   readonly body: IncomingMessage
+  /** For how long it may arrive if it is read as text. */
+  readonly textMs: number
 }
 
 /**
@@ -67,13 +71,30 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
       ...(server.signal !== undefined && { signal: server.signal }),
     })
     outgoing = sent
-    const stall = () => sent.destroy(new CopyFailure('stalled', true))
+    let received: IncomingMessage | null = null
+    const stall = () => (received ?? sent).destroy(new CopyFailure('stalled', true))
     sent.setTimeout(stallMs, stall)
+    const moved = () => (received === null ? sent.socket?.bytesWritten : sent.socket?.bytesRead) ?? 0
+    let before = 0
+    const pace = setInterval(() => {
+      if (moved() - before < (LEAST_BYTES_PER_S * answerMs) / 1000) stall()
+      before = moved()
+    }, answerMs)
+    const beginPhase = () => {
+      before = moved()
+      pace.refresh()
+    }
+    sent.on('close', () => clearInterval(pace))
     // Everything was sent: from now on the place may take its time.
-    sent.on('finish', () => sent.setTimeout(answerMs, stall))
+    sent.on('finish', () => {
+      sent.setTimeout(answerMs, stall)
+      beginPhase()
+    })
     sent.on('error', reject)
     sent.on('response', (incoming) => {
       sent.setTimeout(stallMs, stall)
+      received = incoming
+      beginPhase()
       const { statusCode: status = 0 } = incoming
       const header = (name: string) => {
         const value = incoming.headers[name]
@@ -81,7 +102,7 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
       }
       // Read by nobody, or ended by the timeout: must not end the process.
       incoming.on('error', () => {})
-      resolve({ status, header, body: incoming })
+      resolve({ status, header, body: incoming, textMs: answerMs })
     })
     if (body === undefined || typeof body === 'string') sent.end(body)
     // An early answer, such as a refusal, wins over the end of the connection that follows it.
@@ -104,7 +125,14 @@ async function findAddress(server: Server, url: URL, stallMs: number) {
 }
 
 /** The body as text, at most 2 MiB. Throws `SendFailure`. */
-export async function textOf({ body }: Answer): Promise<string> {
+export async function textOf({
+  body,
+  textMs = ANSWER_MS,
+}: {
+  readonly body: Readable
+  readonly textMs?: number
+}): Promise<string> {
+  const deadline = setTimeout(() => body.destroy(new CopyFailure('stalled', true)), textMs)
   const chunks: Buffer[] = []
   let size = 0
   try {
@@ -117,6 +145,7 @@ export async function textOf({ body }: Answer): Promise<string> {
   } catch (error) {
     throw asFailure(error)
   } finally {
+    clearTimeout(deadline)
     body.destroy()
   }
 }

@@ -3,6 +3,8 @@ import type { Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
 import type { S3Settings } from '../../../../app/system/copies/settings.ts'
 import { counted, demandContent } from './content.ts'
+import { demandWhole, isCopy } from './listed.ts'
+import { markPlace, readOwner } from './mark.ts'
 import type { Place, Sending, Sent, Stored, Upload } from './place.ts'
 import { CopyFailure, failureOf } from './problems.ts'
 import { type Answer, ask, leave, type Server, textOf } from './requests.ts'
@@ -188,12 +190,15 @@ export function openS3(settings: S3Settings, options: Options): Place {
         for (const entry of elements(text, 'Contents')) {
           const key = textIn(entry, 'Key') ?? ''
           const size = Number(textIn(entry, 'Size'))
-          if (key.startsWith(prefix)) found.push({ name: key.slice(prefix.length), size })
+          const own = key.startsWith(prefix) ? key.slice(prefix.length) : ''
+          if (isCopy(own)) found.push({ name: own, size })
         }
+        demandWhole(found)
+        if (textIn(text, 'IsTruncated') !== 'true') return found
         token = textIn(text, 'NextContinuationToken')
-        if (textIn(text, 'IsTruncated') !== 'true' || token === null) break
+        if (token === null) throw new CopyFailure('unknown')
       }
-      return found
+      return demandWhole(found, true)
     },
     async read(name) {
       const answer = await request({ method: 'GET', name })
@@ -206,7 +211,8 @@ export function openS3(settings: S3Settings, options: Options): Place {
       if (answer.status === 404 || (answer.status >= 200 && answer.status < 300)) return leave(answer)
       throw await refusalOf(answer)
     },
-    async claim() {},
+    owner: () => readOwner(place),
+    claim: (service) => markPlace(place, service),
   }
   return place
 }

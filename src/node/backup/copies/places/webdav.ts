@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { WebDavSettings } from '../../../../app/system/copies/settings.ts'
 import { counted, demandContent } from './content.ts'
+import { demandWhole, isCopy } from './listed.ts'
+import { markPlace, readOwner } from './mark.ts'
 import type { Place } from './place.ts'
 import { CopyFailure, failureOf } from './problems.ts'
 import { type Answer, ask, leave, type Server, textOf } from './requests.ts'
@@ -63,11 +65,12 @@ export function openWebDav(settings: WebDavSettings, server: Server): Place {
       const headers = { depth: '1', 'content-type': 'application/xml' }
       const text = await textOf(await demand({ method: 'PROPFIND', name: '', headers, body: FIELDS }))
       if (!/multistatus/i.test(text)) throw new CopyFailure('unknown')
-      return elements(text, 'response').flatMap((entry) => {
+      const found = elements(text, 'response').flatMap((entry) => {
         const size = textIn(entry, 'getcontentlength')
         const name = nameOf(textIn(entry, 'href') ?? '')
-        return size === null || name === null ? [] : [{ name, size: Number(size) }]
+        return size === null || name === null || !isCopy(name) ? [] : [{ name, size: Number(size) }]
       })
+      return demandWhole(found)
     },
     async read(name) {
       const answer = await request({ method: 'GET', name })
@@ -80,14 +83,8 @@ export function openWebDav(settings: WebDavSettings, server: Server): Place {
       leave(answer)
       if (answer.status !== 404 && (answer.status < 200 || answer.status >= 300)) throw failureOf(answer.status)
     },
-    // The folder itself; 405: it is there already (RFC 4918, section 9.3.1).
-    async claim() {
-      const answer = await request({ method: 'MKCOL', name: '' })
-      leave(answer)
-      if (answer.status !== 405 && answer.status !== 301 && (answer.status < 200 || answer.status >= 300)) {
-        throw failureOf(answer.status)
-      }
-    },
+    owner: () => readOwner(place),
+    claim: (service) => markPlace(place, service),
   }
   return place
 }
