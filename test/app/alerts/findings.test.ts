@@ -74,7 +74,7 @@ test('what another program knew of nodes is not told, until they are heard', asy
   expect(await alerts.alerts()).toStrictEqual([])
   await hear(FAR + 1)
   await look()
-  const told = (await alerts.alerts()).map(({ what }: Record<string, unknown>) => what)
+  const told = (await alerts.alerts()).map(({ what }: Record<string, unknown>) => String(what))
   expect(told.toSorted()).toStrictEqual([
     '!a0cb0002 and a router beside it repeat the same packets',
     '!a0cb0003 runs firmware that is known to be broken',
