@@ -25,7 +25,8 @@ const ADDITIONS = [
     table: 'src/shared/access/resources.ts',
     begin: 'const RESOURCES = {\n',
     line: 'moreResource: { viewer: NONE, operator: NONE },\n',
-    others: ['src/web/strings/people/permissions.ts'],
+    // Which right of MeshMonitor is this one.
+    others: ['src/node/moving-in/parts/rights.ts', 'src/web/strings/people/permissions.ts'],
   },
   {
     name: 'moreTransport',

@@ -72,7 +72,7 @@ test('offline, loaded data stays readable even after a reload, and one bar says 
   await page.locator('tbody tr').first().waitFor()
   await reader.goto('/')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
-  await expect.poll(() => cachedNames(page)).toEqual(expect.arrayContaining(['nodes', 'dashboard', 'packets  ']))
+  await expect.poll(() => cachedNames(page)).toEqual(expect.arrayContaining(['nodes', 'dashboard', 'packets   ']))
   proxy.setBroken(true)
   await page.reload()
   await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()

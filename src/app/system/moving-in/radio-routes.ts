@@ -9,8 +9,10 @@ import { importReportSchema, readImportReport } from './report.ts'
 export const movingInRoutes = new Hono<AppEnv>().get(
   '/',
   requireAdmin,
-  answers('The latest import from another program, with everything that it left out', {
-    200: z.object({ report: importReportSchema.nullable() }),
-  }),
+  answers(
+    'The latest import from another program, with everything that it left out',
+    { 200: z.object({ report: importReportSchema.nullable() }) },
+    ['unsupported_on_this_runtime'],
+  ),
   async (c) => c.json({ report: await readImportReport(c.var.ctx.store) }),
 )

@@ -25,7 +25,7 @@ export function ChartDialog({ chart, onSave, onClose }: Props) {
     isMissing.value = nodes.value.length === 0
     if (isMissing.value) return
     const chosen = nodes.value.map((nodeId) => ({ nodeId, nodeNum: Number.parseInt(nodeId.slice(1), 16), name: null }))
-    const isDone = await run(() => onSave({ title: text('title'), metrics: [...metrics.value], nodes: chosen }))
+    const isDone = await run(() => onSave({ title: text('heading'), metrics: [...metrics.value], nodes: chosen }))
     if (isDone) onClose()
   })
   return (
@@ -54,7 +54,7 @@ export function ChartDialog({ chart, onSave, onClose }: Props) {
         <Field
           label={boardTexts.title}
           hint={boardTexts.titleHelp}
-          name="title"
+          name="heading"
           defaultValue={chart?.title ?? ''}
           maxLength={MAX_CHART_TITLE}
           autocomplete="off"

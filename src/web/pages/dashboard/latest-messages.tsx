@@ -80,7 +80,7 @@ function TextRow({ message, channels }: { message: Message; channels: Channels }
 /** The place of a name that will be known in a moment. */
 function Awaited() {
   return (
-    <span class="awaited-name" aria-label={t.common.loading}>
+    <span class="awaited-name" role="img" aria-label={t.common.loading}>
       {'\u2007'.repeat(12)}
     </span>
   )

@@ -34,7 +34,7 @@ const FIRST: Layers = {
   precision: true,
   waypoints: true,
   tracks: true,
-  live: true,
+  live: false,
   links: false,
   routes: false,
   heard: false,
