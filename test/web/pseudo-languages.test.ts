@@ -158,6 +158,7 @@ const DATA = [
   'select name from api_tokens',
   'select name from boards',
   'select name from copy_places',
+  'select name from overlays',
 ]
 const ROLES = Config_DeviceConfig_RoleSchema.values.map(({ name }) => name)
 /** Names of hardware and protocols, days as `Intl` has them, time zones, browsers, hosts and who somebody is to a provider. */
