@@ -41,7 +41,7 @@ function LastImport({ report }: { report: Report }) {
         <At at={finishedAt} /> {movingInTexts.from(file)}
       </p>
       <div class="table-box">
-        <table class="table">
+        <table class="table imported">
           <thead>
             <tr>
               <th scope="col">{movingInTexts.kind}</th>
