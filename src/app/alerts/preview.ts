@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { SignedInCtx } from '../base/context.ts'
+import { eachTurn } from '../base/pacing/slices.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { wordsFor } from '../words/reader.ts'
 import { factSchema, tellFact } from './facts.ts'
@@ -45,14 +46,19 @@ export const previewSchema = z
   })
   .meta({ id: 'AlertPreview', description: 'What a rule would have done' })
 
-/** Runs a rule over stored history, with the permissions of the viewer. Throws `forbidden`, `admin_required`. */
-export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infer<typeof previewSchema>> {
+/** Runs a rule over stored history, with the permissions of the viewer, until `signal` ends it. Throws `forbidden`, `admin_required`. */
+export async function preview(
+  ctx: SignedInCtx,
+  rule: AlertRule,
+  signal: AbortSignal,
+): Promise<z.infer<typeof previewSchema>> {
   demandSight(ctx, rule.kind)
   const words = await wordsFor(ctx)
   const to = ctx.now()
   const kind = kindOf(rule.kind)
   const from = to - (kind.pastDays ?? DAYS) * DAY_MS
-  const { fires, note } = await kind.preview(ctx, rule, { from, to })
+  const pause = async () => (await eachTurn()) && !signal.aborted
+  const { fires, note } = await kind.preview(ctx, rule, { from, to, pause })
   const sorted = fires.toSorted((a, b) => b.at - a.at)
   return {
     from,

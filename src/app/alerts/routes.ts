@@ -114,7 +114,7 @@ export const alertRoutes = new Hono<AppEnv>()
       ['forbidden', 'admin_required'],
     ),
     validate('json', newAlertRuleSchema),
-    async (c) => c.json(await preview(c.var.ctx, c.req.valid('json'))),
+    async (c) => c.json(await preview(c.var.ctx, c.req.valid('json'), c.req.raw.signal)),
   )
   .get(
     '/rules/:id',

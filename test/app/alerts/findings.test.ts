@@ -177,6 +177,14 @@ test('a preview says how often it would have been told in 30 days, and what is n
     expect(what).toBe('The channel is nearly full at !a0cb0002')
     expect(resolvedAt - at).toBeGreaterThan(6 * HOUR)
   }
+  // It ends when its reader has gone.
+  const left = await alerts.app.request('/api/alerts/rules/preview', {
+    method: 'POST',
+    headers: { cookie: String(alerts.admin.cookie), origin: alerts.app.origin, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...RULE, findings: ['busy'] }),
+    signal: AbortSignal.abort(),
+  })
+  expect(Object(await left.json())).toMatchObject({ total: 0 })
   expect(await preview({ findings: ['busy'], nodes: { kind: 'list', nodes: [FAR + 1] } })).toMatchObject({ total: 0 })
   const narrow = await alerts.app.user(
     'narrow',

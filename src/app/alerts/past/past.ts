@@ -1,13 +1,19 @@
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
+import type { Pause } from '../../base/pacing/slices.ts'
 import { readKnownNodes, readWorld } from '../world/read-world.ts'
 import { type Watched, watcher } from '../world/watched.ts'
 import type { Fact } from '../facts.ts'
 import type { Said } from '../../words/words.ts'
 import type { World, WorldNeeds, WorldNode } from '../world/world.ts'
 
-export type Range = { readonly from: number; readonly to: number }
+export type Range = {
+  readonly from: number
+  readonly to: number
+  /** Awaited between the slices of long work; false: the reader is gone. */
+  readonly pause: Pause
+}
 
 /** When a rule would have fired. `resolvedAt` null: it would still fire, or it is a single event. */
 export type Fire = {

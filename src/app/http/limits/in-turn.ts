@@ -5,23 +5,24 @@ import { describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 
-/** Simultaneous requests of one user. Streams have their own places, so that an hour-long download blocks no page. */
-const AT_ONCE = { read: 2, stream: 2, preview: 1 }
-type Kind = keyof typeof AT_ONCE
+/**
+ * How many requests of one user run at once, and after how long without activity a place is free again: its reader
+ * stopped reading, or the runtime dropped the request, as the edge does when the client disconnects. Streams have their
+ * own places, so that an hour-long download blocks no page. A preview of a large mesh works for minutes.
+ */
+const KINDS = {
+  read: { most: 2, goneAfterMs: 60_000 },
+  stream: { most: 2, goneAfterMs: 60_000 },
+  preview: { most: 1, goneAfterMs: 600_000 },
+} as const
+type Kind = keyof typeof KINDS
 
 const MAX_WAITING = 32
 const MAX_WAIT_MS = 30_000
 
-/**
- * A place without activity for this long is free again. Its reader stopped reading, or the runtime dropped the request,
- * as the edge does when the client disconnects.
- */
-const GONE_AFTER_MS = 60_000
-
 type Place = { heardAt: number }
 type Queue = {
-  /** Of `places`. */
-  readonly most: number
+  readonly kind: (typeof KINDS)[Kind]
   readonly places: Set<Place>
   readonly waiting: ((place: Place) => void)[]
 }
@@ -55,13 +56,13 @@ function queueOf({ buckets }: Ctx, kind: Kind, userId: number): Queue {
   for (const [other, { places, waiting }] of queues) {
     if (other !== key && places.size === 0 && waiting.length === 0) queues.delete(other)
   }
-  const queue = queues.get(key) ?? { most: AT_ONCE[kind], places: new Set(), waiting: [] }
+  const queue = queues.get(key) ?? { kind: KINDS[kind], places: new Set(), waiting: [] }
   queues.set(key, queue)
   return queue
 }
 
-async function takePlace({ now }: Ctx, { most, places, waiting }: Queue): Promise<Place> {
-  for (const place of places) if (now() - place.heardAt > GONE_AFTER_MS) places.delete(place)
+async function takePlace({ now }: Ctx, { kind: { most, goneAfterMs }, places, waiting }: Queue): Promise<Place> {
+  for (const place of places) if (now() - place.heardAt > goneAfterMs) places.delete(place)
   if (places.size < most) {
     const place = { heardAt: now() }
     places.add(place)
@@ -91,7 +92,7 @@ function tooMany(): AppError {
 }
 
 /** The longest waiting request gets the place, unless it had timed out and the place is taken. */
-function leavePlace({ now }: Ctx, { most, places, waiting }: Queue, place: Place): void {
+function leavePlace({ now }: Ctx, { kind: { most }, places, waiting }: Queue, place: Place): void {
   places.delete(place)
   const turn = places.size < most ? waiting.shift() : undefined
   if (turn === undefined) return

@@ -1,10 +1,7 @@
 import { DAY_MS } from '../../../../shared/time.ts'
 import type { FindingRule } from '../../../../shared/mesh/finding-rules.ts'
 import { nextTurn } from '../../../base/pacing/next-turn.ts'
-import { eachTurn } from '../../../base/pacing/slices.ts'
-import { ownedBy } from '../../../base/owned.ts'
-import { AppError } from '../../../http/errors.ts'
-import type { Ports, SignedInCtx } from '../../../base/context.ts'
+import type { SignedInCtx } from '../../../base/context.ts'
 import { lookBack as lookBackAt } from '../../../mesh/findings/past.ts'
 import { nodesSeen } from '../../../mesh/findings/seen.ts'
 import { said, type Said } from '../../../words/words.ts'
@@ -13,30 +10,10 @@ import { readMeshFindings } from '../../world/mesh-findings.ts'
 import { watcher } from '../../world/watched.ts'
 import type { FindingAlertRule } from './schema.ts'
 
-/** Who has a preview running. */
-const running = ownedBy((_store: Ports['store']) => new Set<number>())
-
-/**
- * When a rule about findings would have fired. Throws `rate_limited` while another preview of the same person runs: a
- * long one goes on when its reader is gone.
- */
+/** When a rule about findings would have fired. */
 export async function lookBack(ctx: SignedInCtx, rule: FindingAlertRule, range: Range): Promise<Past> {
-  const own = running(ctx.store)
-  const { id } = ctx.viewer.user
-  if (own.has(id)) throw new AppError('rate_limited', undefined, { retryAfter: RETRY_S })
-  own.add(id)
-  try {
-    return await lookNow(ctx, rule, range)
-  } finally {
-    own.delete(id)
-  }
-}
-
-const RETRY_S = 10
-
-async function lookNow(ctx: SignedInCtx, rule: FindingAlertRule, range: Range): Promise<Past> {
   const { store, viewer } = ctx
-  const { found, since } = await lookBackAt(store, { names: rule.findings, ...range }, eachTurn)
+  const { found, since } = await lookBackAt(store, { names: rule.findings, ...range }, range.pause)
   const isWatched = watcher(rule.nodes)
   const known = new Map((await readNodes(ctx)).map((node) => [node.nodeNum, node]))
   await nextTurn()
