@@ -138,7 +138,6 @@ test('none of this wrote anything to the console, but the refusal that asks for 
 
 /** Sources whose states need other data: the tests that open them check them too. */
 const ELSEWHERE = {
-  'pages/connections/fields.tsx': 'connections.test.ts',
   'pages/device-config/section.tsx': 'configuration.test.ts',
   'pages/map/panel/waypoint-list.tsx': 'map-layers.test.ts',
   'pages/nodes/parts/routes.tsx': 'pages.test.ts',

@@ -5,6 +5,7 @@ import { hashEntry, type Sealed } from '../../app/audit/chain.ts'
 import { EXPORT_COLUMNS } from '../../app/audit/export.ts'
 import { isFormula } from '../../shared/csv.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
+import { parseLine, splitLines } from '../disk/lines.ts'
 
 /** The format of a file according to its name. */
 export function formatOf(file: string): ExportFormat {
@@ -106,29 +107,10 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   for await (const json of splitLines(file)) {
     number++
     if (json.trim() === '') continue
-    const parsed = lineSchema.safeParse(parseJson(json))
+    const parsed = lineSchema.safeParse(parseLine(json))
     if (!parsed.success) throw new FileDamage(`Line ${number} is not an entry of an export with hashes`)
     const { hash, previousHash, ...reading } = parsed.data
     yield { hash, previousHash, readings: [reading] }
-  }
-}
-
-// `readline` also ends a line at U+2028, which JSON may contain.
-async function* splitLines(file: string): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of createReadStream(file, 'utf8')) {
-    const lines = (rest + String(chunk)).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
-  }
-  yield rest
-}
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
   }
 }
 
@@ -143,7 +125,7 @@ async function* readTable(file: string): AsyncGenerator<Line> {
     const [id, timestamp, userId, username, action, resource, details, ip, requestId, previousHash, hash] = cells
     const values = { id: Number(id), timestamp: Number(timestamp), userId: userId === '' ? null : Number(userId) }
     const read = (reading: Pick<AuditRow, 'username' | 'action' | 'ip' | 'requestId'>) =>
-      lineSchema.safeParse({ ...values, ...reading, resource, details: parseJson(details ?? ''), previousHash, hash })
+      lineSchema.safeParse({ ...values, ...reading, resource, details: parseLine(details ?? ''), previousHash, hash })
     const readings: Sealed[] = []
     for (const name of readingsOf(username)) {
       for (const what of readingsOf(action)) {

@@ -33,14 +33,8 @@ export const DIALOGS: readonly State[] = [
   },
   { name: 'saving a view', of: 'pages/nodes/views.tsx', path: '/nodes?role=ROUTER', open: pressed('Save view') },
   {
-    name: 'watching a node',
-    of: 'pages/nodes/parts/watch.tsx',
-    path: '/nodes/!30000001',
-    open: pressed('Watch this node'),
-  },
-  {
     name: 'telling of a finding',
-    of: 'pages/findings/tell-me.tsx',
+    of: 'pages/alerts/watch-dialog.tsx',
     path: '/findings',
     open: pressed('Tell me about this'),
   },

@@ -193,11 +193,17 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
   },
   {
     name: 'more settings of a place for copies',
-    of: 'pages/backups/copies/fields.tsx',
+    of: 'parts/form/shaped-fields.tsx',
     path: '/backups/copies',
     open: async (page) => {
       await press(page, 'Add a place')
       await page.getByText('More settings').click()
     },
+  },
+  {
+    name: 'watching a node',
+    of: 'pages/alerts/watch-dialog.tsx',
+    path: '/nodes/!30000001',
+    open: pressed('Watch this node'),
   },
 ]

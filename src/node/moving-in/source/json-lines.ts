@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import * as z from 'zod'
 import { AppError } from '../../../app/http/errors.ts'
+import { parseLine, splitLines } from '../../disk/lines.ts'
 
 const lineSchema = z.object({ t: z.string().regex(/^[a-z_]{1,64}$/), r: z.record(z.string(), z.unknown()) })
 /** Tables whose columns are in camel case in Postgres and MySQL, and not in SQLite. */
@@ -36,7 +36,7 @@ export async function loadLines(file: string, into: string): Promise<void> {
     for await (const line of splitLines(file)) {
       number++
       if (line.trim() === '') continue
-      const parsed = lineSchema.safeParse(parseJson(line))
+      const parsed = lineSchema.safeParse(parseLine(line))
       if (!parsed.success) {
         throw new AppError('invalid_request', `${file}: line ${number} is not a row as {"t": table, "r": row}`)
       }
@@ -91,23 +91,4 @@ function sqlValue(value: unknown): SQLInputValue {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (typeof value === 'number' || typeof value === 'string') return value
   return JSON.stringify(value)
-}
-
-// `readline` also ends a line at U+2028, which JSON may contain.
-async function* splitLines(file: string): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of createReadStream(file, 'utf8')) {
-    const lines = (rest + String(chunk)).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
-  }
-  yield rest
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -4,13 +4,14 @@ import { MAX_CONNECTION_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, handleForm, Select, Submit } from '../../parts/form/field.tsx'
+import { textOf } from '../../parts/form/shaped-fields.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { connectionKind, connectionTexts } from '../../strings/system/connections.ts'
 import { problemWords } from '../../strings/system/radio-problems.ts'
 import { t } from '../../strings.ts'
 import type { Candidate, Connection, Found, Kind, Settings } from './connection.ts'
-import { SettingsFields, settingsIn, textOf } from './fields.tsx'
+import { SettingsFields, settingsIn } from './fields.tsx'
 
 const KINDS: readonly Kind[] = ['tcp', 'serial', 'http', 'mqtt', 'udp']
 

@@ -8,21 +8,9 @@ import {
   MAX_TOPIC,
   MAX_TOPICS,
 } from '../../../shared/limits.ts'
-import { Field } from '../../parts/form/field.tsx'
-import { Labelled } from '../../parts/form/labelled.tsx'
+import { type Shape, ShapedFields, type Shapes } from '../../parts/form/shaped-fields.tsx'
 import { connectionTexts } from '../../strings/system/connections.ts'
 import type { Kind, Settings } from './connection.ts'
-
-type Shape = {
-  readonly label: string
-  readonly hint?: string
-  /** Characters. */
-  readonly maxLength: number
-  readonly as?: 'number' | 'password' | 'lines' | 'text-area'
-  readonly optional?: true
-  /** Stands behind *More settings*. */
-  readonly rare?: true
-}
 
 const PORT: Shape = { label: connectionTexts.port, maxLength: 5, as: 'number' }
 const KEYS: Shape = {
@@ -40,7 +28,7 @@ const PIN: Shape = {
   rare: true,
 }
 
-const FIELDS: Readonly<Record<Kind, Readonly<Record<string, Shape>>>> = {
+const FIELDS: Readonly<Record<Kind, Shapes>> = {
   tcp: { host: { label: connectionTexts.host, maxLength: MAX_HOST }, port: PORT },
   serial: { device: { label: connectionTexts.device, hint: connectionTexts.deviceHint, maxLength: MAX_DEVICE_PATH } },
   http: { url: { label: connectionTexts.url, hint: 'https://192.168.1.20', maxLength: MAX_ADDRESS }, fingerprint: PIN },
@@ -84,67 +72,7 @@ const FIRST: Settings = { port: 4403, topics: ['msh/#'] }
 
 /** The fields of a kind, filled with `settings`. */
 export function SettingsFields({ kind, settings }: { kind: Kind; settings: Settings | null }) {
-  const all = Object.entries(FIELDS[kind])
-  const rare = all.filter(([, shape]) => shape.rare === true)
-  const draw = ([name, shape]: (typeof all)[number]) => (
-    <OneField key={`${kind} ${name}`} {...shape} name={name} value={(settings ?? FIRST)[name]} />
-  )
-  return (
-    <>
-      {all.filter(([, shape]) => shape.rare !== true).map(draw)}
-      {rare.length > 0 && (
-        <details>
-          <summary>{connectionTexts.more}</summary>
-          <div class="stack">{rare.map(draw)}</div>
-        </details>
-      )}
-    </>
-  )
-}
-
-function OneField(props: Shape & { name: string; value: unknown }) {
-  const { name, value, label, hint, as, optional } = props
-  const text = textOf(value)
-  if (as === 'lines' || as === 'text-area') {
-    return (
-      <Labelled label={label} hint={hint}>
-        {(aria) => (
-          <textarea
-            {...aria}
-            name={name}
-            rows={as === 'lines' ? 2 : 4}
-            maxLength={props.maxLength}
-            defaultValue={text}
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            required={optional !== true}
-          />
-        )}
-      </Labelled>
-    )
-  }
-  return (
-    <Field
-      label={label}
-      name={name}
-      type={as === 'password' ? 'password' : as === 'number' ? 'number' : 'text'}
-      defaultValue={text}
-      maxLength={props.maxLength}
-      autocomplete="off"
-      autocapitalize="off"
-      spellcheck={false}
-      required={optional !== true}
-      {...(hint !== undefined && { hint })}
-      {...(as === 'number' && { min: 1, max: 65535 })}
-    />
-  )
-}
-
-/** A setting as it stands in its field. */
-export function textOf(value: unknown): string {
-  if (Array.isArray(value)) return value.map(String).join('\n')
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+  return <ShapedFields key={kind} shapes={FIELDS[kind]} values={settings ?? FIRST} more={connectionTexts.more} />
 }
 
 /** The settings as they stand in the fields. An empty optional field is null, or an empty list. */

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 import { MESSAGE_TRAITS } from '../../../shared/mesh/message-traits.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { place, setQuery } from '../../router.ts'
+import { useQueryText } from '../../parts/list/query-text.ts'
 import type { Channels } from '../../state/messages/channels.ts'
 import { DIRECT, OPERATORS } from '../../state/messages/terms.ts'
 import { useFoundNodes } from '../../state/mesh/find-nodes.ts'
@@ -19,22 +19,9 @@ type Suggestion = { readonly text: string; readonly about: string }
 /** The search of messages, kept in the address as `q`, with suggestions (a combobox of WAI-ARIA 1.2). */
 export function MessageSearch({ channels }: { channels: Channels }) {
   const id = useId()
-  const asked = place.value.query.get('q') ?? ''
-  const typed = useSignal(asked)
-  const sent = useRef(asked)
+  const typed = useQueryText(PAUSE_MS)
   const isOpen = useSignal(false)
   const active = useSignal(-1)
-  useEffect(() => {
-    // Changed by a link or the browser's history.
-    if (asked !== sent.current) typed.value = sent.current = asked
-  }, [asked])
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      const q = typed.value.trim()
-      if (q !== sent.current) setQuery({ q: (sent.current = q) })
-    }, PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [typed.value])
   const last = /(?:[a-z]+:"[^"]*|\S*)$/iu.exec(typed.value)?.[0] ?? ''
   const name = /^from:"?(.*)$/iu.exec(last)?.[1]?.toLowerCase() ?? null
   const nodes = useFoundNodes(isOpen.value && can('nodes', 'read') ? name : null)

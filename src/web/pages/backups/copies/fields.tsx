@@ -8,23 +8,9 @@ import {
   MAX_PREFIX,
   MAX_REGION,
 } from '../../../../shared/limits.ts'
-import { Field } from '../../../parts/form/field.tsx'
-import { Labelled } from '../../../parts/form/labelled.tsx'
+import { type Shape, ShapedFields, type Shapes } from '../../../parts/form/shaped-fields.tsx'
 import { copyTexts } from '../../../strings/system/copies.ts'
 import type { Kind, Settings } from './place.ts'
-
-type Shape = {
-  readonly label: string
-  readonly hint?: string
-  /** Characters. */
-  readonly maxLength: number
-  readonly as?: 'password' | 'text-area' | 'check' | 'no-check'
-  readonly optional?: true
-  /** Stands behind *More settings*. */
-  readonly rare?: true
-  /** Says where the place is, which never changes. */
-  readonly isWhere?: true
-}
 
 const CA: Shape = {
   label: copyTexts.ca,
@@ -36,17 +22,18 @@ const CA: Shape = {
 }
 const OWN_NETWORK: Shape = { label: copyTexts.ownNetwork, maxLength: 0, as: 'check' }
 
-const FIELDS: Readonly<Record<Kind, Readonly<Record<string, Shape>>>> = {
+/** Fixed is what says where the place is. */
+const FIELDS: Readonly<Record<Kind, Shapes>> = {
   s3: {
-    endpoint: { label: copyTexts.endpoint, hint: copyTexts.endpointHint, maxLength: MAX_ADDRESS, isWhere: true },
+    endpoint: { label: copyTexts.endpoint, hint: copyTexts.endpointHint, maxLength: MAX_ADDRESS, isFixed: true },
     region: { label: copyTexts.region, maxLength: MAX_REGION },
-    bucket: { label: copyTexts.bucket, maxLength: MAX_BUCKET, isWhere: true },
+    bucket: { label: copyTexts.bucket, maxLength: MAX_BUCKET, isFixed: true },
     prefix: {
       label: copyTexts.prefix,
       hint: copyTexts.prefixHint,
       maxLength: MAX_PREFIX,
       optional: true,
-      isWhere: true,
+      isFixed: true,
     },
     accessKeyId: { label: copyTexts.accessKeyId, maxLength: MAX_HOST },
     secretAccessKey: { label: copyTexts.secretAccessKey, maxLength: MAX_BROKER_PASSWORD, as: 'password' },
@@ -55,7 +42,7 @@ const FIELDS: Readonly<Record<Kind, Readonly<Record<string, Shape>>>> = {
     ca: CA,
   },
   webdav: {
-    url: { label: copyTexts.url, hint: copyTexts.urlHint, maxLength: MAX_ADDRESS, isWhere: true },
+    url: { label: copyTexts.url, hint: copyTexts.urlHint, maxLength: MAX_ADDRESS, isFixed: true },
     username: { label: copyTexts.username, maxLength: MAX_HOST, optional: true },
     password: {
       label: copyTexts.password,
@@ -67,7 +54,7 @@ const FIELDS: Readonly<Record<Kind, Readonly<Record<string, Shape>>>> = {
     ownNetwork: OWN_NETWORK,
     ca: CA,
   },
-  folder: { path: { label: copyTexts.path, hint: copyTexts.pathHint, maxLength: MAX_PATH, isWhere: true } },
+  folder: { path: { label: copyTexts.path, hint: copyTexts.pathHint, maxLength: MAX_PATH, isFixed: true } },
 }
 
 /** What is in the fields of a new place. */
@@ -75,71 +62,13 @@ const FIRST: Settings = { region: 'us-east-1', pathStyle: true, ownNetwork: fals
 
 /** The fields of a kind, filled with `settings`; null: a new place. */
 export function PlaceFields({ kind, settings }: { kind: Kind; settings: Settings | null }) {
-  const all = Object.entries(FIELDS[kind])
-  const draw = ([name, shape]: (typeof all)[number]) => (
-    <OneField
-      key={`${kind} ${name}`}
-      {...shape}
-      name={name}
-      value={(settings ?? FIRST)[name]}
-      isFixed={settings !== null && shape.isWhere === true}
-    />
-  )
-  const rare = all.filter(([, shape]) => shape.rare === true)
   return (
-    <>
-      {all.filter(([, shape]) => shape.rare !== true).map(draw)}
-      {rare.length > 0 && (
-        <details>
-          <summary>{copyTexts.more}</summary>
-          <div class="stack">{rare.map(draw)}</div>
-        </details>
-      )}
-    </>
-  )
-}
-
-function OneField(props: Shape & { name: string; value: unknown; isFixed: boolean }) {
-  const { name, value, label, hint, as, optional } = props
-  const text = typeof value === 'string' ? value : ''
-  if (as === 'check' || as === 'no-check') {
-    return (
-      <label class="check">
-        <input type="checkbox" name={name} defaultChecked={as === 'check' ? value === true : value === false} />
-        {label}
-      </label>
-    )
-  }
-  if (as === 'text-area') {
-    return (
-      <Labelled label={label} hint={hint}>
-        {(aria) => (
-          <textarea
-            {...aria}
-            name={name}
-            rows={4}
-            maxLength={props.maxLength}
-            defaultValue={text}
-            autocomplete="off"
-            spellcheck={false}
-          />
-        )}
-      </Labelled>
-    )
-  }
-  return (
-    <Field
-      label={label}
-      name={name}
-      type={as === 'password' ? 'password' : 'text'}
-      defaultValue={text}
-      maxLength={props.maxLength}
-      autocomplete="off"
-      autocapitalize="off"
-      spellcheck={false}
-      required={optional !== true}
-      readOnly={props.isFixed}
-      {...(hint !== undefined && { hint })}
+    <ShapedFields
+      key={kind}
+      shapes={FIELDS[kind]}
+      values={settings ?? FIRST}
+      areStored={settings !== null}
+      more={copyTexts.more}
     />
   )
 }
