@@ -1095,6 +1095,7 @@ export const words: Translations = {
     link: 'Link zu diesem Zeitpunkt',
     close: 'Schließen',
     loading: 'Der Rest wird geladen …',
+    cut: 'Von dieser Zeit ist mehr gespeichert, als auf einmal abgespielt werden kann. Wählen Sie eine kürzere Zeit, um alles zu sehen.',
     none: 'Zu dieser Zeit ist nichts gespeichert.',
     happened: 'Was geschah',
     nothing: 'Noch nichts.',

@@ -710,6 +710,7 @@ export const words: Translations = {
     link: 'Enlace a este momento',
     close: 'Cerrar',
     loading: 'Cargando el resto…',
+    cut: 'De este tiempo hay más guardado de lo que se puede reproducir de una vez. Elija un tiempo más corto para verlo todo.',
     none: 'No hay nada guardado de este tiempo.',
     happened: 'Qué ocurrió',
     nothing: 'Todavía nada.',

@@ -1216,6 +1216,7 @@ export const words: Translations = {
     link: 'Lien vers ce moment',
     close: 'Fermer',
     loading: 'Chargement du reste…',
+    cut: 'Il y a plus de données enregistrées pour cette période qu’il n’est possible d’en rejouer à la fois. Choisissez une période plus courte pour tout voir.',
     none: 'Rien n’est enregistré pour cette période.',
     happened: 'Ce qui s’est passé',
     nothing: 'Rien pour l’instant.',

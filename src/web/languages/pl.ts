@@ -1166,6 +1166,7 @@ export const words: Translations = {
     link: 'Odnośnik do tej chwili',
     close: 'Zamknij',
     loading: 'Wczytywanie reszty…',
+    cut: 'Z tego czasu zapisano więcej, niż można odtworzyć naraz. Wybierz krótszy czas, aby zobaczyć wszystko.',
     none: 'Z tego czasu nic nie zapisano.',
     happened: 'Co się działo',
     nothing: 'Jeszcze nic.',

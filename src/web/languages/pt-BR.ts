@@ -710,6 +710,7 @@ export const words: Translations = {
     link: 'Link para este momento',
     close: 'Fechar',
     loading: 'Carregando o restante…',
+    cut: 'Há mais dados gravados deste período do que é possível reproduzir de uma vez. Escolha um período mais curto para ver tudo.',
     none: 'Nada está armazenado deste período.',
     happened: 'O que aconteceu',
     nothing: 'Nada ainda.',

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import './page.ts'
 import type { Message, Node } from '../../../src/web/state/mesh/nodes.ts'
 import { moved, readMoment, sliderStep, usualSpeed } from '../../../src/web/pages/map/playback/clock.ts'
 import { createHistory } from '../../../src/web/pages/map/playback/history.ts'
+import { loadHistory } from '../../../src/web/pages/map/playback/load.ts'
 import { silencesIn } from '../../../src/web/pages/map/playback/silences.ts'
 import { decodeTrack, lastUpTo, placeAt, worldOf } from '../../../src/web/pages/map/playback/track.ts'
 
@@ -228,5 +229,23 @@ describe('a history', () => {
     expect(history.isEmpty()).toBe(true)
     history.addHops([{ from: 1, to: 2, snr: 1, t: FROM }])
     expect(history.isEmpty()).toBe(false)
+  })
+})
+
+describe('loading', () => {
+  afterEach(() => vi.unstubAllGlobals())
+
+  test.each([
+    [3, true],
+    [1000, false],
+  ])('of %i pages of tracks is whole: %s', async (pages, isWhole) => {
+    let asked = 0
+    vi.stubGlobal('fetch', async () => {
+      asked += 1
+      return Response.json({ tracks: [], next: asked < pages ? asked : null })
+    })
+    const history = createHistory(SPAN, [], { activeMs: 2 * HOUR, isHeardKnown: false })
+    expect(await loadHistory(history, () => true)).toBe(isWhole)
+    expect(asked).toBe(Math.min(pages, 20))
   })
 })

@@ -10,6 +10,7 @@ export const playbackTexts = catalog('playbackTexts', {
   link: 'Link to this moment',
   close: 'Close',
   loading: 'Loading the rest…',
+  cut: 'More is stored of this time than can be played at once. Choose a shorter time to see all of it.',
   none: 'Nothing is stored of this time.',
   happened: 'What happened',
   nothing: 'Nothing yet.',

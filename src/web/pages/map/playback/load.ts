@@ -14,30 +14,30 @@ const NEIGHBOR_PORT = '71'
 const MAX_PAGES = 20
 
 /**
- * Loads what is stored of the range, as far as the user may see it. `onPage` is called after each answer; it returns
- * whether to continue. Throws `ApiError`.
+ * Loads what is stored of the range, as far as the user may see it, and returns whether that is all. `onPage` is called
+ * after each answer; it returns whether to continue. Throws `ApiError`.
  */
 export async function loadHistory(
   history: History,
   onPage: (part: 'tracks' | 'heard' | 'rest') => boolean,
-): Promise<void> {
+): Promise<boolean> {
   const { from, to } = history.span
   const time = { from: String(from), to: String(to) }
   const list = { since: String(from), until: String(to), limit: '500' }
   const mayHear = can('info', 'read')
-  await Promise.all([
+  const lists = await Promise.all([
     inPages(async (after) => {
       const page = await askAs<TrackPage>(api.playback.tracks.$get({ query: { ...time, after } }))
       history.addTracks(page.tracks)
       return onPage('tracks') ? page.next : null
     }),
-    mayHear &&
+    !mayHear ||
       inPages(async (after) => {
         const page = await askAs<HeardPage>(api.playback.heard.$get({ query: { ...time, after } }))
         addHeard(history, page)
         return onPage('heard') ? page.next : null
       }),
-    mayHear &&
+    !mayHear ||
       inPages(async (after) => {
         // A day more: it tells who was heard before the range begins.
         const query = { from: String(Math.max(0, from - DAY_MS)), to: time.to, after }
@@ -50,36 +50,41 @@ export async function loadHistory(
         }
         return onPage('rest') ? page.next : null
       }),
-    mayHear &&
+    !mayHear ||
       inPages(async (_, before) => {
         const query = { ...list, ...before, limit: '200', answered: 'true' as const }
         const page = await askAs<TraceroutePage>(api.traceroutes.$get({ query }))
         history.addHops(page.traceroutes.flatMap(hopsOfRoute))
         return onPage('rest') ? page.nextBefore : null
       }),
-    mayHear &&
+    !mayHear ||
       inPages(async (_, before) => {
         const page = await askAs<PacketPage>(api.packets.$get({ query: { ...list, ...before, port: NEIGHBOR_PORT } }))
         history.addHops(page.packets.flatMap(hopsOfReport), REPORT_MS)
         return onPage('rest') ? page.nextBefore : null
       }),
-    can('messages', 'read') &&
+    !can('messages', 'read') ||
       inPages(async (_, before) => {
         const page = await askAs<MessagePage>(api.messages.$get({ query: { ...list, ...before } }))
         history.addTexts(page.messages)
         return onPage('rest') ? page.nextBefore : null
       }),
   ])
+  return lists.every(Boolean)
 }
 
 type Before = { readonly before?: string }
 
-/** Asks for page after page; `ask` returns where the next one begins. Some routes begin after it, others before it. */
-async function inPages(ask: (after: string, before: Before) => Promise<number | null>): Promise<void> {
+/**
+ * Asks for page after page; `ask` returns where the next one begins. Some routes begin after it, others before it.
+ * Returns whether the last one was reached.
+ */
+async function inPages(ask: (after: string, before: Before) => Promise<number | null>): Promise<boolean> {
   let next = await ask('0', {})
   for (let pages = 1; next !== null && pages < MAX_PAGES; pages++) {
     next = await ask(String(next), { before: String(next) })
   }
+  return next === null
 }
 
 function addHeard(history: History, { step, heard, links }: HeardPage): void {

@@ -32,6 +32,7 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
   const isPlaying = useSignal(false)
   const at = useSignal(span.from)
   const isLoading = useSignal(true)
+  const isCut = useSignal(false)
   const error = useSignal<ApiError | null>(null)
   const history = useSignal<History | null>(null)
   /** A changed number says that more is known. */
@@ -90,19 +91,23 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
     speed.value = usualSpeed(span)
     play(false)
     isLoading.value = true
+    isCut.value = false
     error.value = null
-    loadHistory(past, () => {
-      if (!isGone) show()
-      return !isGone
-    })
-      .catch((cause: unknown) => {
+    const load = async () => {
+      try {
+        const isWhole = await loadHistory(past, () => {
+          if (!isGone) show()
+          return !isGone
+        })
+        if (!isGone) isCut.value = !isWhole
+      } catch (cause) {
         if (!(cause instanceof ApiError)) throw cause
         if (!isGone) error.value = cause
-      })
-      .finally(() => {
+      } finally {
         if (!isGone) isLoading.value = false
-      })
-      .catch(console.error)
+      }
+    }
+    load().catch(console.error)
     return () => {
       isGone = true
     }
@@ -154,6 +159,7 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
         {isLoading.value && <span class="faint"> · {playbackTexts.loading}</span>}
       </p>
       <Failure error={error.value} />
+      {isCut.value && <p role="status">{playbackTexts.cut}</p>}
       {isEmpty && <p role="status">{playbackTexts.none}</p>}
       <div class="toolbar">
         <Select
