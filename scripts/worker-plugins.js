@@ -17,7 +17,7 @@ export function workerPlugins(root) {
     withoutProxySignIn(root),
     withoutRestore(root),
     withoutRadioSettings(root),
-    withoutRadioRoutes(root),
+    withoutSomeRoutes(root),
     withoutConnections(root),
     withoutFindings(root),
     withoutCopies(root),
@@ -102,16 +102,17 @@ function withoutRadioSettings(root) {
 }
 
 /**
- * No radio is connected to the edge: the routes of files named radio-routes.ts check who asks, and then refuse. Each
- * router there is one exported chain, `export const x = new Hono<AppEnv>().get('/', requirePermission(…), …)`.
+ * The edge has no radio, no disk, and room for little code: the routes of files named radio-routes.ts and
+ * not-on-edge-routes.ts check who asks, and then refuse. Each router there is one exported chain, `export const x = new
+ * Hono<AppEnv>().get('/', requirePermission(…), …)`.
  */
-function withoutRadioRoutes(root) {
+function withoutSomeRoutes(root) {
   const app = join(root, 'src/app')
   return {
-    name: 'without-radio-routes',
+    name: 'without-some-routes',
     enforce: 'pre',
     load(id) {
-      if (!id.startsWith(app) || !id.endsWith('/radio-routes.ts')) return null
+      if (!id.startsWith(app) || !/\/(?:radio|not-on-edge)-routes\.ts$/.test(id)) return null
       const code = readFileSync(id, 'utf8')
       const routers = parseSync(id, code).program.body.flatMap(({ declaration }) =>
         (declaration?.declarations ?? []).map(({ id: { name }, init }) => {

@@ -23,7 +23,7 @@ import {
 
 const placeAnswer = z.object({ place: placeSchema })
 
-// Backups need a disk: like the routes of radios, these are refused on the edge.
+// Backups need a disk: these are refused on the edge.
 export const copyRoutes = new Hono<AppEnv>()
   .get(
     '/',

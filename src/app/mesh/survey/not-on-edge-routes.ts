@@ -25,7 +25,7 @@ const coverageQuery = z.object({
     .describe('Bits of the coordinates of a cell: at 13 it is 0.052 degrees wide, and with each bit half as wide'),
 })
 
-// The survey is kept up by a service with a disk: like the routes of radios, these are refused on the edge.
+// The survey is kept up by a service with a disk: these are refused on the edge.
 export const coverageRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),

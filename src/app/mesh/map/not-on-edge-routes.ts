@@ -21,7 +21,7 @@ import {
 import { OCTETS, sendArchive } from './send-archive.ts'
 import { openArchive } from './tiles.ts'
 
-// Files of maps need a disk: like the routes of radios, these are refused on the edge.
+// Files of maps need a disk: these are refused on the edge.
 export const mapFileRoutes = new Hono<AppEnv>()
   .get(
     '/archive',

@@ -22,7 +22,7 @@ import {
   readOverlay,
 } from './overlays.ts'
 
-// The worker of the edge has no room for them: like the routes of radios, these are refused there.
+// The worker of the edge has no room for them: these are refused there.
 const shapesSchema = z.object({
   type: z.literal('FeatureCollection'),
   features: z.array(z.looseObject({})).describe('Features of GeoJSON, with a name, a description and a colour at most'),
