@@ -16,7 +16,7 @@ import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
+import { isThere, mayOpen, nameNeed, navOf, ROUTES } from './pages/routes.tsx'
 import { lazyPage } from './parts/list/lazy-page.tsx'
 import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
 import { guardOfflineCache } from './state/offline-cache.ts'
@@ -159,6 +159,13 @@ function CurrentPage() {
   if (!mayOpen(route.need)) {
     return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
   }
+  if (!isThere(route)) {
+    return (
+      <Page title={route.nav?.name ?? APP_NAME}>
+        <p>{t.errors.unsupported_on_this_runtime}</p>
+      </Page>
+    )
+  }
   return route.draw(route.pattern.exec(path)?.groups ?? {})
 }
 
@@ -171,7 +178,7 @@ function ToMap() {
 /** The start page of somebody who may not see the dashboard: the first page that they may see. */
 function Elsewhere({ need }: { need: string }) {
   // Everybody may open the pages of their own, which show nothing of the mesh.
-  const open = ROUTES.find(({ nav, need }) => nav !== undefined && need !== 'signed-in' && mayOpen(need))?.nav
+  const open = ROUTES.flatMap((route) => (route.need === 'signed-in' ? [] : (navOf(route) ?? []))).at(0)
   useEffect(() => {
     if (open !== undefined) navigate(open.path, { replace: true })
   }, [open?.path])

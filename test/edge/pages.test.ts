@@ -188,6 +188,13 @@ describe('in a browser', () => {
     expect(await page.getByRole('alert').count()).toBe(0)
     await page.getByText('Radios connect to a Node service, which delivers the received packets here.').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
+    // What needs a service with a disk has no place in the navigation.
+    const places = await page.getByRole('navigation').first().getByRole('link').allTextContents()
+    expect(places).toEqual(expect.arrayContaining(['Map', 'Packets']))
+    for (const absent of ['Findings', 'Topology', 'Boards']) expect(places).not.toContain(absent)
+    await goto('/boards')
+    await page.getByText('This installation of the service cannot do this.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
     await goto('/backups')
     await page.getByRole('heading', { name: 'Backups need the Node service' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)

@@ -6,7 +6,7 @@ import { InboxKeeper, unreadTotal } from '../state/messages/inbox.ts'
 import { InfoKeeper } from '../state/mesh/links.ts'
 import { useAction } from '../state/load.ts'
 import { NodeKeeper } from '../state/mesh/nodes.ts'
-import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
+import { navOf, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { seeAs, type SeeingAs, seeingAs } from '../api.ts'
 import { currentUrl, href, place } from '../router.ts'
 import { can, isAdmin, isAnonymous, signOut, user, userName, siteName } from '../state/session.ts'
@@ -32,7 +32,7 @@ const Finder = lazyPage(async () => (await import('./finder/finder.tsx')).Finder
 type Entry = NonNullable<Route['nav']>
 
 function entries(): Entry[] {
-  return ROUTES.flatMap(({ nav, need }) => (nav !== undefined && mayOpen(need) ? [nav] : []))
+  return ROUTES.flatMap((route) => navOf(route) ?? [])
 }
 
 /** The frame of every page, for signed-in users and for people without an account. */

@@ -68,7 +68,7 @@ export function mayReadLess(before: Status | null, next: Status): boolean {
 }
 
 /** Radios, live events and backups exist only in the Node service, not on the edge. */
-type Part = 'radio' | 'events' | 'backups'
+export type Part = 'radio' | 'events' | 'backups'
 const missing = signal('')
 
 /** Whether the service has this feature in its runtime; requests for others would fail. */

@@ -1,4 +1,4 @@
-import { mayOpen, ROUTES } from '../../pages/routes.tsx'
+import { mayOpen, navOf, ROUTES } from '../../pages/routes.tsx'
 import { navigate, visited } from '../../router.ts'
 import { conversationOf } from '../../state/messages/inbox.ts'
 import { type Message, type Node, nameOf, nodeName } from '../../state/mesh/nodes.ts'
@@ -57,8 +57,8 @@ function pages(): readonly Named[] {
   const inEnglish: Readonly<Record<string, string>> = englishOf(t.nav)
   const english = new Map(Object.entries(t.nav).map(([key, name]) => [name, inEnglish[key]]))
   return [
-    ...ROUTES.flatMap(({ nav, need }) =>
-      nav !== undefined && mayOpen(need) ? page(nav.name, nav.path, english.get(nav.name) ?? nav.name) : [],
+    ...ROUTES.flatMap((route) => navOf(route) ?? []).flatMap(({ name, path }) =>
+      page(name, path, english.get(name) ?? name),
     ),
     ...(isAnonymous.value ? [] : [page(t.nav.account, '/account', englishOf(t.nav).account)]),
     ...SUBPAGES.flatMap(([path, name, english]) => {
