@@ -93,7 +93,7 @@ function nameFirst(id: string, graph: Graph): string | null {
 
 /** What the page of the map and frames of other sites need at once, and what draws: two files are smaller than many. */
 const OF_MAP =
-  /\/pages\/map\/(?:(?:data|drawing|filter|following|last-view|lazy-legend|map-box|marks|switches|waypoint)\.tsx?|cells\/choice\.ts|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
+  /\/pages\/map\/(?:(?:data|drawing|filter|following|last-view|map-box|switches)\.tsx?|(?:cells\/choice|legend\/lazy-legend|marks\/marks|waypoints\/waypoint)\.ts|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
 const DRAWS =
   /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/start)\.ts$/
 const LEAFLET = /\/leaflet\/(?:leaflet-parts\.ts$|src\/(?!layer\/tile))/

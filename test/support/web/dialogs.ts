@@ -61,7 +61,7 @@ export const DIALOGS: readonly State[] = [
   },
   {
     name: 'nodes in one place',
-    of: 'pages/map/pile.tsx',
+    of: 'pages/map/pile/pile.tsx',
     path: '/map?q=crowd&center=46,8&zoom=18',
     open: async (page) => {
       const isOpen = async () => {
@@ -102,7 +102,12 @@ export const DIALOGS: readonly State[] = [
       await form.waitFor()
     },
   },
-  { name: 'a waypoint', of: 'pages/map/waypoint-form.tsx', path: '/map?q=crowd', open: pressed('New waypoint') },
+  {
+    name: 'a waypoint',
+    of: 'pages/map/waypoints/waypoint-form.tsx',
+    path: '/map?q=crowd',
+    open: pressed('New waypoint'),
+  },
   {
     name: 'deleting a waypoint',
     of: 'pages/map/panel/waypoint-list.tsx',

@@ -102,7 +102,7 @@ export const STATES: readonly (State & { readonly onlyOnPhone?: boolean })[] = [
   },
   {
     name: 'legend',
-    of: 'pages/map/legend.tsx',
+    of: 'pages/map/legend/legend.tsx',
     path: '/map',
     open: (page) => page.getByText('Legend').click(),
   },

@@ -18,24 +18,24 @@ import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from './d
 import { useDrawing, useMap } from './drawing.ts'
 import { passes, readFilter } from './filter.ts'
 import { endFollowing, followed } from './following.ts'
-import { Legend } from './lazy-legend.ts'
+import { Legend } from './legend/lazy-legend.ts'
 import { MapBox } from './map-box.tsx'
 import { MapPanel } from './panel/panel.tsx'
 import { askedView, recallView } from './last-view.ts'
 import type { Mark } from './layers/pointing.ts'
-import { marks } from './marks.ts'
+import { marks } from './marks/marks.ts'
 import { useLinksOf } from './searched-links.ts'
 import { lineLimits, shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
-const RulerPanel = lazyPage(async () => (await import('./ruler-panel.tsx')).RulerPanel)
+const RulerPanel = lazyPage(async () => (await import('./ruler/ruler-panel.tsx')).RulerPanel)
 const Coverage = lazyPage(async () => (await import('./cells/panel.tsx')).Coverage)
 const PlaybackPanel = lazyPage(async () => (await import('./playback/panel.tsx')).PlaybackPanel)
-const Marking = lazyPage(async () => (await import('./marking.tsx')).Marking)
-const Marked = lazyPage(async () => (await import('./marked.tsx')).Marked)
+const Marking = lazyPage(async () => (await import('./waypoints/marking.tsx')).Marking)
+const Marked = lazyPage(async () => (await import('./marks/marked.tsx')).Marked)
 const Question = lazyPage(async () => (await import('./background/question.tsx')).Question)
 const Extras = lazyPage(async () => (await import('./extras.tsx')).Extras)
-const Pile = lazyPage(async () => (await import('./pile.tsx')).Pile)
+const Pile = lazyPage(async () => (await import('./pile/pile.tsx')).Pile)
 
 /** Where the nodes are, beside a list of them with the same information in words. */
 export function MapPage() {

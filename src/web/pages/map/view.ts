@@ -25,7 +25,7 @@ import { startTiles } from '../../parts/map/tiles/start.ts'
 import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Ground } from '../../parts/map/world/ground.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
-import type { Waypoint } from './waypoint.ts'
+import type { Waypoint } from './waypoints/waypoint.ts'
 
 /** What is brought into sight, once for each `key`: these nodes, and places where one of them was. */
 export type Focus = {

@@ -9,14 +9,14 @@ import { t } from '../../../strings.ts'
 import { frameTexts } from '../../../strings/mesh/frames.ts'
 import { NO_WAYPOINTS, useTiles, useTopology, useTrack, useWaypoints } from '../data.ts'
 import { useDrawing, useMap } from '../drawing.ts'
-import { Legend } from '../lazy-legend.ts'
+import { Legend } from '../legend/lazy-legend.ts'
 import { MapBox } from '../map-box.tsx'
 import { lineLimits } from '../switches.ts'
 import { Frame } from './frame.tsx'
 import { askedSettings, type FrameSettings } from './settings.ts'
 import { Values } from './values.tsx'
 
-const Pile = lazyPage(async () => (await import('../pile.tsx')).Pile)
+const Pile = lazyPage(async () => (await import('../pile/pile.tsx')).Pile)
 
 /** The map in a frame of another site. A pressed node says its most important values. */
 export function MapFrame({ settings }: { settings?: FrameSettings }) {

@@ -1,7 +1,7 @@
 import { divIcon, latLng, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
 import { type Occupied, enlargement } from '../../../parts/map/occupied.ts'
 import type { Tip } from './tip.ts'
-import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
+import { DEFAULT_ICON, type Waypoint } from '../waypoints/waypoint.ts'
 
 const SIZE_PX = 28
 

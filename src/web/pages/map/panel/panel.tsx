@@ -13,7 +13,7 @@ import { useSteady } from '../../../state/steady.ts'
 import { t } from '../../../strings.ts'
 import type { MapFilter } from '../filter.ts'
 import type { Link } from '../layers/lines.ts'
-import type { Waypoint } from '../waypoint.ts'
+import type { Waypoint } from '../waypoints/waypoint.ts'
 import type { Traceroute } from '../../../parts/mesh/traceroute.ts'
 
 const ChosenNode = lazyPage(async () => (await import('./chosen.tsx')).ChosenNode)

@@ -8,10 +8,10 @@ import { nameOf, nodeByNum } from '../../../state/mesh/nodes.ts'
 import { can, has, isAnonymous } from '../../../state/session.ts'
 import { waypointTexts } from '../../../strings/mesh/waypoints.ts'
 import { t } from '../../../strings.ts'
-import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
+import { DEFAULT_ICON, type Waypoint } from '../waypoints/waypoint.ts'
 import './waypoint-list.css'
 
-const WaypointForm = lazyPage(async () => (await import('../waypoint-form.tsx')).WaypointForm)
+const WaypointForm = lazyPage(async () => (await import('../waypoints/waypoint-form.tsx')).WaypointForm)
 
 type Props = {
   waypoints: readonly Waypoint[]

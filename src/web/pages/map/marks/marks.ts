@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Link } from './layers/lines.ts'
+import type { Link } from '../layers/lines.ts'
 
 /** What the address of the map marks. `key` changes with it. `links`: the lines that are shown then; null: as usual. */
 export type Marks = {

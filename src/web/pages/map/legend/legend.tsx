@@ -1,11 +1,11 @@
 import { useId } from 'preact/hooks'
-import { duration } from '../../format.ts'
-import { activeMs } from '../../state/mesh/nodes.ts'
-import { t } from '../../strings.ts'
-import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
-import { shownLayers } from './switches.ts'
-import { chooseColouring, colouringName, shownScale } from './colouring/chosen-scale.ts'
-import { BY_AGE, COLOURINGS } from './colouring/colouring.ts'
+import { duration } from '../../../format.ts'
+import { activeMs } from '../../../state/mesh/nodes.ts'
+import { t } from '../../../strings.ts'
+import { FAIR_DB, GOOD_DB } from '../../../parts/mesh/snr.ts'
+import { shownLayers } from '../switches.ts'
+import { chooseColouring, colouringName, shownScale } from '../colouring/chosen-scale.ts'
+import { BY_AGE, COLOURINGS } from '../colouring/colouring.ts'
 import './legend.css'
 
 /**

@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { waypointTexts } from '../../strings/mesh/waypoints.ts'
-import type { Mark } from './layers/pointing.ts'
-import type { MeshMap } from './view.ts'
+import { waypointTexts } from '../../../strings/mesh/waypoints.ts'
+import type { Mark } from '../layers/pointing.ts'
+import type { MeshMap } from '../view.ts'
 import { WaypointForm } from './waypoint-form.tsx'
 
 /** Room for the button, in pixels. */

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { decimal } from '../../format.ts'
-import { distance } from '../../measure.ts'
-import { rulerTexts } from '../../strings/mesh/map-ruler.ts'
-import type { Leg } from './layers/legs.ts'
-import type { Ruler } from './layers/ruler.ts'
-import type { MeshMap } from './view.ts'
+import { decimal } from '../../../format.ts'
+import { distance } from '../../../measure.ts'
+import { rulerTexts } from '../../../strings/mesh/map-ruler.ts'
+import type { Leg } from '../layers/legs.ts'
+import type { Ruler } from '../layers/ruler.ts'
+import type { MeshMap } from '../view.ts'
 import './ruler-panel.css'
 
 /** Measures along places that the user presses, or that he brings into the middle of the map by keyboard. */

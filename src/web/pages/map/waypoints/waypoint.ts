@@ -1,5 +1,5 @@
 import type { InferResponseType } from 'hono/client'
-import type { api } from '../../api.ts'
+import type { api } from '../../../api.ts'
 
 export type Waypoint = InferResponseType<typeof api.waypoints.$get>['waypoints'][number]
 

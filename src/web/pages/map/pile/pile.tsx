@@ -1,8 +1,8 @@
 import type { Signal } from '@preact/signals'
-import { type Node, nodeName } from '../../state/mesh/nodes.ts'
-import { Age } from '../../parts/age.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { t } from '../../strings.ts'
+import { type Node, nodeName } from '../../../state/mesh/nodes.ts'
+import { Age } from '../../../parts/age.tsx'
+import { Dialog } from '../../../parts/dialog.tsx'
+import { t } from '../../../strings.ts'
 import './pile.css'
 
 type Props = { pile: Signal<readonly Node[] | null>; onChoose(nodeId: string): void }
