@@ -131,7 +131,7 @@ export const DIALOGS: readonly State[] = [
     of: 'pages/backups/backups.tsx',
     path: '/backups',
     open: async (page) => {
-      if ((await page.locator('tbody tr').count()) === 0) await press(page, 'Back up now')
+      if ((await page.getByRole('button', { name: /^Delete \d/ }).count()) === 0) await press(page, 'Back up now')
       await pressed(/^Delete \d/)(page)
     },
   },
