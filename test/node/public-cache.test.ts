@@ -107,16 +107,14 @@ test('headers about the address and host of a client change no body, and evade n
     expect([path, lied.status, lied.body]).toEqual([path, plain.status, plain.body])
     expect(JSON.stringify(lied.headers)).not.toContain('evil')
   }
-  const outcomes = new Set<number>()
-  for (let n = 0; n < 400 && !outcomes.has(429); n++) {
-    outcomes.add((await ask('/api/nodes', { 'x-forwarded-for': `203.0.113.${n % 250}` })).status)
+  let refused = await ask('/api/nodes')
+  for (let n = 0; n < 400 && refused.status === 200; n++) {
+    refused = await ask('/api/nodes', { 'x-forwarded-for': `203.0.113.${n % 250}` })
   }
-  expect([...outcomes]).toEqual([200, 429])
-  expect((await ask('/api/nodes', { cookie })).status).toBe(200)
-  const refused = await ask('/api/nodes', { 'x-forwarded-for': '203.0.113.251' })
   expect([refused.status, keptBy(refused).isKept, Number(refused.headers['retry-after']) >= 1]).toEqual([
     429,
     false,
     true,
   ])
+  expect((await ask('/api/nodes', { cookie })).status).toBe(200)
 })

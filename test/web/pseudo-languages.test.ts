@@ -159,11 +159,12 @@ const DATA = [
   'select name from boards',
   'select name from copy_places',
   'select name from overlays',
+  "select names.value from service_state state, json_each(state.value, '$.losses') losses, json_each(losses.value, '$.names') names where state.name = 'import'",
 ]
 const ROLES = Config_DeviceConfig_RoleSchema.values.map(({ name }) => name)
-/** Names of hardware and protocols, days as `Intl` has them, time zones, browsers, hosts and who somebody is to a provider. */
+/** Names of hardware and protocols, what is typed into a search as it is, days as `Intl` has them, time zones, browsers, hosts and who somebody is to a provider. */
 const NAMES =
-  /\b[A-Z\d_]{2,}\b|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b|\b[A-Z][a-z]+\/[\w/ -]+|Chrome|Linux|https?:\S+|\S+\.example\.org|subject \d+|![\da-f]{8}/g
+  /\b[A-Z\d_]{2,}\b|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b|\b[A-Z][a-z]+\/[\w/ -]+|Chrome|Linux|\bhas:[a-z]+|https?:\S+|\S+\.example\.org|subject \d+|![\da-f]{8}/g
 /** The service writes these. */
 const OF_THE_SERVICE = ['the host name is not known', /^Only packets of the last \d+ h are looked at\.$/]
 

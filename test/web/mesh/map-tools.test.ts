@@ -143,6 +143,7 @@ test('the map follows a node that moves, until the user moves the map', async ()
   await move(49.95)
   // The stream of events begins anew, and what has changed is loaded.
   await page.context().setOffline(true)
+  await page.getByText('This device is offline').first().waitFor()
   await page.context().setOffline(false)
   await page.getByText('49.95000').waitFor()
   await expect.poll(away).toBe(0)
