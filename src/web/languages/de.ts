@@ -1159,6 +1159,10 @@ export const words: Translations = {
         `Der Sammler ${source} liefert weiter, aber von keinem Knoten die Arten, die dieser vor allem sendete: Sein Filter lässt sie vielleicht weg.`,
       newcomers: (source, n) =>
         `${source} brachte zu viele neue Knoten; nicht gespeichert wurden ${number(n)}. Hat dieser Knoten eine neue Nummer, ist er vielleicht darunter.`,
+      unread: (n, when) =>
+        `Pakete in seinem Namen, die seit ${when} kamen und die hier niemand lesen kann: ${number(n)}. Er nutzt einen Kanal oder Schlüssel, den unsere Funkgeräte nicht oder nicht mehr haben.`,
+      notOurs: 'Vielleicht nutzt er einen Kanal oder Schlüssel, den unsere Funkgeräte nicht mehr haben.',
+      channelsChanged: (who, source, when) => `${who} hat die Kanäle von ${source} am ${when} geändert.`,
       ignored: 'Er wird ignoriert: Die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
       clockAhead: (duration) =>
         `Nach der Uhr dieses Dienstes wurde er zuletzt ${duration} in der Zukunft gehört: Die Uhr ging damals falsch, oder sie tut es jetzt.`,

@@ -771,6 +771,10 @@ export const words: Translations = {
         `El recolector ${source} sigue entregando, pero de ningún nodo los tipos que este más enviaba: quizá su filtro los omite.`,
       newcomers: (source, n) =>
         `${source} trajo demasiados nodos nuevos; no se guardaron ${number(n)}. Si este nodo tiene otro número, puede estar entre ellos.`,
+      unread: (n, when) =>
+        `Paquetes en su nombre que llegaron desde el ${when} y que aquí nadie puede leer: ${number(n)}. Usa un canal o una clave que nuestras radios no tienen o ya no tienen.`,
+      notOurs: 'Quizá use un canal o una clave que nuestras radios ya no tienen.',
+      channelsChanged: (who, source, when) => `${who} cambió los canales de ${source} el ${when}.`,
       ignored: 'Está ignorado: las radios de este servicio descartan lo que envía.',
       clockAhead: (duration) =>
         `Según el reloj de este servicio se oyó por última vez ${duration} en el futuro: el reloj iba mal entonces, o va mal ahora.`,

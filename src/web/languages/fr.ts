@@ -1280,6 +1280,10 @@ export const words: Translations = {
         `Le collecteur ${source} livre toujours, mais d’aucun nœud les types que celui-ci envoyait surtout : son filtre les omet peut-être.`,
       newcomers: (source, n) =>
         `${source} a apporté trop de nouveaux nœuds ; non enregistrés : ${number(n)}. Si ce nœud a un nouveau numéro, il en fait peut-être partie.`,
+      unread: (n, when) =>
+        `Paquets en son nom arrivés depuis le ${when} et que personne ici ne peut lire : ${number(n)}. Il utilise un canal ou une clé que nos radios n’ont pas ou n’ont plus.`,
+      notOurs: 'Il utilise peut-être un canal ou une clé que nos radios n’ont plus.',
+      channelsChanged: (who, source, when) => `${who} a modifié les canaux de ${source} le ${when}.`,
       ignored: 'Il est ignoré : les radios de ce service rejettent ce qu’il envoie.',
       clockAhead: (duration) =>
         `D’après l’horloge de ce service, il a été entendu pour la dernière fois ${duration} dans le futur : l’horloge était fausse, ou l’est maintenant.`,

@@ -1228,6 +1228,10 @@ export const words: Translations = {
         `Kolektor ${source} nadal dostarcza, ale od żadnego węzła tych rodzajów, które ten głównie wysyłał: jego filtr może je pomijać.`,
       newcomers: (source, n) =>
         `${source} dostarczyło zbyt wiele nowych węzłów; nie zapisano: ${number(n)}. Jeśli ten węzeł ma nowy numer, może być wśród nich.`,
+      unread: (n, when) =>
+        `Pakiety w jego imieniu, które przyszły od ${when} i których nikt tu nie może odczytać: ${number(n)}. Używa kanału lub klucza, którego nasze radia nie mają albo już nie mają.`,
+      notOurs: 'Może używa kanału lub klucza, którego nasze radia już nie mają.',
+      channelsChanged: (who, source, when) => `Zmiana kanałów radia ${source}: ${who}, ${when}.`,
       ignored: 'Jest ignorowany: radia tej usługi odrzucają to, co wysyła.',
       clockAhead: (duration) =>
         `Według zegara tej usługi był ostatnio słyszany ${duration} w przyszłości: zegar był wtedy błędny albo jest błędny teraz.`,

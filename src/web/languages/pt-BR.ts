@@ -773,6 +773,10 @@ export const words: Translations = {
         `O coletor ${source} continua entregando, mas de nenhum nó os tipos que este mais enviava: o filtro dele talvez os deixe de fora.`,
       newcomers: (source, n) =>
         `${source} trouxe nós novos demais; não foram guardados: ${number(n)}. Se este nó tem outro número, pode estar entre eles.`,
+      unread: (n, when) =>
+        `Pacotes em nome dele que chegaram desde ${when} e que ninguém aqui consegue ler: ${number(n)}. Ele usa um canal ou uma chave que nossos rádios não têm ou não têm mais.`,
+      notOurs: 'Talvez ele use um canal ou uma chave que nossos rádios não têm mais.',
+      channelsChanged: (who, source, when) => `${who} alterou os canais de ${source} em ${when}.`,
       ignored: 'Ele é ignorado: os rádios deste serviço descartam o que ele envia.',
       clockAhead: (duration) =>
         `Pelo relógio deste serviço, foi ouvido pela última vez ${duration} no futuro: o relógio estava errado então, ou está agora.`,
