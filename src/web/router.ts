@@ -36,7 +36,8 @@ export function asLeft(path: string): string {
 }
 
 /** The pages that show a chosen time. */
-const HAS_RANGE = /^\/(?:map|messages|packets|traceroutes|nodes\/(?:compare|![0-9a-f]{8}))(?:\?|$)/
+const HAS_RANGE =
+  /^\/(?:map|messages|packets|traceroutes|neighbors|topology|audit|nodes\/(?:compare|![0-9a-f]{8}))(?:\?|$)/
 /** Links with these show a certain moment. */
 const HAS_MOMENT = /[?&](?:message|trace|range|from|to|at)=/
 /** What names it, as `readRange` reads it. In older addresses, `from` is a node. */

@@ -73,7 +73,7 @@ const OF_PAGES = /\/strings\/mesh\/(?:dashboard|messages|neighbors|routes)\.ts$/
 
 /** Nearly every page uses these: a file of their own would be larger than they are. */
 const OF_MOST_PAGES =
-  /\/state\/(?:tagged|wide-screen)\.ts$|\/parts\/(?:connect-help|list\/(?:printing|steady-list))\.tsx?$|\/shared\/limits\.ts$/
+  /\/state\/(?:range|tagged|wide-screen)\.ts$|\/parts\/(?:connect-help|list\/(?:printing|steady-list))\.tsx?$|\/shared\/limits\.ts$/
 
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
@@ -95,9 +95,12 @@ function nameFirst(id: string, graph: Graph): string | null {
 const OF_MAP =
   /\/pages\/map\/(?:(?:data|drawing|filter|following|last-view|map-box|switches)\.tsx?|(?:cells\/choice|legend\/lazy-legend|marks\/marks|waypoints\/waypoint)\.ts|colouring\/(?:chosen-scale|colouring)\.ts)$|\/parts\/mesh\/(?:snr|traceroute)\.ts$|\/web\/measure\.ts$/
 const DRAWS =
-  /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/start)\.ts$/
+  /\/pages\/map\/(?:view|layers\/(?!hold|ruler|legs|trail)[\w-]+)\.ts$|\/parts\/map\/(?:[\w-]+|tiles\/(?:cover|start))\.ts$/
+/** What lies under the map comes after it. */
+const UNDER_MAP = /\/pages\/map\/(?:extras\.tsx|(?:horizon\/asked|overlays\/known)\.ts)$/
 const LEAFLET = /\/leaflet\/(?:leaflet-parts\.ts$|src\/(?!layer\/tile))/
 function nameMap(id: string): string | null {
+  if (UNDER_MAP.test(id)) return 'extras'
   return OF_MAP.test(id) ? 'map-parts' : DRAWS.test(id) ? 'view' : LEAFLET.test(id) ? 'leaflet' : null
 }
 

@@ -1159,6 +1159,10 @@ export const words: Translations = {
         `Der Sammler ${source} liefert weiter, aber von keinem Knoten die Arten, die dieser vor allem sendete: Sein Filter lässt sie vielleicht weg.`,
       newcomers: (source, n) =>
         `${source} brachte zu viele neue Knoten; nicht gespeichert wurden ${number(n)}. Hat dieser Knoten eine neue Nummer, ist er vielleicht darunter.`,
+      unread: (n, when) =>
+        `Pakete in seinem Namen, die seit ${when} kamen und die hier niemand lesen kann: ${number(n)}. Er nutzt einen Kanal oder Schlüssel, den unsere Funkgeräte nicht oder nicht mehr haben.`,
+      notOurs: 'Vielleicht nutzt er einen Kanal oder Schlüssel, den unsere Funkgeräte nicht mehr haben.',
+      channelsChanged: (who, source, when) => `${who} hat die Kanäle von ${source} am ${when} geändert.`,
       ignored: 'Er wird ignoriert: Die Funkgeräte dieses Dienstes verwerfen, was er sendet.',
       clockAhead: (duration) =>
         `Nach der Uhr dieses Dienstes wurde er zuletzt ${duration} in der Zukunft gehört: Die Uhr ging damals falsch, oder sie tut es jetzt.`,
@@ -1434,8 +1438,7 @@ export const words: Translations = {
   topology: {
     label: 'Graph: wer wen hört',
     keys: 'Pfeiltasten wählen den nächsten Knoten in einer Richtung, + und − vergrößern und verkleinern, 0 zeigt alles.',
-    days: 'Gehört in den letzten',
-    dayNames: { '1': '24 Stunden', '7': '7 Tagen', '30': '30 Tagen' },
+    heard: 'Gehört',
     count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
     none: 'Noch hat niemand jemanden direkt gehört',
     noneHelp:
@@ -1502,13 +1505,6 @@ export const words: Translations = {
     background: 'Hintergrund',
     backgrounds: { auto: 'wie die Seiten', light: 'hell', dark: 'dunkel', none: 'keiner' },
     lineAge: 'Linien gehört',
-    lineAges: {
-      '': 'irgendwann',
-      '1': 'in der letzten Stunde',
-      '6': 'in den letzten 6 Stunden',
-      '24': 'in den letzten 24 Stunden',
-      '168': 'in den letzten 7 Tagen',
-    },
     least: 'Linien mit mindestens',
     packets: pluralIn('de', { one: 'Paket', other: 'Pakete' }),
     lineSignal: 'Linien mit',
@@ -1552,8 +1548,6 @@ export const words: Translations = {
     byRadio: 'Funk',
     byMqtt: 'MQTT',
     favorites: 'Nur Favoriten',
-    noTrack: 'keine Spur',
-    trackDays: (count) => (count === '1' ? 'letzte 24 Stunden' : `letzte ${count} Tage`),
     places: pluralIn('de', { one: 'Ort', other: 'Orte' }),
     hideRoute: 'Route ausblenden',
     waypoints: pluralIn('de', { one: 'Wegpunkt', other: 'Wegpunkte' }),
@@ -1849,12 +1843,6 @@ export const words: Translations = {
     noneRecent: 'In dieser Zeit hat kein Knoten seine Nachbarn gemeldet',
     showAll: 'Alle Meldungen zeigen',
     age: 'Gemeldet',
-    ages: {
-      '1': 'in der letzten Stunde',
-      '24': 'in den letzten 24 Stunden',
-      '168': 'in den letzten 7 Tagen',
-      any: 'irgendwann',
-    },
     noneHelp: 'Knoten melden sie alle paar Stunden, wenn ihr Modul Nachbarinformation an ist.',
     count: pluralIn('de', { one: 'Verbindung', other: 'Verbindungen' }),
     hears: 'Hört',
@@ -2896,8 +2884,6 @@ export const words: Translations = {
     searchHint: 'Name oder Detail',
     action: 'Aktion',
     resource: 'Bereich',
-    from: 'Von',
-    to: 'Bis',
     who: 'Wer',
     what: 'Was',
     address: 'Adresse',

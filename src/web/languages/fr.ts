@@ -1280,6 +1280,10 @@ export const words: Translations = {
         `Le collecteur ${source} livre toujours, mais d’aucun nœud les types que celui-ci envoyait surtout : son filtre les omet peut-être.`,
       newcomers: (source, n) =>
         `${source} a apporté trop de nouveaux nœuds ; non enregistrés : ${number(n)}. Si ce nœud a un nouveau numéro, il en fait peut-être partie.`,
+      unread: (n, when) =>
+        `Paquets en son nom arrivés depuis le ${when} et que personne ici ne peut lire : ${number(n)}. Il utilise un canal ou une clé que nos radios n’ont pas ou n’ont plus.`,
+      notOurs: 'Il utilise peut-être un canal ou une clé que nos radios n’ont plus.',
+      channelsChanged: (who, source, when) => `${who} a modifié les canaux de ${source} le ${when}.`,
       ignored: 'Il est ignoré : les radios de ce service rejettent ce qu’il envoie.',
       clockAhead: (duration) =>
         `D’après l’horloge de ce service, il a été entendu pour la dernière fois ${duration} dans le futur : l’horloge était fausse, ou l’est maintenant.`,
@@ -1557,8 +1561,7 @@ export const words: Translations = {
   topology: {
     label: 'Graphe de qui reçoit qui',
     keys: 'Les flèches choisissent le nœud suivant dans une direction, + et − changent l’échelle, 0 montre tout.',
-    days: 'Reçu au cours des derniers',
-    dayNames: { '1': '24 heures', '7': '7 jours', '30': '30 jours' },
+    heard: 'Reçu',
     count: (all, pairs) => `${meshNodes(all)}, ${links(pairs)}`,
     none: 'Personne n’a encore reçu personne directement',
     noneHelp:
@@ -1624,8 +1627,7 @@ export const words: Translations = {
     },
     background: 'Fond',
     backgrounds: { auto: 'comme les pages', light: 'clair', dark: 'sombre', none: 'aucun' },
-    lineAge: 'Lignes de moins de',
-    lineAges: { '': 'sans limite', '1': '1 heure', '6': '6 heures', '24': '24 heures', '168': '7 jours' },
+    lineAge: 'Lignes reçues',
     least: 'Lignes d’au moins',
     packets: pluralIn('fr', { one: 'paquet', other: 'paquets' }),
     lineSignal: 'Lignes avec',
@@ -1670,8 +1672,6 @@ export const words: Translations = {
     byRadio: 'radio',
     byMqtt: 'MQTT',
     favorites: 'Favoris seulement',
-    noTrack: 'pas de trace',
-    trackDays: (shown) => (shown === '1' ? 'dernières 24 heures' : `${shown} derniers jours`),
     places: (n) => places(n),
     hideRoute: 'Masquer la route',
     waypoints: (n) => waypoints(n),
@@ -1965,8 +1965,7 @@ export const words: Translations = {
     none: 'Aucun nœud n’a encore signalé ses voisins',
     noneRecent: 'Aucun nœud n’a signalé ses voisins pendant cette période',
     showAll: 'Afficher tous les rapports',
-    age: 'Signalé depuis moins de',
-    ages: { '1': '1 heure', '24': '24 heures', '168': '7 jours', any: 'sans limite' },
+    age: 'Signalé',
     noneHelp: 'Les nœuds les signalent toutes les quelques heures si leur module Infos voisins est activé.',
     count: (n) => links(n),
     hears: 'Entend',
@@ -2878,8 +2877,6 @@ export const words: Translations = {
     searchHint: 'Nom ou détail',
     action: 'Action',
     resource: 'Domaine',
-    from: 'Du',
-    to: 'Au',
     who: 'Qui',
     what: 'Quoi',
     address: 'Adresse',

@@ -1228,6 +1228,10 @@ export const words: Translations = {
         `Kolektor ${source} nadal dostarcza, ale od żadnego węzła tych rodzajów, które ten głównie wysyłał: jego filtr może je pomijać.`,
       newcomers: (source, n) =>
         `${source} dostarczyło zbyt wiele nowych węzłów; nie zapisano: ${number(n)}. Jeśli ten węzeł ma nowy numer, może być wśród nich.`,
+      unread: (n, when) =>
+        `Pakiety w jego imieniu, które przyszły od ${when} i których nikt tu nie może odczytać: ${number(n)}. Używa kanału lub klucza, którego nasze radia nie mają albo już nie mają.`,
+      notOurs: 'Może używa kanału lub klucza, którego nasze radia już nie mają.',
+      channelsChanged: (who, source, when) => `Zmiana kanałów radia ${source}: ${who}, ${when}.`,
       ignored: 'Jest ignorowany: radia tej usługi odrzucają to, co wysyła.',
       clockAhead: (duration) =>
         `Według zegara tej usługi był ostatnio słyszany ${duration} w przyszłości: zegar był wtedy błędny albo jest błędny teraz.`,
@@ -1499,8 +1503,7 @@ export const words: Translations = {
   topology: {
     label: 'Graf: kto kogo słyszy',
     keys: 'Strzałki wybierają następny węzeł w danym kierunku, + i − zmieniają skalę, 0 pokazuje wszystko.',
-    days: 'Słyszane w ciągu ostatnich',
-    dayNames: { '1': '24 godzin', '7': '7 dni', '30': '30 dni' },
+    heard: 'Słyszane',
     count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
     none: 'Nikt jeszcze nikogo nie słyszał bezpośrednio',
     noneHelp:
@@ -1565,8 +1568,7 @@ export const words: Translations = {
     },
     background: 'Tło',
     backgrounds: { auto: 'takie jak strony', light: 'jasne', dark: 'ciemne', none: 'brak' },
-    lineAge: 'Linie z okresu',
-    lineAges: { '': 'dowolnego', '1': '1 godziny', '6': '6 godzin', '24': '24 godzin', '168': '7 dni' },
+    lineAge: 'Linie słyszane',
     least: 'Linie co najmniej',
     packets: pluralIn('pl', { one: 'pakiet', few: 'pakiety', many: 'pakietów', other: 'pakietu' }),
     lineSignal: 'Sygnał linii',
@@ -1610,8 +1612,6 @@ export const words: Translations = {
     byRadio: 'radio',
     byMqtt: 'MQTT',
     favorites: 'Tylko ulubione',
-    noTrack: 'brak śladu',
-    trackDays: (length) => (length === '1' ? 'ostatnie 24 godziny' : `ostatnie ${length} dni`),
     places: (n) => places(n),
     hideRoute: 'Ukryj trasę',
     waypoints: (n) => waypoints(n),
@@ -1899,8 +1899,7 @@ export const words: Translations = {
     none: 'Żaden węzeł nie zgłosił jeszcze swoich sąsiadów',
     noneRecent: 'W tym czasie żaden węzeł nie zgłosił swoich sąsiadów',
     showAll: 'Pokaż wszystkie zgłoszenia',
-    age: 'Zgłoszone w ciągu',
-    ages: { '1': '1 godziny', '24': '24 godzin', '168': '7 dni', any: 'dowolnego czasu' },
+    age: 'Zgłoszone',
     noneHelp: 'Węzły zgłaszają ich co kilka godzin, jeśli mają włączony moduł informacji o sąsiadach.',
     count: (n) => links(n),
     hears: 'Słyszy',
@@ -2913,8 +2912,6 @@ export const words: Translations = {
     searchHint: 'Nazwa lub szczegół',
     action: 'Działanie',
     resource: 'Obszar',
-    from: 'Od',
-    to: 'Do',
     who: 'Kto',
     what: 'Co',
     address: 'Adres',

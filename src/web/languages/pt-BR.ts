@@ -773,6 +773,10 @@ export const words: Translations = {
         `O coletor ${source} continua entregando, mas de nenhum nó os tipos que este mais enviava: o filtro dele talvez os deixe de fora.`,
       newcomers: (source, n) =>
         `${source} trouxe nós novos demais; não foram guardados: ${number(n)}. Se este nó tem outro número, pode estar entre eles.`,
+      unread: (n, when) =>
+        `Pacotes em nome dele que chegaram desde ${when} e que ninguém aqui consegue ler: ${number(n)}. Ele usa um canal ou uma chave que nossos rádios não têm ou não têm mais.`,
+      notOurs: 'Talvez ele use um canal ou uma chave que nossos rádios não têm mais.',
+      channelsChanged: (who, source, when) => `${who} alterou os canais de ${source} em ${when}.`,
       ignored: 'Ele é ignorado: os rádios deste serviço descartam o que ele envia.',
       clockAhead: (duration) =>
         `Pelo relógio deste serviço, foi ouvido pela última vez ${duration} no futuro: o relógio estava errado então, ou está agora.`,
@@ -1047,8 +1051,7 @@ export const words: Translations = {
   topology: {
     label: 'Grafo de quem ouve quem',
     keys: 'As setas escolhem o próximo nó em uma direção, + e − mudam o tamanho, 0 mostra tudo.',
-    days: 'Ouvido nos últimos',
-    dayNames: { '1': '24 horas', '7': '7 dias', '30': '30 dias' },
+    heard: 'Ouvido',
     count: (all, pairs) => `${nodes(all)}, ${links(pairs)}`,
     none: 'Ninguém ouviu ninguém diretamente ainda',
     noneHelp:
@@ -1115,13 +1118,6 @@ export const words: Translations = {
     background: 'Fundo',
     backgrounds: { auto: 'igual às páginas', light: 'claro', dark: 'escuro', none: 'nenhum' },
     lineAge: 'Linhas ouvidas',
-    lineAges: {
-      '': 'a qualquer momento',
-      '1': 'na última hora',
-      '6': 'nas últimas 6 horas',
-      '24': 'nas últimas 24 horas',
-      '168': 'nos últimos 7 dias',
-    },
     least: 'Linhas de ao menos',
     packets: pluralIn('pt-BR', { one: 'pacote', other: 'pacotes' }),
     lineSignal: 'Linhas com',
@@ -1165,8 +1161,6 @@ export const words: Translations = {
     byRadio: 'rádio',
     byMqtt: 'MQTT',
     favorites: 'Só favoritos',
-    noTrack: 'sem trajeto',
-    trackDays: (n) => (n === '1' ? 'últimas 24 horas' : `últimos ${n} dias`),
     places: (n) => places(n),
     hideRoute: 'Ocultar a rota',
     waypoints: (n) => waypoints(n),
@@ -1455,12 +1449,6 @@ export const words: Translations = {
     noneRecent: 'Nenhum nó relatou seus vizinhos nesse período',
     showAll: 'Mostrar todos os relatos',
     age: 'Relatado',
-    ages: {
-      '1': 'na última hora',
-      '24': 'nas últimas 24 horas',
-      '168': 'nos últimos 7 dias',
-      any: 'a qualquer momento',
-    },
     noneHelp: 'Os nós os relatam a cada poucas horas se o módulo de informações do vizinho estiver ativado.',
     count: (n) => links(n),
     hears: 'Ouve',
@@ -2887,8 +2875,6 @@ export const words: Translations = {
     searchHint: 'Nome ou detalhe',
     action: 'Ação',
     resource: 'Área',
-    from: 'De',
-    to: 'Até',
     who: 'Quem',
     what: 'O quê',
     address: 'Endereço',

@@ -35,7 +35,7 @@ export function readRange<F extends Range | null>(
   query: URLSearchParams,
   fallback: F,
 ): { readonly range: Range | F; readonly isRefused: boolean } {
-  const found = namedRange(query) ?? spanBetween(query) ?? daysBetween(query)
+  const found = namedRange(query) ?? spanBetween(query) ?? daysBetween(query.get('since'), query.get('until'))
   if (found === null || found === 'refused') return { range: fallback, isRefused: found === 'refused' }
   return { range: found, isRefused: false }
 }
@@ -53,6 +53,8 @@ function spanBetween(query: URLSearchParams): Found {
   const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
   // In older addresses, `from` is a node.
   if (to === '' && (from === '' || from.startsWith('!'))) return null
+  // And of the audit log, both are days.
+  if (`${from}${to}`.includes('-')) return daysBetween(from || null, to || null)
   const span = { from: timeOf(from), to: timeOf(to) }
   return span.from < span.to && span.to <= END_OF_TIME ? span : 'refused'
 }
@@ -60,8 +62,7 @@ function spanBetween(query: URLSearchParams): Found {
 const timeOf = (text: string): number => (/^\d{1,16}$/.test(text) ? Number(text) : Number.NaN)
 
 /** The days of older addresses, both included, in the time zone of this device. */
-function daysBetween(query: URLSearchParams): Found {
-  const [since, until] = [query.get('since'), query.get('until')]
+function daysBetween(since: string | null, until: string | null): Found {
   if (since === null && until === null) return null
   const span = { from: since === null ? 0 : startOfDay(since), to: until === null ? Date.now() : startOfDay(until, 1) }
   return span.from < span.to ? span : 'refused'
@@ -87,6 +88,12 @@ export function rangeQuery(range: Range | null): Readonly<Record<'range' | 'from
 /** From when to when; a range that ends now ends at `now`. */
 export function spanOf(range: Range, now: number): TimeSpan {
   return typeof range === 'string' ? { from: Math.max(0, now - RANGES[range]), to: now } : range
+}
+
+/** Whether a time is in the range. What ends now goes on. */
+export function isWithin(range: Range, time: number, now: number): boolean {
+  const { from, to } = spanOf(range, now)
+  return time >= from && (typeof range === 'string' || time < to)
 }
 
 /** The same as `since` and `until` of a list; null: all of time. What ends now goes on. */

@@ -4,6 +4,7 @@ import { type Client, START } from '../../support/app.ts'
 import { createTestMesh, FAR, LOCAL, type TestMesh } from '../../support/mesh/mesh.ts'
 
 const GATEWAY = 0xa0cb0009
+const HOUR = 3_600_000
 let mesh: TestMesh
 let admin: Client
 
@@ -70,6 +71,19 @@ test('one link for each pair of nodes, with the number of its packets and the la
   )
   expect(await links(admin)).toStrictEqual([pair])
   expect(await links(admin, `?since=${START + 1}`)).toStrictEqual([{ ...pair, count: 1 }])
+  const earlier = [{ ...pair, count: 1, snr: 3.5, timestamp: START }]
+  expect(await links(admin, `?until=${START + 60_000}`)).toStrictEqual(earlier)
+  // However many packets came later.
+  mesh.app.store.sqlite.exec(
+    `with recursive i(n) as (select 1 union all select n + 1 from i where n < 20001)
+    insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, port, hop_limit, via_mqtt,
+      pki_encrypted, replayed, trust_level, payload)
+    select source_id, ${START + 2 * HOUR}, n, 7, 4294967295, 0, 1, 0, 0, 0, 0, null, '{}'
+    from i, (select source_id from packets limit 1);
+    insert or replace into packet_hours (t, first_id)
+    select ${START - (START % HOUR) + 2 * HOUR}, min(id) from packets where from_node_num = 7`,
+  )
+  expect(await links(admin, `?until=${START + 60_000}`)).toStrictEqual(earlier)
 })
 
 test('a gateway is the receiver, and what came through a broker is another link, without a signal', async () => {

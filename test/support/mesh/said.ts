@@ -224,7 +224,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
   'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
   'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
   'GET /api/coverage': () => ['/api/coverage', '/api/coverage?bits=18', '/api/coverage?bits=4&bounds=0,40,20,60'],
-  'GET /api/topology': () => ['/api/topology', '/api/topology?days=30'],
+  'GET /api/topology': () => ['/api/topology', '/api/topology?since=0'],
   'GET /api/findings': () => ['/api/findings'],
   'GET /api/boards/:id': () => ['/api/boards/1'],
   'GET /api/playback/tracks': (now) => [`/api/playback/tracks?from=${now - DAY}&to=${now + DAY / 2}`],

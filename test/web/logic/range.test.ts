@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import './page.ts'
 import { BASE } from '../../../src/web/api.ts'
 import { href, place } from '../../../src/web/router.ts'
-import { rangeKey, rangeQuery, readRange, spanOf } from '../../../src/web/state/range.ts'
+import { isWithin, rangeKey, rangeQuery, readRange, spanOf } from '../../../src/web/state/range.ts'
 
 const read = (query: string) => readRange(new URLSearchParams(query), '24h')
 const DAY_MS = 86_400_000
@@ -20,6 +20,9 @@ test.each([
   ['range=604800000', '7d'],
   ['since=2026-11-20&until=2026-11-20', { from: localDay(20), to: localDay(21) }],
   ['until=2026-11-20', { from: 0, to: localDay(21) }],
+  // The days of the audit log.
+  ['from=2026-11-20&to=2026-11-20', { from: localDay(20), to: localDay(21) }],
+  ['to=2026-11-20', { from: 0, to: localDay(21) }],
 ])('the address %j has the range %j', (query, range) => {
   expect(read(query)).toEqual({ range, isRefused: false })
 })
@@ -41,6 +44,8 @@ test.each([
   'from=1.5&to=1000',
   'from=0&to=8640000000000001',
   'from=!a0cb0001&to=1000',
+  'from=2026-11-21&to=2026-11-20',
+  'from=2026-11-21&to=1000',
   'since=yesterday',
   'since=2026-11-21&until=2026-11-20',
   'since=9999999-01-01',
@@ -66,6 +71,11 @@ test('a named range ends now, and one between two times stays where it is', () =
   expect(spanOf('7d', 10 * DAY_MS)).toEqual({ from: 3 * DAY_MS, to: 10 * DAY_MS })
   expect(spanOf('1y', DAY_MS)).toEqual({ from: 0, to: DAY_MS })
   expect(spanOf({ from: 1, to: 2 }, DAY_MS)).toEqual({ from: 1, to: 2 })
+  // A device may be behind the service.
+  const within = (range: '7d' | { from: number; to: number }, times: readonly number[]) =>
+    times.filter((time) => isWithin(range, time, 10 * DAY_MS))
+  expect(within('7d', [3 * DAY_MS - 1, 3 * DAY_MS, 11 * DAY_MS])).toEqual([3 * DAY_MS, 11 * DAY_MS])
+  expect(within({ from: 1, to: 3 }, [0, 1, 2, 3])).toEqual([1, 2])
 })
 
 test('links between pages with a range carry it along, and a link to a moment stays as it is', () => {
@@ -75,11 +85,17 @@ test('links between pages with a range carry it along, and a link to a moment st
   }
   const link = (path: string) => href(path).slice(BASE.length - 1)
   at('/packets?range=6h&node=!a0cb0001')
-  expect(['/map', '/nodes/!a0cb0001', '/messages?channel=0', '/nodes/compare?ids=!a0cb0001'].map(link)).toEqual([
+  expect(
+    ['/map', '/nodes/!a0cb0001', '/messages?channel=0', '/nodes/compare?ids=!a0cb0001', '/topology', '/neighbors'].map(
+      link,
+    ),
+  ).toEqual([
     '/map?range=6h',
     '/nodes/!a0cb0001?range=6h',
     '/messages?channel=0&range=6h',
     '/nodes/compare?ids=!a0cb0001&range=6h',
+    '/topology?range=6h',
+    '/neighbors?range=6h',
   ])
   const others = ['/', '/nodes', '/settings', '/messages?channel=0&message=7', '/map?trace=3', '/map?range=1h']
   expect(others.map(link)).toEqual(others)

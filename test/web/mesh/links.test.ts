@@ -133,9 +133,9 @@ describe('neighbours', () => {
     expect((await lakeAndFarm.locator('td').allInnerTexts()).slice(1, 4).join('|')).toMatch(
       /^−12 dB\s+\d+ min\|−15 dB\s+3 d\|–/,
     )
-    await page.getByLabel('Reported in the last').selectOption('7 days')
+    await page.getByLabel('Reported').selectOption('Last 7 days')
     await expect.poll(() => rows.count()).toBe(3)
-    expect(new URL(page.url()).searchParams.get('age')).toBe('168')
+    expect(new URL(page.url()).searchParams.get('range')).toBe('7d')
     await page.reload()
     await expect.poll(() => rows.count()).toBe(3)
     // With the weaker direction first again.
@@ -164,8 +164,10 @@ describe('neighbours', () => {
     await page.getByLabel('Search nodes').fill('')
     await page.getByText(/^25 nodes on the map$/).waitFor()
     await page.getByRole('button', { name: 'Layers' }).click()
-    await page.getByLabel('Lines heard in the last').selectOption('24 hours')
-    await expect.poll(() => new URL(page.url()).searchParams.has('hours')).toBe(false)
+    const range = page.getByLabel('Lines heard')
+    expect(await range.inputValue()).toBe('7d')
+    await range.selectOption('Last 24 hours')
+    await expect.poll(() => new URL(page.url()).searchParams.has('range')).toBe(false)
     expect(complaints).toEqual([])
   })
 

@@ -161,7 +161,7 @@ describe('the demo mesh', () => {
   })
 
   test('lines are limited by their signal and by their age', async () => {
-    const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
+    const { page, goto } = await openSignedIn(site, '/map?node=!a0cb0001')
     const shown = () => page.locator('.map-panel .neighbor-list .hop').allTextContents()
     await expect.poll(shown).toContain('−4.75 dB')
     // Numbers that no node of the demo reports.
@@ -177,17 +177,35 @@ describe('the demo mesh', () => {
     await expect.poll(shown).toEqual(expect.arrayContaining(['−4.75 dB', '−14.25 dB', '11.25 dB']))
     await page.getByRole('button', { name: 'Layers' }).click()
     expect(await shown()).not.toContain('12.75 dB')
-    await page.getByLabel('Lines heard in the last').selectOption('any time')
+    const range = page.getByLabel('Lines heard')
+    await range.selectOption('Last 7 days')
     await expect.poll(shown).toContain('12.75 dB')
     await page.getByLabel('Lines with').selectOption('SNR of −7 dB or better')
     await expect.poll(shown).not.toContain('−14.25 dB')
     expect(await shown()).toEqual(expect.arrayContaining(['−4.75 dB', '11.25 dB']))
-    await page.getByLabel('Lines heard in the last').selectOption('hour')
+    await range.selectOption('Last hour')
     await expect.poll(shown).not.toContain('11.25 dB')
+    // The pages that follow show the same time.
+    expect(new URL(page.url()).searchParams.get('range')).toBe('1h')
+    const routes = page.getByRole('link', { name: 'Traceroutes' }).last()
+    expect(await routes.getAttribute('href')).toMatch(/[?&]range=1h/)
     await page.reload()
     await expect.poll(shown).toContain('−4.75 dB')
     expect(await shown()).not.toContain('11.25 dB')
     expect(await shown()).not.toContain('−14.25 dB')
+    // It is the usual one from now on, and so is what an earlier version kept.
+    await goto('/map?node=!a0cb0001')
+    await expect.poll(shown).toContain('−4.75 dB')
+    expect(await shown()).not.toContain('11.25 dB')
+    await page.evaluate(`{
+      const key = Object.keys(localStorage).find((name) => name.includes('map-lines'))
+      localStorage.setItem(key, '{"hours":"168","signal":"","least":"1"}')
+    }`)
+    await page.reload()
+    await expect.poll(shown).toContain('12.75 dB')
+    await goto('/map?node=!a0cb0001&from=1000&to=2000')
+    await page.getByText('0 places').waitFor()
+    await expect.poll(shown).toEqual([])
   })
 
   test('lines say what was heard directly, how often at least, and what came through a broker', async () => {

@@ -122,7 +122,7 @@ test('on a phone the panel of measuring leaves the map free, with large targets'
 })
 
 test('the map follows a node that moves, until the user moves the map', async () => {
-  const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0b0c&track=0')
+  const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0b0c&range=1h')
   const follow = page.getByRole('button', { name: 'Follow' })
   await follow.click()
   await expect.poll(() => follow.getAttribute('aria-pressed')).toBe('true')

@@ -85,7 +85,8 @@ test('a track is drawn above the nodes, with times, and choosing its node brings
   const zIndex = async (pane: string) =>
     Number(await page.evaluate(`getComputedStyle(document.querySelector('.leaflet-${pane}-pane')).zIndex`))
   expect(await zIndex('trail')).toBeGreaterThan(await zIndex('dots'))
-  await page.getByLabel('Track').selectOption('no track')
+  await page.getByRole('button', { name: 'Layers' }).click()
+  await page.getByLabel('Tracks').uncheck()
   await expect.poll(() => page.locator('.track-time').count()).toBe(0)
   expect(complaints).toEqual([])
 })
@@ -164,10 +165,14 @@ test('a node can be chosen by keyboard alone', async () => {
 })
 
 test('a link to a node shows it with its track, for the chosen time', async () => {
-  const { page } = await openSignedIn(site, '/map?node=!a0cb0b0c')
+  const { page, goto } = await openSignedIn(site, '/map?node=!a0cb0b0c')
   await page.getByRole('heading', { name: 'Anna on the bike', level: 2 }).waitFor()
   await page.getByText(/^[4-9]\d places$/).waitFor()
-  await page.getByLabel('Track').selectOption('no track')
+  await page.getByLabel('Track').selectOption('Last hour')
+  expect(new URL(page.url()).searchParams.get('range')).toBe('1h')
+  const routes = page.getByRole('link', { name: 'Traceroutes' }).last()
+  expect(await routes.getAttribute('href')).toMatch(/&range=1h$/)
+  await goto('/map?node=!a0cb0b0c&from=1000&to=2000')
   await page.getByText('0 places').waitFor()
 })
 

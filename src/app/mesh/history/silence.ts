@@ -7,12 +7,13 @@ import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { seenNode } from '../nodes/seen.ts'
 import { listChanges } from './changes.ts'
 import { listHours, usualPause } from './days.ts'
-import type { Case, Found } from './reasons/case.ts'
+import type { Case } from './reasons/case.ts'
 import { lookAtFilters } from './reasons/filtered.ts'
 import { lookAtIdentity } from './reasons/identity.ts'
 import { lookAtPower } from './reasons/power.ts'
 import { reasonSchema } from './reasons/reason.ts'
 import { lookAtService } from './reasons/service.ts'
+import { lookAtChannels } from './reasons/unread.ts'
 import { lookAtWay } from './reasons/way.ts'
 import { listReceivers } from './receivers.ts'
 
@@ -22,13 +23,18 @@ const PAUSES = 6
 /** How far back the usual pause is measured. */
 const USUAL_MS = 14 * DAY_MS
 
+/** What is looked at if it is not heard any more. */
+const LOOKS = [lookAtService, lookAtFilters, lookAtIdentity, lookAtPower, lookAtWay]
+
 export const silenceSchema = z
   .object({
     nodeNum: nodeNumField,
     nodeId: nodeIdField,
     lastHeard: timeField.nullable(),
     usualPause: z.number().nullable().describe('Milliseconds between its packets before; null: never heard'),
-    isSilent: z.boolean().describe('It has not been heard for much longer than usual'),
+    isSilent: z
+      .boolean()
+      .describe('It has not been heard for much longer than usual, or nothing of it can be decrypted any more'),
     reasons: z
       .array(reasonSchema)
       .describe(
@@ -51,13 +57,13 @@ export async function explainSilence(ctx: SignedInCtx, asked: number): Promise<z
   const hours = await listHours(ctx.store, nums, lastHeard - USUAL_MS)
   const pause = usualPause(hours)
   const isAhead = lastHeard > now
-  const isSilent = isAhead || now - lastHeard > Math.max(SHORT_MS, PAUSES * pause)
-  if (!isSilent) return { ...about, usualPause: pause, isSilent, reasons: [] }
+  const isLate = isAhead || now - lastHeard > Math.max(SHORT_MS, PAUSES * pause)
   const receivers = await listReceivers(ctx, nums)
-  const changes = await listChanges(ctx, nums)
+  const changes = isLate ? await listChanges(ctx, nums) : []
   const silence: Case = { ctx, node, nums, lastHeard, now, pause, receivers, changes }
-  const found: Found[] = []
-  for (const look of [lookAtService, lookAtFilters, lookAtIdentity, lookAtPower, lookAtWay]) {
+  const found = await lookAtChannels(silence, isLate)
+  const isSilent = isLate || found.length > 0
+  for (const look of isLate ? LOOKS : []) {
     found.push(...(await look(silence)))
     await nextTurn()
   }

@@ -56,9 +56,15 @@ export const linkRoutes = new Hono<AppEnv>().get(
     200: z.object({ links: z.array(linkSchema) }),
     304: null,
   }),
-  validate('query', z.object({ since: timeQuery.default(0).describe('Only packets at this time or later') })),
+  validate(
+    'query',
+    z.object({
+      since: timeQuery.default(0).describe('Only packets at this time or later'),
+      until: timeQuery.default(Number.MAX_SAFE_INTEGER).describe('Only packets before this time'),
+    }),
+  ),
   async (c) => {
-    const links = await listLinks(c.var.ctx, c.req.valid('query').since)
+    const links = await listLinks(c.var.ctx, c.req.valid('query'))
     return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify({ links })))
   },
 )

@@ -14,6 +14,7 @@ const SLICE_ROWS = 500
 const MAX_ROWS = 20_000
 /** Directions in an answer, the latest ones. */
 export const MAX_EDGES = 12_000
+const USUAL_MS = 7 * DAY_MS
 
 export const WAYS = ['heard', 'reported', 'traced'] as const
 
@@ -96,28 +97,32 @@ type Edge = Topology['edges'][number]
 const kept = keepSurveyed<Topology>(4)
 const LAST = Number.MAX_SAFE_INTEGER
 
+/** From then on, and until then if it is given, in milliseconds. */
+export type Asked = { readonly since?: number | undefined; readonly until?: number | undefined }
+
 /**
- * Who heard whom in the last `days`, as far as the viewer may see it. Reports of neighbours are up to a minute old, all
- * else as the survey is.
+ * Who heard whom for the last time in a range, by default the last days, as far as the viewer may see it. Reports of
+ * neighbours are up to a minute old, all else as the survey is.
  */
 export async function readTopology(
   { store, viewer: { view } }: Reader,
-  { days, now }: { readonly days: number; readonly now: number },
+  { since, until = LAST, now }: Asked & { readonly now: number },
 ): Promise<Topology> {
-  const minute = Math.floor(now / MINUTE_MS)
-  const from = minute * MINUTE_MS - days * DAY_MS
-  return kept(store, `${days} ${minute} ${viewKey(view)}`, () => gather(store, view, from))
+  const minuteOf = (time: number) => Math.floor(time / MINUTE_MS) * MINUTE_MS
+  const from = minuteOf(since ?? now - USUAL_MS)
+  return kept(store, `${from} ${until} ${minuteOf(now)} ${viewKey(view)}`, () => gather(store, view, from, until))
 }
 
 /** Other requests have their turn between slices. */
-async function gather(store: Store, view: View, from: number): Promise<Topology> {
+async function gather(store: Store, view: View, from: number, until: number): Promise<Topology> {
   const edges = new Map<string, Edge>()
   const radios = await queries(store).radios.all(visibleValues(view))
   const receivers = new Set(radios.map(({ nodeNum }) => nodeNum))
   for (const way of WAYS) {
-    const first = way === 'reported' ? { t: 0, a: -1, b: -1 } : { t: LAST, a: LAST, b: LAST }
+    const first = way === 'reported' ? { t: 0, a: -1, b: -1 } : { t: until, a: -1, b: -1 }
     for await (const rows of slices(store, view, way, { since: from, ...first })) {
       for (const [a, b, snr, t] of rows) {
+        if (t >= until) continue
         if (way === 'heard') receivers.add(b)
         const key = `${a} ${b}`
         const known = edges.get(key)

@@ -6,7 +6,7 @@ import type { AppEnv } from '../../base/context.ts'
 import { answerBody, hashedBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { integerQuery, validate } from '../../http/validate.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { coverageSchema, readCoverage } from './coverage.ts'
 import { readTopology, topologySchema } from './edges.ts'
 
@@ -57,7 +57,13 @@ export const topologyRoutes = new Hono<AppEnv>().get(
     },
     ['unsupported_on_this_runtime'],
   ),
-  validate('query', z.object({ days: integerQuery(1, 30).default(7).describe('What was heard in so many days') })),
+  validate(
+    'query',
+    z.object({
+      since: timeQuery.optional().describe('Heard for the last time at this time or later; absent: in the last 7 days'),
+      until: timeQuery.optional().describe('Heard for the last time before this time'),
+    }),
+  ),
   async (c) => {
     const { ctx } = c.var
     const topology = await readTopology(ctx, { ...c.req.valid('query'), now: ctx.now() })

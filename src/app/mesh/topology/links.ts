@@ -31,9 +31,15 @@ export type MeshLink = z.infer<typeof linkSchema>
 const receiver = sql<number | null>`coalesce(${packets.gateway},
   (select local_node_num from sources where sources.id = ${packets.sourceId}))`
 
-/** One for each pair of nodes and way, by the latest packets in the log at or after `since` (ms); the latest first. */
-export async function listLinks({ store, viewer: { view } }: Reader, since: number): Promise<MeshLink[]> {
-  const range = await rangeOf(store, 'packets')
+/** Times in milliseconds; `until` is exclusive. */
+type Times = { readonly since: number; readonly until: number }
+
+/** One for each pair of nodes and way, by the latest packets in the log in this time; the latest first. */
+export async function listLinks({ store, viewer: { view } }: Reader, { since, until }: Times): Promise<MeshLink[]> {
+  const [later] = await store.db.all<{ id: number }>(
+    sql`select first_id id from packet_hours where t >= ${until} order by t limit 1`,
+  )
+  const range = await rangeOf(store, 'packets', later?.id)
   const { found } = await walkBack({
     store,
     ...range,
@@ -57,6 +63,7 @@ export async function listLinks({ store, viewer: { view } }: Reader, since: numb
             gte(packets.id, from),
             lt(packets.id, before),
             gte(packets.t, since),
+            lt(packets.t, until),
             sql`(${packets.viaMqtt} or ${packets.hopsAway} = 0)`,
             sql`not ${packets.replayed} and ${packets.trustLevel} is not 'spoofed'`,
             // The same packets as in the log: not those to hidden nodes either.

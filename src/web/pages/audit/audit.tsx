@@ -2,7 +2,8 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
-import { Field, Select } from '../../parts/form/field.tsx'
+import { Select } from '../../parts/form/field.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogTable, More } from '../../parts/list/log-table.tsx'
 import { MAX_AT_ONCE } from '../../parts/list/whole-list.tsx'
@@ -11,6 +12,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
+import { type Range, rangeKey, rangeQuery, readRange, timesOf } from '../../state/range.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, auditTexts } from '../../strings/system/audit.ts'
@@ -19,30 +21,37 @@ import { type AuditEntry, AuditRow } from './entry.tsx'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 import type { ExportFormat } from '../../../shared/access/audit-actions.ts'
 
-const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
+const NAMES = ['q', 'action', 'resource', 'userId'] as const
 const PAGE = 100
 /** The maximum length of an action or an area. */
 const MAX_NAME = 100
 
-/** The address's filters as API parameters; days become milliseconds. */
+/** The address's filters as API parameters, without its range. */
 function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number], string>> {
   const found: Partial<Record<(typeof NAMES)[number], string>> = {}
   for (const name of NAMES) {
     const value = query.get(name)?.trim() ?? ''
     if (value === '') continue
-    if (name === 'from' || name === 'to') {
-      const time = new Date(`${value}T${name === 'from' ? '00:00:00' : '23:59:59.999'}`).getTime()
-      if (Number.isFinite(time) && time >= 0) found[name] = String(time)
-    } else if (name !== 'userId') found[name] = value.slice(0, name === 'q' ? MAX_SEARCH : MAX_NAME)
+    if (name !== 'userId') found[name] = value.slice(0, name === 'q' ? MAX_SEARCH : MAX_NAME)
     else if (/^[1-9]\d{0,14}$/.test(value)) found[name] = value
   }
   return found
 }
 
+/** The range as API parameters, whose end belongs to it. */
+function timesAsked(range: Range | null): { readonly from?: string; readonly to?: string } {
+  const { since, until } = timesOf(range)
+  return {
+    ...(since !== undefined && { from: since }),
+    ...(until !== undefined && { to: String(Number(until) - 1) }),
+  }
+}
+
 export function AuditPage() {
   const { query } = place.value
   const filters = filtersOf(query)
-  const key = JSON.stringify(filters)
+  const { range } = readRange<Range | null>(query, null)
+  const key = JSON.stringify([filters, rangeKey(range)])
   const entries = useSignal<readonly AuditEntry[] | null>(null)
   const next = useSignal<number | null>(null)
   /** The filters for which these entries were loaded. */
@@ -53,7 +62,12 @@ export function AuditPage() {
     const mine = ++turn.current
     const page = await ask(
       api.audit.$get({
-        query: { ...filters, limit: String(limit), ...(cursor !== null && { cursor: String(cursor) }) },
+        query: {
+          ...filters,
+          ...timesAsked(range),
+          limit: String(limit),
+          ...(cursor !== null && { cursor: String(cursor) }),
+        },
       }),
     )
     if (mine !== turn.current) return
@@ -66,7 +80,7 @@ export function AuditPage() {
     void run(() => load(null))
   }, [key])
   const exported = (format: ExportFormat) =>
-    href(`/api/audit/export?${new URLSearchParams({ format, ...filters }).toString()}`)
+    href(`/api/audit/export?${new URLSearchParams({ format, ...filters, ...timesAsked(range) }).toString()}`)
   const steady = useSteady('audit', entries.value ?? [], idOf, loaded.value)
   return (
     <Page
@@ -83,7 +97,7 @@ export function AuditPage() {
       }
     >
       <Chain />
-      <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
+      <Filters query={query} hasAny={range !== null || Object.keys(filters).length > 0} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
       {entries.value?.length === 0 && <p class="faint">{auditTexts.none}</p>}
       {steady.rows.length > 0 && (
@@ -134,18 +148,7 @@ function Filters({
         options={[all, ...Object.entries(AUDIT_RESOURCES)]}
         onChange={(resource) => setQuery({ resource })}
       />
-      <Field
-        label={auditTexts.from}
-        type="date"
-        value={query.get('from') ?? ''}
-        onChange={(event) => setQuery({ from: event.currentTarget.value })}
-      />
-      <Field
-        label={auditTexts.to}
-        type="date"
-        value={query.get('to') ?? ''}
-        onChange={(event) => setQuery({ to: event.currentTarget.value })}
-      />
+      <RangeControl fallback={null} />
       {userId !== null && (
         <button type="button" class="button" onClick={() => setQuery({ userId: '' })}>
           {auditTexts.onlyUser(name ?? userId)} <Icon name="close" />
@@ -155,7 +158,7 @@ function Filters({
         <button
           type="button"
           class="button"
-          onClick={() => setQuery(Object.fromEntries(NAMES.map((name) => [name, ''])))}
+          onClick={() => setQuery({ ...rangeQuery(null), ...Object.fromEntries(NAMES.map((name) => [name, ''])) })}
         >
           {t.common.clear}
         </button>

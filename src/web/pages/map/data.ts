@@ -12,15 +12,13 @@ import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from '../../parts/map/tiles/archive.ts'
 import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoints/waypoint.ts'
-import { backgroundChoice, type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
+import { backgroundChoice, type Layers, type LineLimits, limitLinks, limitTraces, usualOfTrack } from './switches.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
-import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { rangeKey, readRange, timesOf } from '../../state/range.ts'
 
 const POLL_MS = 60_000
 const MAX_TRACES = '100'
 const TRACE_ID = /^[1-9]\d{0,15}$/
-
-export const TRACK_DAYS = ['1', '7', '30', '90'] as const
 
 export type UsedTiles = {
   readonly wanted: Signal<Tiles | null>
@@ -130,16 +128,17 @@ export type Track = { readonly spots: readonly Spot[]; readonly isLoaded: boolea
 
 /** Where the chosen node was, within the time in the page's address, oldest first. */
 export function useTrack(chosen: Node | null): Track {
-  const wanted = place.value.query.get('track')
-  const days = wanted === '0' ? 0 : Number(TRACK_DAYS.find((known) => known === wanted) ?? '7')
+  const { query } = place.value
+  const { range } = readRange(query, usualOfTrack(query))
   const id = chosen?.nodeId ?? null
-  const wantedKey = `${id} ${days}`
+  const wantedKey = `${id} ${rangeKey(range)}`
   const { data, error } = useLoad(async () => {
-    if (id === null || days === 0) return { key: wantedKey, spots: NO_SPOTS }
-    const query = { from: String(Math.max(0, Date.now() - days * DAY_MS)) }
-    const { positions } = await ask(api.nodes[':id'].positions.$get({ param: { id }, query }))
+    if (id === null) return { key: wantedKey, spots: NO_SPOTS }
+    const { since: from, until: to } = timesOf(range)
+    const asked = { from, ...(to !== undefined && { to }) }
+    const { positions } = await ask(api.nodes[':id'].positions.$get({ param: { id }, query: asked }))
     return { key: wantedKey, spots: positions }
-  }, [id, days])
+  }, [wantedKey])
   // The track of the node chosen before is not that of this one.
   const isLoaded = data.value?.key === wantedKey
   return { spots: isLoaded ? (data.value?.spots ?? NO_SPOTS) : NO_SPOTS, isLoaded: isLoaded || error.value !== null }
@@ -176,7 +175,10 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
   const traced = useLoad(
     async () => {
       if (!wantsTraces) return []
-      if (traceId === null) return latestOfEach(await readTraces({ limit: MAX_TRACES, ...(node !== null && { node }) }))
+      if (traceId === null)
+        return latestOfEach(
+          await readTraces({ limit: MAX_TRACES, ...timesOf(limits.range), ...(node !== null && { node }) }),
+        )
       const id = Number(traceId)
       // People without an account get no earlier pages.
       const before = isAnonymous.value ? { limit: MAX_TRACES } : { limit: '1', before: String(id + 1) }
@@ -184,7 +186,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
         ? (await readTraces(before)).filter((trace) => trace.id === id)
         : []
     },
-    [wantsTraces, traceId, node],
+    [wantsTraces, traceId, node, rangeKey(limits.range)],
     wantsTraces ? POLL_MS : undefined,
   ).data.value
   const nodeNum = chosen?.nodeNum ?? null
@@ -205,16 +207,14 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
 const NO_LINKS: readonly Link[] = []
 
 /** What the log of packets says, if that layer is on. */
-function useHeard(layers: Layers, { hours, least }: LineLimits): readonly Link[] {
+function useHeard(layers: Layers, { range, least }: LineLimits): readonly Link[] {
   const { heard, broker } = layers
   const found = useLoad(
     async () => {
       if (!heard) return NO_LINKS
-      const since = hours === '' ? 0 : Date.now() - Number(hours) * HOUR_MS
-      const { links } = await askAs<{ links: readonly Link[] }>(api.links.$get({ query: { since: String(since) } }))
-      return links
+      return (await askAs<{ links: readonly Link[] }>(api.links.$get({ query: timesOf(range) }))).links
     },
-    [heard, hours],
+    [heard, rangeKey(range)],
     heard ? POLL_MS : undefined,
   ).data.value
   return useMemo(
@@ -238,7 +238,9 @@ function latestOfPairs(links: readonly Link[]): readonly Link[] {
   return [...latest.values()]
 }
 
-async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {
+type TracesAsked = { limit: string; before?: string; node?: string; since?: string; until?: string }
+
+async function readTraces(query: TracesAsked): Promise<Traceroute[]> {
   return [...(await askAs<TraceroutePage>(api.traceroutes.$get({ query }))).traceroutes]
 }
 

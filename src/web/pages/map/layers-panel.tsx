@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import type { Signal } from '@preact/signals'
 import { Select } from '../../parts/form/field.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { lazyPage } from '../../parts/list/lazy-page.tsx'
 import { place, setQuery } from '../../router.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
@@ -14,12 +15,11 @@ import {
   type LayerName,
   layerChoice,
   LAYERS,
-  LINE_AGES,
   LINE_COUNTS,
   LINE_SIGNALS,
   lineLimits,
   shownLayers,
-  shownLimits,
+  usualOfLines,
 } from './switches.ts'
 import './layers-panel.css'
 
@@ -45,7 +45,7 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
     return () => document.removeEventListener('keydown', close)
   }, [])
   const layers = shownLayers()
-  const limits = shownLimits(place.value.query.get('hours'))
+  const limits = lineLimits.value.value
   const mayHear = can('info', 'read') && !isAnonymous.value
   const names = LAYERS.filter((name) => {
     if (name === 'heard') return mayHear
@@ -87,14 +87,10 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
       )}
       {can('info', 'read') && (
         <>
-          <Select
+          <RangeControl
             label={t.map.lineAge}
-            value={limits.hours}
-            options={LINE_AGES.map((hours) => [hours, t.map.lineAges[hours]] as const)}
-            onChange={(hours) => {
-              lineLimits.keep({ ...limits, hours })
-              setQuery({ hours: '' })
-            }}
+            fallback={usualOfLines(place.value.query)}
+            onName={(range) => lineLimits.keep({ ...limits, range })}
           />
           <Select
             label={t.map.lineSignal}

@@ -25,7 +25,7 @@ import { askedView, recallView } from './last-view.ts'
 import type { Mark } from './layers/pointing.ts'
 import { marks } from './marks/marks.ts'
 import { useLinksOf } from './searched-links.ts'
-import { lineLimits, shownLayers, shownLimits } from './switches.ts'
+import { shownLayers, shownLimits } from './switches.ts'
 
 const LayersPanel = lazyPage(async () => (await import('./layers-panel.tsx')).LayersPanel)
 const RulerPanel = lazyPage(async () => (await import('./ruler/ruler-panel.tsx')).RulerPanel)
@@ -60,12 +60,11 @@ export function MapPage() {
   const placed = (nodes.value ?? []).filter(({ position, isIgnored }) => position !== null && !isIgnored)
   const chosen = nodes.value?.find(({ nodeId }) => nodeId === query.get('node')) ?? null
   const track = useTrack(layers.tracks ? chosen : null)
-  const hours = query.get('hours')
-  const kept = lineLimits.value.value
+  const limits = shownLimits(query)
   const topology = useTopology(
     chosen,
     layers,
-    useMemo(() => shownLimits(hours), [hours, kept]),
+    useMemo(() => limits, [JSON.stringify(limits)]),
   )
   const found = useLinksOf(topology.links, query.get('links') === 'ends' ? filter.q : '')
   const ids = query.get('mark')

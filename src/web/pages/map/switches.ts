@@ -2,7 +2,7 @@ import { isRecord } from '../../api.ts'
 import { preference } from '../../state/preferences.ts'
 import { place } from '../../router.ts'
 import { can, isAnonymous } from '../../state/session.ts'
-import { HOUR_MS } from '../../../shared/time.ts'
+import { isRangeName, isWithin, type Range, type RangeName, readRange } from '../../state/range.ts'
 import { FAIR_DB, GOOD_DB } from '../../parts/mesh/snr.ts'
 import type { Link } from './layers/lines.ts'
 import { ANSWERED, type Traceroute, type Way } from '../../parts/mesh/traceroute.ts'
@@ -83,37 +83,54 @@ export const backgroundChoice = preference<Background>(
   (found) => BACKGROUNDS.find((known) => known === found) ?? null,
 )
 
-export const LINE_AGES = ['', '1', '6', '24', '168'] as const
 export const LINE_SIGNALS = ['', 'fair', 'good'] as const
 export const LINE_COUNTS = ['1', '2', '5', '20', '100'] as const
 
 /**
- * Limits for lines: heard within these hours, with this signal or a better one; empty: no limit. `least`: of packets
- * that were heard directly, at least so many.
+ * Limits for lines: heard in this range, null: at any time; with this signal or a better one, empty: any. `least`: of
+ * packets that were heard directly, at least so many.
  */
-export type LineLimits = {
-  readonly hours: (typeof LINE_AGES)[number]
+export type LineLimits<R = Range | null> = {
+  readonly range: R
   readonly signal: (typeof LINE_SIGNALS)[number]
   readonly least: (typeof LINE_COUNTS)[number]
 }
 
-export const lineLimits = preference<LineLimits>('map-lines', { hours: '24', signal: '', least: '1' }, (found) => {
-  if (!isRecord(found)) return null
-  const hours = LINE_AGES.find((known) => known === found['hours'])
-  const signal = LINE_SIGNALS.find((known) => known === found['signal'])
-  const least = LINE_COUNTS.find((known) => known === found['least']) ?? '1'
-  return hours === undefined || signal === undefined ? null : { hours, signal, least }
-})
+/** Earlier versions kept these hours, and had them in addresses. */
+const OLDER_HOURS: Readonly<Record<string, RangeName | null>> = { '': null, 1: '1h', 6: '6h', 24: '24h', 168: '7d' }
 
-/** The limits, with the age that the page's address asks for. */
-export function shownLimits(hours: string | null): LineLimits {
-  const kept = lineLimits.value.value
-  return { ...kept, hours: LINE_AGES.find((known) => known === hours) ?? kept.hours }
+/** `range`: the usual one of this user, if the address names none. */
+export const lineLimits = preference<LineLimits<RangeName | null>>(
+  'map-lines',
+  { range: '24h', signal: '', least: '1' },
+  (found) => {
+    if (!isRecord(found)) return null
+    const { range: kept = OLDER_HOURS[String(found['hours'])] } = found
+    const range = kept === null || (typeof kept === 'string' && isRangeName(kept)) ? kept : undefined
+    const signal = LINE_SIGNALS.find((known) => known === found['signal'])
+    const least = LINE_COUNTS.find((known) => known === found['least']) ?? '1'
+    return range === undefined || signal === undefined ? null : { range, signal, least }
+  },
+)
+
+/** The range of the lines if this address names none. */
+export const usualOfLines = (query: URLSearchParams): RangeName | null =>
+  OLDER_HOURS[query.get('hours') ?? '-'] ?? lineLimits.value.value.range
+
+/** Earlier versions had these days in addresses. */
+const OLDER_DAYS: Readonly<Record<string, RangeName>> = { 1: '24h', 30: '30d', 90: '1y' }
+
+/** The range of a track if this address names none. */
+export const usualOfTrack = (query: URLSearchParams): RangeName => OLDER_DAYS[query.get('track') ?? ''] ?? '7d'
+
+/** The limits, with the range that the page's address asks for. */
+export function shownLimits(query: URLSearchParams): LineLimits {
+  return { ...lineLimits.value.value, range: readRange(query, usualOfLines(query)).range }
 }
 
 /** Whether a line heard at this time may be drawn. */
-function isRecent(time: number | null, { hours }: LineLimits, now: number): boolean {
-  return hours === '' || (time !== null && time > now - Number(hours) * HOUR_MS)
+function isRecent(time: number | null, { range }: LineLimits, now: number): boolean {
+  return range === null || (time !== null && isWithin(range, time, now))
 }
 
 /** Whether a hop with this signal may be drawn. A hop with an unknown signal is drawn only without a limit. */

@@ -7,7 +7,7 @@ import { Age, now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
-import { Select } from '../../parts/form/field.tsx'
+import { RangeControl } from '../../parts/form/range-control.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
@@ -18,12 +18,11 @@ import { t } from '../../strings.ts'
 import '../../parts/mesh/ways.css'
 import './neighbors.css'
 import { decibels, signalOf } from '../../parts/mesh/snr.ts'
-import { HOUR_MS } from '../../../shared/time.ts'
+import { type Range, type RangeName, rangeQuery, readRange } from '../../state/range.ts'
 import { comparePairs, nameOfEnd, type Pair, PAIR_KEYS, type PairKey, pairsOf } from './pairs.ts'
 
-/** Hours, as in the address; the first one is not in it. */
-const AGES = ['24', '1', '168', 'any'] as const
-const IN_ORDER = ['1', '24', '168', 'any'] as const
+/** `any`, and the hours of older addresses: what the page shows if its address names no range. */
+const USUAL: Readonly<Record<string, RangeName | null>> = { any: null, 1: '1h', 24: '24h', 168: '7d' }
 /** Columns whose highest values come first. */
 const DOWN_FIRST: ReadonlySet<PairKey> = new Set(['difference', 'reported'])
 
@@ -32,14 +31,14 @@ export function NeighborsPage() {
   useNodes()
   const { query } = place.value
   const q = query.get('q') ?? ''
-  const age = AGES.find((hours) => hours === query.get('age')) ?? AGES[0]
+  const usual = USUAL[query.get('age') ?? '24'] ?? (query.get('age') === 'any' ? null : '24h')
+  const { range } = readRange(query, usual)
   const by = PAIR_KEYS.find((key) => key === query.get('sort')) ?? 'signal'
   const isDown = query.get('order') === null ? DOWN_FIRST.has(by) : query.get('order') === 'down'
   const loaded = useNeighbors(true)
   const { data, error, reload } = loaded
   useOfflineCache('neighbors', loaded)
-  const since = age === 'any' ? null : now.value - Number(age) * HOUR_MS
-  const pairs = pairsOf(data.value ?? [], since)
+  const pairs = pairsOf(data.value ?? [], range, now.value)
   const rows = pairs
     .filter(({ link }) => isEndCalled(link, q.trim().toLowerCase()))
     .toSorted((a, b) => comparePairs(a, b, by) * (isDown ? -1 : 1) || comparePairs(a, b, 'signal'))
@@ -48,17 +47,12 @@ export function NeighborsPage() {
     <Page title={t.neighbors.title} fill>
       <div class="toolbar">
         <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
-        <Select
-          label={t.neighbors.age}
-          value={age}
-          options={IN_ORDER.map((hours) => [hours, t.neighbors.ages[hours]] as const)}
-          onChange={(hours) => setQuery({ age: hours === AGES[0] ? '' : hours })}
-        />
+        <RangeControl label={t.neighbors.age} fallback={usual} />
         <span class="faint" role="status">
           {data.value !== null && t.neighbors.count(rows.length)}
         </span>
         {can('nodes', 'read') && (
-          <a class="button" href={href(`/map?${mapQuery(q, age)}`)}>
+          <a class="button" href={href(`/map?${mapQuery(q, range)}`)}>
             {t.nodes.showOnMap}
           </a>
         )}
@@ -77,7 +71,7 @@ export function NeighborsPage() {
       )}
       {data.value !== null && data.value.length > 0 && pairs.length === 0 && (
         <Empty icon="neighbors" title={t.neighbors.noneRecent}>
-          <button type="button" class="button" onClick={() => setQuery({ age: 'any' })}>
+          <button type="button" class="button" onClick={() => setQuery({ ...rangeQuery(null), age: 'any' })}>
             {t.neighbors.showAll}
           </button>
         </Empty>
@@ -106,9 +100,10 @@ function isDownNext(key: PairKey, by: PairKey, isDown: boolean): boolean {
 }
 
 /** The address of the map with the same links. */
-function mapQuery(q: string, age: (typeof AGES)[number]): string {
+function mapQuery(q: string, range: Range | null): string {
   const wanted = q.trim() === '' ? { links: '1' } : { links: 'ends', q: q.trim() }
-  return new URLSearchParams({ ...wanted, hours: age === 'any' ? '' : age }).toString()
+  const named = Object.entries(rangeQuery(range ?? '1y')).filter(([, value]) => value !== '')
+  return new URLSearchParams([...Object.entries(wanted), ...named]).toString()
 }
 
 const COLUMNS: readonly Column<Pair, PairKey>[] = [

@@ -1,5 +1,6 @@
 import { nodeByNum, nodeName } from '../../state/mesh/nodes.ts'
 import type { Neighbor } from '../../state/mesh/neighbors.ts'
+import { isWithin, type Range } from '../../state/range.ts'
 
 /** Two nodes of which at least one hears the other. */
 export type Pair = {
@@ -14,10 +15,10 @@ export type Pair = {
   readonly difference: number | null
 }
 
-/** The pairs with a report since then; null: of any time. */
-export function pairsOf(links: readonly Neighbor[], since: number | null): Pair[] {
+/** The pairs with a report in this range; null: of any time. */
+export function pairsOf(links: readonly Neighbor[], range: Range | null, now: number): Pair[] {
   const byPair = Map.groupBy(links, keyOf)
-  const isRecent = ({ timestamp }: Neighbor) => since === null || timestamp >= since
+  const isRecent = ({ timestamp }: Neighbor) => range === null || isWithin(range, timestamp, now)
   return [...byPair].flatMap(([key, both]) => {
     const [first, second = null] = both.toSorted((a, b) => a.snr - b.snr || a.nodeNum - b.nodeNum)
     if (first === undefined || !both.some(isRecent)) return []

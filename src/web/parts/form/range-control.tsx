@@ -18,11 +18,16 @@ const CUSTOM = 'custom'
 /** A custom range starts as this one. */
 const FIRST: RangeName = '24h'
 
-/**
- * Chooses the time that a page shows, in its address, which `readRange` reads. `fallback`: the page's usual range, null for
- * all of time. To be put into a toolbar.
- */
-export function RangeControl({ fallback }: { fallback: RangeName | null }) {
+type Props = {
+  /** The page's usual range; null: all of time. */
+  fallback: RangeName | null
+  label?: string
+  /** Is told a choice that ends now; null: all of time. */
+  onName?(range: RangeName | null): void
+}
+
+/** Chooses the time that a page shows, in its address, which `readRange` reads. To be put into a toolbar. */
+export function RangeControl({ fallback, label = rangeTexts.label, onName }: Props) {
   const { query } = place.value
   const { range, isRefused } = readRange<Range | null>(query, fallback)
   const isCustom = range !== null && typeof range !== 'string'
@@ -31,7 +36,11 @@ export function RangeControl({ fallback }: { fallback: RangeName | null }) {
   const change = (next: Range | null) => setQuery({ ...rangeQuery(next), node })
   const choose = (value: string) => {
     if (value === CUSTOM) change(spanOf(range ?? FIRST, wholeMinute(Date.now())))
-    else change(isRangeName(value) && value !== fallback ? value : null)
+    else {
+      const name = isRangeName(value) ? value : null
+      change(name === fallback ? null : name)
+      onName?.(name)
+    }
   }
   const options = [
     ...(fallback === null ? [[WHOLE, rangeTexts.whole] as const] : []),
@@ -40,12 +49,7 @@ export function RangeControl({ fallback }: { fallback: RangeName | null }) {
   ]
   return (
     <>
-      <Select<string>
-        label={rangeTexts.label}
-        value={isCustom ? CUSTOM : (range ?? WHOLE)}
-        options={options}
-        onChange={choose}
-      />
+      <Select<string> label={label} value={isCustom ? CUSTOM : (range ?? WHOLE)} options={options} onChange={choose} />
       {isCustom && <Ends {...range} />}
       {isRefused && <p class="about range-refused">{rangeTexts.refused}</p>}
     </>

@@ -38,6 +38,11 @@ export const pastTexts = catalog('pastTexts', {
       `The collector ${source} still delivers, but from no node the kinds that this one mostly sent: its filter may leave them out.`,
     newcomers: (source: string, numbers: number) =>
       `${source} brought too many new nodes, and ${quantity(numbers, 'of them was', 'of them were')} not stored. If this node has a new number, it may be among those.`,
+    unread: (packets: number, when: string) =>
+      `${quantity(packets, 'packet', 'packets')} in its name came since ${when} that nobody here can read: it uses a channel or a key that our radios do not have, or no longer have.`,
+    notOurs: 'It may use a channel or a key that our radios no longer have.',
+    channelsChanged: (who: string, source: string, when: string) =>
+      `${who} changed the channels of ${source} on ${when}.`,
     ignored: 'It is ignored: the radios of this service drop what it sends.',
     clockAhead: (duration: string) =>
       `By the clock of this service it was last heard ${duration} in the future: the clock was wrong then, or is now.`,

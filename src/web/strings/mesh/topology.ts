@@ -4,8 +4,7 @@ import { quantity } from '../quantity.ts'
 export const topologyTexts = catalog('topology', {
   label: 'Graph of who hears whom',
   keys: 'Arrow keys choose the next node in a direction, + and − zoom, 0 shows all.',
-  days: 'Heard in the last',
-  dayNames: { '1': '24 hours', '7': '7 days', '30': '30 days' },
+  heard: 'Heard',
   count: (nodes: number, links: number) => `${quantity(nodes, 'node', 'nodes')}, ${quantity(links, 'link', 'links')}`,
   none: 'Nobody has heard anybody directly yet',
   noneHelp:

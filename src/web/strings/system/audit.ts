@@ -8,8 +8,6 @@ export const auditTexts = catalog('auditTexts', {
   searchHint: 'Name or detail',
   action: 'Action',
   resource: 'Area',
-  from: 'From',
-  to: 'To',
   who: 'Who',
   what: 'What',
   address: 'Address',

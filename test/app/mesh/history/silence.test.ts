@@ -157,6 +157,17 @@ describe('what may be the reason, with its evidence', () => {
     expect(first).toMatchObject({ kind: 'changed', field: 'role', before: 'CLIENT', after: 'CLIENT_HIDDEN' })
   })
 
+  it('it had got another name or another key', async () => {
+    await fallSilent()
+    await hear(GONE, END - 2 * HOUR, named('Gone away', { publicKey: key(7) }))
+    const [renamed] = (await silence()).reasons
+    expect(renamed).toMatchObject({ kind: 'changed', field: 'longName', before: 'Gone', after: 'Gone away' })
+    mesh.app.store.sqlite
+      .prepare("insert into node_changes (node_num, t, field, before, after) values (?, ?, 'publicKey', 'a', 'b')")
+      .run(GONE, END - HOUR)
+    expect((await silence()).reasons[0]).toMatchObject({ kind: 'changed', field: 'publicKey', at: END - HOUR })
+  })
+
   it('it goes on under another number, by its key', async () => {
     await fallSilent()
     await hear(0xc0000009, END + HOUR, named('Renewed', { publicKey: key(7) }))
@@ -268,12 +279,76 @@ describe('what may be the reason, with its evidence', () => {
   it('its own clock is behind, so its measurements are elsewhere', async () => {
     await fallSilent()
     await measure(END, { voltage: 4.1 }, END - 20 * DAY)
-    expect((await silence()).reasons).toContainEqual({
+    expect((await silence()).reasons[0]).toEqual({
       kind: 'clock',
       isLikely: false,
       whose: 'node',
       ahead: -20 * DAY,
     })
+  })
+
+  /** Broadcasts of the node on a channel whose key nobody here has, each hour. */
+  async function lock(span: readonly [number, number], hash = 77) {
+    const payloadVariant = { case: 'encrypted', value: Uint8Array.of(1, 2, 3) } as const
+    await talk(GONE, span, { channel: hash, payloadVariant })
+  }
+  const changeChannels = (at: number, section = 'channels') =>
+    mesh.app.store.sqlite
+      .prepare(
+        `insert into audit_log (timestamp, username, action, resource, details)
+          values (?, 'anna', 'configuration_updated', 'configuration', ?)`,
+      )
+      .run(at, JSON.stringify({ source: 'radio-1', section, secretsChanged: ['channels.0.settings.psk'] }))
+
+  it('its packets come and cannot be read any more: our key was changed, or its own', async () => {
+    await fallSilent()
+    await lock([END + HOUR, NOW])
+    const unread = { kind: 'unread', isLikely: true, packets: 48, since: END + HOUR, change: null }
+    // It is heard, and still nobody knows what it says.
+    expect(await silence()).toMatchObject({ isSilent: true, reasons: [unread] })
+    changeChannels(END + 30 * MINUTE, 'lora')
+    expect((await silence()).reasons).toEqual([unread])
+    changeChannels(END + 30 * MINUTE)
+    const change = { at: END + 30 * MINUTE, by: 'anna', source: 'radio-1' }
+    expect((await silence()).reasons).toEqual([{ ...unread, change }])
+    // Who changed it is for those who may read the audit log, and a channel for those who may read it.
+    const all = { channels: 'all', direct: { read: true, write: false } } as const
+    const reader = await mesh.app.user('reader', { nodes: READ, info: READ }, all)
+    expect((await silence(NOW, GONE, reader)).reasons).toEqual([unread])
+    const none = { channels: { read: [5], write: [] }, direct: { read: false, write: false } }
+    const other = await mesh.app.user('other', { nodes: READ, info: READ }, none)
+    expect(await silence(NOW, GONE, other)).toMatchObject({ isSilent: false, reasons: [] })
+    // Silent as well: the change is named first.
+    expect(kindsOf(await silence(NOW + 8 * HOUR))[0]).toBe('unread')
+  })
+
+  it('two packets that nobody can read, or a foreign channel beside ours, are no changed key', async () => {
+    await lock([START, END], 99)
+    await fallSilent()
+    await lock([END + HOUR, NOW], 99)
+    expect((await silence()).reasons).toEqual([])
+    await lock([NOW - HOUR, NOW])
+    expect((await silence()).reasons).toEqual([])
+    await hear(GONE, NOW, text('still here'))
+    await lock([NOW, NOW])
+    expect((await silence()).reasons).toEqual([])
+  })
+
+  it('nothing comes since our channels were changed; if others still speak on its channel, that is no reason', async () => {
+    await hear(GONE, START, named('Gone', { publicKey: key(7) }))
+    await talk(GONE, [START, END], { channel: 1 })
+    await talk(OTHER, [START, NOW])
+    expect((await silence()).reasons).toEqual([])
+    changeChannels(END + HOUR)
+    expect((await silence()).reasons[0]).toEqual({
+      kind: 'unread',
+      isLikely: false,
+      packets: 0,
+      since: END,
+      change: { at: END + HOUR, by: 'anna', source: 'radio-1' },
+    })
+    await hear(OTHER, NOW, text('on the same channel'), { channel: 1 })
+    expect((await silence()).reasons).toEqual([])
   })
 
   it('packets of that time are no longer kept', async () => {

@@ -264,7 +264,10 @@ describe('topology', () => {
     )
     expect([edges.length, new Set(receivers), isWhole]).toEqual([5, new Set([LOCAL, GATE]), true])
     mesh.app.clock.now = START + 2 * DAY
-    expect((await topology(await mesh.app.admin(), '?days=1')).edges).toEqual([])
+    const since = `?since=${START + 2 * DAY - DAY}`
+    expect((await topology(await mesh.app.admin(), since)).edges).toEqual([])
+    const until = await topology(await mesh.app.admin(), `?since=${START - DAY}&until=${START + 2000}`)
+    expect(until.edges).toEqual([expect.objectContaining({ from: A, to: GATE, at: START + 1000 })])
     const before = stored()
     await survey()
     expect(stored()).toEqual(before)

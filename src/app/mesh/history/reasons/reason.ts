@@ -67,6 +67,20 @@ export const reasonSchema = z
       since: timeField,
     }),
     z.object({
+      kind: z.literal('unread'),
+      isLikely: z.boolean(),
+      packets: z.int().describe('Its packets that came since then and that nobody here could decrypt; 0: none came'),
+      since: timeField,
+      change: z
+        .object({
+          at: timeField,
+          by: z.string().nullable().describe('Username at that time; null: the service itself'),
+          source: z.string().describe('The radio'),
+        })
+        .nullable()
+        .describe('Who changed the channels of a radio that heard it; only for administrators. Null: nobody'),
+    }),
+    z.object({
       kind: z.literal('clock'),
       isLikely: z.boolean(),
       whose: z.enum(['service', 'node']),

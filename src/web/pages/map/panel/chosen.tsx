@@ -1,16 +1,16 @@
-import { useId } from 'preact/hooks'
 import { humanize, plain } from '../../../format.ts'
 import { distanceMetres } from '../../../../shared/mesh/distance.ts'
 import { distance } from '../../../measure.ts'
 import { type Node, nodeByNum, nodeName, precisionMeters } from '../../../state/mesh/nodes.ts'
 import { Age } from '../../../parts/age.tsx'
+import { RangeControl } from '../../../parts/form/range-control.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { Facts } from '../../../parts/page.tsx'
 import { href, place, setQuery } from '../../../router.ts'
 import { can } from '../../../state/session.ts'
 import { t } from '../../../strings.ts'
 import { endFollowing, follow, followed } from '../following.ts'
-import { TRACK_DAYS } from '../data.ts'
+import { usualOfTrack } from '../switches.ts'
 import { Horizon } from '../horizon/panel.tsx'
 import type { Link } from '../layers/lines.ts'
 import { decibels, signalOf } from '../../../parts/mesh/snr.ts'
@@ -95,22 +95,9 @@ function Coordinates(position: NonNullable<Node['position']>) {
 }
 
 function Track({ length }: { length: number }) {
-  const id = useId()
   return (
     <div class="map-part inline">
-      <label for={id}>{t.nodes.track}</label>
-      <select
-        id={id}
-        value={place.value.query.get('track') ?? '7'}
-        onChange={(event) => setQuery({ track: event.currentTarget.value })}
-      >
-        <option value="0">{t.map.noTrack}</option>
-        {TRACK_DAYS.map((days) => (
-          <option key={days} value={days}>
-            {t.map.trackDays(days)}
-          </option>
-        ))}
-      </select>
+      <RangeControl label={t.nodes.track} fallback={usualOfTrack(place.value.query)} />
       <span class="faint">{t.map.places(length)}</span>
     </div>
   )

@@ -17,7 +17,7 @@ import { pastTexts } from '../../../strings/mesh/past.ts'
 import './past.css'
 
 const POLL_MS = 60_000
-/** A node that was heard within this time is asked no reasons for. */
+/** Only of a node that was not heard within this time, it matters that no reasons could be asked for. */
 const SILENT_MS = 2 * HOUR_MS
 const DAYS = 30
 const HOURS = 24
@@ -33,18 +33,13 @@ type Past = InferResponseType<(typeof api.nodes)[':id']['past']['$get'], 200>
 type Silence = InferResponseType<(typeof api.nodes)[':id']['silence']['$get'], 200>
 type Reason = Silence['reasons'][number]
 
-/** Why the node may be silent, once it has been for longer than usual. */
+/** Why the node may be silent, once it has been for longer than usual, or nothing of it can be read any more. */
 export function NodeSilence({ node }: { node: Node }) {
-  const { lastHeard } = node
-  const isLate = lastHeard !== null && Math.abs(now.value - lastHeard) > SILENT_MS
-  return isLate ? <Reasons node={node} /> : null
-}
-
-function Reasons({ node }: { node: Node }) {
   const param = { id: node.nodeId }
   const { data, error } = useLoad(() => ask(api.nodes[':id'].silence.$get({ param })), [node.nodeId], POLL_MS)
   const silence = data.value
-  if (error.value === null && silence?.isSilent !== true) return null
+  const isLate = node.lastHeard !== null && Math.abs(now.value - node.lastHeard) > SILENT_MS
+  if (silence?.isSilent !== true && (error.value === null || !isLate)) return null
   return (
     <Card title={pastTexts.why} help={pastTexts.whyHelp}>
       <Failure error={error.value} />
@@ -116,6 +111,13 @@ function wordsOf(reason: Reason): ComponentChildren {
       if (by === 'suspicion') return texts.suspicion(packets ?? 0)
       if (by === 'removed') return texts.removed(source, dateMinutes(reason.since))
       return by === 'collector' ? texts.collector(source) : texts.newcomers(source, packets ?? 0)
+    }
+    case 'unread': {
+      const { packets, change } = reason
+      const text = packets === 0 ? texts.notOurs : texts.unread(packets, dateMinutes(reason.since))
+      if (change === null) return text
+      const who = change.by ?? pastTexts.theService
+      return `${text} ${texts.channelsChanged(who, change.source, dateMinutes(change.at))}`
     }
     case 'clock': {
       const span = reason.ahead === null ? '' : duration(Math.abs(reason.ahead) / SECOND_MS)

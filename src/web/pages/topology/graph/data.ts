@@ -2,6 +2,7 @@ import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { api, askAs } from '../../../api.ts'
 import { useLoad } from '../../../state/load.ts'
+import { type Range, rangeKey, timesOf } from '../../../state/range.ts'
 import type { Arranged, Lost, Order } from './arrange.worker.ts'
 import { pairsOf, type TopologyEdge } from './links.ts'
 
@@ -13,9 +14,10 @@ type Topology = {
   readonly isWhole: boolean
 }
 
-/** Who heard whom in the last days, with both directions of a pair together. */
-export function useTopology(days: string) {
-  const loaded = useLoad(() => askAs<Topology>(api.topology.$get({ query: { days } })), [days], POLL_MS)
+/** Who heard whom for the last time in a range, with both directions of a pair together. */
+export function useTopology(range: Range) {
+  const load = () => askAs<Topology>(api.topology.$get({ query: timesOf(range) }))
+  const loaded = useLoad(load, [rangeKey(range)], POLL_MS)
   const found = loaded.data.value
   const pairs = useMemo(() => pairsOf(found?.edges ?? []), [found])
   const nums = useMemo(() => [...new Set(pairs.flatMap(({ a, b }) => [a, b]))].toSorted((a, b) => a - b), [pairs])

@@ -2,12 +2,13 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { nameOf, nodeByNum, nodes, shortNameOf, useNodes } from '../../../state/mesh/nodes.ts'
 import { now } from '../../../parts/age.tsx'
 import { ConnectHelp } from '../../../parts/connect-help.tsx'
-import { Select } from '../../../parts/form/field.tsx'
+import { RangeControl } from '../../../parts/form/range-control.tsx'
 import { SearchQuery } from '../../../parts/list/search-query.tsx'
 import { linkNames, markOf } from '../../../parts/mesh/linked-names.tsx'
 import { Empty, Failure, Problem } from '../../../parts/notice.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { place, setQuery } from '../../../router.ts'
+import { type Range, readRange } from '../../../state/range.ts'
 import { topologyTexts } from '../../../strings/mesh/topology.ts'
 import { t } from '../../../strings.ts'
 import { theme } from '../../../theme.ts'
@@ -17,8 +18,7 @@ import { type Arrangement, type Graph, useArrangement, useTopology } from './dat
 import { createGraph, type GraphDrawing } from './drawing.ts'
 import { idOf, NodeLinks, NodeList } from './list.tsx'
 
-const DAYS = ['7', '1', '30'] as const
-const IN_ORDER = ['1', '7', '30'] as const
+const USUAL = '7d'
 /** Sentences that are shown; the others are counted. */
 const MAX_SENTENCES = 5
 
@@ -26,8 +26,7 @@ const MAX_SENTENCES = 5
 export function TopologyPage() {
   useNodes()
   const { query } = place.value
-  const days = DAYS.find((name) => name === query.get('days')) ?? DAYS[0]
-  const topology = useTopology(days)
+  const topology = useTopology(readRange<Range>(query, USUAL).range)
   const { data, error, reload, pairs, nums, isWhole } = topology
   const arrangement = useArrangement(topology)
   const asked = query.get('node')
@@ -49,12 +48,7 @@ export function TopologyPage() {
     >
       <div class="toolbar">
         <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
-        <Select
-          label={topologyTexts.days}
-          value={days}
-          options={IN_ORDER.map((name) => [name, topologyTexts.dayNames[name]] as const)}
-          onChange={(name) => setQuery({ days: name === DAYS[0] ? '' : name })}
-        />
+        <RangeControl label={topologyTexts.heard} fallback={USUAL} />
         <span class="faint" role="status">
           {data.value !== null && topologyTexts.count(nums.length, pairs.length)}
         </span>
