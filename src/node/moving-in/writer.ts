@@ -14,17 +14,21 @@ const ROWS_AT_ONCE = 8
 /** Pages of the log after which they are moved into the database, so that no commit of a service has to move many. */
 const CHECKPOINT_PAGES = 250
 
+/** Of the pages that were used last, in KiB: the kernel has the others. */
+const CACHE_KIB = 2000
+
 /** Writes rows in short transactions with pauses between them, or nothing at all. */
 export type Writer = {
   readonly isDry: boolean
   /** Runs `put` for each row; returns how often it returned true. In a dry run it returns 0. */
-  each<T>(rows: readonly T[], put: (row: T) => boolean): Promise<number>
+  each<T>(rows: Iterable<T>, put: (row: T) => boolean): Promise<number>
   /** One transaction; nothing in a dry run. */
   atomic(statements: readonly Statement[]): Promise<void>
 }
 
 /** `onSlice` is called after each transaction. */
 export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => void): Writer {
+  store.sqlite.pragma(`cache_size = -${CACHE_KIB}`)
   store.sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   const pause = async (begun: number) => {
     const tookMs = performance.now() - begun
@@ -36,13 +40,14 @@ export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => 
     async each(rows, put) {
       let written = 0
       if (isDry) return 0
-      for (let at = 0; at < rows.length;) {
+      const left = rows[Symbol.iterator]()
+      let next = left.next()
+      while (next.done !== true) {
         const begun = performance.now()
         const slice = store.sqlite.transaction(() => {
-          while (at < rows.length && performance.now() - begun < HOLD_MS) {
-            const few = rows.slice(at, at + ROWS_AT_ONCE)
-            for (const row of few) if (put(row)) written++
-            at += few.length
+          for (let n = 0; next.done !== true && (n % ROWS_AT_ONCE > 0 || performance.now() - begun < HOLD_MS); n++) {
+            if (put(next.value)) written++
+            next = left.next()
           }
         })
         await store.lazily(() => slice.immediate())

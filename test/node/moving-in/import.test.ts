@@ -412,14 +412,19 @@ test('earlier versions, JSON lines and a log of writes are read as well, and not
       .all()
       .map((row) => {
         const isAuth = ['users', 'permissions', 'audit_log', 'api_tokens'].includes(t)
-        const r = isAuth ? Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) : row
-        return `${JSON.stringify({ t, r })}\n`
+        const named = Object.entries(row).map(([name, value]) => [
+          name === 'auth_provider' ? 'authMethod' : camel(name),
+          value,
+        ])
+        return `${JSON.stringify({ t, r: isAuth ? Object.fromEntries(named) : row })}\n`
       }),
   )
   sqlite.close()
-  writeFileSync(lines, text.join(''))
+  const dora = { id: 90, username: 'dora', authMethod: 'oidc', oidcSubject: 'sub-1', isActive: true, createdAt: 1 }
+  writeFileSync(lines, `${text.join('')}${JSON.stringify({ t: 'users', r: dora })}\n`)
   const fromLines = openMemoryStore()
-  await runImport(fromLines, dataDir, { file: lines })
+  const { losses } = await runImport(fromLines, dataDir, { file: lines })
+  expect(losses.find(({ what }) => what === 'users_without_issuer')?.names).toStrictEqual(['dora'])
   const { users: _a, ...expected } = contentsOf(whole)
   const { users: _b, ...content } = contentsOf(fromLines)
   expect(content).toStrictEqual(expected)

@@ -234,16 +234,23 @@ export function isPlace(latitude: number | null, longitude: number | null): bool
   return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 && (latitude !== 0 || longitude !== 0)
 }
 
+const METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx']
+/** The index with the latest measurement of a type. SQLite chooses another if it is not named, and reads a whole node. */
+const LATEST = 'idx_telemetry_type_node_ts'
+
 /** When the device metrics of a node were stored last; null if it would take long to find out. */
 function metricsTime(job: Job, nodeNum: number): number | null {
   const { source } = job
-  if (!source.hasIndex('idx_telemetry_type_node_ts')) return null
+  if (!source.hasIndex(LATEST)) return null
   const nodeId = `!${nodeNum.toString(16).padStart(8, '0')}`
-  const row = source.one(
-    `select max(t) as t from (
-      select (select max(timestamp) from telemetry where telemetryType = value and nodeId = ?) as t
-      from json_each('["batteryLevel","voltage","channelUtilization","airUtilTx"]'))`,
-    nodeId,
-  )
-  return row === undefined ? null : plausibleTime(job, integerIn(row, 't'))
+  const times = METRICS.flatMap((type) => {
+    const row = source.one(
+      `select timestamp as t from telemetry indexed by ${LATEST} where telemetryType = ? and nodeId = ?
+        order by timestamp desc limit 1`,
+      type,
+      nodeId,
+    )
+    return row === undefined ? [] : (integerIn(row, 't') ?? [])
+  })
+  return times.length === 0 ? null : plausibleTime(job, Math.max(...times))
 }

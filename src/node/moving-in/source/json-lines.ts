@@ -16,6 +16,8 @@ const SNAKE: ReadonlySet<string> = new Set([
   'channel_database_permissions',
   'user_notification_preferences',
 ])
+/** Columns that have another name there. */
+const RENAMED: Readonly<Record<string, string>> = { 'users.authMethod': 'auth_provider' }
 const KEPT_CAMEL: ReadonlySet<string> = new Set(['permissions.sourceId'])
 /** A table without rows has no line, and is still one of the program's. */
 const ALWAYS = ['sources', 'nodes', 'messages', 'telemetry', 'settings', 'users', 'permissions'] as const
@@ -62,8 +64,10 @@ function createTables(sqlite: DatabaseSync) {
     for (const [name] of entries) {
       if (known.has(name)) continue
       if (known.size >= MAX_COLUMNS) throw new AppError('invalid_request', `${table} has too many columns`)
+      // A time that somebody wrote as a text has its place in the order too.
+      const column = name === 'timestamp' ? `"${name}" integer` : `"${name}"`
       sqlite.exec(
-        known.size === 0 ? `create table "${table}" ("${name}")` : `alter table "${table}" add column "${name}"`,
+        known.size === 0 ? `create table "${table}" (${column})` : `alter table "${table}" add column ${column}`,
       )
       known.add(name)
     }
@@ -82,6 +86,8 @@ function createTables(sqlite: DatabaseSync) {
 
 function columnName(table: string, name: string): string {
   if (!/^\w{1,64}$/.test(name)) throw new AppError('invalid_request', `${table} has a column without a usual name`)
+  const renamed = RENAMED[`${table}.${name}`]
+  if (renamed !== undefined) return renamed
   if (!SNAKE.has(table) || KEPT_CAMEL.has(`${table}.${name}`)) return name
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -62,10 +62,12 @@ export async function openSource(given: string, scratch: string): Promise<Source
 // better-sqlite3 opens no file as immutable, and would write beside one that was in use.
 async function loadSqlite() {
   try {
-    return (await import('node:sqlite')).DatabaseSync
+    const { DatabaseSync: Database, StatementSync: Statement } = await import('node:sqlite')
+    if ('setReturnArrays' in Statement.prototype) return Database
   } catch {
-    throw refused(`An import needs Node 22.15 or newer, and this is ${process.versions.node}`)
+    // An older Node has no such module.
   }
+  throw refused(`An import needs Node 22.16 or newer, and this is ${process.versions.node}`)
 }
 
 type Opened = {

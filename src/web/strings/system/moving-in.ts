@@ -24,7 +24,7 @@ export const movingInTexts = catalog('movingInTexts', {
     neighbors: 'Neighbours',
     waypoints: 'Waypoints',
     settings: 'Settings',
-  } satisfies Readonly<Record<keyof typeof IMPORTED, string>>,
+  } satisfies typeof IMPORTED,
   leftOut: 'Left out, or not as it was',
   losses: {
     sources_empty: 'sources without any data: rights on them do not count',
@@ -63,7 +63,7 @@ export const movingInTexts = catalog('movingInTexts', {
     automations: 'automations: to be made again on the page Automation; none is switched on',
     settings: 'settings without a counterpart',
     packet_log: 'packets of the packet log',
-  } satisfies Readonly<Record<keyof typeof LOSSES, string>>,
+  } satisfies typeof LOSSES,
   more: (n: string) => `and ${n} more`,
   users: 'Users and their rights',
   there: 'There',
@@ -74,7 +74,7 @@ export const movingInTexts = catalog('movingInTexts', {
     present: 'exists here, unchanged',
     left_out: 'left out',
     proposal: 'not a user here: decide about public access under Settings, which stays off',
-  } satisfies Readonly<Record<keyof typeof USER_OUTCOMES, string>>,
+  } satisfies typeof USER_OUTCOMES,
   auditFile: (name: string) => `Its audit log is the file ${name} beside the backups.`,
   sha256: 'SHA-256 of this file',
 })
