@@ -147,3 +147,45 @@ test.runIf(MEASURED > 0)('what it costs', { timeout: 120_000 }, async () => {
   )
   expect(count).toBeGreaterThan(0)
 })
+
+test.runIf(MEASURED > 0)('what moving the graph of who hears whom costs', { timeout: 120_000 }, async () => {
+  const storageState = await desk.page.context().storageState()
+  const { page, goto } = await site.visit({ storageState, reducedMotion: 'no-preference' })
+  const edges = Array.from({ length: 3 * MEASURED }, (_, i) => ({
+    from: FIRST + (i % MEASURED),
+    to: FIRST + (i < MEASURED ? Math.floor(0.7 * i) : (i + 1 + ((i * 7919) % 40)) % MEASURED),
+    snr: (i % 30) - 20,
+    at: now - (i % 5) * 12 * HOUR,
+    by: ['heard'],
+  })).filter(({ from, to }) => from !== to)
+  await page.route('**/api/topology?*', (route) =>
+    route.fulfill({ json: { edges, receivers: [FIRST], isWhole: true } }),
+  )
+  await goto('/topology')
+  await page.locator('.topology-note').waitFor({ state: 'attached' })
+  await page.locator('.topology-note').waitFor({ state: 'detached' })
+  const box = await page.locator('.topology-box').boundingBox()
+  const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + (box?.height ?? 0) / 2]
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  const threadSeconds = async () =>
+    (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'ThreadTime')?.value ?? 0
+  const costOf = async (move: (step: number) => Promise<void>) => {
+    const before = await threadSeconds()
+    for (let step = 0; step < 150; step++) {
+      await move(step)
+      // One move in each frame.
+      await page.evaluate('new Promise(requestAnimationFrame)')
+    }
+    return `${((1000 * ((await threadSeconds()) - before)) / 150).toFixed(1)} ms`
+  }
+  await page.mouse.move(x, y)
+  const wheel = await costOf((step) => page.mouse.wheel(0, step % 50 < 25 ? -30 : 30))
+  await page.mouse.down()
+  const drag = await costOf((step) => page.mouse.move(x + 150 * Math.sin(step / 12), y + 100 * Math.sin(step / 9)))
+  await page.mouse.up()
+  console.log(
+    `${MEASURED} nodes, ${edges.length} links: of the page's thread a move takes ${drag} dragged, ${wheel} zoomed`,
+  )
+  expect(edges.length).toBeGreaterThan(MEASURED)
+})
