@@ -121,7 +121,7 @@ function nodesOf(route: Traceroute): ReadonlySet<number> {
 }
 
 /** The previous list, if its elements are the same. */
-function useSame<T>(list: readonly T[]): readonly T[] {
+export function useSame<T>(list: readonly T[]): readonly T[] {
   const last = useRef(list)
   const isSame = last.current.length === list.length && list.every((item, index) => item === last.current[index])
   if (!isSame) last.current = list

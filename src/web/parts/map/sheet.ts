@@ -32,9 +32,12 @@ export function createSheet(
     pane,
     zIndex,
     isPatient = false,
+    padding = 0.3,
   }: {
     readonly pane: string
     readonly zIndex: number
+    /** How far it reaches beyond the map's box, in parts of its size. */
+    readonly padding?: number
     /** What is drawn anew may come in steps, too, because it takes long. */
     readonly isPatient?: boolean
   },
@@ -44,7 +47,7 @@ export function createSheet(
   style.zIndex = String(zIndex)
   // What lies below can still be pressed; clicks are found by their place.
   style.pointerEvents = 'none'
-  const renderer = canvas({ pane, padding: 0.3 })
+  const renderer = canvas({ pane, padding })
   let rest: Iterator<void> | null = null
   let turn = 0
   const proceed = (steps: number) => {

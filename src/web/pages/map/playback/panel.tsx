@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals'
+import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { ApiError } from '../../../api.ts'
 import { dateTime, plain } from '../../../format.ts'
@@ -11,6 +11,7 @@ import { activeMs, BROADCAST, nameOf, type Node, nodeName } from '../../../state
 import { type Range, rangeKey, rangeQuery, readRange, spanOf, type TimeSpan } from '../../../state/range.ts'
 import { can } from '../../../state/session.ts'
 import { playbackTexts } from '../../../strings/mesh/playback.ts'
+import { useSame } from '../drawing.ts'
 import type { MeshMap } from '../view.ts'
 import { readMoment, sliderStep, SPEEDS, usualSpeed } from './clock.ts'
 import { createHistory, type Happening, type History } from './history.ts'
@@ -120,7 +121,7 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
   const happenings = useComputed(() => {
     const past = version.value === 0 ? null : history.value
     return past?.latest(at.value, MAX_HAPPENINGS) ?? []
-  }).value
+  })
   const isEmpty = !isLoading.value && error.value === null && history.value?.isEmpty() === true
   return (
     <section
@@ -140,22 +141,14 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
         </button>
         <label class="playback-slider">
           <span class="sr-only">{playbackTexts.moment}</span>
-          <input
-            type="range"
-            min={span.from}
-            max={span.to}
-            step={sliderStep(span)}
-            value={at.value}
-            aria-valuetext={dateTime(at.value)}
-            onInput={(event) => seek(Math.min(span.to, Number(event.currentTarget.value)))}
-          />
+          <Slider {...{ span, at, seek }} />
         </label>
         <button type="button" class="button" onClick={close}>
           {playbackTexts.close}
         </button>
       </div>
       <p class="playback-time">
-        <time dateTime={new Date(at.value).toISOString()}>{dateTime(at.value)}</time>
+        <Clock at={at} />
         {isLoading.value && <span class="faint"> · {playbackTexts.loading}</span>}
       </p>
       <Failure error={error.value} />
@@ -173,17 +166,49 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
         />
         <RangeControl fallback={USUAL} />
       </div>
-      {!isPlaying.value && <MomentLink span={span} at={at.value} />}
+      {!isPlaying.value && <MomentLink span={span} at={at} />}
       <h2>{playbackTexts.happened}</h2>
+      <Happenings happenings={happenings} />
+    </section>
+  )
+}
+
+// The moment changes a few times a second: only these are rendered then.
+type At = { readonly at: ReadonlySignal<number> }
+
+function Slider({ span, at, seek }: At & { span: TimeSpan; seek(to: number): void }) {
+  return (
+    <input
+      type="range"
+      min={span.from}
+      max={span.to}
+      step={sliderStep(span)}
+      value={at.value}
+      aria-valuetext={dateTime(at.value)}
+      onInput={(event) => seek(Math.min(span.to, Number(event.currentTarget.value)))}
+    />
+  )
+}
+
+function Clock({ at }: At) {
+  return <time dateTime={new Date(at.value).toISOString()}>{dateTime(at.value)}</time>
+}
+
+function Happenings({ happenings }: { happenings: ReadonlySignal<readonly Happening[]> }) {
+  const found = useSame(happenings.value)
+  // The same list again is not compared.
+  return useMemo(
+    () => (
       <ul class="playback-list" tabIndex={0} aria-label={playbackTexts.happened}>
-        {happenings.length === 0 && <li class="faint">{playbackTexts.nothing}</li>}
-        {happenings.map((happening) => (
+        {found.length === 0 && <li class="faint">{playbackTexts.nothing}</li>}
+        {found.map((happening) => (
           <li key={keyOf(happening)} class={happening.kind}>
             <span class="faint nowrap">{dateTime(happening.t)}</span> <bdi>{told(happening)}</bdi>
           </li>
         ))}
       </ul>
-    </section>
+    ),
+    [found],
   )
 }
 
@@ -202,9 +227,9 @@ function useSpan(named: { current: Range | null }): TimeSpan {
 }
 
 /** The address of this moment, to be copied. */
-function MomentLink({ span, at }: { span: TimeSpan; at: number }) {
+function MomentLink({ span, at }: At & { span: TimeSpan }) {
   const query = new URLSearchParams(currentUrl.value.split('?')[1])
-  const asked = { ...rangeQuery(span), at: String(Math.round(at)) }
+  const asked = { ...rangeQuery(span), at: String(Math.round(at.value)) }
   for (const [name, value] of Object.entries(asked)) {
     if (value === '') query.delete(name)
     else query.set(name, value)

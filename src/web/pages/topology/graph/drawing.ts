@@ -37,14 +37,18 @@ const SCALES = { min: 0.02, max: 6 } as const
 /** Names are drawn from this scale on; of the chosen node and its neighbours always. */
 const NAMED_SCALE = 1.1
 const MARGIN_PX = 36
-/** Names at once; more would lie on each other. */
-const MAX_NAMES = 150
+/** Names at once; more would lie on each other. A crowded picture is twice as large. */
+const MAX_NAMES = { usual: 150, crowded: 300 } as const
 /** Lines shorter than this have no arrow. */
 const ARROW_PX = 24
 /** More links than this are drawn without dashes. */
 const CROWDED = 1500
 /** So long after the last move the whole of a crowded picture is drawn again. */
 const REST_MS = 160
+/** A crowded picture is larger than its box, by this share of it on each side: moved, it shows what was beside. */
+const EDGE = 0.2
+/** It is stretched at most as much as this until it is drawn again. */
+const STRETCH = 2
 
 type Point = { readonly x: number; readonly y: number }
 
@@ -59,22 +63,38 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
   let isFitted = true
   let frame = 0
   let rest: ReturnType<typeof setTimeout> | undefined
+  /** What the canvas shows; null: it must be drawn again, and cannot be moved. */
+  let finished: Finished | null = null
   const size = () => ({ width: box.clientWidth, height: box.clientHeight })
-  const ask = () => {
+  const turn = () => {
     if (frame === 0) frame = requestAnimationFrame(draw)
+  }
+  const ask = () => {
+    finished = null
+    turn()
   }
   const draw = () => {
     frame = 0
     if (pen === null || shown === null) return
     if (isFitted) view = fitted(shown.places, size())
-    const { width, height } = size()
+    if (finished !== null && reaches(finished, view, size())) {
+      canvas.style.transform = transformTo(finished.view, view)
+      return
+    }
+    const isCrowded = shown.pairs.length > CROWDED
+    canvas.classList.toggle('is-wide', isCrowded)
+    canvas.style.transform = ''
+    const share = isCrowded ? 1 + 2 * EDGE : 1
+    const whole = { width: share * box.clientWidth, height: share * box.clientHeight }
     const ratio = devicePixelRatio
-    const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)]
+    const [wide, high] = [Math.round(whole.width * ratio), Math.round(whole.height * ratio)]
     if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high })
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
-    pen.clearRect(0, 0, width, height)
+    pen.clearRect(0, 0, whole.width, whole.height)
     const isRough = shown.isRough || rest !== undefined
-    drawGraph(pen, { ...shown, isRough }, onScreen(view, size()), view.scale, colours)
+    const project = onScreen(view, whole)
+    drawGraph(pen, { ...shown, isRough }, { project, ...whole }, view.scale, colours)
+    finished = isCrowded ? { view, whole, isAll: areAllIn(shown.places, project, whole) } : null
   }
   const moved = () => {
     isFitted = false
@@ -83,7 +103,7 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
       rest = undefined
       ask()
     }, REST_MS)
-    ask()
+    turn()
   }
   const zoomAt = (factor: number, at: Point) => {
     const scale = Math.max(SCALES.min, Math.min(SCALES.max, view.scale * factor))
@@ -97,11 +117,11 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
   const pointers = new Map<number, Point>()
   let begun: Point | null = null
   const placeOf = ({ clientX, clientY }: MouseEvent): Point => {
-    const { left, top } = canvas.getBoundingClientRect()
+    const { left, top } = box.getBoundingClientRect()
     return { x: clientX - left, y: clientY - top }
   }
   const press = (event: PointerEvent) => {
-    canvas.setPointerCapture(event.pointerId)
+    box.setPointerCapture(event.pointerId)
     pointers.set(event.pointerId, placeOf(event))
     begun = pointers.size === 1 ? placeOf(event) : null
   }
@@ -132,11 +152,13 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     event.preventDefault()
     zoomAt(Math.exp(-event.deltaY / 400), placeOf(event))
   }
-  canvas.addEventListener('pointerdown', press)
-  canvas.addEventListener('pointermove', move)
-  canvas.addEventListener('pointerup', release)
-  canvas.addEventListener('pointercancel', release)
-  canvas.addEventListener('wheel', wheel, { passive: false })
+  const gone = new AbortController()
+  const { signal } = gone
+  box.addEventListener('pointerdown', press, { signal })
+  box.addEventListener('pointermove', move, { signal })
+  box.addEventListener('pointerup', release, { signal })
+  box.addEventListener('pointercancel', release, { signal })
+  box.addEventListener('wheel', wheel, { passive: false, signal })
   const resized = new ResizeObserver(ask)
   resized.observe(box)
   const scheme = matchMedia('(prefers-color-scheme: dark)')
@@ -180,11 +202,40 @@ export function createGraph(box: HTMLElement, onChoose: (nodeNum: number | null)
     destroy() {
       cancelAnimationFrame(frame)
       clearTimeout(rest)
+      gone.abort()
       resized.disconnect()
       scheme.removeEventListener('change', recolour)
       canvas.remove()
     },
   }
+}
+
+/** A finished canvas: its size, and whether all nodes are on it. */
+type Finished = { readonly view: View; readonly whole: Size; readonly isAll: boolean }
+
+/** Whether it shows all that belongs into the box, moved and stretched. */
+function reaches({ view, whole, isAll }: Finished, to: View, { width, height }: Size): boolean {
+  const stretched = to.scale / view.scale
+  if (stretched > STRETCH || stretched < 1 / STRETCH) return false
+  return (
+    isAll ||
+    (Math.abs(to.x - view.x) * to.scale <= (stretched * whole.width - width) / 2 &&
+      Math.abs(to.y - view.y) * to.scale <= (stretched * whole.height - height) / 2)
+  )
+}
+
+function areAllIn(places: Places, project: Project, { width, height }: Size): boolean {
+  return [...places.values()].every((place) => {
+    const { x, y } = project(place)
+    return x >= 0 && y >= 0 && x <= width && y <= height
+  })
+}
+
+/** Moves a canvas whose middle is that of its box. Pixels stay whole unless they are stretched. */
+function transformTo(from: View, to: View): string {
+  const stretched = to.scale / from.scale
+  const pixels = (way: number) => (stretched === 1 ? Math.round(way * to.scale) : way * to.scale)
+  return `translate(${pixels(from.x - to.x)}px, ${pixels(from.y - to.y)}px) scale(${stretched})`
 }
 
 const far = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y)
@@ -231,7 +282,7 @@ type Line = { readonly a: Point; readonly b: Point; readonly isOneWay: boolean }
 function drawGraph(
   pen: CanvasRenderingContext2D,
   { pairs, places, receivers, cuts, chosen, now, isRough, nameOf }: Shown,
-  project: Project,
+  { project, width, height }: Size & { readonly project: Project },
   scale: number,
   colours: Palette,
 ): void {
@@ -240,7 +291,6 @@ function drawGraph(
   )
   const points = new Map<number, Point>()
   for (const [num, place] of places) points.set(num, project(place))
-  const { clientWidth: width, clientHeight: height } = pen.canvas
   const isOutside = (x: number, y: number) =>
     x < -MARGIN_PX || y < -MARGIN_PX || x > width + MARGIN_PX || y > height + MARGIN_PX
   const batches = new Map<string, Batch>()
@@ -294,7 +344,9 @@ function drawGraph(
   pen.strokeStyle = colours('--surface')
   pen.fillStyle = colours('--text')
   const isNamed = (num: number) => near.has(num) || (chosen === null && (cuts.has(num) || scale >= NAMED_SCALE))
-  for (const [num, { x, y }] of shown.filter(([num]) => isNamed(num)).slice(0, MAX_NAMES)) {
+  for (const [num, { x, y }] of shown
+    .filter(([num]) => isNamed(num))
+    .slice(0, MAX_NAMES[isCrowded ? 'crowded' : 'usual'])) {
     const name = nameOf(num)
     pen.strokeText(name, x, y + radius + 16)
     pen.fillText(name, x, y + radius + 16)

@@ -1,0 +1,153 @@
+import { plain } from '../../../format.ts'
+import type { Palette, Token } from '../../../parts/map/colour.ts'
+import type { Node } from '../../../state/mesh/nodes.ts'
+import { RELAYS } from '../layers/nodes.ts'
+import type { NodeState } from './history.ts'
+
+/** A small finished picture: its width and height in pixels of the page. */
+export type Picture = { readonly image: ImageBitmap; readonly width: number; readonly height: number }
+
+/** Each is drawn once for a scheme of colours and copied from then on: thousands are, in each frame. */
+export type Pictures = {
+  node(node: Node, state: NodeState): Picture
+  /** What stands below a node. */
+  name(node: Node): Picture
+  /** A text in a frame. */
+  words(text: string): Picture
+}
+
+type Pen = OffscreenCanvasRenderingContext2D
+
+const NAME_FONT = '600 12px system-ui, sans-serif'
+const NAME_HEIGHT = 18
+const WORDS_FONT = '13px system-ui, sans-serif'
+const WORDS_HEIGHT = 22
+const PADDING = 6
+/** Letters of a text. */
+const MAX_LETTERS = 40
+/** Pictures that are kept. */
+const MAX_KEPT = 500
+
+/** Pixels of a sheet for each pixel of the page. */
+export const sharpness = (): number => (devicePixelRatio > 1 ? 2 : 1)
+
+/** Returns the pictures in the current colours, for the current screen. */
+export function createPictures(palette: () => Palette): () => Pictures {
+  let known = new Map<string, Picture>()
+  let colours = palette()
+  let times = sharpness()
+  const ruler = new OffscreenCanvas(1, 1).getContext('2d')
+  const widthOf = (text: string, font: string) => {
+    if (ruler === null) return 0
+    ruler.font = font
+    return Math.ceil(ruler.measureText(text).width)
+  }
+  const kept = (key: string, make: () => Picture) => {
+    const found = known.get(key) ?? make()
+    if (known.size >= MAX_KEPT) known.clear()
+    known.set(key, found)
+    return found
+  }
+  const pictures: Pictures = {
+    node: ({ isLocal, role }, state) => {
+      const isRelay = RELAYS.has(role ?? '')
+      return kept(`node ${state} ${isLocal} ${isRelay}`, () => drawNode(colours, state, isLocal, isRelay, times))
+    },
+    name: ({ shortName, nodeId }) => {
+      const name = shortName ?? nodeId.slice(-4)
+      return kept(`name ${name}`, () => drawName(colours, name, widthOf(name, NAME_FONT), times))
+    },
+    words: (text) =>
+      kept(`words ${text}`, () => {
+        const words = shortened(plain(text))
+        return drawWords(colours, words, widthOf(words, WORDS_FONT), times)
+      }),
+  }
+  return () => {
+    if (colours !== palette() || times !== sharpness()) known = new Map()
+    colours = palette()
+    times = sharpness()
+    return pictures
+  }
+}
+
+function draw(width: number, height: number, times: number, paint: (pen: Pen) => void): Picture {
+  const canvas = new OffscreenCanvas(width * times, height * times)
+  const pen = canvas.getContext('2d')
+  pen?.scale(times, times)
+  if (pen !== null) paint(pen)
+  return { image: canvas.transferToImageBitmap(), width, height }
+}
+
+const STATE_TOKENS = { 0: '--age-0', 1: '--age-1', 2: '--age-2', silent: '--bad' } as const satisfies Record<
+  NodeState,
+  Token
+>
+
+function drawNode(colours: Palette, state: NodeState, isLocal: boolean, isRelay: boolean, times: number): Picture {
+  const radius = isRelay ? 8 : 6
+  const reach = radius * 1.4
+  // No larger than it must be, and even, so that its middle lies between pixels.
+  const middle = isLocal ? Math.ceil(reach + 1.5) : radius + 1
+  return draw(2 * middle, 2 * middle, times, (pen) => {
+    pen.beginPath()
+    if (isLocal) {
+      pen.moveTo(middle, middle - reach)
+      pen.lineTo(middle + reach, middle)
+      pen.lineTo(middle, middle + reach)
+      pen.lineTo(middle - reach, middle)
+      pen.closePath()
+    } else pen.arc(middle, middle, radius, 0, 2 * Math.PI)
+    // Not everybody sees colours: those that are not heard are hollow, and a silent one is crossed out.
+    const isHollow = state === 2 || state === 'silent'
+    const own = colours(STATE_TOKENS[state])
+    pen.fillStyle = isHollow ? colours('--surface') : own
+    pen.fill()
+    pen.strokeStyle = isHollow ? own : colours('--surface')
+    pen.lineWidth = 2
+    pen.stroke()
+    if (state !== 'silent') return
+    pen.beginPath()
+    pen.moveTo(middle - 3, middle - 3)
+    pen.lineTo(middle + 3, middle + 3)
+    pen.moveTo(middle + 3, middle - 3)
+    pen.lineTo(middle - 3, middle + 3)
+    pen.stroke()
+  })
+}
+
+function drawName(colours: Palette, name: string, wide: number, times: number): Picture {
+  // Even, and with room for the edge.
+  const middle = Math.ceil(wide / 2) + 2
+  return draw(2 * middle, NAME_HEIGHT, times, (pen) => {
+    pen.font = NAME_FONT
+    pen.textAlign = 'center'
+    pen.textBaseline = 'top'
+    pen.lineWidth = 3
+    pen.lineJoin = 'round'
+    pen.strokeStyle = colours('--surface')
+    pen.fillStyle = colours('--text')
+    pen.strokeText(name, middle, 2)
+    pen.fillText(name, middle, 2)
+  })
+}
+
+function drawWords(colours: Palette, words: string, wide: number, times: number): Picture {
+  return draw(wide + 2 * PADDING + 2, WORDS_HEIGHT, times, (pen) => {
+    pen.font = WORDS_FONT
+    pen.textBaseline = 'middle'
+    pen.fillStyle = colours('--raised')
+    pen.strokeStyle = colours('--accent')
+    pen.beginPath()
+    pen.roundRect(1, 1, wide + 2 * PADDING, WORDS_HEIGHT - 2, 6)
+    pen.fill()
+    pen.stroke()
+    pen.fillStyle = colours('--text')
+    pen.fillText(words, 1 + PADDING, WORDS_HEIGHT / 2 + 0.5)
+  })
+}
+
+function shortened(text: string): string {
+  const letters = [...text]
+  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join('')}…` : text
+}
