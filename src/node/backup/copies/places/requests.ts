@@ -2,9 +2,9 @@ import { type ClientRequest, type IncomingMessage, request as requestPlain } fro
 import { request as requestTls } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { SendFailure } from '../../../../app/base/outgoing/ports.ts'
 import { addressOf, bySystem, PRIVATE_REFUSED, type Resolve, wordsFor } from '../../../alerts/outbound.ts'
+import { letGo } from '../../folder/let-go.ts'
 import { CopyFailure } from './problems.ts'
 
 /** A transfer without progress for this long is ended. */
@@ -106,12 +106,24 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
     })
     if (body === undefined || typeof body === 'string') sent.end(body)
     // An early answer, such as a refusal, wins over the end of the connection that follows it.
-    else pipeline(body, sent).catch((error: unknown) => setImmediate(() => reject(error)))
+    else pour(body, sent).catch((error: unknown) => setImmediate(() => reject(error)))
     return await promise
   } catch (error) {
     outgoing?.destroy()
     throw asFailure(error)
   }
+}
+
+/** Sends a file piece by piece, each once the system has the one before. */
+async function pour(body: Readable, sent: ClientRequest): Promise<void> {
+  sent.on('close', () => body.destroy())
+  for await (const piece of body) {
+    await new Promise<void>((resolve, reject) => {
+      sent.write(piece, (error) => (error instanceof Error ? reject(error) : resolve()))
+    })
+    letGo(piece)
+  }
+  sent.end()
 }
 
 async function findAddress(server: Server, url: URL, stallMs: number) {
