@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { SendFailure } from '../../../../app/base/outgoing/ports.ts'
 import { addressOf, bySystem, PRIVATE_REFUSED, type Resolve, wordsFor } from '../../../alerts/outbound.ts'
 import { letGo } from '../../folder/let-go.ts'
-import { CopyFailure } from './problems.ts'
+import { CopyFailure, type Problem } from './problems.ts'
 
 /** A transfer without progress for this long is ended. */
 const STALL_MS = 60_000
@@ -167,11 +167,20 @@ export function leave({ body }: Answer): void {
   body.destroy()
 }
 
+/** nodejs.org/api/tls.html, "X509 certificate error codes"; the first that fits. */
+const TLS_PROBLEMS: readonly (readonly [codes: RegExp, problem: Problem])[] = [
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'expired'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'otherName'],
+  [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG))$/, 'noTls'],
+  [/CERT|SELF_SIGNED|UNABLE_TO/, 'untrusted'],
+]
+
 export function asFailure(error: unknown): SendFailure {
   if (error instanceof SendFailure) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
     return new CopyFailure('cut', true)
   }
-  return new SendFailure(wordsFor(error))
+  const ofTls = TLS_PROBLEMS.find(([codes]) => codes.test(code))
+  return ofTls === undefined ? new SendFailure(wordsFor(error)) : new CopyFailure(ofTls[1])
 }
