@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets alerts findings survey start edge large
+//   --only <names>    some of: requests storage copies packets alerts findings survey start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
 import { printTable, reportFailure, writeTable } from './table.ts'
 import { measureAlerts } from './measures/alerts.ts'
+import { measureCopies } from './measures/copies.ts'
 import { measureEdge } from './measures/edge.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
@@ -52,6 +53,7 @@ const large = () => database(`large-${scale}`, (file) => seedLarge(file, scale))
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: () => measureRequests(small()),
   storage: () => measureStorage(scratch, small()),
+  copies: () => measureCopies(scratch),
   packets: async () => {
     await measureIngest()
     await measureLive(scratch)

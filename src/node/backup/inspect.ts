@@ -1,6 +1,7 @@
 import type { Signature, Verification } from '../../app/system/backup/backup.ts'
 import { BackupDamage, RestoreRefused } from './folder/damage.ts'
-import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './folder/manifest.ts'
+import { checkSignature, type Manifest, readManifest, totalRows } from './folder/manifest.ts'
+import { MANIFEST } from './folder/names.ts'
 import { readRealDirectory } from './folder/safe-read.ts'
 import { rulesFor } from './tables/shape.ts'
 import { readTableFile } from './tables/file.ts'

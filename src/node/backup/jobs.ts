@@ -29,7 +29,7 @@ export class JobFailed extends Error {
 }
 
 // The build flattens this folder's modules into chunks beside main.js; threads keep their own folder there.
-export function threadFile(name: 'worker' | 'archive-worker'): URL {
+export function threadFile(name: 'worker' | 'archive-worker' | 'encryption-worker'): URL {
   return new URL(import.meta.url.endsWith('.ts') ? `./${name}.ts` : `./backup/${name}.js`, import.meta.url)
 }
 
@@ -43,7 +43,9 @@ export async function runJob(
   onProgress: (at: SnapshotProgress) => void,
 ): Promise<Exclude<JobMessage, { kind: 'progress' | 'failed' }>> {
   if (signal.aborted) throw new JobFailed('the service stops', false)
-  const worker = new Worker(threadFile('worker'), { workerData: job, ...(job.kind === 'encryption' && SMALL) })
+  const isEncryption = job.kind === 'encryption'
+  const file = threadFile(isEncryption ? 'encryption-worker' : 'worker')
+  const worker = new Worker(file, { workerData: job, ...(isEncryption && SMALL) })
   const stop = () => {
     void worker.terminate()
   }

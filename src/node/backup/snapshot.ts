@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { decodeCell, rowJson } from './tables/cells.ts'
 import type { Files } from './folder/files.ts'
-import { type Manifest, MANIFEST, type ManifestTable, readManifest, renderManifest } from './folder/manifest.ts'
+import { type Manifest, type ManifestTable, readManifest, renderManifest } from './folder/manifest.ts'
+import { MANIFEST } from './folder/names.ts'
 import { quoted, tableHead, type TableShape } from './tables/tables.ts'
 
 const MAX_CHUNK_ROWS = 1000

@@ -1,9 +1,8 @@
 // Reads or writes whole backups, away from the event loop.
 import { parentPort, workerData } from 'node:worker_threads'
-import { encryptBackup } from './copies/encrypt.ts'
-import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
+import { jobFailure } from './job-failure.ts'
 import type { Job, JobMessage } from './jobs.ts'
 import { writeSnapshot } from './snapshot.ts'
 import { systemClock } from '../clock.ts'
@@ -11,9 +10,9 @@ import { systemClock } from '../clock.ts'
 const PROGRESS_INTERVAL_MS = 100
 
 // workerData comes from runJob in jobs.ts: one of this program's own jobs.
-function givenJob(): Job {
+function givenJob(): Exclude<Job, { kind: 'encryption' }> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return workerData as Job
+  return workerData as Exclude<Job, { kind: 'encryption' }>
 }
 
 function post(message: JobMessage): void {
@@ -34,16 +33,9 @@ try {
   if (job.kind === 'snapshot') {
     const manifest = writeSnapshot(job.job, diskFiles, (at) => nowAndThen(() => post({ kind: 'progress', at })))
     post({ kind: 'snapshot', manifest })
-  } else if (job.kind === 'encryption') {
-    post({ kind: 'encryption', encrypted: await encryptBackup(job.job, diskFiles) })
   } else {
     post({ kind: 'inspection', inspection: inspectBackup(job.directory, job.against, () => {}) })
   }
 } catch (error) {
-  post({
-    kind: 'failed',
-    message: error instanceof Error ? error.message : String(error),
-    stack: error instanceof Error ? (error.stack ?? '') : '',
-    isDiskFull: isDiskFull(error),
-  })
+  post(jobFailure(error))
 }

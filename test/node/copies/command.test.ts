@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -16,6 +16,7 @@ import {
   SESSION_SECRET,
 } from '../../support/copies/service.ts'
 import { ACCESS_KEY, type S3, SECRET_KEY, startS3 } from '../../support/copies/s3.ts'
+import { onTerminal } from '../../support/copies/terminal.ts'
 import { DAV_PASSWORD, DAV_USER, startWebDav, type WebDav } from '../../support/copies/webdav.ts'
 
 let cli: string
@@ -117,6 +118,56 @@ test('another key, a damaged copy and what age made of something else are refuse
   expect(await fetch(other.identity)).toMatchObject({ code: 0 })
   expect(existsSync(join(dataDir, 'system-backups', name, 'manifest.json'))).toBe(true)
   writeFileSync(file, whole)
+})
+
+const PASSPHRASE = 'eleven quiet owls über the ridge'
+
+test.each(['-p', '-pa'])('a private key with a passphrase, as age %s makes it, opens a copy', async (how) => {
+  const dataDir = join(there.dataDir, `passphrase${how}`)
+  const identity = join(there.dataDir, `key${how}.age`)
+  const made = await onTerminal(
+    [
+      'age',
+      ...how
+        .slice(1)
+        .split('')
+        .map((one) => `-${one}`),
+      '-o',
+      identity,
+      here.identity,
+    ],
+    {},
+    [
+      ['Enter passphrase', PASSPHRASE],
+      ['Confirm passphrase', PASSPHRASE],
+    ],
+  )
+  expect(made.code).toBe(0)
+  const env = { DATA_DIR: dataDir, ...PLACES.folder() }
+  const fetch = [process.execPath, cli, 'copies', 'fetch', name, '--identity']
+  const question = 'Passphrase of the private key: '
+  const wrong = await onTerminal([...fetch, identity], env, [[question, 'another']])
+  expect(wrong).toEqual({ code: 1, out: expect.stringContaining('This passphrase does not open the private key') })
+  expect(existsSync(join(dataDir, 'system-backups', name))).toBe(false)
+  // What is typed comes from the terminal, wherever standard input leads.
+  const piped = `${[...fetch, '-'].map((word) => `"${word}"`).join(' ')} < "${identity}"`
+  const right = await onTerminal(['sh', '-c', piped], env, [[question, PASSPHRASE]])
+  expect(right).toEqual({ code: 0, out: expect.stringContaining(`RESTORE_FROM_BACKUP=${name}`) })
+  expect(right.out).not.toContain('owls')
+  expect(existsSync(join(dataDir, 'system-backups', name, 'manifest.json'))).toBe(true)
+})
+
+test('a private key with a passphrase is refused without a terminal, and one that is encrypted for a key', async () => {
+  const env = { DATA_DIR: join(there.dataDir, 'untold'), ...PLACES.folder() }
+  const fetch = [cli, 'copies', 'fetch', name, '--identity']
+  const run = (identity: string) => spawnSync('setsid', ['-w', process.execPath, ...fetch, identity], { env })
+  const forKey = join(there.dataDir, 'for-key.age')
+  execFileSync('age', ['-r', here.recipient, '-o', forKey, here.identity])
+  expect(String(run(forKey).stderr)).toBe(
+    'The private key is encrypted for another key: decrypt it first, with age -d\n',
+  )
+  const untold = run(join(there.dataDir, 'key-pa.age'))
+  expect([untold.status, String(untold.stderr)]).toEqual([1, expect.stringContaining('asked for on a terminal')])
 })
 
 test('a folder without its disk gets no copy, and one with the data of the service is refused', async () => {

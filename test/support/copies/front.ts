@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { portOf } from '../servers/port-of.ts'
 
 /** What happens to a request instead of an answer of the server behind. */
@@ -26,7 +26,7 @@ export type Front = {
   /** Requests that arrived, as `PUT /mesh/…`. */
   readonly seen: string[]
   /** Decides about each request; null: it goes through. */
-  fault: (method: string, path: string) => Fault | null
+  fault: (method: string, path: string, headers: IncomingHttpHeaders) => Fault | null
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export async function openFront(port: number): Promise<Front> {
   function handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method = '', url = '' } = incoming
     front.seen.push(`${method} ${url}`)
-    const fault = front.fault(method, url)
+    const fault = front.fault(method, url, incoming.headers)
     if (fault?.kind === 'stall') return
     if (fault?.kind === 'answer') {
       outgoing.writeHead(fault.status, fault.headers).end(fault.body ?? '')

@@ -30,6 +30,8 @@ export async function startS3(): Promise<S3> {
         BUCKET: { id: BUCKET, s3Credentials: { accessKeyId: ACCESS_KEY, secretAccessKey: SECRET_KEY } },
       },
       defaultPersistRoot: folder,
+      // The names that it answers besides localhost.
+      routes: ['*.s3.test/*'],
       host: '127.0.0.1',
       port: 0,
       cf: false,

@@ -622,6 +622,12 @@ export const texts: Translation = {
   'The place does not have this folder or bucket': 'Den Ordner oder Bucket gibt es an dem Ort nicht',
   'The place does not permit this with these credentials': 'Der Ort erlaubt das mit diesen Zugangsdaten nicht',
   'The place gave an answer that is not understood': 'Der Ort gab eine unverständliche Antwort',
+  'The certificate of the place is not from an authority that is trusted':
+    'Das Zertifikat des Ortes ist von keiner Stelle, der vertraut wird',
+  'The certificate of the place has expired, or is not valid yet':
+    'Das Zertifikat des Ortes ist abgelaufen oder noch nicht gültig',
+  'The certificate of the place is for another name': 'Das Zertifikat des Ortes gilt für einen anderen Namen',
+  'The place does not speak TLS at this address': 'Der Ort spricht unter dieser Adresse kein TLS',
   'The place has a file of another size than was sent': 'Der Ort hat eine Datei anderer Größe, als gesendet wurde',
   'The place has a file with other content than was sent':
     'Der Ort hat eine Datei mit anderem Inhalt, als gesendet wurde',

@@ -625,6 +625,12 @@ export const texts: Translation = {
   'The place does not have this folder or bucket': 'El lugar no tiene esta carpeta o este bucket',
   'The place does not permit this with these credentials': 'El lugar no permite esto con estas credenciales',
   'The place gave an answer that is not understood': 'El lugar dio una respuesta que no se entiende',
+  'The certificate of the place is not from an authority that is trusted':
+    'El certificado del lugar no es de una autoridad de confianza',
+  'The certificate of the place has expired, or is not valid yet':
+    'El certificado del lugar ha caducado o aún no es válido',
+  'The certificate of the place is for another name': 'El certificado del lugar es para otro nombre',
+  'The place does not speak TLS at this address': 'El lugar no habla TLS en esta dirección',
   'The place has a file of another size than was sent': 'El lugar tiene un archivo de otro tamaño que el enviado',
   'The place has a file with other content than was sent':
     'El lugar tiene un archivo con otro contenido que el enviado',

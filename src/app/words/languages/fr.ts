@@ -637,6 +637,12 @@ export const texts: Translation = {
   'The place does not have this folder or bucket': 'L’emplacement n’a pas ce dossier ou ce bucket',
   'The place does not permit this with these credentials': 'L’emplacement ne permet pas cela avec ces identifiants',
   'The place gave an answer that is not understood': 'L’emplacement a donné une réponse incomprise',
+  'The certificate of the place is not from an authority that is trusted':
+    'Le certificat de l’emplacement ne vient pas d’une autorité de confiance',
+  'The certificate of the place has expired, or is not valid yet':
+    'Le certificat de l’emplacement a expiré ou n’est pas encore valable',
+  'The certificate of the place is for another name': 'Le certificat de l’emplacement est pour un autre nom',
+  'The place does not speak TLS at this address': 'L’emplacement ne parle pas TLS à cette adresse',
   'The place has a file of another size than was sent':
     'L’emplacement a un fichier d’une autre taille que celui envoyé',
   'The place has a file with other content than was sent':

@@ -627,6 +627,12 @@ export const texts: Translation = {
   'The place does not have this folder or bucket': 'W tym miejscu nie ma takiego folderu ani zasobnika',
   'The place does not permit this with these credentials': 'Miejsce nie pozwala na to z tymi danymi dostępowymi',
   'The place gave an answer that is not understood': 'Miejsce odpowiedziało w niezrozumiały sposób',
+  'The certificate of the place is not from an authority that is trusted':
+    'Certyfikat miejsca nie pochodzi od zaufanego urzędu',
+  'The certificate of the place has expired, or is not valid yet':
+    'Certyfikat miejsca wygasł lub nie jest jeszcze ważny',
+  'The certificate of the place is for another name': 'Certyfikat miejsca jest dla innej nazwy',
+  'The place does not speak TLS at this address': 'Miejsce nie używa TLS pod tym adresem',
   'The place has a file of another size than was sent': 'W miejscu jest plik o innym rozmiarze niż wysłany',
   'The place has a file with other content than was sent': 'W miejscu jest plik o innej zawartości niż wysłany',
   'The place has no room left': 'W tym miejscu nie ma już miejsca',

@@ -620,6 +620,12 @@ export const texts: Translation = {
   'The place does not have this folder or bucket': 'O local não tem esta pasta ou este bucket',
   'The place does not permit this with these credentials': 'O local não permite isso com estas credenciais',
   'The place gave an answer that is not understood': 'O local deu uma resposta que não se entende',
+  'The certificate of the place is not from an authority that is trusted':
+    'O certificado do local não é de uma autoridade confiável',
+  'The certificate of the place has expired, or is not valid yet':
+    'O certificado do local expirou ou ainda não é válido',
+  'The certificate of the place is for another name': 'O certificado do local é para outro nome',
+  'The place does not speak TLS at this address': 'O local não usa TLS neste endereço',
   'The place has a file of another size than was sent': 'O local tem um arquivo de tamanho diferente do enviado',
   'The place has a file with other content than was sent': 'O local tem um arquivo com conteúdo diferente do enviado',
   'The place has no room left': 'O local não tem mais espaço',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { SendFailure } from '../../../app/base/outgoing/ports.ts'
 import { AppError } from '../../../app/http/errors.ts'
@@ -8,7 +8,9 @@ import { readConfig } from '../../start/environment.ts'
 import { createProgressBar } from '../progress-bar.ts'
 import { diskFiles } from '../folder/files.ts'
 import { isBackupName } from '../folder/names.ts'
-import { fetchCopy, readIdentities, refused } from './fetch.ts'
+import { askSecret } from './ask-secret.ts'
+import { fetchCopy } from './fetch.ts'
+import { readIdentities, refused } from './identities.ts'
 import { backupNameOf } from './places/listed.ts'
 import type { Place } from './places/place.ts'
 import { placeOpener } from './places/open-place.ts'
@@ -17,6 +19,7 @@ export const COPIES_USAGE = `  copies list [--place <place>]
                               the encrypted copies of backups at a place
   copies fetch <name>|latest --identity <file>|- [--place <place>]
                               decrypt a copy into DATA_DIR/system-backups; - reads the private key from standard input.
+                              A key with a passphrase, as age -p makes it, asks for it on the terminal.
                               Then start once with RESTORE_FROM_BACKUP=<name>
                               <place> is s3+https://<host>?bucket=…&prefix=…&region=…, dav+https://<host>/<folder>/ or a
                               folder; without --place that in COPIES_PLACE. COPIES_USER and COPIES_PASSWORD are the
@@ -108,7 +111,10 @@ async function list(place: Place): Promise<number> {
 async function fetch(place: Place, { name, identity }: Asked, env: NodeJS.ProcessEnv): Promise<number> {
   const parsed = readConfig(env)
   if (!parsed.ok) throw refused(parsed.problems.join('\n'))
-  const identities = readIdentities(identity === '-' ? await text(process.stdin) : readIdentityFile(identity))
+  const identities = await readIdentities(
+    identity === '-' ? await buffer(process.stdin) : readIdentityFile(identity),
+    askPassphrase,
+  )
   const copies = await copiesIn(place)
   const wanted = name === 'latest' ? copies[0] : copies.find((one) => one.name === name)
   if (wanted === undefined) throw refused('There is no such copy at this place')
@@ -131,9 +137,15 @@ async function fetch(place: Place, { name, identity }: Asked, env: NodeJS.Proces
   }
 }
 
-function readIdentityFile(path: string): string {
+async function askPassphrase(): Promise<string> {
+  const passphrase = await askSecret('Passphrase of the private key: ')
+  if (passphrase !== null) return passphrase
+  throw refused('The private key has a passphrase, which is asked for on a terminal: decrypt it first, with age -d')
+}
+
+function readIdentityFile(path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
     throw refused(`The file with the private key cannot be read${why}`)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Encrypter } from 'age-encryption'
 import { archiveBackup } from '../folder/archive.ts'
 import type { Files } from '../folder/files.ts'
+import { letGo } from '../folder/let-go.ts'
 import type { Manifest } from '../folder/manifest.ts'
 
 export type EncryptionJob = {
@@ -29,7 +30,7 @@ export type Encrypted = {
 export async function encryptBackup(job: EncryptionJob, files: Files): Promise<Encrypted> {
   const encrypter = new Encrypter()
   for (const recipient of job.recipients) encrypter.addRecipient(recipient)
-  const encrypted = await encrypter.encrypt(archiveBackup(job.directory, job.name, job.manifest))
+  const encrypted = await encrypter.encrypt(freed(archiveBackup(job.directory, job.name, job.manifest)))
   const fd = files.create(job.to)
   try {
     const found = await writeHashed(encrypted, job.partSize, (bytes) => files.write(fd, bytes))
@@ -39,6 +40,25 @@ export async function encryptBackup(job: EncryptionJob, files: Files): Promise<E
     files.close(fd)
     throw error
   }
+}
+
+/** The same bytes. Each piece is freed when the next one is wanted: it was encrypted before. */
+function freed(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = source.getReader()
+  let last: Uint8Array | null = null
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (sink) => {
+        if (last !== null) letGo(last)
+        const { done, value } = await reader.read()
+        last = value ?? null
+        if (done) sink.close()
+        else sink.enqueue(value)
+      },
+      cancel: async (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 async function writeHashed(
@@ -65,6 +85,7 @@ async function writeHashed(
       part = pairOfHashes()
       inPart = 0
     }
+    letGo(chunk)
   }
   if (inPart > 0) parts.push(part.digest())
   return { size, ...whole.digest(), partSize, parts }

@@ -12,33 +12,12 @@ import { backupsDirectory } from '../folder/directory.ts'
 import type { Files } from '../folder/files.ts'
 import { readManifest } from '../folder/manifest.ts'
 import { partialName } from '../snapshot.ts'
+import { refused } from './identities.ts'
 import { fileNameOf } from './places/listed.ts'
 import type { Place } from './places/place.ts'
 
 /** Files of a backup, with some room. */
 const MAX_FILES = 1000
-const MAX_IDENTITY = 100_000
-
-/** A refusal on the command line. */
-export const refused = (text: string) => new AppError('invalid_request', text)
-
-/** Private keys of age, one a line, as age-keygen writes them. Throws AppError. */
-export function readIdentities(text: string): string[] {
-  if (text.length > MAX_IDENTITY) throw refused('The file with the private key is too large to be one')
-  if (text.startsWith('age-encryption.org/') || text.startsWith('-----BEGIN AGE')) {
-    throw refused('The private key is encrypted itself: decrypt it first, with age -d')
-  }
-  const keys = text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  const [first] = keys
-  if (first === undefined) throw refused('There is no private key in this file')
-  if (!keys.every((key) => /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/i.test(key))) {
-    throw refused('This is no private key of age: expected AGE-SECRET-KEY-1…')
-  }
-  return keys.map((key) => key.toUpperCase())
-}
 
 /** Decrypts a copy and unpacks it into the folder of backups. Throws AppError, SendFailure. */
 export async function fetchCopy(

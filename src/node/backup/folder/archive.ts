@@ -1,11 +1,14 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
+import { createGzip, type Gzip } from 'node:zlib'
 import { createTarPacker, type TarHeader } from 'modern-tar'
-import { type Manifest, MANIFEST } from './manifest.ts'
+import { letGo } from './let-go.ts'
+import type { Manifest } from './manifest.ts'
+import { MANIFEST } from './names.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
+
+/** Of objects, so that reading joins no pieces, which would copy them. */
+const SETTINGS = { level: 1, chunkSize: CHUNK_BYTES, readableObjectMode: true, readableHighWaterMark: 1 }
 
 /**
  * A backup as .tar.gz with one top folder, made while it is read. Nothing is opened before the first read. When the
@@ -15,48 +18,76 @@ export function archiveBackup(directory: string, name: string, manifest: Manifes
   const mtime = new Date(manifest.createdAt)
   const files = [MANIFEST, ...manifest.tables.map(({ file }) => file)]
   const stop = new AbortController()
-  let compressed: ReadableStreamDefaultReader<Uint8Array> | null = null
+  const passed: Passed = new Map()
+  let compressed: Gzip | null = null
+  let pieces: AsyncIterator<Buffer> | null = null
   const begin = () => {
     const { readable, controller } = createTarPacker()
-    const gzip = createGzip({ level: 1, chunkSize: 64 * 1024 })
+    const gzip = createGzip(SETTINGS)
     const feed = async () => {
-      await writeEntry(controller.add({ name: `${name}/`, type: 'directory', size: 0, mode: 0o700, mtime }), null, stop)
+      await controller.add({ name: `${name}/`, type: 'directory', size: 0, mode: 0o700, mtime }).close()
       for (const file of files) {
         const { fd, size } = openRegular(join(directory, file), file)
         const header: TarHeader = { name: `${name}/${file}`, type: 'file', size, mode: 0o600, mtime }
-        await writeEntry(controller.add(header), fd, stop)
+        await writeEntry(controller.add(header), fd, stop, passed)
       }
       controller.finalize()
     }
     feed().catch((error: unknown) => controller.error(error))
-    pipeline(Readable.fromWeb(readable), gzip, { signal: stop.signal }).catch((error: unknown) =>
-      gzip.destroy(error instanceof Error ? error : new Error(String(error))),
-    )
-    return Readable.toWeb(gzip).getReader()
+    compress(readable, gzip, passed).catch((error: unknown) => {
+      stop.abort(error)
+      gzip.destroy(error instanceof Error ? error : new Error(String(error)))
+    })
+    return gzip
   }
   return new ReadableStream<Uint8Array>(
     {
       pull: async (sink) => {
         compressed ??= begin()
-        const { done, value } = await compressed.read()
-        if (done) sink.close()
+        // Not by Readable.toWeb, which copies each piece.
+        pieces ??= compressed[Symbol.asyncIterator]()
+        const { done, value } = await pieces.next()
+        if (done === true) sink.close()
         else sink.enqueue(value)
       },
-      cancel: async (reason) => {
+      cancel: (reason) => {
         stop.abort(reason)
-        await compressed?.cancel(reason)
+        compressed?.destroy()
       },
     },
     { highWaterMark: 0 },
   )
 }
 
-/** Writes the body of an entry: the content of the file `fd`, which is always closed, or nothing. */
-async function writeEntry(sink: WritableStream<Uint8Array>, fd: number | null, stop: AbortController): Promise<void> {
+/** What to call once a piece was compressed. Without it the packer would queue 8 MB. */
+type Passed = Map<Uint8Array, () => void>
+
+/** One piece at a time. It is needed no longer once it is compressed. */
+async function compress(pieces: ReadableStream<Uint8Array>, gzip: Gzip, passed: Passed): Promise<void> {
+  for await (const piece of pieces) {
+    await new Promise<void>((resolve, reject) => {
+      gzip.write(piece, (error) => (error instanceof Error ? reject(error) : resolve()))
+    })
+    passed.get(piece)?.()
+    passed.delete(piece)
+    letGo(piece)
+  }
+  gzip.end()
+}
+
+/** Writes the body of an entry: the content of the file `fd`, which is always closed. */
+async function writeEntry(
+  sink: WritableStream<Uint8Array>,
+  fd: number,
+  stop: AbortController,
+  passed: Passed,
+): Promise<void> {
   const writer = sink.getWriter()
-  if (fd !== null) {
-    const file = createReadStream('', { fd, highWaterMark: CHUNK_BYTES, signal: stop.signal })
-    for await (const chunk of file) await writer.write(chunk)
+  const file = createReadStream('', { fd, highWaterMark: CHUNK_BYTES, signal: stop.signal })
+  for await (const chunk of file) {
+    const isPassed = new Promise<void>((resolve) => passed.set(chunk, resolve))
+    await writer.write(chunk)
+    await isPassed
   }
   await writer.close()
 }

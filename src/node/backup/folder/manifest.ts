@@ -3,9 +3,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { BackupDamage, RestoreRefused } from './damage.ts'
+import { MANIFEST } from './names.ts'
 import { readSmallFile } from './safe-read.ts'
 
-export const MANIFEST = 'manifest.json'
 const FORMAT_VERSION = 1
 /** The largest ID: beyond it a double can't tell adjacent numbers apart, and SQLite gives the next row a higher one. */
 export const MAX_ID = 2 ** 52

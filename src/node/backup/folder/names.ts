@@ -1,3 +1,6 @@
+/** The file that lists the others of a backup, and is written last. */
+export const MANIFEST = 'manifest.json'
+
 const NAME = /^(\d{4})-(\d{2})-(\d{2})_(\d{2})(\d{2})(\d{2})$/
 
 /** Whether a text is `YYYY-MM-DD_HHMMSS` of a day and a time that exist. */

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable, Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { letGo } from '../../folder/let-go.ts'
 import { CopyFailure } from './problems.ts'
 import type { Sent } from './place.ts'
 import { asFailure } from './requests.ts'
@@ -8,12 +10,18 @@ import { asFailure } from './requests.ts'
 export async function demandContent(body: Readable, { size, sha256 }: Pick<Sent, 'size' | 'sha256'>): Promise<void> {
   const hash = createHash('sha256')
   let read = 0
-  try {
-    for await (const chunk of body) {
-      read += chunk.length
-      if (read > size) throw new CopyFailure('otherSize')
-      hash.update(chunk)
+  // By events: a loop over the stream would join pieces, which copies them.
+  body.on('data', (chunk: Buffer) => {
+    read += chunk.length
+    if (read > size) {
+      body.destroy(new CopyFailure('otherSize'))
+      return
     }
+    hash.update(chunk)
+    letGo(chunk)
+  })
+  try {
+    await finished(body)
   } catch (error) {
     throw asFailure(error)
   } finally {
@@ -39,6 +47,9 @@ export function fileOf(bytes: Buffer): Sent {
 /** Counts the bytes that are read. */
 export function counted(body: Readable, onRead: (bytes: number) => void): Readable {
   const counter = new Transform({
+    // Of objects, so that reading joins no pieces, which would copy them.
+    readableObjectMode: true,
+    readableHighWaterMark: 1,
     transform(chunk: Buffer, _encoding, done) {
       onRead(chunk.length)
       done(null, chunk)

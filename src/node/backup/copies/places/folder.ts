@@ -2,6 +2,7 @@ import { constants, createReadStream, type Stats } from 'node:fs'
 import { lstat, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
+import { letGo } from '../../folder/let-go.ts'
 import { demandContent } from './content.ts'
 import { demandWhole, isCopy } from './listed.ts'
 import { MARKER, markerText, ownerIn } from './mark.ts'
@@ -47,8 +48,9 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       for await (const chunk of file.read(0, file.size)) {
         for (let done = 0; done < chunk.length;) done += (await target.write(chunk, done)).bytesWritten
         onSent(chunk.length)
-        signal?.throwIfAborted()
         unflushed += chunk.length
+        letGo(chunk)
+        signal?.throwIfAborted()
         if (unflushed < FLUSH_BYTES) continue
         await target.datasync()
         unflushed = 0

@@ -12,7 +12,7 @@ export type Sent = {
   readonly partSize: number
   /** Of each `partSize` bytes. */
   readonly parts: readonly { readonly sha256: string; readonly md5: string }[]
-  /** The bytes from `from` to before `to`. */
+  /** The bytes from `from` to before `to`. Whoever reads a piece may free its memory. */
   read(from: number, to: number): Readable
 }
 

@@ -2,10 +2,10 @@ import { type ClientRequest, type IncomingMessage, request as requestPlain } fro
 import { request as requestTls } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { SendFailure } from '../../../../app/base/outgoing/ports.ts'
 import { addressOf, bySystem, PRIVATE_REFUSED, type Resolve, wordsFor } from '../../../alerts/outbound.ts'
-import { CopyFailure } from './problems.ts'
+import { letGo } from '../../folder/let-go.ts'
+import { CopyFailure, type Problem } from './problems.ts'
 
 /** A transfer without progress for this long is ended. */
 const STALL_MS = 60_000
@@ -106,12 +106,24 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
     })
     if (body === undefined || typeof body === 'string') sent.end(body)
     // An early answer, such as a refusal, wins over the end of the connection that follows it.
-    else pipeline(body, sent).catch((error: unknown) => setImmediate(() => reject(error)))
+    else pour(body, sent).catch((error: unknown) => setImmediate(() => reject(error)))
     return await promise
   } catch (error) {
     outgoing?.destroy()
     throw asFailure(error)
   }
+}
+
+/** Sends a file piece by piece, each once the system has the one before. */
+async function pour(body: Readable, sent: ClientRequest): Promise<void> {
+  sent.on('close', () => body.destroy())
+  for await (const piece of body) {
+    await new Promise<void>((resolve, reject) => {
+      sent.write(piece, (error) => (error instanceof Error ? reject(error) : resolve()))
+    })
+    letGo(piece)
+  }
+  sent.end()
 }
 
 async function findAddress(server: Server, url: URL, stallMs: number) {
@@ -155,11 +167,20 @@ export function leave({ body }: Answer): void {
   body.destroy()
 }
 
+/** nodejs.org/api/tls.html, "X509 certificate error codes"; the first that fits. */
+const TLS_PROBLEMS: readonly (readonly [codes: RegExp, problem: Problem])[] = [
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'expired'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'otherName'],
+  [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG))$/, 'noTls'],
+  [/CERT|SELF_SIGNED|UNABLE_TO/, 'untrusted'],
+]
+
 export function asFailure(error: unknown): SendFailure {
   if (error instanceof SendFailure) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
     return new CopyFailure('cut', true)
   }
-  return new SendFailure(wordsFor(error))
+  const ofTls = TLS_PROBLEMS.find(([codes]) => codes.test(code))
+  return ofTls === undefined ? new SendFailure(wordsFor(error)) : new CopyFailure(ofTls[1])
 }

@@ -75,8 +75,9 @@ function linesOf({ kind, settings }: Place, name: string): string[] {
     kind === 'folder'
       ? ''
       : ` COPIES_USER=${quoted(typeof user === 'string' ? user : '')} COPIES_PASSWORD=${quoted('…')}`
+  const ca = typeof at['ca'] === 'string' ? ' COPIES_CA=ca.pem' : ''
   return [
-    `export DATA_DIR=./restored COPIES_PLACE=${quoted(placeAddress(kind, at))}${credentials}`,
+    `export DATA_DIR=./restored COPIES_PLACE=${quoted(placeAddress(kind, at))}${credentials}${ca}`,
     `npx mesh-monitoring-service cli copies fetch ${name} --identity key.txt`,
     `RESTORE_FROM_BACKUP=${name} npx mesh-monitoring-service`,
   ]
