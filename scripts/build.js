@@ -51,7 +51,9 @@ async function buildAll(unlessKnown) {
 async function buildProgram(dist) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: ['bin', 'main', 'cli', 'backup/worker', 'backup/archive-worker'].map((name) => `src/node/${name}.ts`),
+    entryPoints: ['bin', 'main', 'cli', 'backup/worker', 'backup/archive-worker', 'flushing/worker'].map(
+      (name) => `src/node/${name}.ts`,
+    ),
     outbase: 'src/node',
     outdir: join(dist, 'node'),
     bundle: true,

@@ -32,6 +32,7 @@ import { openReserve } from './disk/reserve.ts'
 import { createAddressing } from './http/client-address.ts'
 import { readStandby } from '../app/settings/standby.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
+import { type Flushing, openFlushing } from './flushing/flushing.ts'
 import { hasLinks } from './radio/configured.ts'
 import { openConnecting } from './radio/connecting.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
@@ -138,9 +139,12 @@ async function start(
   const { lock, report } = await settleDatabase(config, log, supervisor)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
+  let flushing: Flushing | null = null
   const store = inTurn(config, () =>
-    openDatabase(databaseFile(config), (done, of) =>
-      supervisor.starting('Migrating the database', `${done} of ${of} steps`),
+    openDatabase(
+      databaseFile(config),
+      (done, of) => supervisor.starting('Migrating the database', `${done} of ${of} steps`),
+      (sqlite) => (flushing = openFlushing(sqlite, log)),
     ),
   )
   await report(store)
@@ -235,6 +239,7 @@ async function start(
       await backups.close()
       await sessions.close()
       await sealing.stop()
+      await flushing?.close()
       store.close()
       lock.release()
       log.info('Stopped')

@@ -1,0 +1,7 @@
+/** How changes reach the disk. */
+export type Writes = {
+  /** Runs a change, in one transaction or as one statement. It is on the disk when this returns, or resolves. */
+  change<T>(run: () => T): T | Promise<T>
+  /** See `Store.lazily`. */
+  lazily<T>(run: () => T | Promise<T>): T | Promise<T>
+}
