@@ -142,8 +142,8 @@ export function openFlushing(sqlite: Database.Database, log: Log, flushLog?: () 
     if (gate !== null) return gate.then(() => change(run))
     const before = changes.get()
     const result = inside(run)
-    // Without a change of its own it may repeat what another one has not flushed yet.
-    const due = changes.get() === before ? (next ?? running) : flush()
+    // Without a change of its own it may repeat what is not on the disk yet.
+    const due = changes.get() === before && !isDoubtful ? (next ?? running) : flush()
     return due === null ? result : due.then(() => result)
   }
   const lazily = <T>(run: () => T | Promise<T>): T | Promise<T> => {
