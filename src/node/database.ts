@@ -54,7 +54,7 @@ export function openDatabase(
 
 /** Each commit waits for the disk. */
 function flushedByCommits(sqlite: Database.Database): Writes {
-  return { change: (run) => run(), lazily: (run) => withoutFlush(sqlite, run) }
+  return { change: (run) => run(), lazily: (run) => withoutFlush(sqlite, run), pending: () => null }
 }
 
 /** A store over an open database of this version's schema. */
@@ -76,6 +76,7 @@ export function sqliteStore(sqlite: Database.Database, given?: Writes): SqliteSt
       await (flush === undefined ? writes.change(() => runAll(sqlite, all)) : writes.lazily(() => runAll(sqlite, all)))
     },
     lazily: writes.lazily,
+    settled: writes.pending,
     sizeBytes: async () => pages.get() ?? null,
     space: async () => {
       if (sqlite.memory) return null

@@ -4,4 +4,6 @@ export type Writes = {
   change<T>(run: () => T): T | Promise<T>
   /** See `Store.lazily`. */
   lazily<T>(run: () => T | Promise<T>): T | Promise<T>
+  /** Resolves when what has been changed so far is on the disk; null: it is. Changes of `lazily` do not count. */
+  pending(): Promise<void> | null
 }

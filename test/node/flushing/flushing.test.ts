@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/base/log.ts'
-import { settings } from '../../../src/db/schema.ts'
+import { createOnce } from '../../../src/app/http/idempotency.ts'
+import { settings, users } from '../../../src/db/schema.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { beginAnew, logState } from '../../../src/node/flushing/copy-log.ts'
+import { type Checkpoints, openCheckpoints } from '../../../src/node/flushing/checkpoints.ts'
 import { type Flushing, openFlushing } from '../../../src/node/flushing/flushing.ts'
 
 type Flush = { end(): void; fail(error: Error): void }
@@ -19,6 +21,8 @@ let lines: string[]
 /** Flushes that have begun and not ended. */
 let begun: Flush[]
 let isHeld: boolean
+/** What copies the log in place of the thread, while it is set. */
+let inPlace: Checkpoints['run'] | null
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'mesh-flushing-'))
@@ -26,11 +30,14 @@ beforeEach(() => {
   begun = []
   isHeld = true
   const log = createLog({ level: 'info', format: 'json', now: () => 0, write: (line) => lines.push(line) })
+  inPlace = null
+  const thread = openCheckpoints(join(dir, 'mesh.db'))
+  const copier = { ...thread, run: (request: 'copy' | 'begin-anew') => (inPlace ?? thread.run)(request) }
   const flushLog = () => (isHeld ? new Promise<void>((end, fail) => begun.push({ end, fail })) : Promise.resolve())
   store = openDatabase(
     join(dir, 'mesh.db'),
     () => {},
-    (sqlite) => (flushing = openFlushing(sqlite, log, flushLog)),
+    (sqlite) => (flushing = openFlushing(sqlite, { log, giveUp: () => lines.push('gave up'), flushLog, copier })),
   )
 })
 afterEach(async () => {
@@ -120,26 +127,27 @@ test('what need not wait for the disk does not, alone or in a row of statements'
 
 test('a refused flush is an error and no acknowledgement; only a new log is trusted again', async () => {
   const { noted, note } = noting()
+  const reader = new Database(join(dir, 'mesh.db'), { readonly: true })
+  reader.exec('begin; select count(*) from settings')
   note('lost', store.atomic([put('lost')]))
   ;(await nextFlush()).fail(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
   await expect.poll(() => noted).toStrictEqual(['lost: the write-ahead log could not be flushed to the disk'])
-  const reader = new Database(join(dir, 'mesh.db'), { readonly: true })
-  reader.exec('begin; select count(*) from settings')
-  const before = reader.prepare('select count(*) from settings').pluck()
-  expect(before.get()).toBe(1)
   await store.atomic([put('before the reader ends')], 'lazily')
   for (const refused of [put('refused'), put('lost').onConflictDoNothing()]) {
     await expect(store.atomic([refused])).rejects.toThrow('still needed by readers')
   }
+  await expect(Promise.resolve(store.settled?.())).rejects.toThrow('still needed by readers')
   reader.exec('commit')
   reader.close()
   note('after', store.atomic([put('after')]))
   const flush = await nextFlush()
   // All that was in doubt is in the database itself.
-  expect(logState(store.sqlite)).toStrictEqual({ pages: 1, copied: 0 })
+  expect(logState(store.sqlite)).toStrictEqual({ pages: 3, copied: 0 })
   flush.end()
   await expect.poll(() => noted.at(-1)).toBe('after')
-  expect(await stored()).toHaveLength(4)
+  // A change that is refused from the first is not made.
+  const keys = ['after', 'before the reader ends', 'lost']
+  expect(await stored()).toStrictEqual(keys.map((key) => ({ key })))
 })
 
 test('a thread copies a long log and begins it anew, unless a reader needs it; nothing is lost', async () => {
@@ -182,4 +190,55 @@ test('a stop flushes what did not wait for the disk', async () => {
   expect(noted).toStrictEqual([])
   flush.end()
   await expect.poll(() => noted).toStrictEqual(['closed'])
+})
+
+test('what was read is acknowledged only when it is on the disk', async () => {
+  const { noted, note } = noting()
+  expect(store.settled?.()).toBe(null)
+  note('change', store.atomic([put('key')]))
+  const flush = await nextFlush()
+  note('reader', Promise.resolve(store.settled?.()))
+  await turn()
+  expect(noted).toStrictEqual([])
+  flush.end()
+  await expect.poll(() => noted.toSorted()).toStrictEqual(['change', 'reader'])
+})
+
+test('a request whose change was not flushed is not answered as the repeat of itself', async () => {
+  await store.lazily(() =>
+    store.db.insert(users).values({ username: 'anna', authProvider: 'local', createdAt: 0 }).run(),
+  )
+  const keyed = { userId: 1, key: 'once', route: 'POST /api/messages', hashes: ['hash'] }
+  const made = createOnce({ store, now: () => 1 }, keyed, {
+    create: async (remember) => {
+      const [first, ...others] = [put('made'), ...remember(sql`1`)]
+      await store.atomic([first, ...others])
+      return 'made'
+    },
+    repeat: async () => 'repeated',
+  })
+  ;(await nextFlush()).fail(new Error('EIO'))
+  await expect(made).rejects.toThrow('could not be flushed')
+})
+
+test('pages that the disk refused are copied by the next start only; a thread that fails is done without', async () => {
+  isHeld = false
+  const failing = (code: string) => async () => {
+    throw Object.assign(new Error(code), { code })
+  }
+  inPlace = failing('SQLITE_IOERR_FSYNC')
+  await fillLog()
+  await expect.poll(() => lines).toContain('gave up')
+  inPlace = failing('ERR_WORKER_OUT_OF_MEMORY')
+  const byCommits = () => store.sqlite.pragma('wal_autocheckpoint', { simple: true })
+  expect(byCommits()).toBe(0)
+  await expect
+    .poll(async () => {
+      const all = Array.from({ length: 300 }, (_, n) => put(`more ${n}`, 'x'.repeat(4000)).onConflictDoNothing())
+      const [first = put('first'), ...others] = all
+      await store.db.delete(settings)
+      await store.atomic([first, ...others])
+      return byCommits()
+    })
+    .toBe(1000)
 })
