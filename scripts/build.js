@@ -51,7 +51,15 @@ async function buildAll(unlessKnown) {
 async function buildProgram(dist) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: ['bin', 'main', 'cli', 'backup/worker', 'backup/archive-worker', 'backup/encryption-worker'].map(
+    entryPoints: [
+      'bin',
+      'main',
+      'cli',
+      'backup/worker',
+      'backup/archive-worker',
+      'backup/encryption-worker',
+      'flushing/worker',
+    ].map((name) => `src/node/${name}.ts`),
       (name) => `src/node/${name}.ts`,
     ),
     outbase: 'src/node',

@@ -9,6 +9,12 @@ export type Db = BaseSQLiteDatabase<'sync' | 'async', unknown, typeof schema>
 /** A query that has been built but not run. */
 export type Statement = BatchItem<'sqlite'>
 
+/**
+ * The code of the error of a change that was made but may not be on the disk: others may see it, and it must not be
+ * acknowledged. SQLite's own, whose commits fail in the same way.
+ */
+export const NOT_FLUSHED = 'SQLITE_IOERR_FSYNC'
+
 /** The database of the service. */
 export interface Store {
   readonly db: Db
@@ -20,6 +26,11 @@ export interface Store {
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /** Runs one change without waiting for the disk, as `atomic` does `lazily`. It must begin when it is called. */
   lazily<T>(change: () => T | Promise<T>): T | Promise<T>
+  /**
+   * Resolves when what others have changed so far is on the disk: before an answer acknowledges what was only read.
+   * Absent if a commit is on the disk before others see it.
+   */
+  settled?(): Promise<void> | null
   /**
    * Returns the rows of several selects at one moment. Absent if queries need no round trip, because then single
    * queries are just as good. See `readTogether`.

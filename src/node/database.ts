@@ -7,6 +7,8 @@ import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
 import { type Db, refuseMiscount, type Statement, type Store } from '../db/store.ts'
 import { freeBytes } from './disk/reserve.ts'
+import { awaitWrites } from './flushing/direct-writes.ts'
+import type { Writes } from './flushing/writes.ts'
 import { latestTime } from './migrations.ts'
 import { refuseDatabase, StartRefused } from './start/problems.ts'
 
@@ -27,7 +29,11 @@ export interface SqliteStore extends Store {
  * schema, and for problems that the operator can solve: a damaged file, a wrong file owner, a full disk. `onStep` is told
  * before each step of a migration, which may take minutes.
  */
-export function openDatabase(file: string, onStep: OnStep = () => {}): SqliteStore {
+export function openDatabase(
+  file: string,
+  onStep: OnStep = () => {},
+  openWrites?: (sqlite: Database.Database) => Writes,
+): SqliteStore {
   let sqlite: Database.Database | null = null
   try {
     if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -39,16 +45,23 @@ export function openDatabase(file: string, onStep: OnStep = () => {}): SqliteSto
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
     migrateDatabase(sqlite, onStep)
-    return sqliteStore(sqlite)
+    return sqliteStore(sqlite, openWrites?.(sqlite))
   } catch (error) {
     sqlite?.close()
     return refuseDatabase(file, error)
   }
 }
 
+/** Each commit waits for the disk. */
+function flushedByCommits(sqlite: Database.Database): Writes {
+  return { change: (run) => run(), lazily: (run) => withoutFlush(sqlite, run), pending: () => null }
+}
+
 /** A store over an open database of this version's schema. */
-export function sqliteStore(sqlite: Database.Database): SqliteStore {
+export function sqliteStore(sqlite: Database.Database, given?: Writes): SqliteStore {
   const db = drizzle(sqlite, { schema })
+  const writes = given ?? flushedByCommits(sqlite)
+  if (given !== undefined) awaitWrites(db, given.change)
   const pages = sqlite
     .prepare<[], number>('select page_count * page_size from pragma_page_count, pragma_page_size')
     .pluck()
@@ -60,10 +73,10 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
     spareBytes: () => spare.get() ?? 0,
     db: asDb(db),
     atomic: async (all, flush) => {
-      if (flush === undefined) runAll(sqlite, all)
-      else withoutFlush(sqlite, () => runAll(sqlite, all))
+      await (flush === undefined ? writes.change(() => runAll(sqlite, all)) : writes.lazily(() => runAll(sqlite, all)))
     },
-    lazily: (change) => withoutFlush(sqlite, change),
+    lazily: writes.lazily,
+    settled: writes.pending,
     sizeBytes: async () => pages.get() ?? null,
     space: async () => {
       if (sqlite.memory) return null

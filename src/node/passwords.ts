@@ -4,8 +4,8 @@ import { compare, hash } from '@node-rs/bcrypt'
 import { BCRYPT_COST } from '../app/accounts/passwords/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
-/** One core stays free for the event loop. */
-const AT_ONCE = Math.max(1, availableParallelism() - 1)
+/** One core stays free for the event loop, and one thread of four in Node's pool for the flushes of the disk. */
+const AT_ONCE = Math.min(3, Math.max(1, availableParallelism() - 1))
 
 /** If this many are waiting, the answer is 429. Each waits a quarter of a second for the one before it. */
 const MAX_WAITING = 32

@@ -32,6 +32,7 @@ import { openReserve } from './disk/reserve.ts'
 import { createAddressing } from './http/client-address.ts'
 import { readStandby } from '../app/settings/standby.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
+import { type Flushing, openFlushing } from './flushing/flushing.ts'
 import { hasLinks } from './radio/configured.ts'
 import { openConnecting } from './radio/connecting.ts'
 import { readConfig, unknownVariables } from './start/environment.ts'
@@ -138,9 +139,12 @@ async function start(
   const { lock, report } = await settleDatabase(config, log, supervisor)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
+  let flushing: Flushing | null = null
   const store = inTurn(config, () =>
-    openDatabase(databaseFile(config), (done, of) =>
-      supervisor.starting('Migrating the database', `${done} of ${of} steps`),
+    openDatabase(
+      databaseFile(config),
+      (done, of) => supervisor.starting('Migrating the database', `${done} of ${of} steps`),
+      (sqlite) => (flushing = openFlushing(sqlite, { log, giveUp: () => giveUp(log) })),
     ),
   )
   await report(store)
@@ -235,15 +239,19 @@ async function start(
       await backups.close()
       await sessions.close()
       await sealing.stop()
-      store.close()
-      lock.release()
+      try {
+        await flushing?.close()
+      } finally {
+        store.close()
+        lock.release()
+      }
       log.info('Stopped')
     },
     log,
   )
   // Last, because a supervisor that waits for this may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
-  supervisor.ready(`Serving on ${host}, port ${server.port}`)
+  supervisor.ready(`Serving on ${host}, port ${server.port}`, () => flushing?.isStalled() ?? false)
   log.info('Listening', { host, port: server.port, dataDir, startMs: clock.now() - startedAt })
 }
 
@@ -328,6 +336,12 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
 }
 
 /** Stops at a signal, or when the service shall restart: then with a code that supervisors take for a failure. */
+/** The next start copies the whole log. A normal stop would take what is only there for copied. */
+function giveUp(log: Log): void {
+  log.error('The disk refused what was copied into the database; this process ends so that the next start repeats it')
+  process.exit(1)
+}
+
 function stopOn(restarting: Promise<void>, stop: (signal: string) => Promise<void>, log: Log): void {
   let stopping = false
   const handle = (signal: string, code = 0) => {

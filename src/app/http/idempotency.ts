@@ -3,7 +3,7 @@ import { and, eq, gt, lte, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { insertSelect } from '../../db/insert-select.ts'
 import { idempotencyKeys } from '../../db/schema.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { bind, NOT_FLUSHED, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { Ports, SignedIn } from '../base/context.ts'
 import { keyedHash } from '../base/keyed-hash.ts'
@@ -125,15 +125,20 @@ type Needs = Pick<Ports, 'store' | 'now'>
  */
 export async function createOnce<T>(ctx: Needs, keyed: Keyed | null, { create, repeat }: Once<T>): Promise<T> {
   if (keyed === null) return create(() => [])
+  const acknowledge = async (id: number) => {
+    await ctx.store.settled?.()
+    return repeat(id)
+  }
   const earlier = await findEarlier(ctx, keyed)
-  if (earlier !== null) return repeat(earlier)
+  if (earlier !== null) return acknowledge(earlier)
   try {
     return await create((id) => remember(ctx, keyed, id))
   } catch (error) {
     // Two simultaneous requests had the same key. The primary key let one win, and both get what it created.
-    const winner = await findEarlier(ctx, keyed)
+    // What was made and not flushed is not acknowledged, although it is found.
+    const winner = Object(error).code === NOT_FLUSHED ? null : await findEarlier(ctx, keyed)
     if (winner === null) throw error
-    return repeat(winner)
+    return acknowledge(winner)
   }
 }
 

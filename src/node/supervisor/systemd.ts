@@ -15,8 +15,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 export type Supervisor = {
   /** A step of the start that may take long. Returns when the supervisor knows. */
   starting(step: string, progress?: string): void
-  /** Requests are answered from now on. */
-  ready(status: string): void
+  /** Requests are answered from now on. While `isStalled`, the service is not reported as alive. */
+  ready(status: string, isStalled: () => boolean): void
   stopping(): void
 }
 
@@ -27,6 +27,7 @@ const NOBODY: Supervisor = { starting() {}, ready() {}, stopping() {} }
  * What cannot be sent is logged once, and the service runs on.
  */
 export function openSupervisor(env: NodeJS.ProcessEnv, log: Log): Supervisor {
+  let isStalled = () => false
   const { NOTIFY_SOCKET: socket = '', PATH: path = '' } = env
   const watchdogMs = readWatchdog(env)
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
@@ -68,7 +69,7 @@ export function openSupervisor(env: NodeJS.ProcessEnv, log: Log): Supervisor {
     // A timer alone would also come while sockets are starved: after it, the loop has to look at them first.
     due.start(everyMs, () =>
       setImmediate(() => {
-        send('WATCHDOG=1')
+        if (!isStalled()) send('WATCHDOG=1')
         watch(everyMs)
       }),
     )
@@ -82,8 +83,9 @@ export function openSupervisor(env: NodeJS.ProcessEnv, log: Log): Supervisor {
       told = { step, at }
       sendNow(`EXTEND_TIMEOUT_USEC=${STEP_MS * 1000}`, `STATUS=${step}${progress === '' ? '' : `: ${progress}`}`)
     },
-    ready(status) {
+    ready(status, stalled) {
       if (isStopping) return
+      isStalled = stalled
       sendNow('READY=1', `STATUS=${status}`)
       if (watchdogMs !== null) watch(Math.min(watchdogMs / 2, MAX_TIMER_MS))
     },

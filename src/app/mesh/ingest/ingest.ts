@@ -146,7 +146,7 @@ export function createIngest(
         ...writeOutbox(store, kept),
         ...(part?.statements ?? []),
       ]
-      if (statement !== undefined) await store.atomic([statement, ...others])
+      await (statement === undefined ? store.settled?.() : store.atomic([statement, ...others]))
       sightings.commit()
       for (const excess of admission.excesses) onExcess?.(excess)
       const owners = (await part?.stored()) ?? []
@@ -212,7 +212,7 @@ export async function storeBatch(
     ...statementsOf(store, { plan, memory, now }, admission),
     ...(part?.statements ?? []),
   ]
-  if (statement !== undefined) await store.atomic([statement, ...others])
+  await (statement === undefined ? store.settled?.() : store.atomic([statement, ...others]))
   const { news, doubted, duplicates } = plan
   return {
     news: [...news, ...doubted],
