@@ -37,7 +37,7 @@ const queries = prepareOnce((db) => {
     id: db
       .select({ id: nodes.id })
       .from(nodes)
-      .where(eq(nodes.nodeNum, sql.placeholder('num')))
+      .where(eq(nodes.nodeNum, nodeNum))
       .prepare(),
     // Most nodes have nothing in any of these tables, and one look beats five.
     kept: db
@@ -206,10 +206,8 @@ export async function seenNode({ store, viewer }: Reader, nodeNum: number): Prom
 
 /** The row id of a node, also by an earlier number. Throws `node_not_found`. */
 export async function getNodeRowId(store: Store, view: View, nodeNum: number): Promise<number> {
-  const read = async (num: number) => (await rawRows<readonly [id: number]>(queries(store).id, { num }))[0]?.[0]
-  const id = await read(nodeNum)
-  const present = id === undefined ? ((await readPresentNum(store, nodeNum)) ?? nodeNum) : nodeNum
-  const found = id ?? (present === nodeNum ? undefined : await read(present))
-  if (found === undefined || !seesNodes(view, [present])) throw new AppError('node_not_found')
-  return found
+  const [row] = await rawRows<readonly [id: number]>(queries(store).id, { nodeNum })
+  if (row === undefined) return (await findByAnyNum(store, view, nodeNum)).id
+  if (!seesNodes(view, [nodeNum])) throw new AppError('node_not_found')
+  return row[0]
 }
