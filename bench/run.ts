@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage copies packets alerts findings survey start edge large
+//   --only <names>    some of: requests lists storage copies packets alerts findings survey start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import { measureCopies } from './measures/copies.ts'
 import { measureEdge } from './measures/edge.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
+import { measureLists } from './measures/lists.ts'
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
 import { measureIdleMemory, measureSizes, measureStart } from './measures/start.ts'
@@ -52,6 +53,7 @@ const large = () => database(`large-${scale}`, (file) => seedLarge(file, scale))
 /** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: () => measureRequests(small()),
+  lists: () => measureLists(small()),
   storage: () => measureStorage(scratch, small()),
   copies: () => measureCopies(scratch),
   packets: async () => {

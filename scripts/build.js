@@ -60,8 +60,6 @@ async function buildProgram(dist) {
       'backup/encryption-worker',
       'flushing/worker',
     ].map((name) => `src/node/${name}.ts`),
-      (name) => `src/node/${name}.ts`,
-    ),
     outbase: 'src/node',
     outdir: join(dist, 'node'),
     bundle: true,

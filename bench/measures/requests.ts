@@ -12,9 +12,9 @@ const MAX_ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 30)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 0.5)
 /** The standard error of a ratio that is exact enough. */
 const EXACT = 0.02
-const PEOPLE = 8
+export const PEOPLE = 8
 /** Of the node with this row in the seed. */
-const nodeNumOf = (row: number) => 2_000_000_000 + row * 7919
+export const nodeNumOf = (row: number) => 2_000_000_000 + row * 7919
 /** Requests after which the code of a route no longer becomes faster. */
 const WARM = 5000
 const MAX_WARM_ROUNDS = 10
@@ -49,7 +49,7 @@ async function warmUp({ server, ...asking }: Side, requests = WARM): Promise<voi
 type Round = { readonly limit: Measured; readonly own: Measured }
 
 /** Limit and service in turn, each first in every second round, so that both see the same machine. */
-async function compare(work: string, target: number | null, limit: Side, own: Side): Promise<void> {
+export async function compare(work: string, target: number | null, limit: Side, own: Side): Promise<void> {
   await warmUp(limit)
   await warmUp(own)
   const rounds: Round[] = []
@@ -198,7 +198,7 @@ export async function measureRequests(dataDir: string): Promise<void> {
 }
 
 /** Work without a limit to compare with, except its time. */
-async function cost(work: string, targetMs: number | null, own: Side): Promise<void> {
+export async function cost(work: string, targetMs: number | null, own: Side): Promise<void> {
   await warmUp(own)
   const rounds: Measured[] = []
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measure(own.server, own))

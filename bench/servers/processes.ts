@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 
 const MONITOR = new URL('monitor.ts', import.meta.url).pathname
 const LIMITS = new URL('limits.ts', import.meta.url).pathname
+const BARE = new URL('bare.ts', import.meta.url).pathname
 const SERVICE = new URL('../../dist/node/main.js', import.meta.url).pathname
 
 /** The password of every account of a run. */
@@ -62,6 +63,14 @@ export async function startLimits(
   const [{ port, hello }] = await once(child, 'message')
   const running = { child, stop: () => stop(child) }
   return { limit: { ...running, port }, hello: { ...running, port: hello } }
+}
+
+/** The server of `bare.ts` on the same data directory. */
+export async function startBare(dataDir: string): Promise<Running> {
+  const child = fork(BARE, [dataDir], { execArgv: ['--import', MONITOR] })
+  children.add(child)
+  const [{ port }] = await once(child, 'message')
+  return { child, port, stop: () => stop(child) }
 }
 
 /** Ends a process, after a while by force: Node may hang at its end (nodejs/node#54918). */

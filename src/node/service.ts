@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { sweepProviderSessions } from '../app/accounts/oidc/ending.ts'
@@ -7,6 +8,7 @@ import { createProviders } from '../app/accounts/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/base/context.ts'
 import type { Restores } from '../app/system/backup/backup.ts'
+import { hashBodiesBy } from '../app/http/compression.ts'
 import { AppError } from '../app/http/errors.ts'
 import { checkAuditHead } from '../app/audit/head.ts'
 import { createLog, type Log } from '../app/base/log.ts'
@@ -79,6 +81,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
   giveTurnsBy(oneEachRound())
+  hashBodiesBy((bytes) => hash('sha256', bytes))
   const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems, env)
   const forStdout = forJournal(process.stdout.fd, env)

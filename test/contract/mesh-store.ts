@@ -144,7 +144,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect((await listChannels(open(), null, WHOLE_VIEW)).map(({ index }) => index)).toStrictEqual([
         0, 1, 2, 3, 4, 5, 6, 7,
       ])
-      const { packets: log } = await listPackets(reader(), { limit: 500, port: 1 })
+      const { packets: log } = JSON.parse(await listPackets(reader(), { limit: 500, port: 1 }))
       expect(log).toContainEqual(
         expect.objectContaining({ payload: { kind: 'text', text: 'B says Überprüfung 👍', origin: 'message' } }),
       )

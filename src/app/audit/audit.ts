@@ -1,12 +1,12 @@
 import { type AuditEntry, type AuditRow, type StoredRow } from './entry.ts'
-import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import { and, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../db/contains.ts'
 import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
 import { noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
 import { matching, walkMatches } from '../search/text-index.ts'
-import { type Range as Ids, rangeOf } from '../search/walk.ts'
+import { createBudget, type Range, rangeOf } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actions.ts'
@@ -75,6 +75,13 @@ export type AuditFilters = {
   q?: string | undefined
 }
 
+/** `cursor`: entries with a lower id. `signal`, of the request: the search ends when its reader has gone. */
+type Page = {
+  readonly limit: number
+  readonly cursor?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 /**
  * Up to this number, entries of a time range are read and then sorted. More are found faster by going back from the
  * newest.
@@ -82,13 +89,13 @@ export type AuditFilters = {
 const FEW = 2000
 
 /**
- * Newest first: the entries with an id below `cursor`, and the next cursor, null at the end. Other requests run between
- * the slices of a search.
+ * Newest first, and the next cursor, null at the end. Other requests run between the slices of a search, and a page ends
+ * after a bounded amount of work, so it may have fewer entries than `limit` although more follow.
  */
 export async function listAudit(
   store: Store,
   filters: AuditFilters,
-  page: { limit: number; cursor?: number | undefined },
+  page: Page,
 ): Promise<{ entries: AuditEntry[]; nextCursor: number | null }> {
   const { rows, nextCursor } = await listRows(store, filters, page)
   return { entries: rows.map((row) => ({ ...row, details: parseDetails(row.details) })), nextCursor }
@@ -98,12 +105,12 @@ export async function listAudit(
 export async function listRows(
   store: Store,
   filters: AuditFilters,
-  { limit, cursor }: { limit: number; cursor?: number | undefined },
+  { limit, ...page }: Page,
 ): Promise<{ rows: AuditRow[]; nextCursor: number | null }> {
-  const range = { before: cursor, limit: limit + 1 }
-  const found = await (isIndexed(filters) ? readPage : searchRows)(store, filters, range)
+  // One more than requested, which shows whether there is a next page.
+  const { found, next } = await search(store, filters, { ...page, limit: limit + 1 })
   const rows = await withPreviousHashes(store, found.slice(0, limit), found[limit])
-  return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+  return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : next }
 }
 
 // No index finds entries of two actions in the order of their IDs.
@@ -111,20 +118,7 @@ function isIndexed({ action, resource, from, to, q }: AuditFilters): boolean {
   return action !== 'login_failed' && [resource, from, to, q].every((filter) => filter === undefined)
 }
 
-type Range = { readonly before: number | undefined; readonly from?: number; readonly limit: number }
-
-const pageColumns = {
-  id: auditLog.id,
-  timestamp: auditLog.timestamp,
-  userId: auditLog.userId,
-  username: auditLog.username,
-  action: auditLog.action,
-  resource: auditLog.resource,
-  details: auditLog.details,
-  ip: auditLog.ip,
-  requestId: auditLog.requestId,
-  hash: auditLog.hash,
-}
+const COLUMNS = ['id', 'timestamp', 'user_id', 'username', 'action', 'resource', 'details', 'ip', 'request_id', 'hash']
 type RawRow = readonly [
   id: number,
   timestamp: number,
@@ -138,31 +132,56 @@ type RawRow = readonly [
   hash: string | null,
 ]
 
-const PAGE_CONDITIONS = {
-  before: lt(auditLog.id, sql.placeholder('before')),
-  userId: eq(auditLog.userId, sql.placeholder('userId')),
-  action: eq(auditLog.action, sql.placeholder('action')),
-} as const
-const PAGE_FILTERS = namesOf(PAGE_CONDITIONS)
+const value = sql.placeholder
 
-/** A query for each set of filters. */
-const pages = prepareShapes((db, shape) => {
-  const asked = shape.split(' ')
-  const conditions = PAGE_FILTERS.filter((name) => asked.includes(name)).map((name) => PAGE_CONDITIONS[name])
+const CONDITIONS = {
+  ids: sql`id in (select value from json_each(${value('ids')}))`,
+  before: lt(auditLog.id, value('before')),
+  lowest: gte(auditLog.id, value('lowest')),
+  userId: eq(auditLog.userId, value('userId')),
+  action: eq(auditLog.action, value('action')),
+  // A search for failed sign-ins finds those of every sign-in method.
+  failed: sql`action in ('login_failed', 'oidc_login_failed')`,
+  resource: eq(auditLog.resource, value('resource')),
+  from: gte(auditLog.timestamp, value('from')),
+  to: lte(auditLog.timestamp, value('to')),
+  q: or(
+    ...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map((text) => contains(text, value('q'))),
+  ),
+} as const satisfies Record<string, SQL | undefined>
+const CONDITION_NAMES = namesOf(CONDITIONS)
+
+/** An index that a query must use, instead of the one that SQLite chooses. */
+type Index = '' | 'indexed by audit_log_timestamp'
+
+/** A query for each index and set of conditions. */
+const selects = prepareShapes((db, shape) => {
+  const [index = '', names = ''] = shape.split(':')
+  const asked = names.split(' ')
+  const conditions = CONDITION_NAMES.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
   return db
-    .select(pageColumns)
-    .from(auditLog)
+    .select(Object.fromEntries(COLUMNS.map((column) => [column, sql.raw(column)])))
+    .from(sql.raw(`audit_log ${index}`))
     .where(and(...conditions))
-    .orderBy(desc(auditLog.id))
-    .limit(sql.placeholder('limit'))
+    .orderBy(sql.raw('id desc'))
+    .limit(value('limit'))
     .prepare()
 })
 
-/** A page in the order of an index. */
-async function readPage(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
-  const values = { before, userId: filters.userId, action: filters.action }
-  const shape = PAGE_FILTERS.filter((name) => values[name] !== undefined).join(' ')
-  return (await rawRows<RawRow>(pages(store, shape), { ...values, limit })).map(storedRow)
+type Where = {
+  readonly limit: number
+  readonly before?: number | undefined
+  readonly lowest?: number
+  /** A JSON array. */
+  readonly ids?: string
+}
+
+async function readRows(store: Store, filters: AuditFilters, where: Where, index: Index = ''): Promise<StoredRow[]> {
+  const isFailed = filters.action === 'login_failed'
+  const values: Partial<Record<string, unknown>> = { ...filters, ...where }
+  const asked: typeof values = { ...values, ...(isFailed && { action: undefined, failed: true }) }
+  const shape = CONDITION_NAMES.filter((name) => asked[name] !== undefined).join(' ')
+  return (await rawRows<RawRow>(selects(store, `${index}:${shape}`), values)).map(storedRow)
 }
 
 function storedRow(row: RawRow): StoredRow {
@@ -170,42 +189,23 @@ function storedRow(row: RawRow): StoredRow {
   return { id, timestamp, userId, username, action, resource, details, ip, requestId, hash }
 }
 
-async function readRows(
-  store: Store,
-  filters: AuditFilters,
-  { before, from, limit }: Range,
-  table = sql`${auditLog}`,
-): Promise<StoredRow[]> {
-  const range = [
-    before === undefined ? undefined : lt(auditLog.id, before),
-    from === undefined ? undefined : gte(auditLog.id, from),
-  ]
-  // Rows as the driver returns them: mapping each would cost more than reading it in an export of a long log.
-  const where = and(sql`true`, ...conditions(filters), ...range)
-  return store.db.all<StoredRow>(
-    sql`select ${COLUMNS} from ${table} where ${where} order by ${auditLog.id} desc limit ${limit}`,
-  )
-}
+/** `next`: the id below which to continue if there are fewer than `limit`; null: there are no others. */
+type Found = { readonly found: readonly StoredRow[]; readonly next: number | null }
 
-const COLUMNS = sql.raw(
-  'id, timestamp, user_id as userId, username, action, resource, details, ip, request_id as requestId, hash',
-)
-
-async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
-  const whole = await rangeOf(store, 'audit_log', before)
+async function search(store: Store, filters: AuditFilters, { limit, cursor, signal }: Page): Promise<Found> {
+  if (isIndexed(filters)) return { found: await readRows(store, filters, { before: cursor, limit }), next: null }
+  const { from, before } = await rangeOf(store, 'audit_log', cursor)
   if (await isFewAt(store, filters)) {
-    return readRows(store, filters, { ...whole, limit }, sql.raw('audit_log indexed by audit_log_timestamp'))
+    const found = await readRows(store, filters, { lowest: from, before, limit }, 'indexed by audit_log_timestamp')
+    return { found, next: null }
   }
   const match = filters.q === undefined ? null : matching(filters.q)
-  const keep = (ids: string, count: number) => findRows(store, filters, ids, count)
-  const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
-  return (await walkMatches('audit_log', match, { store, ...whole, limit, keep, read })).found
-}
-
-/** Selects from the entries that the text index has found: a JSON array of ids. */
-async function findRows({ db }: Store, filters: AuditFilters, ids: string, limit: number): Promise<StoredRow[]> {
-  const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(filters))
-  return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log where ${where} order by id desc limit ${limit}`)
+  const keep = (ids: string, count: number) => readRows(store, filters, { ids, limit: count })
+  const read = (range: Range, count: number) =>
+    readRows(store, filters, { lowest: range.from, before: range.before, limit: count })
+  const walk = { store, from, before, limit, budget: createBudget(signal), keep, read }
+  const { found, seenFrom } = await walkMatches('audit_log', match, walk)
+  return { found, next: seenFrom > from ? seenFrom : null }
 }
 
 async function isFewAt({ db }: Store, { from, to }: AuditFilters): Promise<boolean> {
@@ -223,24 +223,4 @@ function parseDetails(text: string): Record<string, unknown> {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A search for failed sign-ins finds those of every sign-in method. */
-function isAction(action: string): SQL {
-  const { action: column } = auditLog
-  return action === 'login_failed' ? inArray(column, ['login_failed', 'oidc_login_failed']) : eq(column, action)
-}
-
-function conditions(filters: AuditFilters): (SQL | undefined)[] {
-  const { userId, action, resource, from, to, q } = filters
-  return [
-    userId === undefined ? undefined : eq(auditLog.userId, userId),
-    action === undefined ? undefined : isAction(action),
-    resource === undefined ? undefined : eq(auditLog.resource, resource),
-    from === undefined ? undefined : gte(auditLog.timestamp, from),
-    to === undefined ? undefined : lte(auditLog.timestamp, to),
-    q === undefined
-      ? undefined
-      : or(...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map((column) => contains(column, q))),
-  ]
 }

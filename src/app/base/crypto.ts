@@ -21,9 +21,9 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return digest(bytes)
 }
 
-/** SHA-256 of a text as UTF-8, 64 hexadecimal digits in lower case. */
-export function sha256Hex(text: string): string {
-  return toHex(sha256(utf8.encode(text)))
+/** SHA-256 of bytes or of a text as UTF-8, 64 hexadecimal digits in lower case. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return toHex(sha256(typeof data === 'string' ? utf8.encode(data) : data))
 }
 
 /**

@@ -31,10 +31,9 @@ const WEAK_KEYS: ReadonlySet<string> = new Set([
   'cc11fb1aaba131876ac6de8887a9b95937828db2ccd897409a5c8f4055cb4c3e',
 ])
 
-/** Whether others may have the same private key. `publicKey` in base64. */
-export async function isWeakKey(publicKey: string): Promise<boolean> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(base64Decode(publicKey))))
-  return WEAK_KEYS.has([...digest].map((byte) => byte.toString(16).padStart(2, '0')).join(''))
+/** Whether others may have the same private key. `publicKey` in base64; `sha256` returns hexadecimal digits. */
+export function isWeakKey(publicKey: string, sha256: (bytes: Uint8Array) => string): boolean {
+  return WEAK_KEYS.has(sha256(base64Decode(publicKey)))
 }
 
 /**

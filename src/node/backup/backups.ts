@@ -60,6 +60,7 @@ export function openBackups(options: BackupOptions): BackupStore {
   const keys = options.secrets.map(signingKey)
   const closing = new AbortController()
   const archiving = createArchiving()
+  const known: Parameters<typeof listBackups>[1] = new Map()
   let running: BackupProgress | null = null
   let work: Promise<unknown> = Promise.resolve()
 
@@ -113,7 +114,7 @@ export function openBackups(options: BackupOptions): BackupStore {
 
   sweepAtStart(dataDir, directory, files)
   return {
-    list: () => listBackups(directory),
+    list: () => listBackups(directory, known),
     find: async (name) => describeBackup(name, demandManifest(name)),
     running: () => running,
     create: (kind, record) => {

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterEach, expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { fitsNodeNum, isWeakKey } from '../../../src/meshtastic/crypto/public-key.ts'
 import { decodeFromRadio } from '../../../src/meshtastic/link/from-radio.ts'
 import { encodePublicKey } from '../../../src/meshtastic/payload/user.ts'
 import { readRecordings } from '../recordings.ts'
-
-afterEach(() => vi.restoreAllMocks())
 
 it('the node number of firmware 2.8 is the CRC-32 of the public key, as in the recordings', () => {
   const keys = new Map<number, string>()
@@ -23,18 +21,16 @@ it('the node number of firmware 2.8 is the CRC-32 of the public key, as in the r
   }
 })
 
-it('recognises the keys that firmware refuses by their published hashes', async () => {
+it('recognises the keys that firmware refuses by their published hashes', () => {
   const file = readFileSync(new URL('../fixtures/low-entropy-keys.json', import.meta.url), 'utf8')
   const hashes: string[] = JSON.parse(file).sha256
   expect(hashes).toHaveLength(24)
   const key = Buffer.alloc(32, 7).toString('base64')
-  expect(await isWeakKey(key)).toBe(false)
+  const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+  expect(isWeakKey(key, sha256)).toBe(false)
   // The keys themselves are not published: the hash stands for the key.
   for (const hash of hashes) {
-    vi.spyOn(crypto.subtle, 'digest').mockResolvedValueOnce(Uint8Array.from(Buffer.from(hash, 'hex')).buffer)
-    expect(await isWeakKey(key)).toBe(true)
+    expect(isWeakKey(key, () => hash)).toBe(true)
   }
-  vi.restoreAllMocks()
-  const hash = createHash('sha256').update(Buffer.alloc(32, 7)).digest('hex')
-  expect(hashes).not.toContain(hash)
+  expect(hashes).not.toContain(sha256(Buffer.alloc(32, 7)))
 })

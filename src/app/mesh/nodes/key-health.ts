@@ -4,6 +4,8 @@ import { nodes } from '../../../db/schema.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
+import { sha256Hex } from '../../base/crypto.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { nodeNumField } from '../../http/fields.ts'
 
 /** Nodes in the answer, as in the list of nodes, and numbers at each. */
@@ -92,12 +94,16 @@ function overlap(a: Heard, b: Heard): boolean {
 
 const strong = new Set<string>()
 const MAX_STRONG = 20_000
+/** Keys that are hashed in one turn of the event loop. */
+const SLICE = 500
 
 export async function findWeakKeys(known: readonly { readonly publicKey: string | null }[]): Promise<Set<string>> {
   const weak = new Set<string>()
+  let hashed = 0
   for (const { publicKey } of known) {
     if (publicKey === null || strong.has(publicKey)) continue
-    if (await isWeakKey(publicKey)) weak.add(publicKey)
+    if (++hashed % SLICE === 0) await nextTurn()
+    if (isWeakKey(publicKey, sha256Hex)) weak.add(publicKey)
     else if (strong.size < MAX_STRONG) strong.add(publicKey)
   }
   return weak

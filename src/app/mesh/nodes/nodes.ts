@@ -267,10 +267,11 @@ type Refused = Pick<NodeRow, 'publicKey' | 'longName' | 'shortName'>
 
 /**
  * What was refused of a node, the best founded first. What an earlier version refused has no source. Empty: nothing.
+ * `hasListed` false: it is known that no source is listed.
  */
-export async function listAllRefused(store: Store, node: NodeRow) {
+export async function listAllRefused(store: Store, node: NodeRow, hasListed = true) {
   const { refusedPublicKey: publicKey, refusedLongName: longName, refusedShortName: shortName } = node
-  const listed = await listRefused(store, node.nodeNum)
+  const listed = hasListed ? await listRefused(store, node.nodeNum) : []
   const first = { publicKey, longName, shortName }
   const isListed = isNothing(first) || listed.some((each) => isSame(each, first))
   const heard = node.refusedHeard

@@ -1,6 +1,6 @@
-import { and, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { channelHearings, channelMetrics, channelPositions, channelStatuses, nodes } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { prepareOnce, rawRows, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
@@ -12,6 +12,7 @@ import {
   visibleValues,
 } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
+import { sha256Hex } from '../../base/crypto.ts'
 import { AppError } from '../../http/errors.ts'
 import { readClaims } from '../radios/source-table.ts'
 import { type NodeRow, pickColumns } from './columns.ts'
@@ -30,8 +31,25 @@ import { listFormerNums, readPresentNum } from './identity/renumbering.ts'
 // Nodes as seen by a viewer who may not read every channel.
 
 const queries = prepareOnce((db) => {
+  const nodeNum = sql.placeholder('nodeNum')
   const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
   return {
+    id: db
+      .select({ id: nodes.id })
+      .from(nodes)
+      .where(eq(nodes.nodeNum, nodeNum))
+      .prepare(),
+    // Most nodes have nothing in any of these tables, and one look beats five.
+    kept: db
+      .select({
+        suspected: sql`exists (select 1 from suspicions where node_num = ${nodeNum})`.as('suspected'),
+        refusing: sql`exists (select 1 from refused_identities where node_num = ${nodeNum})`.as('refusing'),
+        claimed: sql`exists (select 1 from sources where local_node_num = ${nodeNum} or disputed_node_num = ${nodeNum})
+          or exists (select 1 from own_radio_decisions where node_num = ${nodeNum})`.as('claimed'),
+        renumbered: sql`exists (select 1 from renumberings where to_node_num = ${nodeNum})`.as('renumbered'),
+      })
+      .from(sql`(select 1)`)
+      .prepare(),
     rows: db
       .select()
       .from(nodes)
@@ -63,6 +81,8 @@ const queries = prepareOnce((db) => {
       .prepare(),
   }
 })
+
+type Kept = readonly [suspected: 0 | 1, refusing: 0 | 1, claimed: 0 | 1, renumbered: 0 | 1]
 
 export function channelsOf(row: NodeRow): NodeChannels {
   return {
@@ -156,11 +176,12 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
   const [node] = await nodesSeenBy(store, view, [row])
   if (node === undefined) throw new AppError('node_not_found')
   const { publicKey, statusSigned } = row
-  const suspicions = (await listSuspicions(store, row.nodeNum)).map((each) => {
+  const [[suspected, refusing, claimed, renumbered] = []] = await rawRows<Kept>(queries(store).kept, row)
+  const suspicions = (suspected ? await listSuspicions(store, row.nodeNum) : []).map((each) => {
     const gateway = seesNodes(view, [each.gateway]) ? each.gateway : null
     return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
   })
-  const refused = (await listAllRefused(store, row)).map((each) => {
+  const refused = (await listAllRefused(store, row, refusing === 1)).map((each) => {
     const gateway = each.gateway !== null && seesNodes(view, [each.gateway]) ? each.gateway : null
     return { ...each, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
   })
@@ -168,10 +189,10 @@ export async function getNode(store: Store, view: View, nodeNum: number): Promis
     ...node,
     ...pickColumns(row, DETAILED),
     refused,
-    ...(await readClaims(store, row.nodeNum)),
-    formerNodeNums: await listFormerNums(store, row.nodeNum),
+    ...(claimed ? await readClaims(store, row.nodeNum) : { claims: [], declaredOwn: null }),
+    formerNodeNums: renumbered ? await listFormerNums(store, row.nodeNum) : [],
     suspicions,
-    weakKey: publicKey !== null && (await isWeakKey(publicKey)),
+    weakKey: publicKey !== null && isWeakKey(publicKey, sha256Hex),
     // Only of the one that the viewer sees.
     statusSigned: statusSigned && canReadChannel(view, channelsOf(row).status),
   }
@@ -185,5 +206,8 @@ export async function seenNode({ store, viewer }: Reader, nodeNum: number): Prom
 
 /** The row id of a node, also by an earlier number. Throws `node_not_found`. */
 export async function getNodeRowId(store: Store, view: View, nodeNum: number): Promise<number> {
-  return (await findByAnyNum(store, view, nodeNum)).id
+  const [row] = await rawRows<readonly [id: number]>(queries(store).id, { nodeNum })
+  if (row === undefined) return (await findByAnyNum(store, view, nodeNum)).id
+  if (!seesNodes(view, [nodeNum])) throw new AppError('node_not_found')
+  return row[0]
 }

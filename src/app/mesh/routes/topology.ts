@@ -116,7 +116,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
     }),
   ),
   async (c) => {
-    const page = await listPackets(c.var.ctx, c.req.valid('query'))
-    return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify(page)))
+    const page = await listPackets(c.var.ctx, { ...c.req.valid('query'), signal: c.req.raw.signal })
+    return answerBody(c, c.var.ctx.compressor, await hashedBody(page))
   },
 )

@@ -1,7 +1,7 @@
 import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
-import { type Db, prepareOnce } from '../../../db/store.ts'
+import { type Db, prepareOnce, rawRows } from '../../../db/store.ts'
 import { nearestNames } from '../../../shared/nearest.ts'
 import { isKnownMetric, knownMetrics } from '../../../meshtastic/payload/telemetry.ts'
 import { AppError } from '../../http/errors.ts'
@@ -226,13 +226,13 @@ export async function readSeries(
   const byHours = { rows: prepared.raw, summaries: prepared.hour, spanMs: HOUR_MS }
   const byDays = { rows: prepared.hour, summaries: prepared.day, spanMs: DAY_MS }
   if (wanted === 'raw') {
-    const rows = await prepared.raw.all(range)
+    const rows = await rawRows<RawPoint>(prepared.raw, range)
     const isKept =
-      (await isComplete(byHours, range, rows[0]?.t)) &&
+      (await isComplete(byHours, range, rows[0]?.[0])) &&
       (rows.length > 0 || (await isComplete(byDays, range, undefined)))
     if (isKept) {
       const series: Series['series'] =
-        rows.length <= points ? rows.map(({ t, v }) => [t, v]) : thin(rows.map(toSum), from, to, points).map(toPoint)
+        rows.length <= points ? rows.map(([t, v]) => [t, v]) : thin(rows.map(toSum), from, to, points).map(toPoint)
       return { metric, unit, resolution: 'raw', series }
     }
   }
@@ -253,8 +253,14 @@ function startOf(t: number, spanMs: number): number {
 
 type Asked = Record<string, string | number> & { readonly from: number; readonly to: number }
 
-type Times = readonly { readonly t: number }[]
-type Rows = { readonly all: (values: Asked) => Times | PromiseLike<Times> }
+/** A select whose rows begin with their time. */
+type Rows = Parameters<typeof rawRows>[0]
+type RawPoint = readonly [t: number, v: number]
+type RawSum = readonly [t: number, n: number, min: number, max: number, sum: number]
+
+async function readSums(select: Rows, range: Asked): Promise<Sum[]> {
+  return (await rawRows<RawSum>(select, range)).map(([t, n, min, max, sum]) => ({ t, n, min, max, sum }))
+}
 
 /** False if the range begins with summaries whose source rows are deleted. `first`: the first row of the range. */
 async function isComplete(
@@ -264,10 +270,10 @@ async function isComplete(
 ): Promise<boolean> {
   const from = startOf(range.from, spanMs)
   const to = startOf(first ?? range.to + spanMs, spanMs) - 1
-  const summed = to < from ? [] : await summaries.all({ ...range, from, to })
+  const summed = to < from ? [] : await rawRows<RawSum>(summaries, { ...range, from, to })
   if (summed.length === 0) return true
-  const present = new Set((await rows.all({ ...range, from, to })).map(({ t }) => startOf(t, spanMs)))
-  return summed.every(({ t }) => present.has(t))
+  const present = new Set((await rawRows<RawPoint>(rows, { ...range, from, to })).map(([t]) => startOf(t, spanMs)))
+  return summed.every(([t]) => present.has(t))
 }
 
 /** Days with hours that are not summarised yet are put together from their hours. */
@@ -275,8 +281,8 @@ async function readDays(
   prepared: Pick<ReturnType<typeof queries>, 'hour' | 'day' | 'fresh'>,
   range: Asked,
 ): Promise<Sum[]> {
-  const days = new Map((await prepared.day.all(range)).map((sum) => [sum.t, sum]))
-  const added = await prepared.fresh.all(range)
+  const days = new Map((await readSums(prepared.day, range)).map((sum) => [sum.t, sum]))
+  const added = await readSums(prepared.fresh, range)
   if (added.length === 0) return [...days.values()]
   const begun = new Set(added.map(({ t }) => startOf(t, DAY_MS)))
   const from = Math.min(...begun)
@@ -307,8 +313,8 @@ async function readHours(
   { hour, fresh }: Pick<ReturnType<typeof queries>, 'hour' | 'fresh'>,
   range: Asked,
 ): Promise<Sum[]> {
-  const hours = new Map((await hour.all(range)).map((sum) => [sum.t, sum]))
-  const added = await fresh.all(range)
+  const hours = new Map((await readSums(hour, range)).map((sum) => [sum.t, sum]))
+  const added = await readSums(fresh, range)
   if (added.length === 0) return [...hours.values()]
   for (const sum of added) if (sum.n >= (hours.get(sum.t)?.n ?? 0)) hours.set(sum.t, sum)
   return [...hours.values()].toSorted((a, b) => a.t - b.t)
@@ -330,7 +336,7 @@ function join(a: Sum, b: Sum): Sum {
   return { t: a.t, n: a.n + b.n, min: Math.min(a.min, b.min), max: Math.max(a.max, b.max), sum: a.sum + b.sum }
 }
 
-function toSum({ t, v }: { t: number; v: number }): Sum {
+function toSum([t, v]: RawPoint): Sum {
   return { t, n: 1, min: v, max: v, sum: v }
 }
 

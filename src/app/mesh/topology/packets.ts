@@ -1,21 +1,25 @@
-import { and, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, lt, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
+import { prepareShapes, rawRows } from '../../../db/store.ts'
 import type { Reader } from '../../base/context.ts'
 import {
   belongsToChannel,
   canReadPacket,
-  ofNodesSeenBy,
+  ofVisibleNodes,
   type PacketPlace,
+  seesEverything,
   seesNodes,
   type View,
+  visibleValues,
 } from '../../accounts/access/visible.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
-import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { kindOf } from '../../../meshtastic/payload/payload.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
+import { namesOf } from '../../../shared/names.ts'
+import { createBudget, rangeOf, walkBack } from '../../search/walk.ts'
 
 export const packetSchema = z
   .object({
@@ -54,7 +58,12 @@ export type LoggedPacket = z.infer<typeof packetSchema>
 export const packetPageSchema = z
   .object({
     packets: z.array(packetSchema),
-    nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+    nextBefore: z
+      .int()
+      .nullable()
+      .describe(
+        '`before` of the next page; null: this is the last one. With a filter, a page may have fewer packets than `limit` although more follow: continue while this is not null',
+      ),
   })
   .meta({ id: 'PacketPage' })
 
@@ -73,6 +82,8 @@ export type PacketFilters = {
   readonly from?: number | undefined
   readonly to?: number | undefined
   readonly port?: number | undefined
+  /** Of the request: the search ends when its reader has gone. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const fields = {
@@ -96,66 +107,121 @@ const fields = {
   trustLevel: packets.trustLevel,
   payload: packets.payload,
 }
+/** A row of `fields` as it is stored. */
+type RawPacket = readonly [
+  id: number,
+  source: string | null,
+  timestamp: number,
+  packetId: number,
+  fromNodeNum: number,
+  toNodeNum: number,
+  gateway: number | null,
+  channel: number,
+  port: number | null,
+  rxSnr: number | null,
+  rxRssi: number | null,
+  hopsAway: number | null,
+  hopLimit: number,
+  viaMqtt: 0 | 1,
+  pkiEncrypted: 0 | 1,
+  replayed: 0 | 1,
+  trustLevel: typeof packets.$inferSelect.trustLevel,
+  payload: string,
+]
 
-/** Newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it. */
-export async function listPackets(
-  { store, viewer }: Reader,
-  { limit, before, after, since, until, from, to, port }: PacketFilters,
-): Promise<PacketPage> {
-  const read = (range: Range | null, count: number) =>
-    store.db
-      .select(fields)
-      .from(packets)
-      .where(
-        and(
-          range === null ? undefined : and(gte(packets.id, range.from), lt(packets.id, range.before)),
-          before === undefined ? undefined : lt(packets.id, before),
-          after === undefined ? undefined : gt(packets.id, after),
-          since === undefined ? undefined : gte(packets.t, since),
-          until === undefined ? undefined : lt(packets.t, until),
-          from === undefined ? undefined : eq(packets.fromNodeNum, from),
-          to === undefined ? undefined : eq(packets.toNodeNum, to),
-          port === undefined ? undefined : eq(packets.port, port),
-          viewer.view.hidden.size === 0
-            ? undefined
-            : ofNodesSeenBy(viewer.view, packets.fromNodeNum, packets.toNodeNum),
-        ),
-      )
-      .orderBy(desc(packets.id))
-      .limit(count)
-      .all()
+const value = sql.placeholder
+
+const CONDITIONS = {
+  before: lt(packets.id, value('before')),
+  after: gt(packets.id, value('after')),
+  since: gte(packets.t, value('since')),
+  until: lt(packets.t, value('until')),
+  from: eq(packets.fromNodeNum, value('from')),
+  to: eq(packets.toNodeNum, value('to')),
+  port: eq(packets.port, value('port')),
+  hidden: ofVisibleNodes(packets.fromNodeNum, packets.toNodeNum),
+} as const satisfies Record<string, SQL>
+const FILTERS = namesOf(CONDITIONS)
+
+/** A query for each set of filters. */
+const pages = prepareShapes((db, shape) => {
+  const asked = shape.split(' ')
+  const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
+  return db
+    .select(fields)
+    .from(packets)
+    .where(and(...conditions))
+    .orderBy(desc(packets.id))
+    .limit(value('limit'))
+    .prepare()
+})
+
+/**
+ * A page as JSON, newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it.
+ * A page ends after a bounded amount of work, so it may have fewer packets than `limit` although more follow.
+ */
+export async function listPackets({ store, viewer }: Reader, { limit, signal, ...by }: PacketFilters): Promise<string> {
+  const { view } = viewer
+  const read = (filters: Omit<PacketFilters, 'limit'>, count: number) => {
+    const values = { ...filters, hidden: view.hidden.size === 0 ? undefined : view.hidden }
+    const shape = FILTERS.filter((name) => values[name] !== undefined).join(' ')
+    return rawRows<RawPacket>(pages(store, shape), { ...filters, ...visibleValues(view), limit: count })
+  }
+  const { since, until, from, to, port } = by
   const isIndexed = (since ?? until ?? to) === undefined && (from === undefined || port === undefined)
-  const all = isIndexed ? null : await rangeOf(store, 'packets', before)
-  const rows =
+  // One more than requested, which shows whether there is a next page.
+  const all = isIndexed ? null : await rangeOf(store, 'packets', by.before)
+  const lowest = all === null ? 0 : Math.min(all.before, Math.max(all.from, (by.after ?? 0) + 1))
+  const { found, seenFrom } =
     all === null
-      ? await read(null, limit + 1)
-      : (
-          await walkBack({
-            store,
-            ...all,
-            from: Math.max(all.from, (after ?? 0) + 1),
-            limit: limit + 1,
-            read: async (range, count) => read(range, count),
-          })
-        ).found
-  const page = rows.slice(0, limit).map(({ trustLevel, ...row }) => ({
-    ...row,
+      ? { found: await read(by, limit + 1), seenFrom: lowest }
+      : await walkBack({
+          store,
+          from: lowest,
+          before: all.before,
+          limit: limit + 1,
+          budget: createBudget(signal),
+          read: (range, count) => read({ ...by, before: range.before, after: range.from - 1 }, count),
+        })
+  const shown = found.slice(0, limit)
+  const next = found.length > limit ? (shown.at(-1)?.[0] ?? null) : seenFrom > lowest ? seenFrom : null
+  const seesPayloads = seesEverything(view) && viewer.permissions.messages.read && viewer.permissions.nodes.read
+  return `{"packets":[${shown.map((row) => packetJson(viewer, row, seesPayloads)).join(',')}],"nextBefore":${next}}`
+}
+
+/** `seesPayload`: the viewer may read whatever a payload contains, so that it is shown as it is stored. */
+function packetJson(viewer: Reader['viewer'], row: RawPacket, seesPayload: boolean): string {
+  const [id, source, timestamp, packetId, fromNodeNum, toNodeNum, gateway, channel, port, rxSnr, rxRssi] = row
+  const [pkiEncrypted, trustLevel, payload] = [row[14] === 1, row[16], row[17]]
+  const place = { channel, from: fromNodeNum, to: toNodeNum, pkiEncrypted, isOwn: trustLevel === 'own' }
+  const packet: Omit<LoggedPacket, 'payload'> = {
+    id,
+    source,
+    timestamp,
+    packetId,
+    fromNodeNum,
+    fromNodeId: formatNodeId(fromNodeNum),
+    toNodeNum,
+    toNodeId: toNodeNum === BROADCAST ? EVERYBODY : formatNodeId(toNodeNum),
+    gateway: seesNodes(viewer.view, [gateway]) ? gateway : null,
+    channel,
+    port,
+    portName: port === null ? null : enumName(PortNumSchema, port),
+    rxSnr,
+    rxRssi,
+    hopsAway: row[11],
+    hopLimit: row[12],
+    viaMqtt: row[13] === 1,
+    pkiEncrypted,
+    replayed: row[15] === 1,
     signed: trustLevel === 'signed',
     spoofSuspected: trustLevel === 'spoofed',
-    fromNodeId: formatNodeId(row.fromNodeNum),
-    toNodeId: formatNodeId(row.toNodeNum),
-    portName: row.port === null ? null : enumName(PortNumSchema, row.port),
-    gateway: seesNodes(viewer.view, [row.gateway]) ? row.gateway : null,
-    payload: showPayload(viewer, row.payload, {
-      channel: row.channel,
-      from: row.fromNodeNum,
-      to: row.toNodeNum,
-      pkiEncrypted: row.pkiEncrypted,
-      isOwn: trustLevel === 'own',
-    }),
-  }))
-  return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
+  }
+  const content = seesPayload ? payload : JSON.stringify(showPayload(viewer, payload, place))
+  return `${JSON.stringify(packet).slice(0, -1)},"payload":${content}}`
 }
+
+const EVERYBODY = formatNodeId(BROADCAST)
 
 const payloadSchema = z.looseObject({ kind: z.string() })
 

@@ -30,7 +30,15 @@ export const auditRoutes = new Hono<AppEnv>()
     requireAdmin,
     inTurn('read'),
     answers('The audit log, newest first', {
-      200: z.object({ entries: z.array(auditEntrySchema), nextCursor: z.int().nullable() }),
+      200: z.object({
+        entries: z.array(auditEntrySchema),
+        nextCursor: z
+          .int()
+          .nullable()
+          .describe(
+            '`cursor` of the next page; null: this is the last one. With a filter, a page may have fewer entries than `limit` although more follow: continue while this is not null',
+          ),
+      }),
     }),
     validate(
       'query',
@@ -42,7 +50,7 @@ export const auditRoutes = new Hono<AppEnv>()
     async (c) => {
       const { limit, cursor, ...by } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
-      return c.json(await listAudit(c.var.ctx.store, by, { limit, cursor }))
+      return c.json(await listAudit(c.var.ctx.store, by, { limit, cursor, signal: c.req.raw.signal }))
     },
   )
   .get(

@@ -108,24 +108,26 @@ export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   }
 }
 
-/** If each row read is charged, counts are cached for this long. */
+/** If each row read is charged, counts are cached for this long; else within a minute, until the database changes. */
 const KEPT_MS = MINUTE_MS
 
 type Facts = Awaited<ReturnType<typeof countAll>>
 /** The number of views whose counts are cached. */
 const KEPT_VIEWS = 16
-const countsByView = ownedBy((_db: Db) => new Map<string, { readonly at: number; readonly facts: Facts }>())
+type Counted = { readonly at: number; readonly version: number | null; readonly facts: Facts }
+const countsByView = ownedBy((_db: Db) => new Map<string, Counted>())
 
-/** Counts of what the view shows. On D1 they may be a minute old. */
+/** Counts of what the view shows. On D1 they may be a minute old; elsewhere, nodes become inactive by the minute. */
 export async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
-  if (store.batch === undefined) return countAll(store, view, now)
+  const version = store.version()
   const views = countsByView(store.db)
   const key = viewKey(view)
   const last = views.get(key)
-  if (last !== undefined && now >= last.at && now - last.at < KEPT_MS) return last.facts
+  const from = store.batch === undefined ? now - (now % MINUTE_MS) : now - KEPT_MS + 1
+  if (last !== undefined && last.version === version && last.at >= from && last.at <= now) return last.facts
   const facts = await countAll(store, view, now)
   views.delete(key)
-  views.set(key, { at: now, facts })
+  views.set(key, { at: now, version, facts })
   const [oldest] = views.size > KEPT_VIEWS ? views.keys() : []
   if (oldest !== undefined) views.delete(oldest)
   return facts

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Files } from './files.ts'
-import { describeBackup, type Manifest, readManifest } from './manifest.ts'
+import { describeBackup, MANIFEST, type Manifest, readManifest } from './manifest.ts'
 import { isBackupName } from './names.ts'
-import { isRealDirectory, readRealDirectory } from './safe-read.ts'
+import { changedAtMs, isRealDirectory, readRealDirectory } from './safe-read.ts'
 
 /** The directory of a data directory's backups. */
 export const backupsDirectory = (dataDir: string): string => join(dataDir, 'system-backups')
@@ -35,15 +35,29 @@ export function hasBackup(directory: string, name: string): boolean {
   return isBackupName(name) && isRealDirectory(join(directory, name))
 }
 
-/** All backups, newest first. Leaves out other files, and folders without a readable manifest. */
-export async function listBackups(directory: string): Promise<Backup[]> {
+/** What was read before, by name, and when the manifest changed then, in milliseconds. */
+type Known = Map<string, { readonly changedAt: number | null; readonly backup: Backup | null }>
+
+/**
+ * All backups, newest first. Leaves out other files, and folders without a readable manifest. Reads only manifests that
+ * `known` does not have, and updates it.
+ */
+export async function listBackups(directory: string, known: Known = new Map()): Promise<Backup[]> {
   const backups: Backup[] = []
-  for (const name of readRealNames(directory)) {
-    const manifest = findManifest(directory, name)
-    if (manifest !== null) backups.push(describeBackup(name, manifest))
+  const names = readRealNames(directory)
+  for (const name of names) {
+    const changedAt = changedAtMs(join(directory, name, MANIFEST))
+    const seen = known.get(name)
+    const isSeen = seen !== undefined && changedAt !== null && seen.changedAt === changedAt
+    const manifest = isSeen ? null : findManifest(directory, name)
+    const backup = isSeen ? seen.backup : manifest && describeBackup(name, manifest)
+    known.set(name, { changedAt, backup })
+    if (backup !== null) backups.push(backup)
     // Reading hundreds of manifests must not delay requests.
-    await setImmediate()
+    if (!isSeen) await setImmediate()
   }
+  const present = new Set(names)
+  for (const name of known.keys()) if (!present.has(name)) known.delete(name)
   return backups.toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1))
 }
 

@@ -71,6 +71,15 @@ export function isRealDirectory(path: string): boolean {
   }
 }
 
+/** When a file was last written, in milliseconds; null: it is not there, or hidden from this user. */
+export function changedAtMs(path: string): number | null {
+  try {
+    return lstatSync(path).mtimeMs
+  } catch {
+    return null
+  }
+}
+
 /** The names in a directory; null if it does not exist or is a link. */
 export function readRealDirectory(path: string): string[] | null {
   try {

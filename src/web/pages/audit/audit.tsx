@@ -99,7 +99,7 @@ export function AuditPage() {
       <Chain />
       <Filters query={query} hasAny={range !== null || Object.keys(filters).length > 0} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
-      {entries.value?.length === 0 && <p class="faint">{auditTexts.none}</p>}
+      {entries.value?.length === 0 && next.value === null && <p class="faint">{auditTexts.none}</p>}
       {steady.rows.length > 0 && (
         <SteadyList steady={steady}>
           <AuditTable entries={steady.rows} />

@@ -81,7 +81,7 @@ function Packets(filter: Filter) {
   return (
     <>
       <Failure error={error} retry={reload} />
-      {packets?.length === 0 && (
+      {packets?.length === 0 && next === null && (
         <Empty icon="packets" title={packetTexts.none}>
           <ConnectHelp />
         </Empty>
