@@ -20,6 +20,7 @@ import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
 import { measureIdleMemory, measureSizes, measureStart } from './measures/start.ts'
 import { measureSurvey } from './measures/survey.ts'
+import { FLAGS } from './servers/processes.ts'
 import { measureStorage } from './measures/storage.ts'
 
 const { values } = parseArgs({
@@ -35,6 +36,13 @@ const { values } = parseArgs({
 const scale = Number(values.scale ?? (values.large ? 1 : 0.2))
 if (!(scale > 0 && scale <= 10))
   throw new Error(`--scale: found ${values.scale}, expected a number above 0 and up to 10`)
+
+// Parts that run in this process do so with the flags of the service.
+if (process.env['NODE_OPTIONS'] !== FLAGS)
+  process.execve?.(process.execPath, [process.execPath, ...process.argv.slice(1)], {
+    ...process.env,
+    NODE_OPTIONS: FLAGS,
+  })
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-bench-'))
 const data = values.data ?? scratch

@@ -20,7 +20,7 @@ export function report(work: string, measured: string, target: string, ok: boole
 
 /** As `report`, for work that could not be measured: it counts as missed. */
 export function reportFailure(work: string, error: unknown): void {
-  report(work, `failed: ${error instanceof Error ? error.message : String(error)}`, '', false)
+  report(work, `failed: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`, '', false)
 }
 
 function verdict(ok: boolean | null): string {

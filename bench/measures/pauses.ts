@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import { RARE_WORD } from '../seed.ts'
 import {
   ask,
-  longestPause,
+  longestHold,
   PASSWORD,
   readCpu,
   type Running,
@@ -121,7 +121,7 @@ async function openLarge(dataDir: string): Promise<Large & { readonly begunAt: n
     async watch(work, call) {
       await ask(prober, 'begin')
       let ms = Number.NaN
-      const loop = await longestPause(service, async () => {
+      const loop = await longestHold(service, async () => {
         const begun = performance.now()
         await call()
         ms = performance.now() - begun

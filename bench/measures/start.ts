@@ -10,8 +10,6 @@ import { median, report } from '../table.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ROOT = new URL('../..', import.meta.url).pathname
-/** The options with which the image and the unit start the service. */
-const FLAGS = '--max-semi-space-size=1'
 
 /**
  * Asks the kernel to drop its cache of these files (`posix_fadvise`, which needs no privilege); returns whether that
@@ -45,7 +43,7 @@ export async function measureStart(dataDir: string): Promise<void> {
   let isCold = true
   for (let round = 0; round < ROUNDS; round++) {
     isCold = forgetFiles(filesOf(dataDir)) && isCold
-    const service = await startService(dataDir, { NODE_OPTIONS: FLAGS, ADMIN_PASSWORD: PASSWORD }, { monitored: false })
+    const service = await startService(dataDir, { ADMIN_PASSWORD: PASSWORD }, { monitored: false })
     times.push(service.startMs)
     await service.stop()
   }
@@ -60,7 +58,7 @@ export async function measureStart(dataDir: string): Promise<void> {
 }
 
 export async function measureIdleMemory(dataDir: string): Promise<void> {
-  const service = await startService(dataDir, { NODE_OPTIONS: FLAGS, ADMIN_PASSWORD: PASSWORD }, { monitored: false })
+  const service = await startService(dataDir, { ADMIN_PASSWORD: PASSWORD }, { monitored: false })
   await wait(5000)
   const { now } = memoryMb(service)
   await service.stop()
