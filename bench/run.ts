@@ -47,10 +47,10 @@ if (process.env['NODE_OPTIONS'] !== FLAGS)
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-bench-'))
 const data = values.data ?? scratch
 
-function database(name: string, seed: (file: string) => void): string {
+async function database(name: string, seed: (file: string) => Promise<void>): Promise<string> {
   const dataDir = join(data, name)
   mkdirSync(dataDir, { recursive: true })
-  seed(join(dataDir, 'mesh.db'))
+  await seed(join(dataDir, 'mesh.db'))
   return dataDir
 }
 const small = () => database('small', seedSmall)
@@ -58,8 +58,8 @@ const large = () => database(`large-${scale}`, (file) => seedLarge(file, scale))
 
 /** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
-  requests: () => measureRequests(small()),
-  storage: () => measureStorage(scratch, small()),
+  requests: async () => measureRequests(await small()),
+  storage: async () => measureStorage(scratch, await small()),
   packets: async () => {
     await measureIngest()
     await measureLive(scratch)
@@ -69,13 +69,13 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   survey: () => measureSurvey(scratch, scale),
   findings: () => measureFindings(scale),
   start: async () => {
-    await measureStart(small())
-    await measureStart(large())
-    await measureIdleMemory(small())
+    await measureStart(await small())
+    await measureStart(await large())
+    await measureIdleMemory(await small())
     measureSizes(scratch)
   },
   edge: measureEdge,
-  large: () => measurePauses(large()),
+  large: async () => measurePauses(await large()),
 }
 
 const wanted = values.only?.split(/[ ,]+/) ?? Object.keys(PARTS)

@@ -2,7 +2,9 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { diskFiles } from '../src/node/backup/folder/files.ts'
 import { openDatabase } from '../src/node/database.ts'
+import { buildTextIndexes } from '../src/app/search/build.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
+import { textOf } from './texts.ts'
 
 /** Nodes with a year of measurements, as many as fit in one chart. */
 export const CHARTED = 10
@@ -25,24 +27,28 @@ export const largeSizes = (scale: number) => ({
 
 type Sizes = ReturnType<typeof largeSizes>
 
+/** Frequent parts that never stand together. */
+export const FREQUENT_PHRASE = 'the hill the node the good'
 /** Occurs in one of 100,000 messages, and in one of 10,000 entries of the audit log. */
 export const RARE_WORD = 'Kestrel'
 
 /** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept if it already exists. */
-export function seedSmall(file: string): void {
-  seed(file, SMALL)
+export function seedSmall(file: string): Promise<void> {
+  return seed(file, SMALL)
 }
 
 /** The large database; kept if it already exists. */
-export function seedLarge(file: string, scale: number): void {
-  seed(file, largeSizes(scale))
+export function seedLarge(file: string, scale: number): Promise<void> {
+  return seed(file, largeSizes(scale))
 }
 
-function seed(file: string, sizes: Sizes): void {
+async function seed(file: string, sizes: Sizes): Promise<void> {
   if (existsSync(file)) return
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
-  const { sqlite, close } = openDatabase(unfinished)
+  const store = openDatabase(unfinished)
+  const { sqlite, close } = store
+  sqlite.function('text_of', { deterministic: true }, (n) => textOf(Number(n)))
   const now = Date.now()
   sqlite.pragma('synchronous = OFF')
   // Each page is written once, in its place.
@@ -57,6 +63,9 @@ function seed(file: string, sizes: Sizes): void {
   insertSessions(sqlite, sizes, now)
   restore()
   sqlite.exec('commit')
+  // As after an upgrade: one part of the index for each month.
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  await buildTextIndexes({ store, log, now: () => now }, async () => true)
   sqlite.pragma('journal_mode = WAL')
   close()
   // Otherwise the service's first checkpoint would wait until all of it is on the disk.
@@ -78,14 +87,11 @@ function setAside(sqlite: Database.Database): () => void {
   return () => {
     for (const { sql } of kept) sqlite.exec(sql)
     // The service merges parts while it builds an index; here FTS5 does, as soon as there are sixteen of a size.
-    const mergeAt = (parts: number) => {
-      for (const table of ['messages', 'audit_log']) {
-        sqlite.exec(`insert into ${table}_text (${table}_text, rank) values ('crisismerge', ${parts})`)
-      }
-    }
+    const mergeAt = (parts: number) =>
+      sqlite.exec(`insert into audit_log_text (audit_log_text, rank) values ('crisismerge', ${parts})`)
     mergeAt(16)
-    sqlite.exec(`insert into messages_text (rowid, text)
-      select id, iif(id % 16384 = 0, char(57344, 57345, 57346), '') || text from messages`)
+    sqlite.exec(`update text_indexes set indexed_from = (select coalesce(max(id), 0) + 1 from messages)
+      where table_name = 'messages'`)
     sqlite.exec(`insert into audit_log_text (rowid, text)
       select id, coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')
       from audit_log`)
@@ -129,7 +135,7 @@ function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: S
         hops_away, direction)
       select n, 2000000000 + (n * 31 % ${nodes} + 1) * 7919,
         iif(n % 10, 4294967295, 2000000000 + (n * 17 % ${nodes} + 1) * 7919), n % 3,
-        'Message number ' || n || iif(n % 100000 = 77, ' of a ${RARE_WORD}', '') || ' over the hills',
+        text_of(n) || iif(n % 100000 = 77, ' ${RARE_WORD}', ''),
         ${now} - (${messages} - n) * ${step}, 6.25, -84, n % 4, 'in' from i`,
     )
     .run(messages)
