@@ -1,24 +1,26 @@
-// npm run bench: what the service does against what this machine can do in the same run, as one table.
+// npm run bench: what the service does against what this machine can do in the same run, in tables.
 //
-//   --json            the table as JSON
-//   --write           puts the table into docs/performance.md, and eight of its rows into README.md
+//   --json            the tables as JSON
+//   --write           puts the tables of these parts into docs/performance.md, and eight rows of that page into README.md
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets alerts findings survey start edge large
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+//   --only <names>    some of: requests storage packets card alerts findings survey start edge large
+import { constants, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
-import { printTable, reportFailure, writeTable } from './table.ts'
+import { beginPart, printTables, reportFailure, writeTables } from './table.ts'
 import { measureAlerts } from './measures/alerts.ts'
 import { measureEdge } from './measures/edge.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
+import { measureMemory } from './measures/memory.ts'
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
-import { measureIdleMemory, measureSizes, measureStart } from './measures/start.ts'
+import { measureSizes, measureStart } from './measures/start.ts'
+import { measureSlowCard } from './measures/slow-card.ts'
 import { measureSurvey } from './measures/survey.ts'
 import { FLAGS } from './servers/processes.ts'
 import { measureStorage } from './measures/storage.ts'
@@ -56,6 +58,13 @@ async function database(name: string, seed: (file: string) => Promise<void>): Pr
 const small = () => database('small', seedSmall)
 const large = () => database(`large-${scale}`, (file) => seedLarge(file, scale))
 
+/** What a measurement changes, the next one would miss. */
+function copyOf(dataDir: string): string {
+  const copy = mkdtempSync(join(scratch, 'copy-'))
+  cpSync(dataDir, copy, { recursive: true, mode: constants.COPYFILE_FICLONE })
+  return copy
+}
+
 /** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: async () => measureRequests(await small()),
@@ -65,17 +74,18 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
     await measureLive(scratch)
     await measureChanging(scratch)
   },
+  card: () => measureSlowCard(scratch),
   alerts: measureAlerts,
   survey: () => measureSurvey(scratch, scale),
   findings: () => measureFindings(scale),
   start: async () => {
     await measureStart(await small())
     await measureStart(await large())
-    await measureIdleMemory(await small())
+    await measureMemory(await small())
     measureSizes(scratch)
   },
   edge: measureEdge,
-  large: async () => measurePauses(await large()),
+  large: async () => measurePauses(copyOf(await large())),
 }
 
 const wanted = values.only?.split(/[ ,]+/) ?? Object.keys(PARTS)
@@ -84,14 +94,14 @@ if (unknown.length > 0)
   throw new Error(`--only: found ${unknown.join()}, expected some of ${Object.keys(PARTS).join()}`)
 try {
   for (const name of wanted) {
-    console.error(`\n${name}, ${new Date().toTimeString().slice(0, 8)}`)
+    beginPart(name)
     // A failing part does not stop the others.
     await PARTS[name]?.().catch((error: unknown) => reportFailure(name, error))
   }
 } finally {
   rmSync(scratch, { recursive: true, force: true })
 }
-const missed = printTable(values.json)
-if (values.write) writeTable()
+const missed = printTables(values.json)
+if (values.write) writeTables()
 // Processes left by a failed part end with this process.
 process.exit(missed === 0 ? 0 : 1)

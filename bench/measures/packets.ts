@@ -152,7 +152,11 @@ type Site = {
 }
 
 /** The service on a radio with this many nodes, all of them known by now. */
-async function openSite(scratch: string, nodes: number, people: number): Promise<Site & { close(): Promise<void> }> {
+export async function openSite(
+  scratch: string,
+  nodes: number,
+  people: number,
+): Promise<Site & { close(): Promise<void> }> {
   const dataDir = mkdtempSync(join(scratch, 'site-'))
   const radio = await startRadio(nodes)
   const env = { ADMIN_PASSWORD: PASSWORD, MESHTASTIC_TCP: `127.0.0.1:${radio.port}` }
@@ -239,6 +243,8 @@ async function poll({ service, cookies }: Site, path: string, seconds: number) {
   return { asked, whole }
 }
 
+const POLLED = ['/api/nodes', '/api/messages', '/api/packets', '/api/dashboard']
+
 /** What changes while pages poll: what polling adds to the cost of the packets, and memory with 20 users. */
 export async function measureChanging(scratch: string): Promise<void> {
   const seconds = 6
@@ -258,7 +264,7 @@ export async function measureChanging(scratch: string): Promise<void> {
     await poll(site, '/api/nodes', 2)
     for (const packets of [10, 100]) {
       const alone = await cpuOf(() => radio.stream(packets, seconds))
-      for (const path of ['/api/nodes', '/api/messages']) {
+      for (const path of POLLED) {
         let told = { asked: 0, whole: 0 }
         const both = await cpuOf(() =>
           Promise.all([radio.stream(packets, seconds), poll(site, path, seconds).then((polled) => (told = polled))]),
