@@ -5,15 +5,16 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets card alerts findings survey start edge large
+//   --only <names>    some of: requests every-list storage packets card alerts findings survey start edge large
 import { constants, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
-import { beginPart, printTables, reportFailure, writeTables } from './table.ts'
+import { beginPart, checkMarks, printTables, reportFailure, writeTables } from './table.ts'
 import { measureAlerts } from './measures/alerts.ts'
 import { measureEdge } from './measures/edge.ts'
+import { measureEveryList } from './measures/every-list.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
 import { measureMemory } from './measures/memory.ts'
@@ -68,6 +69,7 @@ function copyOf(dataDir: string): string {
 /** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: async () => measureRequests(await small()),
+  'every-list': async () => measureEveryList(await small()),
   storage: async () => measureStorage(scratch, await small()),
   packets: async () => {
     await measureIngest()
@@ -92,6 +94,7 @@ const wanted = values.only?.split(/[ ,]+/) ?? Object.keys(PARTS)
 const unknown = wanted.filter((name) => !(name in PARTS))
 if (unknown.length > 0)
   throw new Error(`--only: found ${unknown.join()}, expected some of ${Object.keys(PARTS).join()}`)
+if (values.write) checkMarks(wanted)
 try {
   for (const name of wanted) {
     beginPart(name)

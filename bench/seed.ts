@@ -10,6 +10,9 @@ import { textOf } from './texts.ts'
 export const CHARTED = 10
 const YEAR_DAYS = 365
 
+/** A node with all kinds of history. */
+export const NODE = 2_000_000_000 + 100 * 7919
+
 /** The mesh of a club. */
 export const NODES = 500
 export const MESSAGES = 20_000

@@ -78,6 +78,12 @@ function between(text: string, mark: string, inner: string): string {
   return text.replace(marks, (_, begin, end) => `${begin}\n\n${inner}\n\n${end}`)
 }
 
+/** Throws before hours are spent. */
+export function checkMarks(names: readonly string[]): void {
+  const text = readFileSync(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), 'utf8')
+  for (const name of names) between(text, `measured: ${name}`, '')
+}
+
 /** Writes the tables of the parts that ran into docs/performance.md, and eight rows of that page into README.md. */
 export function writeTables(): void {
   rewrite('docs/performance.md', (text) => {
