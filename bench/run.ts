@@ -105,6 +105,6 @@ try {
   rmSync(scratch, { recursive: true, force: true })
 }
 const missed = printTables(values.json)
-if (values.write) writeTables()
+if (values.write) writeTables(scale)
 // Processes left by a failed part end with this process.
 process.exit(missed === 0 ? 0 : 1)

@@ -16,7 +16,7 @@ export const NODE = 2_000_000_000 + 100 * 7919
 /** The mesh of a club. */
 export const NODES = 500
 export const MESSAGES = 20_000
-const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, stale: 0 }
+const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, owners: 0, stale: 0 }
 
 /** The data of several years, multiplied by a scale. */
 export const largeSizes = (scale: number) => ({
@@ -24,6 +24,8 @@ export const largeSizes = (scale: number) => ({
   messages: Math.round(10_000_000 * scale),
   measurements: Math.round(15_000_000 * scale),
   auditEntries: Math.round(1_000_000 * scale),
+  /** People, each with as many open alerts as they may have. */
+  owners: Math.ceil(20 * scale),
   /** What the next sweep deletes: of each 1000 messages and measurements, and of sessions in total. */
   stale: 20,
 })
@@ -63,6 +65,7 @@ async function seed(file: string, sizes: Sizes): Promise<void> {
   insertMessages(sqlite, sizes, now)
   insertMeasurements(sqlite, sizes, now)
   insertAudit(sqlite, sizes, now)
+  insertAlerts(sqlite, sizes, now)
   insertSessions(sqlite, sizes, now)
   restore()
   sqlite.exec('commit')
@@ -178,6 +181,34 @@ function insertAudit(sqlite: Database.Database, { auditEntries }: Sizes, now: nu
         '192.168.1.' || n % 250, printf('req-%08d', n) from i`,
     )
     .run(auditEntries)
+}
+
+/** Of each owner 50 rules about 100 silent nodes. */
+function insertAlerts(sqlite: Database.Database, { owners, nodes }: Sizes, now: number): void {
+  const user = sqlite.prepare(
+    "insert into users (username, auth_provider, is_admin, created_at) values (?, 'local', 1, 1)",
+  )
+  const rule = sqlite.prepare(`insert into alert_rules
+    (uid, owner_id, name, kind, enabled, rule, revision, anchor_at, created_at, updated_at)
+    values (?, ?, 'Silent', 'node_silent', 1, ?, 1, 1, 1, 1)`)
+  const alert = sqlite.prepare(`insert into alerts
+    (rule_id, owner_id, rule_name, kind, state, subject, key, node_num, what, started_at, fired_at, step)
+    select ?, ?, 'Silent', 'node_silent', 'firing', 'node:' || value, value, value, 'silent', ${now - DAY_MS},
+      ${now - DAY_MS}, 'bench' from json_each(?)`)
+  for (let owner = 0; owner < owners; owner++) {
+    const ownerId = user.run(`owner${owner}`).lastInsertRowid
+    for (let n = 0; n < 50; n++) {
+      // The others were heard within the last hour.
+      const first = nodes > 4000 ? 3600 : 0
+      const at = (index: number) =>
+        first + 1 + (((((owner * 50 + n) * 100) % (nodes - first)) + index) % (nodes - first))
+      const watched = Array.from({ length: Math.min(100, nodes) }, (_, index) => 2_000_000_000 + at(index) * 7919)
+      const list = { kind: 'list', nodes: watched }
+      const text = JSON.stringify({ name: 'Silent', kind: 'node_silent', nodes: list, afterMinutes: 15 })
+      const ruleId = rule.run(`${owner} ${n}`, ownerId, text).lastInsertRowid
+      alert.run(ruleId, ownerId, JSON.stringify(watched))
+    }
+  }
 }
 
 /** Expired ones. */

@@ -85,9 +85,10 @@ export function checkMarks(names: readonly string[]): void {
 }
 
 /** Writes the tables of the parts that ran into docs/performance.md, and eight rows of that page into README.md. */
-export function writeTables(): void {
+export function writeTables(scale: number): void {
   rewrite('docs/performance.md', (text) => {
-    const table = (shown: readonly Row[]) => `${machine()}:\n\n${markdown(shown.map(lineOf))}`
+    const table = (shown: readonly Row[]) =>
+      `${machine()}${scale === 1 ? '' : `, ${scale} of the large size`}:\n\n${markdown(shown.map(lineOf))}`
     const all = [...parts].reduce((page, [name, shown]) => between(page, `measured: ${name}`, table(shown)), text)
     const short = [...all.matchAll(/^\| (.+) \|.*\|.*\|.*\|$/gm)].filter(([, work = '']) => isShort(work))
     rewrite('README.md', (readme) => between(readme, 'measured', markdown(short.map(([line]) => line))))

@@ -203,6 +203,9 @@ export async function measurePauses(dataDir: string): Promise<void> {
     await watch('two exports of the audit log at once', () =>
       Promise.all([call(large, EXPORTS[0][1]), call({ ...large, cookie: large.other }, EXPORTS[1][1])]),
     )
+    await watch('alert previews of two people at once, all nodes', () =>
+      Promise.all([large.cookie, large.other].map((cookie) => preview({ ...large, cookie }))),
+    )
     await watch('a backup', () => call(large, '/api/system/backup', 'POST'))
     await watchBackups(large, watch)
     await watch('four people sign in', () => Promise.all(Array.from({ length: 4 }, () => signIn(large.service.port))))
@@ -211,6 +214,18 @@ export async function measurePauses(dataDir: string): Promise<void> {
     reportWaits(waits)
   }
   await measureRetention(dataDir)
+}
+
+/** Of a rule about the battery of all nodes. */
+async function preview({ service, cookie }: Reader): Promise<void> {
+  const rule = { name: 'Low', kind: 'metric', nodes: { kind: 'all' }, metric: 'deviceMetrics.batteryLevel' }
+  const answer = await fetch(`http://127.0.0.1:${service.port}/api/alerts/rules/preview`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...rule, is: 'below', limit: 20 }),
+  })
+  if (!answer.ok) throw new Error(`preview: ${answer.status} ${await answer.text()}`)
+  await answer.arrayBuffer()
 }
 
 async function watchBackups(large: Large, watch: (...given: Parameters<Large['watch']>) => Promise<void>) {
