@@ -1,9 +1,11 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
+import { hashSync } from '@node-rs/bcrypt'
 import type Database from 'better-sqlite3'
 import { diskFiles } from '../src/node/backup/folder/files.ts'
 import { openDatabase } from '../src/node/database.ts'
 import { buildTextIndexes } from '../src/app/search/build.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
+import { PASSWORD } from './servers/processes.ts'
 import { textOf } from './texts.ts'
 
 /** Nodes with a year of measurements, as many as fit in one chart. */
@@ -183,8 +185,13 @@ function insertAudit(sqlite: Database.Database, { auditEntries }: Sizes, now: nu
     .run(auditEntries)
 }
 
-/** Of each owner 50 rules about 100 silent nodes. */
+/** Of each owner 50 rules about 100 silent nodes. A service that finds people makes no administrator. */
 function insertAlerts(sqlite: Database.Database, { owners, nodes }: Sizes, now: number): void {
+  if (owners === 0) return
+  sqlite
+    .prepare(`insert into users (username, auth_provider, password_hash, is_admin, created_at)
+      values ('admin', 'local', ?, 1, 1)`)
+    .run(hashSync(PASSWORD, 12))
   const user = sqlite.prepare(
     "insert into users (username, auth_provider, is_admin, created_at) values (?, 'local', 1, 1)",
   )
