@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests every-list storage packets card alerts findings survey start edge large
+//   --only <names>    some of: requests lists every-list storage packets card alerts findings survey start edge large
 import { constants, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import { measureEdge } from './measures/edge.ts'
 import { measureEveryList } from './measures/every-list.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
+import { measureLists } from './measures/lists.ts'
 import { measureMemory } from './measures/memory.ts'
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
@@ -69,6 +70,7 @@ function copyOf(dataDir: string): string {
 /** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: async () => measureRequests(await small()),
+  lists: async () => measureLists(await small()),
   'every-list': async () => measureEveryList(await small()),
   storage: async () => measureStorage(scratch, await small()),
   packets: async () => {

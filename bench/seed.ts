@@ -18,7 +18,19 @@ export const NODE = 2_000_000_000 + 100 * 7919
 /** The mesh of a club. */
 export const NODES = 500
 export const MESSAGES = 20_000
-const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, owners: 0, stale: 0 }
+/** The packet log of a day, and the traceroutes of some weeks. */
+export const PACKETS = 20_000
+export const TRACEROUTES = 5000
+const SMALL = {
+  nodes: NODES,
+  messages: MESSAGES,
+  measurements: 1_000_000,
+  auditEntries: 1000,
+  packets: PACKETS,
+  traceroutes: TRACEROUTES,
+  owners: 0,
+  stale: 0,
+}
 
 /** The data of several years, multiplied by a scale. */
 export const largeSizes = (scale: number) => ({
@@ -28,6 +40,8 @@ export const largeSizes = (scale: number) => ({
   auditEntries: Math.round(1_000_000 * scale),
   /** People, each with as many open alerts as they may have. */
   owners: Math.ceil(20 * scale),
+  packets: Math.round(1_000_000 * scale),
+  traceroutes: Math.round(100_000 * scale),
   /** What the next sweep deletes: of each 1000 messages and measurements, and of sessions in total. */
   stale: 20,
 })
@@ -68,6 +82,8 @@ async function seed(file: string, sizes: Sizes): Promise<void> {
   insertMeasurements(sqlite, sizes, now)
   insertAudit(sqlite, sizes, now)
   insertAlerts(sqlite, sizes, now)
+  insertPackets(sqlite, sizes, now)
+  insertTraceroutes(sqlite, sizes, now)
   insertSessions(sqlite, sizes, now)
   restore()
   sqlite.exec('commit')
@@ -216,6 +232,40 @@ function insertAlerts(sqlite: Database.Database, { owners, nodes }: Sizes, now: 
       alert.run(ruleId, ownerId, JSON.stringify(watched))
     }
   }
+}
+
+/** Eight in ten are telemetry, the others texts. */
+function insertPackets(sqlite: Database.Database, { packets, nodes }: Sizes, now: number): void {
+  sqlite.prepare("insert into sources (kind, name, created_at) values ('tcp', 'bench', ?)").run(now)
+  sqlite
+    .prepare(
+      `${COUNT} insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, port, rx_snr, rx_rssi,
+        hops_away, hop_limit, via_mqtt, pki_encrypted, replayed, payload)
+      select (select max(id) from sources), ${now} - (${packets} - n) * 4000, n, 2000000000 + (n * 31 % ${nodes} + 1) * 7919,
+        4294967295, 0, iif(n % 5, 67, 1), 6.25, -84, n % 4, 3, 0, 0, 0, iif(n % 5,
+          json_object('kind', 'telemetry', 'variant', 'deviceMetrics', 'time', ${now} - n * 4000, 'metrics', json_array(
+            json_array('deviceMetrics.batteryLevel', n % 100), json_array('deviceMetrics.voltage', 3.3 + n % 9 / 10.0),
+            json_array('deviceMetrics.channelUtilization', n % 40 / 1.7), json_array('deviceMetrics.airUtilTx', n % 9 / 1.3),
+            json_array('deviceMetrics.uptimeSeconds', n * 977))),
+          json_object('kind', 'text', 'text', text_of(n), 'origin', 'message'))
+      from i`,
+    )
+    .run(packets)
+}
+
+/** Half of them are answered. */
+function insertTraceroutes(sqlite: Database.Database, { traceroutes, nodes }: Sizes, now: number): void {
+  const hop = (by: number) => `2000000000 + (n * ${by} % ${nodes} + 1) * 7919`
+  sqlite
+    .prepare(
+      `${COUNT} insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, answered_at, state,
+        route, channel)
+      select (select max(id) from sources), n, ${hop(31)}, ${hop(17)}, ${now} - (${traceroutes} - n) * 60000,
+        iif(n % 2, ${now} - (${traceroutes} - n) * 60000 + 9000, null), iif(n % 2, 'delivered', 'sent'), iif(n % 2,
+          json_object('route', json_array(${hop(3)}, ${hop(7)}), 'snrTowards', json_array(6.25, -3.5, 1.75),
+            'routeBack', json_array(${hop(7)}), 'snrBack', json_array(2.5, -8.25)), null), 0 from i`,
+    )
+    .run(traceroutes)
 }
 
 /** Expired ones. */

@@ -127,7 +127,6 @@ export async function measureRequests(dataDir: string): Promise<void> {
       own((n) => `/api/audit?cursor=${1000 - (n % 500)}`),
     )
     await compare('GET /api/users', 0.6, best('/select/users?at=100'), own('/api/users'))
-    await cost('GET /api/dashboard', 1, own('/api/dashboard'))
     const to = Date.now()
     await cost(
       `GET /api/telemetry, a year of one of the ${CHARTED} nodes of a chart`,

@@ -12,6 +12,7 @@ import { answers } from '../../src/app/http/describe.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createAddressing } from '../../src/node/http/client-address.ts'
+import { DAY_MS } from '../../src/shared/time.ts'
 import { keptSessionSecret } from '../../src/node/start/secret.ts'
 
 /** Pages as one prepared select and JSON.stringify; `?` is the `at` of the request. */
@@ -21,6 +22,10 @@ const SELECTS = {
   channel: 'select * from messages where channel = 1 and id < ? order by id desc limit 101',
   found: "select * from messages where instr(lower(text), 'the') and id < ? order by id desc limit 101",
   nodes: 'select * from nodes order by last_heard desc, node_num limit ?',
+  packets: 'select * from packets where id < ? order by id desc limit 101',
+  traceroutes: 'select * from traceroutes where id < ? order by id desc limit 101',
+  telemetry: `select t, min, max, sum / n from telemetry_hourly where node_id = ? and metric = 1
+    and t >= ${Date.now() - 30 * DAY_MS} order by t`,
   audit: 'select * from audit_log where id < ? order by id desc limit 101',
   users: 'select id, username, email, is_admin, is_active, created_at from users order by lower(username) limit ?',
 }
