@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
 import { beginPart, checkMarks, printTables, reportFailure, writeTables } from './table.ts'
 import { measureAlerts } from './measures/alerts.ts'
-import { measureEdge } from './measures/edge.ts'
+import { measureEdge } from './measures/edge/edge.ts'
 import { measureEveryList } from './measures/every-list.ts'
 import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
@@ -42,11 +42,13 @@ if (!(scale > 0 && scale <= 10))
   throw new Error(`--scale: found ${values.scale}, expected a number above 0 and up to 10`)
 
 // Parts that run in this process do so with the flags of the service.
-if (process.env['NODE_OPTIONS'] !== FLAGS)
-  process.execve?.(process.execPath, [process.execPath, ...process.argv.slice(1)], {
+if (process.env['NODE_OPTIONS'] !== FLAGS) {
+  if (process.execve === undefined) throw new Error('the bench needs a Node with process.execve')
+  process.execve(process.execPath, [process.execPath, ...process.argv.slice(1)], {
     ...process.env,
     NODE_OPTIONS: FLAGS,
   })
+}
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-bench-'))
 const data = values.data ?? scratch
