@@ -1,12 +1,19 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
+import { hashSync } from '@node-rs/bcrypt'
 import type Database from 'better-sqlite3'
 import { diskFiles } from '../src/node/backup/folder/files.ts'
 import { openDatabase } from '../src/node/database.ts'
+import { buildTextIndexes } from '../src/app/search/build.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
+import { PASSWORD } from './servers/processes.ts'
+import { textOf } from './texts.ts'
 
 /** Nodes with a year of measurements, as many as fit in one chart. */
 export const CHARTED = 10
 const YEAR_DAYS = 365
+
+/** A node with all kinds of history. */
+export const NODE = 2_000_000_000 + 100 * 7919
 
 /** The mesh of a club. */
 export const NODES = 500
@@ -21,6 +28,7 @@ const SMALL = {
   auditEntries: 1000,
   packets: PACKETS,
   traceroutes: TRACEROUTES,
+  owners: 0,
   stale: 0,
 }
 
@@ -30,6 +38,8 @@ export const largeSizes = (scale: number) => ({
   messages: Math.round(10_000_000 * scale),
   measurements: Math.round(15_000_000 * scale),
   auditEntries: Math.round(1_000_000 * scale),
+  /** People, each with as many open alerts as they may have. */
+  owners: Math.ceil(20 * scale),
   packets: Math.round(1_000_000 * scale),
   traceroutes: Math.round(100_000 * scale),
   /** What the next sweep deletes: of each 1000 messages and measurements, and of sessions in total. */
@@ -38,24 +48,28 @@ export const largeSizes = (scale: number) => ({
 
 type Sizes = ReturnType<typeof largeSizes>
 
+/** Frequent parts that never stand together. */
+export const FREQUENT_PHRASE = 'the hill the node the good'
 /** Occurs in one of 100,000 messages, and in one of 10,000 entries of the audit log. */
 export const RARE_WORD = 'Kestrel'
 
 /** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept if it already exists. */
-export function seedSmall(file: string): void {
-  seed(file, SMALL)
+export function seedSmall(file: string): Promise<void> {
+  return seed(file, SMALL)
 }
 
 /** The large database; kept if it already exists. */
-export function seedLarge(file: string, scale: number): void {
-  seed(file, largeSizes(scale))
+export function seedLarge(file: string, scale: number): Promise<void> {
+  return seed(file, largeSizes(scale))
 }
 
-function seed(file: string, sizes: Sizes): void {
+async function seed(file: string, sizes: Sizes): Promise<void> {
   if (existsSync(file)) return
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
-  const { sqlite, close } = openDatabase(unfinished)
+  const store = openDatabase(unfinished)
+  const { sqlite, close } = store
+  sqlite.function('text_of', { deterministic: true }, (n) => textOf(Number(n)))
   const now = Date.now()
   sqlite.pragma('synchronous = OFF')
   // Each page is written once, in its place.
@@ -67,11 +81,15 @@ function seed(file: string, sizes: Sizes): void {
   insertMessages(sqlite, sizes, now)
   insertMeasurements(sqlite, sizes, now)
   insertAudit(sqlite, sizes, now)
+  insertAlerts(sqlite, sizes, now)
   insertPackets(sqlite, sizes, now)
   insertTraceroutes(sqlite, sizes, now)
   insertSessions(sqlite, sizes, now)
   restore()
   sqlite.exec('commit')
+  // As after an upgrade: one part of the index for each month.
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  await buildTextIndexes({ store, log, now: () => now }, async () => true)
   sqlite.pragma('journal_mode = WAL')
   close()
   // Otherwise the service's first checkpoint would wait until all of it is on the disk.
@@ -93,14 +111,11 @@ function setAside(sqlite: Database.Database): () => void {
   return () => {
     for (const { sql } of kept) sqlite.exec(sql)
     // The service merges parts while it builds an index; here FTS5 does, as soon as there are sixteen of a size.
-    const mergeAt = (parts: number) => {
-      for (const table of ['messages', 'audit_log']) {
-        sqlite.exec(`insert into ${table}_text (${table}_text, rank) values ('crisismerge', ${parts})`)
-      }
-    }
+    const mergeAt = (parts: number) =>
+      sqlite.exec(`insert into audit_log_text (audit_log_text, rank) values ('crisismerge', ${parts})`)
     mergeAt(16)
-    sqlite.exec(`insert into messages_text (rowid, text)
-      select id, iif(id % 16384 = 0, char(57344, 57345, 57346), '') || text from messages`)
+    sqlite.exec(`update text_indexes set indexed_from = (select coalesce(max(id), 0) + 1 from messages)
+      where table_name = 'messages'`)
     sqlite.exec(`insert into audit_log_text (rowid, text)
       select id, coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')
       from audit_log`)
@@ -144,7 +159,7 @@ function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: S
         hops_away, direction)
       select n, 2000000000 + (n * 31 % ${nodes} + 1) * 7919,
         iif(n % 10, 4294967295, 2000000000 + (n * 17 % ${nodes} + 1) * 7919), n % 3,
-        'Message number ' || n || iif(n % 100000 = 77, ' of a ${RARE_WORD}', '') || ' over the hills',
+        text_of(n) || iif(n % 100000 = 77, ' ${RARE_WORD}', ''),
         ${now} - (${messages} - n) * ${step}, 6.25, -84, n % 4, 'in' from i`,
     )
     .run(messages)
@@ -186,6 +201,39 @@ function insertAudit(sqlite: Database.Database, { auditEntries }: Sizes, now: nu
     .run(auditEntries)
 }
 
+/** Of each owner 50 rules about 100 silent nodes. A service that finds people makes no administrator. */
+function insertAlerts(sqlite: Database.Database, { owners, nodes }: Sizes, now: number): void {
+  if (owners === 0) return
+  sqlite
+    .prepare(`insert into users (username, auth_provider, password_hash, is_admin, created_at)
+      values ('admin', 'local', ?, 1, 1)`)
+    .run(hashSync(PASSWORD, 12))
+  const user = sqlite.prepare(
+    "insert into users (username, auth_provider, is_admin, created_at) values (?, 'local', 1, 1)",
+  )
+  const rule = sqlite.prepare(`insert into alert_rules
+    (uid, owner_id, name, kind, enabled, rule, revision, anchor_at, created_at, updated_at)
+    values (?, ?, 'Silent', 'node_silent', 1, ?, 1, 1, 1, 1)`)
+  const alert = sqlite.prepare(`insert into alerts
+    (rule_id, owner_id, rule_name, kind, state, subject, key, node_num, what, started_at, fired_at, step)
+    select ?, ?, 'Silent', 'node_silent', 'firing', 'node:' || value, value, value, 'silent', ${now - DAY_MS},
+      ${now - DAY_MS}, 'bench' from json_each(?)`)
+  for (let owner = 0; owner < owners; owner++) {
+    const ownerId = user.run(`owner${owner}`).lastInsertRowid
+    for (let n = 0; n < 50; n++) {
+      // The others were heard within the last hour.
+      const first = nodes > 4000 ? 3600 : 0
+      const at = (index: number) =>
+        first + 1 + (((((owner * 50 + n) * 100) % (nodes - first)) + index) % (nodes - first))
+      const watched = Array.from({ length: Math.min(100, nodes) }, (_, index) => 2_000_000_000 + at(index) * 7919)
+      const list = { kind: 'list', nodes: watched }
+      const text = JSON.stringify({ name: 'Silent', kind: 'node_silent', nodes: list, afterMinutes: 15 })
+      const ruleId = rule.run(`${owner} ${n}`, ownerId, text).lastInsertRowid
+      alert.run(ruleId, ownerId, JSON.stringify(watched))
+    }
+  }
+}
+
 /** Eight in ten are telemetry, the others texts. */
 function insertPackets(sqlite: Database.Database, { packets, nodes }: Sizes, now: number): void {
   sqlite.prepare("insert into sources (kind, name, created_at) values ('tcp', 'bench', ?)").run(now)
@@ -199,7 +247,7 @@ function insertPackets(sqlite: Database.Database, { packets, nodes }: Sizes, now
             json_array('deviceMetrics.batteryLevel', n % 100), json_array('deviceMetrics.voltage', 3.3 + n % 9 / 10.0),
             json_array('deviceMetrics.channelUtilization', n % 40 / 1.7), json_array('deviceMetrics.airUtilTx', n % 9 / 1.3),
             json_array('deviceMetrics.uptimeSeconds', n * 977))),
-          json_object('kind', 'text', 'text', 'Message number ' || n || ' over the hills', 'origin', 'message'))
+          json_object('kind', 'text', 'text', text_of(n), 'origin', 'message'))
       from i`,
     )
     .run(packets)

@@ -10,21 +10,29 @@ export type Row = {
   readonly ok: boolean | null
 }
 
-const rows: Row[] = []
+const parts = new Map<string, Row[]>()
+let rows: Row[] = []
+
+/** Further lines belong to this part. */
+export function beginPart(name: string): void {
+  rows = []
+  parts.set(name, rows)
+  console.error(`\n${name}, ${new Date().toTimeString().slice(0, 8)}`)
+}
 
 /** Adds a line, and reports the progress on standard error. */
 export function report(work: string, measured: string, target: string, ok: boolean | null): void {
   rows.push({ work, measured, target, ok })
-  console.error(`${verdict(ok).padEnd(6)} ${work.padEnd(60)} ${measured.padEnd(50)} ${target}`)
+  console.error(`${verdict(ok).padEnd(10)} ${work.padEnd(60)} ${measured.padEnd(50)} ${target}`)
 }
 
 /** As `report`, for work that could not be measured: it counts as missed. */
 export function reportFailure(work: string, error: unknown): void {
-  report(work, `failed: ${error instanceof Error ? error.message : String(error)}`, '', false)
+  report(work, `failed: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`, '', false)
 }
 
 function verdict(ok: boolean | null): string {
-  return ok === null ? '' : ok ? 'ok' : 'missed'
+  return ok === null ? '' : ok ? 'ok' : '**missed**'
 }
 
 function machine(): string {
@@ -34,45 +42,58 @@ function machine(): string {
   return `${cpus().length} × ${cpu?.model.trim() ?? 'unknown'}, ${memory} GB, Node ${process.versions.node}, load ${load} at the end, ${new Date().toISOString().slice(0, 10)}`
 }
 
-/** Prints the table, as Markdown or JSON; returns the number of missed targets. */
-export function printTable(asJson: boolean): number {
-  const missed = rows.filter(({ ok }) => ok === false).length
-  if (asJson) console.log(JSON.stringify({ machine: machine(), missed, rows }, null, 2))
+/** Prints the tables, as Markdown or JSON; returns the number of missed targets. */
+export function printTables(asJson: boolean): number {
+  const missed = [...parts.values()].flat().filter(({ ok }) => ok === false).length
+  if (asJson) console.log(JSON.stringify({ machine: machine(), missed, parts: Object.fromEntries(parts) }, null, 2))
   else {
-    console.log(`\n${markdown(rows)}\n`)
-    console.log(`${missed === 0 ? 'No target' : `${missed} target${missed === 1 ? '' : 's'}`} missed`)
+    for (const [name, shown] of parts) console.log(`\n${name}\n\n${markdown(shown.map(lineOf))}`)
+    console.log(
+      `\n${missed === 0 ? 'No target' : `${missed} target${missed === 1 ? '' : 's'}`} missed, on ${machine()}`,
+    )
   }
   return missed
 }
 
-function markdown(shown: readonly Row[]): string {
-  const lines = shown.map(({ work, measured, target, ok }) => `| ${work} | ${measured} | ${target} | ${verdict(ok)} |`)
-  return [`${machine()}:`, '', '| work | measured | target | |', '| --- | --- | --- | --- |', ...lines].join('\n')
-}
+const lineOf = ({ work, measured, target, ok }: Row) => `| ${work} | ${measured} | ${target} | ${verdict(ok)} |`
 
-/** What users ask about, of all rows: the eight of the README. */
+const markdown = (lines: readonly string[]) =>
+  ['| work | measured | target | |', '| --- | --- | --- | --- |', ...lines].join('\n')
+
+/** What users feel: the eight rows of the README. */
 function isShort(work: string): boolean {
-  return /^(?:memory, |start, cold, 10,|2,000 packets|events of them|web, first|search of a rare word in m|backup of )/.test(
+  return /^(?:GET .api.nodes, 500 nodes, unch|GET .api.messages, first|search of \*the|longest wait for|reads while 50|events of them|memory, after|start, cold, 10,)/.test(
     work,
   )
 }
 
-/** Writes the table between the marks in docs/performance.md, and its short form, eight rows, between those in README.md. */
-export function writeTable(): void {
-  const places = [
-    ['docs/performance.md', rows],
-    ['README.md', rows.filter(({ work }) => isShort(work))],
-  ] as const
-  for (const [name, shown] of places) {
-    const file = fileURLToPath(new URL(`../${name}`, import.meta.url))
-    const marks = /(<!-- measured -->)[^]*(<!-- end of measured -->)/
-    const text = readFileSync(file, 'utf8')
-    if (!marks.test(text)) throw new Error(`${name}: found no marks for the table`)
-    writeFileSync(
-      file,
-      text.replace(marks, (_, begin, end) => `${begin}\n\n${markdown(shown)}\n\n${end}`),
-    )
-  }
+function rewrite(name: string, change: (text: string) => string): void {
+  const file = fileURLToPath(new URL(`../${name}`, import.meta.url))
+  writeFileSync(file, change(readFileSync(file, 'utf8')))
+}
+
+function between(text: string, mark: string, inner: string): string {
+  const marks = new RegExp(`(<!-- ${mark} -->)[^]*?(<!-- end of ${mark} -->)`)
+  if (!marks.test(text)) throw new Error(`found no marks for the table: ${mark}`)
+  return text.replace(marks, (_, begin, end) => `${begin}\n\n${inner}\n\n${end}`)
+}
+
+/** Throws before hours are spent. */
+export function checkMarks(names: readonly string[]): void {
+  const text = readFileSync(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), 'utf8')
+  for (const name of names) between(text, `measured: ${name}`, '')
+}
+
+/** Writes the tables of the parts that ran into docs/performance.md, and eight rows of that page into README.md. */
+export function writeTables(scale: number): void {
+  rewrite('docs/performance.md', (text) => {
+    const table = (shown: readonly Row[]) =>
+      `${machine()}${scale === 1 ? '' : `, ${scale} of the large size`}:\n\n${markdown(shown.map(lineOf))}`
+    const all = [...parts].reduce((page, [name, shown]) => between(page, `measured: ${name}`, table(shown)), text)
+    const short = [...all.matchAll(/^\| (.+) \|.*\|.*\|.*\|$/gm)].filter(([, work = '']) => isShort(work))
+    rewrite('README.md', (readme) => between(readme, 'measured', markdown(short.map(([line]) => line))))
+    return all
+  })
 }
 
 export function median(values: readonly number[]): number {

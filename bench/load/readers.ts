@@ -2,9 +2,9 @@
 // returns the counts since then.
 import { connect } from 'node:net'
 
-/** In the text of a message: when it was sent, by Date.now. */
-const SAID = 'over the hills '
-const SENT = /^over the hills (\d{13})/
+import { SENT_AT } from './traffic.ts'
+
+const SENT = new RegExp(`^${SENT_AT}(\\d{13})`)
 
 const [port = '', count = '', ...cookies] = process.argv.slice(2)
 let delays: number[] = []
@@ -20,7 +20,7 @@ function createReader(looks: boolean): (bytes: Buffer) => void {
     if (!looks) return
     const text = rest + bytes.toString('latin1')
     const whole = text.lastIndexOf('\n\n') + 1
-    for (let at = text.indexOf(SAID); at !== -1 && at < whole; at = text.indexOf(SAID, at + 1)) {
+    for (let at = text.indexOf(SENT_AT); at !== -1 && at < whole; at = text.indexOf(SENT_AT, at + 1)) {
       const sent = SENT.exec(text.slice(at, at + 80))?.[1]
       if (sent !== undefined) delays.push(Date.now() - Number(sent))
     }

@@ -8,7 +8,11 @@ import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { PositionSchema } from '../../src/meshtastic/gen/position_pb.ts'
 import { FromRadioSchema, type ToRadio, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { createSeededRandom } from '../../src/node/radio/demo/seeded-random.ts'
+import { textOf } from '../texts.ts'
 import { TelemetrySchema } from '../../src/meshtastic/gen/telemetry_pb.ts'
+
+/** Before the time at the end of each text. */
+export const SENT_AT = 'sent at '
 
 /** Traffic of one kind, or a mesh's usual mixture: as many telemetry and position packets as texts and node infos. */
 export type Kind = 'texts' | 'positions' | 'telemetry' | 'mixture'
@@ -89,7 +93,7 @@ function dataOf(kind: Kind, id: number, time: number): { portnum: PortNum; paylo
     case 'texts':
       return {
         portnum: PortNum.TEXT_MESSAGE_APP,
-        payload: new TextEncoder().encode(`Message number ${id} over the hills ${Date.now()}`),
+        payload: new TextEncoder().encode(`${textOf(id)} ${SENT_AT}${Date.now()}`),
       }
     case 'positions': {
       const place = { latitudeI: 520_000_000 + id, longitudeI: 130_000_000 - id, altitude: 34, precisionBits: 32, time }

@@ -8,6 +8,7 @@ import { WHOLE_SCOPE } from '../../src/shared/access/scope.ts'
 import { NO_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createPace } from '../../src/node/upkeep/pace.ts'
+import { watch } from '../watch.ts'
 import { report } from '../table.ts'
 
 const FULL = { nodes: 20_000, packets: 400_000 }
@@ -62,28 +63,6 @@ function seed({ sqlite }: SqliteStore, nodes: number, packets: number): void {
     now,
   )
   sqlite.exec('commit')
-}
-
-/** The longest processor time of this thread without a turn for others, and all of the process, in milliseconds. */
-async function watch(work: () => Promise<unknown>): Promise<{ hold: number; cpu: number }> {
-  let hold = 0
-  const own = () => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1000
-  }
-  let last = own()
-  let turn: NodeJS.Immediate
-  const look = () => {
-    hold = Math.max(hold, own() - last)
-    last = own()
-    turn = setImmediate(look)
-  }
-  turn = setImmediate(look)
-  const before = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(before)
-  clearImmediate(turn)
-  return { hold, cpu: (user + system) / 1000 }
 }
 
 export async function measureSurvey(dir: string, scale: number): Promise<void> {

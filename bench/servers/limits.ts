@@ -1,8 +1,8 @@
-// The upper limit for any service: the same work in its fastest known form, behind the product's own session check.
+// The upper limits for any service: the same work in its fastest known form, behind the product's own session check, and
+// on `node:http` alone.
 import { readTranslation } from '../../src/node/translations.ts'
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
 import { serve } from '@hono/node-server'
-import { Hono } from 'hono'
 import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/accounts/sessions/database-sessions.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
@@ -12,6 +12,7 @@ import { answers } from '../../src/app/http/describe.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createAddressing } from '../../src/node/http/client-address.ts'
+import { DAY_MS } from '../../src/shared/time.ts'
 import { keptSessionSecret } from '../../src/node/start/secret.ts'
 
 /** Pages as one prepared select and JSON.stringify; `?` is the `at` of the request. */
@@ -19,8 +20,12 @@ const SELECTS = {
   newest: 'select * from messages order by id desc limit ?',
   before: 'select * from messages where id < ? order by id desc limit 101',
   channel: 'select * from messages where channel = 1 and id < ? order by id desc limit 101',
-  found: "select * from messages where instr(lower(text), 'over the hills') and id < ? order by id desc limit 101",
+  found: "select * from messages where instr(lower(text), 'the') and id < ? order by id desc limit 101",
   nodes: 'select * from nodes order by last_heard desc, node_num limit ?',
+  packets: 'select * from packets where id < ? order by id desc limit 101',
+  traceroutes: 'select * from traceroutes where id < ? order by id desc limit 101',
+  telemetry: `select t, min, max, sum / n from telemetry_hourly where node_id = ? and metric = 1
+    and t >= ${Date.now() - 30 * DAY_MS} order by t`,
   audit: 'select * from audit_log where id < ? order by id desc limit 101',
   users: 'select id, username, email, is_admin, is_active, created_at from users order by lower(username) limit ?',
 }
@@ -79,18 +84,33 @@ const ports = portsOf(dataDir, store)
 const app = createApp(() => ports)
 const mayRead = requirePermission('nodes', 'read')
 const known: Body[] = JSON.parse(bodies)
+type Answer = { readonly status: number; readonly head: Record<string, string>; readonly body: Uint8Array | string }
+/** By path, what `node:http` answers to the `at` of a request. */
+const bare = new Map<string, (at: number) => Answer>()
 for (const body of known) {
   const { bytes, headers } = await fetchBytes(body)
   app.get(`/bytes/${body.name}`, mayRead, answers('', {}), (c) => c.body(bytes, 200, headers))
+  bare.set(`/bytes/${body.name}`, () => ({ status: 200, head: headers, body: bytes }))
 }
 app.get('/unchanged', mayRead, answers('', {}), (c) => c.body(null, 304, { ETag: '"unchanged"' }))
+bare.set('/unchanged', () => ({ status: 304, head: { etag: '"unchanged"' }, body: '' }))
 for (const [name, sql] of Object.entries(SELECTS)) {
   const select = store.sqlite.prepare(sql)
+  const head = { 'content-type': 'application/json' }
   app.get(`/select/${name}`, mayRead, answers('', {}), (c) =>
-    c.body(JSON.stringify(select.all(Number(c.req.query('at')))), 200, { 'content-type': 'application/json' }),
+    c.body(JSON.stringify(select.all(Number(c.req.query('at')))), 200, head),
   )
+  bare.set(`/select/${name}`, (at) => ({ status: 200, head, body: JSON.stringify(select.all(at)) }))
 }
-const bare = new Hono().get('/hello', (c) => c.text('Hello Hono!'))
+const plain = createServer(({ url = '' }, answer) => {
+  const [path = '', at] = url.split('?at=')
+  const { status, head, body } = bare.get(path)?.(Number(at)) ?? { status: 404, head: {}, body: '' }
+  const length = status === 304 ? {} : { 'content-length': Buffer.byteLength(body) }
+  answer.writeHead(status, { ...head, ...length }).end(body)
+})
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
-  serve({ fetch: bare.fetch, port: 0, hostname: '127.0.0.1' }, (hello) => process.send?.({ port, hello: hello.port }))
+  plain.listen(0, '127.0.0.1', () => {
+    const address = plain.address()
+    process.send?.({ port, bare: typeof address === 'object' ? address?.port : null })
+  })
 })

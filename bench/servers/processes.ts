@@ -6,11 +6,14 @@ import Database from 'better-sqlite3'
 
 const MONITOR = new URL('monitor.ts', import.meta.url).pathname
 const LIMITS = new URL('limits.ts', import.meta.url).pathname
-const BARE = new URL('bare.ts', import.meta.url).pathname
 const SERVICE = new URL('../../dist/node/main.js', import.meta.url).pathname
 
 /** The password of every account of a run. */
 export const PASSWORD = 'bench measures ratios'
+
+/** The options with which the image starts the service. */
+export const FLAGS =
+  /NODE_OPTIONS=(\S+)/.exec(readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8'))?.[1] ?? ''
 
 /** A service that stops finishes its work within 10 s. */
 const STOP_MS = 20_000
@@ -35,7 +38,15 @@ export async function startService(
   const port = await freePort()
   const begun = performance.now()
   const child = fork(SERVICE, {
-    env: { ...process.env, DATA_DIR: dataDir, PORT: String(port), HOST: '127.0.0.1', LOG_LEVEL: 'warn', ...env },
+    env: {
+      ...process.env,
+      NODE_OPTIONS: FLAGS,
+      DATA_DIR: dataDir,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
     execArgv: monitored ? ['--import', MONITOR] : [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
@@ -53,24 +64,19 @@ async function isHealthy(port: number): Promise<boolean> {
   )
 }
 
-/** The server of `limits.ts` on the same data directory; `hello` is the port of the one that does nothing at all. */
+/** The server of `limits.ts` on the same data directory, without flags; `bare` is its plain `node:http`. */
 export async function startLimits(
   dataDir: string,
   bodies: readonly { name: string; url: string; headers: Record<string, string> }[],
-): Promise<{ limit: Running; hello: Running }> {
-  const child = fork(LIMITS, [dataDir, JSON.stringify(bodies)], { execArgv: ['--import', MONITOR] })
+): Promise<Running & { readonly bare: Running }> {
+  const child = fork(LIMITS, [dataDir, JSON.stringify(bodies)], {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    execArgv: ['--import', MONITOR],
+  })
   children.add(child)
-  const [{ port, hello }] = await once(child, 'message')
+  const [{ port, bare }] = await once(child, 'message')
   const running = { child, stop: () => stop(child) }
-  return { limit: { ...running, port }, hello: { ...running, port: hello } }
-}
-
-/** The server of `bare.ts` on the same data directory. */
-export async function startBare(dataDir: string): Promise<Running> {
-  const child = fork(BARE, [dataDir], { execArgv: ['--import', MONITOR] })
-  children.add(child)
-  const [{ port }] = await once(child, 'message')
-  return { child, port, stop: () => stop(child) }
+  return { ...running, port, bare: { ...running, port: bare } }
 }
 
 /** Ends a process, after a while by force: Node may hang at its end (nodejs/node#54918). */
@@ -102,8 +108,11 @@ export async function ask<T>(child: ChildProcess, message: 'cpu' | 'watch' | 're
 /** Microseconds of processor time used by the server in all its threads. */
 export const readCpu = ({ child }: Running): Promise<number> => ask(child, 'cpu')
 
-/** The longest block of the server's event loop during `work`, in milliseconds. */
-export async function longestPause({ child }: Running, work: () => Promise<void>): Promise<number> {
+/**
+ * The longest stretch of processor time that the server's main thread used during `work` without a turn for others, in
+ * milliseconds: other programs do not change it.
+ */
+export async function longestHold({ child }: Running, work: () => Promise<void>): Promise<number> {
   await ask(child, 'watch')
   await work()
   return ask(child, 'read')

@@ -24,13 +24,13 @@ test('the README is short enough to read', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
 })
 
-/** The rows of the table that the bench writes into a page. */
+/** The rows of the tables that the bench writes into a page. */
 function measuredIn(page: string): string[] {
-  const [, table = ''] = /<!-- measured -->([^]*)<!-- end of measured -->/.exec(read(page)) ?? []
-  return table.split('\n').filter((line) => /^\| (?!work|---)/.test(line))
+  const tables = [...read(page).matchAll(/<!-- measured[^]*?<!-- end of measured/g)].join('\n')
+  return tables.split('\n').filter((line) => /^\| (?!work|---)/.test(line))
 }
 
-test('the README has the eight figures that users ask about, as docs/performance.md has them', () => {
+test('the README has the eight figures that users feel, as docs/performance.md has them', () => {
   const [, pattern = ''] = /function isShort[^]*?return \/(.+)\/\.test/.exec(read('bench/table.ts')) ?? []
   const chosen = measuredIn('docs/performance.md').filter((row) => new RegExp(pattern).test(row.slice(2)))
   expect(chosen).toHaveLength(8)

@@ -2,19 +2,19 @@
 // workerd.
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
-import { alertsOnBatch } from '../../src/app/alerts/findings/on-batch.ts'
-import { createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
-import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../../src/app/mesh/heard/heard.ts'
-import { claimSource, readSource } from '../../src/app/mesh/radios/source-table.ts'
-import { d1Store } from '../../src/edge/d1.ts'
-import { createFrameDecoder } from '../../src/meshtastic/link/framing.ts'
-import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
-import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
-import { handshakeFrames, type Kind, packetFrame } from '../load/traffic.ts'
-import { counting, openWorker } from '../servers/edge-worker.ts'
-import { report } from '../table.ts'
-import { measureBill } from './edge-bill.ts'
+import { alertsOnBatch } from '../../../src/app/alerts/findings/on-batch.ts'
+import { createCollectorFilter } from '../../../src/app/mesh/collector/filter.ts'
+import { storeBatch } from '../../../src/app/mesh/ingest/ingest.ts'
+import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
+import { claimSource, readSource } from '../../../src/app/mesh/radios/source-table.ts'
+import { d1Store } from '../../../src/edge/d1.ts'
+import { createFrameDecoder } from '../../../src/meshtastic/link/framing.ts'
+import { decodeFromRadio } from '../../../src/meshtastic/link/from-radio.ts'
+import { toRadioEvent } from '../../../src/meshtastic/radio-event.ts'
+import { handshakeFrames, type Kind, packetFrame } from '../../load/traffic.ts'
+import { counting, openWorker } from '../../servers/edge-worker.ts'
+import { report } from '../../table.ts'
+import { measureBill } from './bill.ts'
 
 const NODES = 250
 /** Of each kind; 1000 for the figures of docs/edge.md. */
@@ -117,7 +117,7 @@ async function measureWrites(database: D1Database): Promise<void> {
 
 /** Calls `measure` with an empty database on workerd. */
 async function onWorkerd(measure: (database: D1Database) => Promise<void>): Promise<void> {
-  const configPath = new URL('../../wrangler.toml', import.meta.url).pathname
+  const configPath = new URL('../../../wrangler.toml', import.meta.url).pathname
   const harness = createTestHarness({ workers: [{ configPath }] })
   try {
     await harness.listen()
