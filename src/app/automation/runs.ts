@@ -19,38 +19,62 @@ const MAX_RUNS = 10_000
 const SLICE_ROWS = 1000
 
 /** Why something was not sent, or only a part of it. */
-export const REASONS = {
-  missed: 'The service was not running when it was due',
-  quiet_hours: 'It falls into the quiet hours',
-  channel_busy: 'The radio measures more than 25 % channel utilisation',
-  radio_unavailable: 'No radio is connected',
-  tx_disabled: 'Transmitting is switched off in the radio',
-  queue_full: 'Too many packets are waiting for the radio: 50 in all, or 20 from rules',
-  text_too_long: 'The text has more than 200 bytes',
-  channel_disabled: 'The channel is switched off in the radio',
-  no_target: 'There is no node to trace',
-  too_soon: 'It ran shortly before',
-  own_message: 'One of this service’s radios sent it',
-  spoof_suspected: 'Probably forged: another node seems to have sent it in its sender’s name',
+const REASON_NAMES = [
+  // The service was not running when it was due.
+  'missed',
+  // It falls into the quiet hours.
+  'quiet_hours',
+  // The radio measures more than 25 % channel utilisation.
+  'channel_busy',
+  // No radio is connected.
+  'radio_unavailable',
+  // Transmitting is switched off in the radio.
+  'tx_disabled',
+  // Too many packets are waiting for the radio: 50 in all, or 20 from rules.
+  'queue_full',
+  // The text has more than 200 bytes.
+  'text_too_long',
+  // The channel is switched off in the radio.
+  'channel_disabled',
+  // There is no node to trace.
+  'no_target',
+  // It ran shortly before.
+  'too_soon',
+  // One of this service’s radios sent it.
+  'own_message',
+  // Probably forged: another node seems to have sent it in its sender’s name.
+  'spoof_suspected',
   // Decision: docs/decisions/short-decisions.md#rules-answer-messages-from-our-own-radios-not-from-the-broker
-  via_mqtt: 'It came from a broker: an answer by radio may never reach its sender',
-  ignored_node: 'Its sender is ignored',
-  bot: 'Its sender is an unattended device, or it reads like an automatic answer',
-  is_answer: 'It is a reply or a reaction',
-  echo: 'It repeats the text of a rule',
-  replayed: 'The radio delivered it from its memory',
-  duplicate: 'It was already handled',
-  too_old: 'It is more than 5 minutes old',
-  cooldown_sender: 'Its sender was answered in the last 60 seconds',
-  cooldown: 'Somebody was answered in the last 10 seconds',
-  hourly_limit: 'Rules sent 20 answers in the last hour',
-  changed: 'The rule was changed, switched off or deleted before the radio had it',
-  interrupted: 'The service stopped during the run: it may have been sent or not',
-  error: 'Something went wrong; see the log of the service',
-} as const
-
-export type Reason = keyof typeof REASONS
-const REASON_NAMES = Object.keys(REASONS).filter((name): name is Reason => Object.hasOwn(REASONS, name))
+  // It came from a broker: an answer by radio may never reach its sender.
+  'via_mqtt',
+  // Its sender is ignored.
+  'ignored_node',
+  // Its sender is an unattended device, or it reads like an automatic answer.
+  'bot',
+  // It is a reply or a reaction.
+  'is_answer',
+  // It repeats the text of a rule.
+  'echo',
+  // The radio delivered it from its memory.
+  'replayed',
+  // It was already handled.
+  'duplicate',
+  // It is more than 5 minutes old.
+  'too_old',
+  // Its sender was answered in the last 60 seconds.
+  'cooldown_sender',
+  // Somebody was answered in the last 10 seconds.
+  'cooldown',
+  // Rules sent 20 answers in the last hour.
+  'hourly_limit',
+  // The rule was changed, switched off or deleted before the radio had it.
+  'changed',
+  // The service stopped during the run: it may have been sent or not.
+  'interrupted',
+  // Something went wrong; see the log of the service.
+  'error',
+] as const
+export type Reason = (typeof REASON_NAMES)[number]
 export const reasonSchema = z.enum(REASON_NAMES).meta({ id: 'AutomationReason', description: 'Why nothing was sent' })
 
 const packetSchema = z.object({

@@ -1,18 +1,10 @@
-import { and, desc, eq, getTableColumns, gte, isNotNull, isNull, lt, or, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
-import { prepareShapes, rawRows } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Reader } from '../../base/context.ts'
-import {
-  ofVisibleNodes,
-  onVisibleChannel,
-  seesEverything,
-  type View,
-  visibleValues,
-} from '../../accounts/access/visible.ts'
+import { ofNodesSeenBy, onChannelSeenBy, seesEverything, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
-import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -87,93 +79,59 @@ export type TracerouteFilters = {
   readonly until?: number | undefined
 }
 
-const value = sql.placeholder
-const { id, fromNodeNum, toNodeNum } = traceroutes
-const isEnd = (name: string) => or(eq(fromNodeNum, value(name)), eq(toNodeNum, value(name)))
-
-const CONDITIONS = {
-  from: gte(id, value('from')),
-  before: lt(id, value('before')),
-  since: gte(traceroutes.timestamp, value('since')),
-  until: lt(traceroutes.timestamp, value('until')),
-  node: isEnd('node'),
-  with: isEnd('with'),
-  own: isNotNull(traceroutes.requestedBy),
-  overheard: isNull(traceroutes.requestedBy),
-  answered: isNotNull(traceroutes.route),
-  unanswered: isNull(traceroutes.route),
-  visible: and(onVisibleChannel(traceroutes.channel), ofVisibleNodes(fromNodeNum, toNodeNum)),
-} as const satisfies Record<string, SQL | undefined>
-const FILTERS = namesOf(CONDITIONS)
-
-/** A query for each set of filters. */
-const pages = prepareShapes((db, shape) => {
-  const asked = shape.split(' ')
-  const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
-  const isSeen = asked.includes('visible') ? onVisibleChannel(sql`p.channel`) : sql`true`
-  return db
-    .select({ ...tracerouteColumns, previous: previousOf(isSeen) })
-    .from(traceroutes)
-    .where(and(...conditions))
-    .orderBy(desc(id))
-    .limit(value('limit'))
-    .prepare()
-})
-
 /** Newest first, as far as the viewer may see them. Hidden nodes on the route have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
-  { limit, origin, answered, ...by }: TracerouteFilters,
+  { limit, before, node, with: other, origin, answered, since, until }: TracerouteFilters,
 ): Promise<z.infer<typeof traceroutePageSchema>> {
-  const read = (range: Partial<Range>, count: number) => {
-    const filters = {
-      ...by,
-      ...range,
-      ...(origin !== undefined && { [origin]: true }),
-      ...(answered !== undefined && { [answered ? 'answered' : 'unanswered']: true }),
-      ...(!seesEverything(view) && { visible: true }),
-    }
-    const asked: Partial<Record<string, unknown>> = filters
-    const shape = FILTERS.filter((name) => asked[name] !== undefined).join(' ')
-    return rawRows<RawTraceroute>(pages(store, shape), { ...filters, ...visibleValues(view), limit: count })
-  }
+  const { fromNodeNum, toNodeNum, id, channel } = traceroutes
+  const isSeen = seesEverything(view)
+    ? undefined
+    : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
+  const isEnd = (nodeNum: number) => or(eq(fromNodeNum, nodeNum), eq(toNodeNum, nodeNum))
+  const read = (range: Range | null, count: number) =>
+    store.db
+      .select({ ...tracerouteColumns, previous: previousOf(view) })
+      .from(traceroutes)
+      .where(
+        and(
+          range === null ? undefined : and(gte(id, range.from), lt(id, range.before)),
+          before === undefined ? undefined : lt(id, before),
+          since === undefined ? undefined : gte(traceroutes.timestamp, since),
+          until === undefined ? undefined : lt(traceroutes.timestamp, until),
+          node === undefined ? undefined : isEnd(node),
+          other === undefined ? undefined : isEnd(other),
+          origin === undefined ? undefined : (origin === 'own' ? isNotNull : isNull)(traceroutes.requestedBy),
+          answered === undefined ? undefined : (answered ? isNotNull : isNull)(traceroutes.route),
+          isSeen,
+        ),
+      )
+      .orderBy(desc(id))
+      .limit(count)
+      .all()
   // One more than requested, which shows whether there is a next page.
-  const isRare = (by.node ?? by.with) === undefined && (origin ?? answered) !== undefined
-  const isSearch = isRare || (by.since ?? by.until) !== undefined
-  const all = isSearch ? await rangeOf(store, 'traceroutes', by.before) : null
+  // Ends and the order of the ids have indexes; with anything else a page ends after a bounded amount of work.
+  const isRare = (node ?? other) === undefined && (origin ?? answered) !== undefined
+  const isSearch = isRare || (since ?? until) !== undefined
+  const all = isSearch ? await rangeOf(store, 'traceroutes', before) : null
   const { found: rows, seenFrom } =
     all === null
-      ? { found: await read({}, limit + 1), seenFrom: 0 }
-      : await walkBack({ store, ...all, limit: limit + 1, most: MAX_READ, read: (range, count) => read(range, count) })
+      ? { found: await read(null, limit + 1), seenFrom: 0 }
+      : await walkBack({
+          store,
+          ...all,
+          limit: limit + 1,
+          most: MAX_READ,
+          read: async (range, count) => read(range, count),
+        })
   const shown = rows.slice(0, limit)
   const rest = all !== null && seenFrom > all.from ? seenFrom : null
   return {
-    traceroutes: shown.map((raw) => {
-      const row = rowOf(raw)
-      const traceroute = publicTraceroute(row, view)
-      if (row.route !== null) traceroute.previous = shownPrevious(raw[14], view)
-      return traceroute
-    }),
-    nextBefore: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : rest,
-  }
-}
-
-function rowOf(raw: RawTraceroute): Row {
-  return {
-    id: raw[0],
-    sourceId: raw[1],
-    requestId: raw[2],
-    fromNodeNum: raw[3],
-    toNodeNum: raw[4],
-    timestamp: raw[5],
-    answeredAt: raw[6],
-    state: raw[7],
-    routingError: raw[8],
-    notice: raw[9],
-    route: raw[10],
-    requestedBy: raw[11],
-    channel: raw[12],
-    radio: raw[13],
+    traceroutes: shown.map(({ previous, ...row }) => ({
+      ...publicTraceroute(row, view),
+      ...(row.route !== null && { previous: shownPrevious(previous, view) }),
+    })),
+    nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : rest,
   }
 }
 
@@ -183,46 +141,32 @@ const MAX_READ = 100_000
 /** Traceroutes to the same node that are searched for the one before. */
 const MAX_BEFORE = 200
 
+const previousSchema = z.object({ route: z.string(), answeredAt: z.int() })
+
 /**
- * The answered traceroute before a row with the same ends, as JSON, if `isSeen`, a condition on `p`. Only the latest to
- * the node are looked at, because anybody on the mesh can make up any number of them.
+ * The answered traceroute before a row with the same ends, as JSON, if the view sees its channel. Only the latest to the
+ * node are looked at, because anybody on the mesh can make up any number of them.
  */
-function previousOf(isSeen: SQL) {
+function previousOf(view: View) {
+  const isSeen = seesEverything(view) ? sql`true` : onChannelSeenBy(sql`p.channel`, view)
+  const first = sql`coalesce((select b.id from traceroutes b indexed by traceroutes_answered
+    where b.to_node_num = traceroutes.to_node_num and b.id < traceroutes.id
+    order by b.id desc limit 1 offset ${sql.raw(String(MAX_BEFORE))}), 0)`
   // Entries of the index are in the order of the ids, so the first one that fits is the latest.
   return sql<string | null>`iif(traceroutes.route is null, null, (
-    select '[' || p.route || ',' || coalesce(p.answered_at, p.timestamp) || ']'
-    from (select b.from_node_num, b.route, b.answered_at, b.timestamp, b.channel from traceroutes b indexed by traceroutes_answered
-      where b.to_node_num = traceroutes.to_node_num and b.id < traceroutes.id
-      order by b.id desc limit ${sql.raw(String(MAX_BEFORE))}) p
-    where p.from_node_num = traceroutes.from_node_num and p.route is not null and ${isSeen}
-    limit 1))`
+    select json_object('route', p.route, 'answeredAt', coalesce(p.answered_at, p.timestamp))
+    from traceroutes p indexed by traceroutes_answered
+    where p.to_node_num = traceroutes.to_node_num and p.from_node_num = traceroutes.from_node_num
+      and p.id < traceroutes.id and p.id > ${first} and p.route is not null and ${isSeen}
+    order by p.id desc limit 1))`
 }
 
 function shownPrevious(json: string | null, view: View): Traceroute['previous'] {
   if (json === null) return null
-  const [way, answeredAt]: readonly [Way, number] = JSON.parse(json)
-  const { route, routeBack } = shownWay(way, view)
+  const { route: way, answeredAt } = previousSchema.parse(JSON.parse(json))
+  const { route, routeBack } = shownRoute(way, view)
   return { route, routeBack, answeredAt }
 }
-
-/** A row of a page as it is stored. */
-type RawTraceroute = readonly [
-  id: number,
-  sourceId: number | null,
-  requestId: number,
-  fromNodeNum: number,
-  toNodeNum: number,
-  timestamp: number,
-  answeredAt: number | null,
-  state: Row['state'],
-  routingError: string | null,
-  notice: string | null,
-  route: string | null,
-  requestedBy: string | null,
-  channel: number | null,
-  radio: string | null,
-  previous: string | null,
-]
 
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const
 
@@ -230,36 +174,28 @@ type Row = typeof traceroutes.$inferSelect & { readonly radio: string | null }
 
 /** A row as the API shows it to this view. */
 export function publicTraceroute(row: Row, view: View): Traceroute {
-  const { id: rowId, fromNodeNum: from, toNodeNum: to, notice } = row
-  const way = row.route === null ? NO_ROUTE : shownWay(JSON.parse(row.route), view)
-  // Spreading the parts into one object would take as long as reading the rows.
-  const traceroute: Traceroute = {
-    id: rowId,
-    requestId: row.requestId,
-    fromNodeNum: from,
-    fromNodeId: formatNodeId(from),
-    toNodeNum: to,
-    toNodeId: formatNodeId(to),
-    timestamp: row.timestamp,
-    answeredAt: row.answeredAt,
-    state: row.state,
-    routingError: row.routingError,
-    route: way.route,
-    snrTowards: way.snrTowards,
-    routeBack: way.routeBack,
-    snrBack: way.snrBack,
-    requestedBy: row.requestedBy,
-    radio: row.radio,
+  const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
+  const { notice } = row
+  return {
+    id,
+    requestId,
+    fromNodeNum,
+    fromNodeId: formatNodeId(fromNodeNum),
+    toNodeNum,
+    toNodeId: formatNodeId(toNodeNum),
+    timestamp,
+    answeredAt,
+    state,
+    routingError,
+    ...(notice === null ? {} : { notice }),
+    ...(row.route === null ? NO_ROUTE : shownRoute(row.route, view)),
+    requestedBy,
+    radio,
   }
-  if (notice !== null) traceroute.notice = notice
-  return traceroute
 }
 
-type Way = z.infer<typeof routeSchema>
-
-// As ingest wrote it: a check of each hop would cost more than all other work of a page.
-function shownWay({ route, snrTowards, routeBack, snrBack }: Way, { hidden }: View): Way {
-  if (hidden.size === 0) return { route, snrTowards, routeBack, snrBack }
-  const shown = (hop: number | null) => (hop !== null && hidden.has(hop) ? null : hop)
-  return { route: route.map(shown), snrTowards, routeBack: routeBack.map(shown), snrBack }
+function shownRoute(json: string, view: View): z.infer<typeof routeSchema> {
+  const way = routeSchema.parse(JSON.parse(json))
+  const shown = (hop: number | null) => (seesNodes(view, [hop]) ? hop : null)
+  return { ...way, route: way.route.map(shown), routeBack: way.routeBack.map(shown) }
 }
