@@ -34,11 +34,7 @@ const queries = prepareOnce((db) => {
   const nodeNum = sql.placeholder('nodeNum')
   const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
   return {
-    id: db
-      .select({ id: nodes.id })
-      .from(nodes)
-      .where(eq(nodes.nodeNum, nodeNum))
-      .prepare(),
+    id: db.select({ id: nodes.id }).from(nodes).where(eq(nodes.nodeNum, nodeNum)).prepare(),
     // Most nodes have nothing in any of these tables, and one look beats five.
     kept: db
       .select({
