@@ -53,7 +53,10 @@ export async function readCopyKeys({ db }: Store): Promise<CopyKeys> {
   return read?.success === true ? read.data : NONE
 }
 
-/** Replaces the recipients; copies that were made before keep theirs. */
+/**
+ * Replaces the recipients; copies that were made before keep theirs. Decision:
+ * docs/decisions/copies-have-no-passphrase.md
+ */
 export async function replaceRecipients(
   ctx: SignedInCtx,
   wanted: z.infer<typeof recipientsSchema>['recipients'],
