@@ -7,6 +7,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
 import { type Db, refuseMiscount, type Statement, type Store } from '../db/store.ts'
 import { freeBytes } from './disk/reserve.ts'
+import { hasCode } from './disk/error-code.ts'
 import { awaitWrites } from './flushing/direct-writes.ts'
 import type { Writes } from './flushing/writes.ts'
 import { latestTime } from './migrations.ts'
@@ -45,6 +46,7 @@ export function openDatabase(
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
     migrateDatabase(sqlite, onStep)
+    if (openWrites !== undefined) copyLeftLog(sqlite)
     return sqliteStore(sqlite, openWrites?.(sqlite))
   } catch (error) {
     sqlite?.close()
@@ -180,13 +182,26 @@ function withoutFlush<T>(sqlite: Database.Database, run: () => T): T {
   }
 }
 
+/**
+ * What a killed process left in the log may be in memory and not on the disk, and SQLite would write behind it. Throws if
+ * the disk refuses it. If another instance uses the log, that one takes care of it.
+ */
+function copyLeftLog(sqlite: Database.Database): void {
+  sqlite.pragma('busy_timeout = 500')
+  sqlite.pragma('wal_checkpoint(RESTART)')
+  sqlite.pragma('busy_timeout = 5000')
+}
+
 /** SQLite flushes only when the last connection closes. This one flushes itself, as another may stay open. */
 function closeFlushed(sqlite: Database.Database): void {
   try {
     if (sqlite.open) sqlite.pragma('wal_checkpoint(PASSIVE)')
-  } finally {
-    sqlite.close()
+  } catch (error) {
+    // Closing would flush again, succeed, and delete the log, which alone has what the disk refused.
+    if (!hasCode(error, 'SQLITE_IOERR_FSYNC')) sqlite.close()
+    throw error
   }
+  sqlite.close()
 }
 
 function runAll(sqlite: Database.Database, all: readonly Statement[]): void {

@@ -338,13 +338,13 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   )
 }
 
-/** Stops at a signal, or when the service shall restart: then with a code that supervisors take for a failure. */
 /** The next start copies the whole log. A normal stop would take what is only there for copied. */
 function giveUp(log: Log): void {
   log.error('The disk refused what was copied into the database; this process ends so that the next start repeats it')
   process.exit(1)
 }
 
+/** Stops at a signal, or when the service shall restart: then with a code that supervisors take for a failure. */
 function stopOn(restarting: Promise<void>, stop: (signal: string) => Promise<void>, log: Log): void {
   let stopping = false
   const handle = (signal: string, code = 0) => {

@@ -43,7 +43,6 @@ export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: S
   try {
     files.makeDirectory(partial)
     const tables = readTables(database, job, partial, files, onProgress)
-    copyLog(job.database)
     const { appVersion, schema, createdAt, kind } = job
     const content = { formatVersion: 1 as const, appVersion, schema, createdAt, kind, tables }
     writeWhole(files, join(partial, MANIFEST), renderManifest(content, job.signingKey))
@@ -57,25 +56,6 @@ export function writeSnapshot(job: SnapshotJob, files: Files, onProgress: (at: S
     throw error
   } finally {
     database.close()
-  }
-}
-
-/**
- * While a snapshot is read, SQLite cannot empty its write-ahead log. This copies the log into the database in the
- * backup's thread. Otherwise the next commit of the service would do it and wait for the disk.
- */
-function copyLog(file: string): void {
-  try {
-    const database = new Database(file, { fileMustExist: true })
-    try {
-      database.pragma('synchronous = FULL')
-      // Waits for no reader or writer.
-      database.pragma('wal_checkpoint(PASSIVE)')
-    } finally {
-      database.close()
-    }
-  } catch {
-    // For example on a full disk. The log is still complete, and a later commit copies it.
   }
 }
 

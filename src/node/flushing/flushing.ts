@@ -30,8 +30,8 @@ export type Flushing = Writes & {
 export type FlushingPorts = {
   readonly log: Log
   /**
-   * Ends this process, without closing the database: the disk refused pages of the database that the log still has, and
-   * only the next opening of the database copies the whole log again.
+   * Ends this process, without closing the database: the disk refused pages that only the log still has, and only the
+   * next opening of the database checks and copies the whole log again.
    */
   readonly giveUp: () => void
   /** Of tests: what flushes the log, and what copies it. */
@@ -68,6 +68,7 @@ export function openFlushing(sqlite: Database.Database, { log, giveUp, flushLog,
   const waiting = new Set<number>()
   let failures = 0
   let isClosed = false
+  let hasEnded = false
   const timers = new Map<number, NodeJS.Timeout>()
 
   const inside = <T>(run: () => T): T => {
@@ -90,6 +91,7 @@ export function openFlushing(sqlite: Database.Database, { log, giveUp, flushLog,
     }
   }
   const ask = async (request: 'copy' | 'begin-anew') => {
+    if (hasEnded) throw new Error('the database is being closed')
     try {
       const answer = await checkpoints.run(request)
       if (failures >= PATIENCE) sqlite.pragma('wal_autocheckpoint = 0')
@@ -136,21 +138,32 @@ export function openFlushing(sqlite: Database.Database, { log, giveUp, flushLog,
     }
   }
   const copyIfLong = () => {
-    if (isClosed) return
-    const { pages } = logState(sqlite)
-    // Another process has begun it anew.
-    if (pages < PAGES) copyAt = PAGES
-    if (copying === null && pages >= copyAt) void alone(() => copy(pages))
+    // What is in doubt is copied only to begin the log anew.
+    if (isClosed || isDoubtful) return
+    try {
+      const { pages } = logState(sqlite)
+      // Another process has begun it anew.
+      if (pages < PAGES) copyAt = PAGES
+      if (copying === null && pages >= copyAt) void alone(() => copy(pages))
+    } catch (error) {
+      log.error('The length of the write-ahead log could not be read', { error })
+    }
   }
   /**
    * After a failed flush the kernel takes what it could not write for written: only a new log is certain. The pages are
-   * copied into the database and flushed there first. Until then no change begins.
+   * copied into the database and flushed there first. Until then no change begins. If a reader needs the old log, the
+   * pages would be kept in memory alone for as long as it reads, so the next start looks which of them are whole.
    */
   const settle = (): Promise<void> => {
-    settling ??= alone(async () => {
-      if (!(await startAnew())) throw refused('what the disk refused to flush is still needed by readers')
-      isDoubtful = false
-    }).finally(() => {
+    settling ??= timed(() =>
+      alone(async () => {
+        if (!(await startAnew())) {
+          giveUp()
+          throw refused('what the disk refused to flush is still needed by readers')
+        }
+        isDoubtful = false
+      }),
+    ).finally(() => {
       settling = null
     })
     return settling
@@ -165,12 +178,7 @@ export function openFlushing(sqlite: Database.Database, { log, giveUp, flushLog,
       settle().catch((problem: unknown) => log.error('Changes could not be flushed to the disk', { error: problem }))
       throw refused('the write-ahead log could not be flushed to the disk', error)
     }
-    try {
-      copyIfLong()
-    } catch (error) {
-      // What was asked for is on the disk.
-      log.error('The length of the write-ahead log could not be read', { error })
-    }
+    copyIfLong()
   }
   const begin = async (before: Promise<void> | null) => {
     await before?.catch(() => {})
@@ -229,6 +237,7 @@ export function openFlushing(sqlite: Database.Database, { log, giveUp, flushLog,
             await flush()
             await copying
           } finally {
+            hasEnded = true
             await checkpoints.close()
           }
         })(),

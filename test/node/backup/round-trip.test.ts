@@ -2,7 +2,6 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { z } from 'zod'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { readManifest } from '../../../src/node/backup/folder/manifest.ts'
 import { type SnapshotJob, writeSnapshot } from '../../../src/node/backup/snapshot.ts'
@@ -221,20 +220,6 @@ test('a backup is one snapshot, whatever is written meanwhile', async () => {
   expect(rows.get('user_permissions')).toBe(1)
   expect(readFileSync(join(here.backups, MADE_NAME, 'settings.json'), 'utf8')).not.toContain('changed')
   expect(store.sqlite.prepare('select count(*) from telemetry').pluck().get()).toBe(0)
-  store.close()
-})
-
-test('what is written meanwhile is copied into the database by the backup, not by the next commit', async () => {
-  seedDatabase(here.database, 20_000)
-  const store = openDatabase(here.database)
-  store.sqlite.pragma('wal_autocheckpoint = 0')
-  writeSnapshot(snapshotJob(), diskFiles, () => {
-    store.sqlite.exec('delete from telemetry')
-  })
-  const [log] = z
-    .array(z.object({ log: z.int().positive(), checkpointed: z.int() }))
-    .parse(store.sqlite.pragma('wal_checkpoint(NOOP)'))
-  expect(log?.checkpointed).toBe(log?.log)
   store.close()
 })
 

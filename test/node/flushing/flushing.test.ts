@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -127,6 +127,21 @@ test('what need not wait for the disk does not, alone or in a row of statements'
 
 test('a refused flush is an error and no acknowledgement; only a new log is trusted again', async () => {
   const { noted, note } = noting()
+  note('lost', store.atomic([put('lost')]))
+  ;(await nextFlush()).fail(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+  await expect.poll(() => noted).toStrictEqual(['lost: the write-ahead log could not be flushed to the disk'])
+  note('after', store.atomic([put('after')]))
+  const flush = await nextFlush()
+  // All that was in doubt is in the database itself.
+  expect(logState(store.sqlite)).toStrictEqual({ pages: 3, copied: 0 })
+  flush.end()
+  await expect.poll(() => noted.at(-1)).toBe('after')
+  expect(await stored()).toStrictEqual([{ key: 'after' }, { key: 'lost' }])
+  expect(lines).toStrictEqual([])
+})
+
+test('while a reader keeps the log that was refused, no change is made, and the next start decides', async () => {
+  const { noted, note } = noting()
   const reader = new Database(join(dir, 'mesh.db'), { readonly: true })
   reader.exec('begin; select count(*) from settings')
   note('lost', store.atomic([put('lost')]))
@@ -137,17 +152,11 @@ test('a refused flush is an error and no acknowledgement; only a new log is trus
     await expect(store.atomic([refused])).rejects.toThrow('still needed by readers')
   }
   await expect(Promise.resolve(store.settled?.())).rejects.toThrow('still needed by readers')
+  expect(lines).toContain('gave up')
+  // A change that is refused from the first is not made.
+  expect(await stored()).toStrictEqual([{ key: 'before the reader ends' }, { key: 'lost' }])
   reader.exec('commit')
   reader.close()
-  note('after', store.atomic([put('after')]))
-  const flush = await nextFlush()
-  // All that was in doubt is in the database itself.
-  expect(logState(store.sqlite)).toStrictEqual({ pages: 3, copied: 0 })
-  flush.end()
-  await expect.poll(() => noted.at(-1)).toBe('after')
-  // A change that is refused from the first is not made.
-  const keys = ['after', 'before the reader ends', 'lost']
-  expect(await stored()).toStrictEqual(keys.map((key) => ({ key })))
 })
 
 test('a thread copies a long log and begins it anew, unless a reader needs it; nothing is lost', async () => {
@@ -241,4 +250,23 @@ test('pages that the disk refused are copied by the next start only; a thread th
       return byCommits()
     })
     .toBe(1000)
+})
+
+test('what a killed process left is on the disk before anything is written behind it', async () => {
+  await store.atomic([put('left')], 'lazily')
+  expect(logState(store.sqlite).pages).toBeGreaterThan(0)
+  const copied = join(dir, 'killed.db')
+  for (const end of ['', '-wal']) copyFileSync(join(dir, `mesh.db${end}`), `${copied}${end}`)
+  let seen: ReturnType<typeof logState> | null = null
+  const next = openDatabase(
+    copied,
+    () => {},
+    (sqlite) => {
+      seen = logState(sqlite)
+      return { change: (run) => run(), lazily: (run) => run(), pending: () => null }
+    },
+  )
+  expect(Object(seen).copied).toBe(Object(seen).pages)
+  expect(await next.db.select({ key: settings.key }).from(settings).all()).toStrictEqual([{ key: 'left' }])
+  next.close()
 })

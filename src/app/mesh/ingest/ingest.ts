@@ -45,8 +45,8 @@ import { readRecentPackets, readRepeated, readSeenPackets } from './duplicates/s
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {
   /**
-   * Stores a batch as one atomic step. If it throws, nothing of the batch is stored or remembered, and the same batch
-   * can be passed again.
+   * Stores a batch as one atomic step. If it throws, nothing of the batch is remembered, and the same batch can be passed
+   * again. Nothing of it is stored either, unless the disk refused to flush it (`NOT_FLUSHED`).
    */
   store(batch: readonly Heard[]): Promise<StoredBatch>
 }

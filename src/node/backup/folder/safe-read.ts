@@ -71,10 +71,10 @@ export function isRealDirectory(path: string): boolean {
   }
 }
 
-/** When a file was last written, in milliseconds; null: it is not there, or hidden from this user. */
+/** When a file or its rights were last changed, in milliseconds; null: it is not there, or hidden from this user. */
 export function changedAtMs(path: string): number | null {
   try {
-    return lstatSync(path).mtimeMs
+    return lstatSync(path).ctimeMs
   } catch {
     return null
   }
