@@ -39,18 +39,28 @@ export function exportAudit(
   let cursor: number | undefined
   let isFirst = true
   let share = FIRST_SHARE
+  const reading = new AbortController()
+  const { signal } = reading
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
-      await nextTurn()
-      const begun = now()
-      const { rows, nextCursor } = await listRows(store, filters, { limit: partOf(PAGE, share), cursor })
-      share = nextShare(share, now() - begun)
-      const text = exportPage(rows, format, isFirst)
-      isFirst = false
+      let text = ''
+      let next: number | null = null
+      // A page may be empty although more follow, and a pull that enqueues nothing is not repeated.
+      do {
+        await nextTurn()
+        const begun = now()
+        const { rows, nextCursor } = await listRows(store, filters, { limit: partOf(PAGE, share), cursor, signal })
+        share = nextShare(share, now() - begun)
+        text = exportPage(rows, format, isFirst)
+        isFirst = false
+        next = nextCursor
+        cursor = nextCursor ?? undefined
+      } while (text === '' && next !== null && !signal.aborted)
+      if (signal.aborted) return
       if (text !== '') controller.enqueue(utf8.encode(text))
-      cursor = nextCursor ?? undefined
-      if (nextCursor === null) controller.close()
+      if (next === null) controller.close()
     },
+    cancel: () => reading.abort(),
   })
   return new Response(body, {
     headers: {
