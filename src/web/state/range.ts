@@ -64,8 +64,15 @@ const timeOf = (text: string): number => (/^\d{1,16}$/.test(text) ? Number(text)
 /** The days of older addresses, both included, in the time zone of this device. */
 function daysBetween(since: string | null, until: string | null): Found {
   if (since === null && until === null) return null
-  const span = { from: since === null ? 0 : startOfDay(since), to: until === null ? Date.now() : startOfDay(until, 1) }
+  const { start, end } = { start: since === null ? 0 : startOfDay(since), end: until ?? today() }
+  // Not now: that would be another range each time it is asked for.
+  const span = { from: start, to: startOfDay(end, 1) }
   return span.from < span.to ? span : 'refused'
+}
+
+function today(): string {
+  const now = new Date()
+  return `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, '0')}-${String(now.getDate()).padStart(2, '0')}`
 }
 
 function startOfDay(day: string, later = 0): number {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import './page.ts'
 import { BASE } from '../../../src/web/api.ts'
 import { href, place } from '../../../src/web/router.ts'
@@ -105,4 +105,17 @@ test('links between pages with a range carry it along, and a link to a moment st
   expect(link('/map')).toBe('/map')
   at('/map?from=5&to=9')
   expect(link('/packets?node=!a0cb0001')).toBe('/packets?node=!a0cb0001&from=5&to=9')
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('older days without an end are one range for all of today, so that a page does not load it again and again', () => {
+  const query = new URLSearchParams('from=2026-11-01')
+  vi.useFakeTimers({ now: new Date(2026, 10, 28, 12) })
+  const { range } = readRange(query, null)
+  vi.setSystemTime(new Date(2026, 10, 28, 12, 0, 1))
+  expect(readRange(query, null).range).toStrictEqual(range)
+  expect(range).toStrictEqual({ from: new Date(2026, 10, 1).getTime(), to: new Date(2026, 10, 29).getTime() })
 })
