@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { DAY_MS } from '../../../shared/time.ts'
-import { packetFrom } from '../history/last-packet.ts'
+import { packetFrom } from '../topology/last-packet.ts'
 import { aboutHeard, type Looking } from './rule.ts'
 
 // When what is stored of a rule's evidence begins, in milliseconds; null: nothing is stored.

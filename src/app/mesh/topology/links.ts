@@ -7,6 +7,7 @@ import type { Reader } from '../../base/context.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { rangeOf, walkBack } from '../../search/walk.ts'
+import { lastPacketBy } from './last-packet.ts'
 
 /** The latest packets that are looked at. */
 const MAX_PACKETS = 20_000
@@ -36,10 +37,7 @@ type Times = { readonly since: number; readonly until: number }
 
 /** One for each pair of nodes and way, by the latest packets in the log in this time; the latest first. */
 export async function listLinks({ store, viewer: { view } }: Reader, { since, until }: Times): Promise<MeshLink[]> {
-  const [later] = await store.db.all<{ id: number }>(
-    sql`select first_id id from packet_hours where t >= ${until} order by t limit 1`,
-  )
-  const range = await rangeOf(store, 'packets', later?.id)
+  const range = await rangeOf(store, 'packets', (await lastPacketBy({ store, now: until - 1 })) + 1)
   const { found } = await walkBack({
     store,
     ...range,

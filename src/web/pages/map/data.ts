@@ -14,7 +14,7 @@ import type { TileReports } from '../../parts/map/tiles/tiles.ts'
 import type { Waypoint } from './waypoints/waypoint.ts'
 import { backgroundChoice, type Layers, type LineLimits, limitLinks, limitTraces, usualOfTrack } from './switches.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../parts/mesh/traceroute.ts'
-import { rangeKey, readRange, timesOf } from '../../state/range.ts'
+import { type Range, rangeKey, readRange, timesOf } from '../../state/range.ts'
 
 const POLL_MS = 60_000
 const MAX_TRACES = '100'
@@ -161,6 +161,9 @@ type Topology = {
   readonly route: Traceroute | null
 }
 
+/** A range that ends now is left to the limits of the map: the latest traceroutes are found at once. */
+const endOf = (range: Range | null) => (range === null || typeof range === 'string' ? {} : timesOf(range))
+
 /** The lines of the map within the limits: those of the chosen node, and those of all nodes whose layer is shown. */
 export function useTopology(chosen: Node | null, layers: Layers, limits: LineLimits): Topology {
   const { query } = place.value
@@ -177,7 +180,7 @@ export function useTopology(chosen: Node | null, layers: Layers, limits: LineLim
       if (!wantsTraces) return []
       if (traceId === null)
         return latestOfEach(
-          await readTraces({ limit: MAX_TRACES, ...timesOf(limits.range), ...(node !== null && { node }) }),
+          await readTraces({ limit: MAX_TRACES, ...endOf(limits.range), ...(node !== null && { node }) }),
         )
       const id = Number(traceId)
       // People without an account get no earlier pages.

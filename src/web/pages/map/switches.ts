@@ -97,7 +97,13 @@ export type LineLimits<R = Range | null> = {
 }
 
 /** Earlier versions kept these hours, and had them in addresses. */
-const OLDER_HOURS: Readonly<Record<string, RangeName | null>> = { '': null, 1: '1h', 6: '6h', 24: '24h', 168: '7d' }
+const OLDER_HOURS = new Map<string, RangeName | null>([
+  ['', null],
+  ['1', '1h'],
+  ['6', '6h'],
+  ['24', '24h'],
+  ['168', '7d'],
+])
 
 /** `range`: the usual one of this user, if the address names none. */
 export const lineLimits = preference<LineLimits<RangeName | null>>(
@@ -105,7 +111,7 @@ export const lineLimits = preference<LineLimits<RangeName | null>>(
   { range: '24h', signal: '', least: '1' },
   (found) => {
     if (!isRecord(found)) return null
-    const { range: kept = OLDER_HOURS[String(found['hours'])] } = found
+    const { range: kept = OLDER_HOURS.get(String(found['hours'])) } = found
     const range = kept === null || (typeof kept === 'string' && isRangeName(kept)) ? kept : undefined
     const signal = LINE_SIGNALS.find((known) => known === found['signal'])
     const least = LINE_COUNTS.find((known) => known === found['least']) ?? '1'
@@ -115,13 +121,17 @@ export const lineLimits = preference<LineLimits<RangeName | null>>(
 
 /** The range of the lines if this address names none. */
 export const usualOfLines = (query: URLSearchParams): RangeName | null =>
-  OLDER_HOURS[query.get('hours') ?? '-'] ?? lineLimits.value.value.range
+  OLDER_HOURS.get(query.get('hours') ?? '-') ?? lineLimits.value.value.range
 
 /** Earlier versions had these days in addresses. */
-const OLDER_DAYS: Readonly<Record<string, RangeName>> = { 1: '24h', 30: '30d', 90: '1y' }
+const OLDER_DAYS = new Map<string, RangeName>([
+  ['1', '24h'],
+  ['30', '30d'],
+  ['90', '1y'],
+])
 
 /** The range of a track if this address names none. */
-export const usualOfTrack = (query: URLSearchParams): RangeName => OLDER_DAYS[query.get('track') ?? ''] ?? '7d'
+export const usualOfTrack = (query: URLSearchParams): RangeName => OLDER_DAYS.get(query.get('track') ?? '') ?? '7d'
 
 /** The limits, with the range that the page's address asks for. */
 export function shownLimits(query: URLSearchParams): LineLimits {

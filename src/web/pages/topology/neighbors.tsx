@@ -22,7 +22,12 @@ import { type Range, type RangeName, rangeQuery, readRange } from '../../state/r
 import { comparePairs, nameOfEnd, type Pair, PAIR_KEYS, type PairKey, pairsOf } from './pairs.ts'
 
 /** `any`, and the hours of older addresses: what the page shows if its address names no range. */
-const USUAL: Readonly<Record<string, RangeName | null>> = { any: null, 1: '1h', 24: '24h', 168: '7d' }
+const USUAL = new Map<string, RangeName | null>([
+  ['any', null],
+  ['1', '1h'],
+  ['24', '24h'],
+  ['168', '7d'],
+])
 /** Columns whose highest values come first. */
 const DOWN_FIRST: ReadonlySet<PairKey> = new Set(['difference', 'reported'])
 
@@ -31,7 +36,7 @@ export function NeighborsPage() {
   useNodes()
   const { query } = place.value
   const q = query.get('q') ?? ''
-  const usual = USUAL[query.get('age') ?? '24'] ?? (query.get('age') === 'any' ? null : '24h')
+  const usual = USUAL.get(query.get('age') ?? '24') ?? (query.get('age') === 'any' ? null : '24h')
   const { range } = readRange(query, usual)
   const by = PAIR_KEYS.find((key) => key === query.get('sort')) ?? 'signal'
   const isDown = query.get('order') === null ? DOWN_FIRST.has(by) : query.get('order') === 'down'

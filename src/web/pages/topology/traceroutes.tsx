@@ -132,7 +132,7 @@ export function TraceroutesPage() {
         </div>
       )}
       <Failure error={more.error.value ?? error.value} retry={reload} />
-      {isOfKey && all.length === 0 && (
+      {isOfKey && all.length === 0 && next === null && (
         <Empty icon="routes" title={isLimited ? t.routes.noMatch : t.routes.none}>
           {!isAnonymous.value && !isLimited && <p>{t.routes.noneHelp}</p>}
           {!isLimited && <ConnectHelp />}

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { DAY_MS } from '../../../../shared/time.ts'
-import { lastPacketBy } from '../../history/last-packet.ts'
+import { lastPacketBy } from '../../topology/last-packet.ts'
 import { oldestPacket } from '../oldest.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 

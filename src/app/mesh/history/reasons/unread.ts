@@ -5,7 +5,7 @@ import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import { canReadChannel } from '../../../../shared/access/scope.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
 import { nextTurn } from '../../../base/pacing/next-turn.ts'
-import { lastPacketBy } from '../last-packet.ts'
+import { lastPacketBy } from '../../topology/last-packet.ts'
 import type { Case, Found } from './case.ts'
 
 /** Packets of each number of the node that are looked at, and of everybody, the latest. */
@@ -83,14 +83,16 @@ export async function lookAtChannels(silence: Case, isLate: boolean): Promise<Fo
     rows.filter(({ id, port }) => port === null && !after.some((row) => row.id === id)).map(hashOf),
   )
   const unread = after.filter((row) => !others.has(hashOf(row)))
-  if (lastRead !== null && unread.length >= FEW) {
+  const late = Math.max(2 * HOUR_MS, PAUSES * pause)
+  // A node that also uses a new private channel is read again before that.
+  if (lastRead !== null && silence.now - lastRead.t > late && unread.length >= FEW) {
     const since = unread.reduce((first, { t }) => Math.min(first, t), Number.POSITIVE_INFINITY)
     const change = await changeNear(silence, lastRead.t, since)
     const evidence = { packets: unread.length, since, change }
     return [{ weight: change === null ? 91 : 97, reason: { kind: 'unread', isLikely: true, ...evidence } }]
   }
   if (!isLate || node.channel === null || !canReadChannel(view, node.channel)) return []
-  const change = await changeNear(silence, lastHeard, lastHeard + Math.max(2 * HOUR_MS, PAUSES * pause))
+  const change = await changeNear(silence, lastHeard, lastHeard + late)
   if (change === null) return []
   const last = await lastPacketBy({ store: ctx.store, now: change.at })
   // Others are still heard on its channel.
@@ -106,7 +108,8 @@ const hashOf = ({ channel }: Row) => channel
 
 /** When somebody changed the channels of a radio that heard it, for administrators. */
 async function changeNear({ ctx, receivers }: Case, readAt: number, until: number) {
-  if (!ctx.viewer.user.isAdmin) return null
+  // A token reads no audit log.
+  if (!ctx.viewer.user.isAdmin || ctx.viewer.credential.kind !== 'session') return null
   const sources = JSON.stringify(receivers.map(({ source }) => source))
   const found = await queries(ctx.store).changes.get({
     since: readAt - BEFORE_MS,

@@ -48,6 +48,8 @@ function createPastSheet(map: LeafletMap): PastSheet {
     return shows.ground({ ...frame, pen: keptPen })
   }
   const paint = ({ pen }: Frame, moving: Copies) => {
+    // The map is hidden.
+    if (kept.width === 0 || kept.height === 0) return
     pen.save()
     pen.resetTransform()
     pen.globalCompositeOperation = 'copy'

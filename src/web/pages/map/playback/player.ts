@@ -84,7 +84,8 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
   })
   const drawAll = () => {
     wait = FRAME_MS
-    sheet.redraw()
+    // The end of a zoom draws everything.
+    if (!isZooming) sheet.redraw()
   }
   /** Draws what is due and looks different. */
   const picture = (passed: number) => {
