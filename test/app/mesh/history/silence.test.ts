@@ -332,6 +332,9 @@ describe('what may be the reason, with its evidence', () => {
     await hear(GONE, NOW, text('still here'))
     await lock([NOW, NOW])
     expect((await silence()).reasons).toEqual([])
+    // Nor some on a channel of its own, just after one that was read.
+    await lock([NOW + HOUR, NOW + 3 * HOUR], 55)
+    expect((await silence(NOW + 3 * HOUR)).reasons).toEqual([])
   })
 
   it('nothing comes since our channels were changed; if others still speak on its channel, that is no reason', async () => {
