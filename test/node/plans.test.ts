@@ -42,7 +42,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'order by "messages"."id" desc limit': 'the newest page',
   'order by "packets"."id" desc limit': 'the newest page, and when each source was last heard',
   'order by "packets"."id" limit': 'the oldest one',
-  'order by "audit_log"."id" desc limit': 'the newest page',
+  'from audit_log  order by id desc limit': 'the newest page',
   'order by "forgotten_nodes"."node_id" limit': 'that many nodes with rows left',
   // At most 20,000 nodes, as many rows of an index, or the list itself.
   'from "nodes" order by': 'the list of all nodes',

@@ -30,11 +30,11 @@ function measuredIn(page: string): string[] {
   return tables.split('\n').filter((line) => /^\| (?!work|---)/.test(line))
 }
 
-test('the README has the eight figures that users feel, as docs/performance.md has them', () => {
+test('the README has the figures that users feel and that were measured, as docs/performance.md has them', () => {
   const [, pattern = ''] = /function isShort[^]*?return \/(.+)\/\.test/.exec(read('bench/table.ts')) ?? []
   const chosen = measuredIn('docs/performance.md').filter((row) => new RegExp(pattern).test(row.slice(2)))
   expect(chosen).toHaveLength(8)
-  expect(measuredIn('README.md')).toStrictEqual(chosen)
+  expect(measuredIn('README.md')).toStrictEqual(chosen.filter((row) => !row.includes('not measured yet')))
 })
 
 const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) =>

@@ -107,19 +107,28 @@ describe.each(STATES)('state: $name', (state) => {
 test.each(['/', '/map', '/users', '/settings'])('a failure of the service is told on %s of a phone', async (path) => {
   const { page, goto, violations } = phone
   const isData = (url: URL) => /^\/api\/(?!auth\/|events$|info$)/.test(url.pathname)
-  const refuse = (route: Route) =>
-    route.fulfill({ status: 500, json: { error: { code: 'internal', message: 'Broken', requestId: 'req-1' } } })
+  // Until the press: what the page asks by itself would end the failure before. A page that is just loaded has no press.
+  const isPressed = () => page.evaluate('window.isPressed === true').catch(() => false)
+  const refuse = async (route: Route) =>
+    (await isPressed())
+      ? route.fallback()
+      : route.fulfill({ status: 500, json: { error: { code: 'internal', message: 'Broken', requestId: 'req-1' } } })
   await page.route(isData, refuse)
+  // News of nodes would end the failure of a list that is known from before.
+  const silent = (route: Route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing new\n\n' })
+  await page.route('**/api/events?*', silent)
   places.delete(phone)
   await goto(path)
+  await page.evaluate("addEventListener('click', () => (window.isPressed = true), { capture: true })")
   const told = page.getByRole('alert').filter({ hasText: 'Something went wrong in the service' })
   await told.first().waitFor()
   await expect.poll(() => told.count()).toBe(1)
   expect([await violations(), await overflowOf(page)]).toEqual([[], 0])
-  await page.unroute(isData, refuse)
   // One press loads every part of the page.
   await told.getByRole('button').click()
   await expect.poll(() => told.count()).toBe(0)
+  await page.unroute(isData, refuse)
+  await page.unroute('**/api/events?*', silent)
 })
 
 describe.each(LAST_DIALOGS)('dialog: $name', (dialog) => {
