@@ -3,6 +3,7 @@ import { and, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../db/contains.ts'
 import { insertSelect } from '../../db/insert-select.ts'
 import { auditLog } from '../../db/schema.ts'
+import { filtersOf } from '../../db/filters.ts'
 import { noteIndexing, prepareShapes, rawRows, type Statement, type Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../base/context.ts'
 import { matching, walkMatches } from '../search/text-index.ts'
@@ -10,7 +11,6 @@ import { createBudget, type Range, rangeOf } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actions.ts'
-import { namesOf } from '../../shared/names.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody on its command line. */
@@ -134,7 +134,7 @@ type RawRow = readonly [
 
 const value = sql.placeholder
 
-const CONDITIONS = {
+const conditions = filtersOf({
   ids: sql`id in (select value from json_each(${value('ids')}))`,
   before: lt(auditLog.id, value('before')),
   lowest: gte(auditLog.id, value('lowest')),
@@ -148,8 +148,7 @@ const CONDITIONS = {
   q: or(
     ...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map((text) => contains(text, value('q'))),
   ),
-} as const satisfies Record<string, SQL | undefined>
-const CONDITION_NAMES = namesOf(CONDITIONS)
+})
 
 /** An index that a query must use, instead of the one that SQLite chooses. */
 type Index = '' | 'indexed by audit_log_timestamp'
@@ -157,12 +156,10 @@ type Index = '' | 'indexed by audit_log_timestamp'
 /** A query for each index and set of conditions. */
 const selects = prepareShapes((db, shape) => {
   const [index = '', names = ''] = shape.split(':')
-  const asked = names.split(' ')
-  const conditions = CONDITION_NAMES.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
   return db
     .select(Object.fromEntries(COLUMNS.map((column) => [column, sql.raw(column)])))
     .from(sql.raw(`audit_log ${index}`))
-    .where(and(...conditions))
+    .where(conditions.whereOf(names))
     .orderBy(sql.raw('id desc'))
     .limit(value('limit'))
     .prepare()
@@ -180,7 +177,7 @@ async function readRows(store: Store, filters: AuditFilters, where: Where, index
   const isFailed = filters.action === 'login_failed'
   const values: Partial<Record<string, unknown>> = { ...filters, ...where }
   const asked: typeof values = { ...values, ...(isFailed && { action: undefined, failed: true }) }
-  const shape = CONDITION_NAMES.filter((name) => asked[name] !== undefined).join(' ')
+  const shape = conditions.shapeOf(asked)
   return (await rawRows<RawRow>(selects(store, `${index}:${shape}`), values)).map(storedRow)
 }
 

@@ -1,6 +1,7 @@
 import { and, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
+import { filtersOf } from '../../../db/filters.ts'
 import { prepareShapes, rawRows, type Store } from '../../../db/store.ts'
 import {
   ofNodesSeenBy,
@@ -140,7 +141,7 @@ const reaction = (isSeen: SQL) =>
     where ${isSeen})`
 
 /** Each filter except `before`, `with` and `from`. Without an index, because there are only few rows. */
-const CONDITIONS = {
+const filters = filtersOf({
   since: sql`+${messages.timestamp} >= ${value('since')}`,
   until: sql`+${messages.timestamp} < ${value('until')}`,
   channel: sql`${messages.channel} = ${value('channel')}`,
@@ -156,8 +157,7 @@ const CONDITIONS = {
   error: sql`routing_error is not null`,
   signed: sql`signed`,
   visible: visibleMessages,
-} as const satisfies Record<string, SQL>
-const FILTERS = namesOf(CONDITIONS)
+})
 
 const WITHIN = sql`messages.id >= ${value('lowest')} and messages.id < ${value('end')}`
 /** How messages are read: the index, and the rows in it. */
@@ -176,10 +176,9 @@ const ALL_KINDS = namesOf(KINDS)
 
 /** A shape is a kind and a set of filters. */
 const reads = prepareShapes((db, shape) => {
-  const asked = shape.split(' ')
-  const kind = ALL_KINDS.find((name) => name === asked[0]) ?? 'id'
+  const kind = ALL_KINDS.find((name) => name === shape.split(' ')[0]) ?? 'id'
   const [index, rows] = KINDS[kind]
-  const where = and(rows, ...FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name]))
+  const where = and(rows, filters.whereOf(shape))
   const newest = sql`order by id desc limit ${value('limit')}`
   // One conversation: the messages from a node, and those to it.
   const half = (column: string) => sql`select * from (select id from ${sql.raw(`messages
@@ -200,7 +199,7 @@ async function readIds(store: Store, kind: Kind, by: By, where: Where): Ids {
   const isSeen = visible === undefined ? 'reaction' : 'reactionSeen'
   const traits = Object.fromEntries(has.map((trait) => [trait === 'reaction' ? isSeen : trait, true]))
   const asked: Partial<Record<string, unknown>> = { ...others, ...traits, sender, visible }
-  const shape = [kind, ...FILTERS.filter((name) => asked[name] !== undefined)].join(' ')
+  const shape = `${kind} ${filters.shapeOf(asked)}`
   const rows = await rawRows<readonly [id: number]>(reads(store, shape), {
     ...others,
     ...(visible !== undefined && visibleValues(visible)),

@@ -1,6 +1,7 @@
-import { and, desc, eq, getTableColumns, lt, sql, type SQL } from 'drizzle-orm'
+import { desc, eq, getTableColumns, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
+import { filtersOf } from '../../../db/filters.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ports } from '../../base/context.ts'
@@ -16,7 +17,6 @@ import {
 } from '../../accounts/access/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { KEY_DOUBTS } from '../../../shared/mesh/packets.ts'
-import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { findMessages, type MessageSearch } from './find.ts'
 
@@ -119,27 +119,24 @@ export type RawMessage = readonly [
 ]
 
 /** Each filter for which an index has the rows in order, as SQL; the others need a search. */
-const CONDITIONS = {
+const filters = filtersOf({
   before: lt(messages.id, sql.placeholder('before')),
   channel: eq(messages.channel, sql.placeholder('channel')),
   signed: sql`signed`,
   visible: visibleMessages,
   ids: sql`${messages.id} in (select value from json_each(${sql.placeholder('ids')}))`,
-} as const satisfies Record<string, SQL>
-const FILTERS = namesOf(CONDITIONS)
+})
 
 /** A query for each set of filters. */
-const pages = prepareShapes((db, shape) => {
-  const asked = shape.split(' ')
-  const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
-  return db
+const pages = prepareShapes((db, shape) =>
+  db
     .select(messageColumns)
     .from(messages)
-    .where(and(...conditions))
+    .where(filters.whereOf(shape))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder('limit'))
-    .prepare()
-})
+    .prepare(),
+)
 
 const newest = keepBodies<Body>()
 
@@ -159,15 +156,15 @@ export async function newestMessages(
 }
 
 /** A page as JSON, newest first, as far as the viewer may see it. */
-export async function listMessages(store: Store, filters: MessageSearch, view: View): Promise<string> {
-  const { limit } = filters
-  const search = seesEverything(view) ? filters : { ...filters, visible: view }
+export async function listMessages(store: Store, asked: MessageSearch, view: View): Promise<string> {
+  const { limit } = asked
+  const search = seesEverything(view) ? asked : { ...asked, visible: view }
   if (needsSearch(search)) {
     const { ids, next } = await findMessages(store, search)
     const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
     return pageOf(rows, next)
   }
-  const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
+  const shape = filters.shapeOf(search)
   // One more than requested, which shows whether there is a next page.
   const values = { ...search, ...visibleValues(view), limit: limit + 1 }
   const rows = await rawRows<RawMessage>(pages(store, shape), values)
@@ -176,11 +173,11 @@ export async function listMessages(store: Store, filters: MessageSearch, view: V
 }
 
 /** The filters that `pages` has. */
-const PAGED: readonly string[] = ['limit', 'signal', ...FILTERS]
+const PAGED: readonly string[] = ['limit', 'signal', ...filters.names]
 
-function needsSearch({ visible, ...filters }: MessageSearch): boolean {
-  const isFiltered = Object.entries(filters).some(([name, given]) => given !== undefined && !PAGED.includes(name))
-  const { channel, signed } = filters
+function needsSearch({ visible, ...asked }: MessageSearch): boolean {
+  const isFiltered = Object.entries(asked).some(([name, given]) => given !== undefined && !PAGED.includes(name))
+  const { channel, signed } = asked
   // The newest messages of a few channels may be far back, so they are searched by channel.
   const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
   return isFiltered || isNarrow || (channel !== undefined && signed === true)

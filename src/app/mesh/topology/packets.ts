@@ -1,6 +1,7 @@
-import { and, desc, eq, gt, gte, lt, sql, type SQL } from 'drizzle-orm'
+import { desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
+import { filtersOf } from '../../../db/filters.ts'
 import { prepareShapes, rawRows } from '../../../db/store.ts'
 import type { Reader } from '../../base/context.ts'
 import {
@@ -18,7 +19,6 @@ import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { kindOf } from '../../../meshtastic/payload/payload.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { namesOf } from '../../../shared/names.ts'
 import { createBudget, rangeOf, walkBack } from '../../search/walk.ts'
 
 export const packetSchema = z
@@ -131,7 +131,7 @@ type RawPacket = readonly [
 
 const value = sql.placeholder
 
-const CONDITIONS = {
+const filters = filtersOf({
   before: lt(packets.id, value('before')),
   after: gt(packets.id, value('after')),
   since: gte(packets.t, value('since')),
@@ -140,21 +140,18 @@ const CONDITIONS = {
   to: eq(packets.toNodeNum, value('to')),
   port: eq(packets.port, value('port')),
   hidden: ofVisibleNodes(packets.fromNodeNum, packets.toNodeNum),
-} as const satisfies Record<string, SQL>
-const FILTERS = namesOf(CONDITIONS)
+})
 
 /** A query for each set of filters. */
-const pages = prepareShapes((db, shape) => {
-  const asked = shape.split(' ')
-  const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
-  return db
+const pages = prepareShapes((db, shape) =>
+  db
     .select(fields)
     .from(packets)
-    .where(and(...conditions))
+    .where(filters.whereOf(shape))
     .orderBy(desc(packets.id))
     .limit(value('limit'))
-    .prepare()
-})
+    .prepare(),
+)
 
 /**
  * A page as JSON, newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it.
@@ -162,10 +159,9 @@ const pages = prepareShapes((db, shape) => {
  */
 export async function listPackets({ store, viewer }: Reader, { limit, signal, ...by }: PacketFilters): Promise<string> {
   const { view } = viewer
-  const read = (filters: Omit<PacketFilters, 'limit'>, count: number) => {
-    const values = { ...filters, hidden: view.hidden.size === 0 ? undefined : view.hidden }
-    const shape = FILTERS.filter((name) => values[name] !== undefined).join(' ')
-    return rawRows<RawPacket>(pages(store, shape), { ...filters, ...visibleValues(view), limit: count })
+  const read = (asked: Omit<PacketFilters, 'limit'>, count: number) => {
+    const shape = filters.shapeOf({ ...asked, hidden: view.hidden.size === 0 ? undefined : view.hidden })
+    return rawRows<RawPacket>(pages(store, shape), { ...asked, ...visibleValues(view), limit: count })
   }
   const { since, until, from, to, port } = by
   const isIndexed = (since ?? until ?? to) === undefined && (from === undefined || port === undefined)
