@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { AUDIT_ACTIONS } from '../../../src/shared/access/audit-actions.ts'
 import { csvCell } from '../../../src/shared/csv.ts'
 import { outcomeOf } from '../../support/answers.ts'
@@ -218,6 +218,20 @@ describe('the export', () => {
     expect(lines.slice(1, -1).map((line) => Number(line.split(',')[0]))).toStrictEqual(
       Array.from({ length: 1206 }, (_, i) => 1206 - i),
     )
+  })
+
+  test('goes on after pages of which none has an entry that was asked for', async () => {
+    fill(1, { username: 'long ago' })
+    fill(40_000)
+    // Each query of a search takes long, so a page ends soon.
+    let at = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (at += 1000))
+    try {
+      const answer = await admin.send('GET', '/api/audit/export?format=ndjson&resource=nodes&q=lo')
+      expect((await answer.text()).split('\n').filter((line) => line.includes('long ago'))).toHaveLength(1)
+    } finally {
+      clock.mockRestore()
+    }
   })
 
   test('as NDJSON has the entries of the list, one per line', async () => {
