@@ -243,9 +243,10 @@ async function start(
       await sessions.close()
       await sealing.stop()
       try {
+        // What the disk refuses stays in the log, which a normal closing would delete: see `giveUp`.
         await flushing?.close()
-      } finally {
         store.close()
+      } finally {
         lock.release()
       }
       log.info('Stopped')
@@ -338,9 +339,12 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   )
 }
 
-/** The next start copies the whole log. A normal stop would take what is only there for copied. */
+/**
+ * Ends this process without closing the database. The next start checks and copies the whole log; a normal stop would take
+ * what is only there for copied.
+ */
 function giveUp(log: Log): void {
-  log.error('The disk refused what was copied into the database; this process ends so that the next start repeats it')
+  log.error('The disk refused to keep changes; this process ends so that the next start checks what is on the disk')
   process.exit(1)
 }
 
