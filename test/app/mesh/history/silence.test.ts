@@ -315,6 +315,12 @@ describe('what may be the reason, with its evidence', () => {
     const all = { channels: 'all', direct: { read: true, write: false } } as const
     const reader = await mesh.app.user('reader', { nodes: READ, info: READ }, all)
     expect((await silence(NOW, GONE, reader)).reasons).toEqual([unread])
+    // A token of an administrator reads no audit log either.
+    const scopes = ['info:read', 'nodes:read', 'messages:read']
+    const made = await (admin ?? reader).send('POST', '/api/tokens', { name: 'a program', scopes })
+    const headers = { authorization: `Bearer ${Object(await made.json()).token}` }
+    const told = await mesh.app.request(`/api/nodes/${GONE}/silence`, { headers })
+    expect(Object(await told.json()).reasons).toEqual([unread])
     const none = { channels: { read: [5], write: [] }, direct: { read: false, write: false } }
     const other = await mesh.app.user('other', { nodes: READ, info: READ }, none)
     expect(await silence(NOW, GONE, other)).toMatchObject({ isSilent: false, reasons: [] })
