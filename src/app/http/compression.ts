@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { sha256Hex } from '../base/crypto.ts'
+import { sha256Hex, toHex } from '../base/crypto.ts'
 import { ownedBy } from '../base/owned.ts'
 import type { Config } from '../config/config.ts'
 
@@ -35,10 +35,7 @@ export function bodyOf(json: string, etag: string): Body {
 type Digest = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>
 
 const digestOf = ownedBy((_process: typeof globalThis): { of: Digest } => ({
-  of: async (bytes) => {
-    const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-    return [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-  },
+  of: async (bytes) => toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))),
 }))
 
 /** For a runtime that has a faster way than Web Crypto, which hashes in another thread. */
