@@ -1,8 +1,8 @@
 // Builds the pages and the worker for the edge, as wrangler.toml expects them: dist/web and dist/edge.
 //   node scripts/edge.js                 builds both
 //   node scripts/edge.js --worker DIST   builds the worker alone, and its files, into another dist
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { minify } from 'terser'
@@ -19,12 +19,20 @@ if (values.worker === undefined) await build({ configFile: join(ROOT, 'src/web/v
 await buildWorker()
 await writeFiles()
 
-/** One file, smaller than one from wrangler's own build. The first build only finds out which methods have a use. */
+/**
+ * ES modules, smaller than those of wrangler's own build: worker.js and what it imports run when an isolate starts, the
+ * others when they are needed. The first build only finds out which methods have a use.
+ */
 async function buildWorker() {
-  const [found] = [await build(workerBuild({ plugins: [], minify: false, write: false }))].flat()
-  const unused = namesOfUnused(found.output[0].code)
-  await build(workerBuild({ plugins: [withoutMethods(unused)], minify: true, write: true }))
-  await minifyAgain(join(dist, 'edge/worker.js'))
+  const edge = join(dist, 'edge')
+  // Wrangler deploys every module that it finds there.
+  rmSync(edge, { recursive: true, force: true })
+  const [found] = [await build(workerBuild({ plugins: [], start: new Set(), minify: false, write: false }))].flat()
+  const modules = found.output.filter(({ type }) => type === 'chunk')
+  const unused = namesOfUnused(modules.map(({ code }) => code))
+  await build(workerBuild({ plugins: [withoutMethods(unused)], start: startOf(modules), minify: true, write: true }))
+  const parts = readdirSync(join(edge, 'parts')).filter((name) => name.endsWith('.js'))
+  for (const name of parts) await minifyAgain(join(edge, 'parts', name))
 }
 
 /**
@@ -36,13 +44,21 @@ async function minifyAgain(file) {
     module: true,
     ecma: 2020,
     compress: { passes: 3, pure_getters: true, unsafe_arrows: true },
-    sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: 'worker.js.map' },
+    sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: `${basename(file)}.map` },
   })
   writeFileSync(file, code)
   writeFileSync(`${file}.map`, map)
 }
 
-function workerBuild({ plugins, minify, write }) {
+/** The source files of worker.js and of what it imports at once. In one module they are smaller than in several. */
+function startOf(modules) {
+  const names = new Set(['worker.js'])
+  for (const name of names)
+    for (const next of modules.find(({ fileName }) => fileName === name).imports) names.add(next)
+  return new Set(modules.flatMap(({ fileName, moduleIds }) => (names.has(fileName) ? moduleIds : [])))
+}
+
+function workerBuild({ plugins, start, minify, write }) {
   return {
     configFile: false,
     root: ROOT,
@@ -60,13 +76,20 @@ function workerBuild({ plugins, minify, write }) {
       sourcemap: write,
       reportCompressedSize: false,
       rolldownOptions: {
+        // Nothing but what the platform knows may be exported by worker.js.
+        preserveEntrySignatures: 'strict',
         // Leaves out unused parts of a library even if its package does not declare that this is safe.
         treeshake: {
           manualPureFunctions: [SCHEMAS],
           moduleSideEffects: (id) => !id.includes('/node_modules/'),
           propertyReadSideEffects: false,
         },
-        output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false },
+        output: {
+          format: 'esm',
+          entryFileNames: 'worker.js',
+          chunkFileNames: 'parts/[name].js',
+          codeSplitting: { groups: [{ name: 'start', test: (id) => start.has(id) }] },
+        },
       },
     },
   }

@@ -10,12 +10,29 @@ const CALLED_BY_NAME = new Set(
   ),
 )
 
-/** The names of methods in a bundle, not minified, that only unused methods name, or nothing does. */
-export function namesOfUnused(code) {
+/** The names of methods in modules, not minified, that only unused methods name, or nothing does. */
+export function namesOfUnused(modules) {
+  const found = modules.map(findMethods)
+  const names = new Set(found.flatMap(({ methods }) => methods.map(nameOf)))
+  const around = found.flatMap(({ methods, uses }) =>
+    uses
+      .filter(({ name }) => names.has(name))
+      .map(({ name, at }) => ({ name, in: methods.filter(({ start, end }) => start <= at && at < end).map(nameOf) })),
+  )
+  const used = new Set(CALLED_BY_NAME)
+  for (let before = -1; before < used.size;) {
+    before = used.size
+    for (const use of around) if (use.in.every((name) => used.has(name))) used.add(use.name)
+  }
+  return new Set([...names].filter((name) => !used.has(name)))
+}
+
+/** The methods of a module, and where names are used. */
+function findMethods(code) {
   const methods = []
   const keys = new Set()
   const uses = []
-  each(parseSync('bundle.js', code).program, (node) => {
+  each(parseSync('module.js', code).program, (node) => {
     if (isMethod(node)) {
       methods.push(node)
       keys.add(node.key)
@@ -29,16 +46,7 @@ export function namesOfUnused(code) {
         if (key?.type === 'Identifier') uses.push({ name: key.name, at: start })
     }
   })
-  const names = new Set(methods.map(nameOf))
-  const around = uses
-    .filter(({ name }) => names.has(name))
-    .map(({ name, at }) => ({ name, in: methods.filter(({ start, end }) => start <= at && at < end).map(nameOf) }))
-  const used = new Set(CALLED_BY_NAME)
-  for (let before = -1; before < used.size;) {
-    before = used.size
-    for (const use of around) if (use.in.every((name) => used.has(name))) used.add(use.name)
-  }
-  return new Set([...names].filter((name) => !used.has(name)))
+  return { methods, uses }
 }
 
 /** Cuts these methods out of libraries. */

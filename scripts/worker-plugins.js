@@ -1,6 +1,6 @@
 // Plugins for the build of the worker that leave out code which it never runs.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { parseSync } from 'vite'
 import { noCertificates, withoutCertificates } from './certificates.js'
 import { readableDescriptors } from './descriptors.js'
@@ -10,6 +10,36 @@ import { each } from './unused-methods.js'
 /** The name under which `withoutDescriptions` imports zod, so that unused schemas are left out. */
 export const SCHEMAS = '$schemas'
 
+/** What most isolates never need, in src. */
+const LAZY = [
+  'app/accounts/routes/factor-sign-in',
+  'app/accounts/routes/factors',
+  'app/accounts/routes/invitations',
+  'app/accounts/routes/mail',
+  'app/accounts/routes/oidc',
+  'app/accounts/routes/public-access',
+  'app/accounts/routes/tokens',
+  'app/accounts/routes/users',
+  'app/alerts/destinations/of-user-routes',
+  'app/alerts/findings/on-batch',
+  'app/alerts/routes',
+  'app/automation/routes',
+  'app/device-config/routes',
+  'app/mesh/boards/routes',
+  'app/mesh/findings/routes',
+  'app/mesh/history/routes',
+  'app/mesh/overlays/routes',
+  'app/mesh/playback/routes',
+  'app/mesh/routes/ingest',
+  'app/mesh/survey/routes',
+  'app/system/audit/routes',
+  'app/system/metrics/routes',
+  'app/system/moving-in/routes',
+  'app/system/settings-routes',
+  'app/system/status/routes',
+  'edge/schedule',
+]
+
 export function workerPlugins(root) {
   return [
     withoutAttestations(root),
@@ -18,6 +48,7 @@ export function workerPlugins(root) {
     withoutRestore(root),
     withoutRadioSettings(root),
     withoutSomeRoutes(root),
+    withLazyModules(root),
     withoutConnections(root),
     withoutFindings(root),
     withoutCopies(root),
@@ -102,9 +133,8 @@ function withoutRadioSettings(root) {
 }
 
 /**
- * The edge has no radio, no disk, and room for little code: the routes of files named radio-routes.ts and
- * not-on-edge-routes.ts check who asks, and then refuse. Each router there is one exported chain, `export const x = new
- * Hono<AppEnv>().get('/', requirePermission(…), …)`.
+ * The edge has no radio and no disk: the routes of files named radio-routes.ts and disk-routes.ts check who asks, and then
+ * refuse. Each router there is one exported chain, `export const x = new Hono<AppEnv>().get('/', requirePermission(…), …)`.
  */
 function withoutSomeRoutes(root) {
   const app = join(root, 'src/app')
@@ -112,25 +142,92 @@ function withoutSomeRoutes(root) {
     name: 'without-some-routes',
     enforce: 'pre',
     load(id) {
-      if (!id.startsWith(app) || !/\/(?:radio|not-on-edge)-routes\.ts$/.test(id)) return null
-      const code = readFileSync(id, 'utf8')
-      const routers = parseSync(id, code).program.body.flatMap(({ declaration }) =>
-        (declaration?.declarations ?? []).map(({ id: { name }, init }) => {
-          const routes = routesOf(init).map(({ method, path, rule }) => {
-            const { start, end } = rule
-            return `.${method}(${JSON.stringify(path)}, ${code.slice(start, end)}, refuse)`
-          })
-          return `export const ${name} = new Hono()${routes.join('')}`
-        }),
-      )
-      return `import { Hono } from 'hono'
-        import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
-        import { requireAdmin, requirePermission, requireSession } from ${JSON.stringify(join(app, 'accounts/access/require.ts'))}
-        import { sharedWhole } from ${JSON.stringify(join(app, 'accounts/access/shared.ts'))}
+      if (!id.startsWith(app) || !/\/(?:radio|disk)-routes\.ts$/.test(id)) return null
+      return `import { AppError } from ${JSON.stringify(join(app, 'http/errors.ts'))}
         const refuse = () => { throw new AppError('unsupported_on_this_runtime') }
-        ${routers.join('\n')}`
+        ${routersOf(id, () => 'refuse')}`
     },
   }
+}
+
+/** What the id of the small module ends with that stands for one of `LAZY`. */
+const LATER = '?later'
+
+/**
+ * What is parsed at the start of an isolate should be little: these modules are loaded by their first use. Of the routers
+ * that one exports, written as above, this is the first request that an access rule lets through; of its functions, which
+ * are async, the first call.
+ */
+function withLazyModules(root) {
+  const files = new Set(LAZY.map((name) => join(root, 'src', `${name}.ts`)))
+  for (const file of files) if (!existsSync(file)) throw new Error(`there is no ${file}`)
+  const helper = JSON.stringify(join(root, 'src/edge/lazy-route.ts'))
+  return {
+    name: 'with-lazy-modules',
+    enforce: 'pre',
+    resolveId(id, importer) {
+      if (importer === undefined || importer.endsWith(LATER) || !id.startsWith('.')) return null
+      const file = join(dirname(importer), id)
+      return files.has(file) ? file + LATER : null
+    },
+    load(id) {
+      if (!id.endsWith(LATER)) return null
+      const file = id.slice(0, -LATER.length)
+      const answer = (router, method, path, isGetOnly) =>
+        `lazily(async () => (await load()).${router}, { method: '${method}', path: '${path}', isGetOnly: ${isGetOnly} })`
+      const calls = functionsOf(file).map(
+        (name) => `export const ${name} = async (...given) => (await load()).${name}(...given)`,
+      )
+      return `import { lazily } from ${helper}
+        const load = () => import(${JSON.stringify(file)})
+        ${[routersOf(file, answer), ...calls].join('\n')}`
+    },
+  }
+}
+
+/** The routers of a file: the routes have their access rules, and then only what `answer` writes. */
+function routersOf(file, answer) {
+  const code = readFileSync(file, 'utf8')
+  const { body } = parseSync(file, code).program
+  const textOf = ({ start, end }) => code.slice(start, end)
+  const names = new Set(['Hono'])
+  const routers = exportsOf(body).flatMap(({ name, value }) => {
+    // A router that is told what to call: `(onBatch) => new Hono<AppEnv>()…`.
+    const params = value?.type === 'ArrowFunctionExpression' ? value.params.map((param) => param.name).join(', ') : null
+    const router = params === null ? name : `${name}(${params})`
+    const routes = routesOf(params === null ? value : value.body).map(({ method, path, rule, more }) => {
+      each(rule, ({ type, name: used }) => type === 'Identifier' && names.add(used))
+      if (method === 'route') return `.route('${path}', ${textOf(rule)})`
+      const route = [router, method.toUpperCase(), path, more.some((one) => one.name === 'getOnly')]
+      return `.${method}('${path}', ${textOf(rule)}, ${answer(...route)})`
+    })
+    if (routes.length === 0) return []
+    return [`export const ${name} = ${params === null ? '' : `(${params}) => `}new Hono()${routes.join('')}`]
+  })
+  if (routers.length === 0) return ''
+  const imports = body.flatMap(({ type, importKind, specifiers, source }) => {
+    if (type !== 'ImportDeclaration' || importKind === 'type') return []
+    const used = specifiers.filter(({ type, local }) => type === 'ImportSpecifier' && names.delete(local.name))
+    const from = source.value.startsWith('.') ? join(dirname(file), source.value) : source.value
+    return used.length === 0 ? [] : [`import { ${used.map(textOf).join(', ')} } from ${JSON.stringify(from)}`]
+  })
+  if (names.size > 0) throw new Error(`an access rule of ${file} is not imported: ${[...names].join(', ')}`)
+  return [...imports, ...routers].join('\n')
+}
+
+function functionsOf(file) {
+  const isAsync = ({ value }) => /Function/.test(value?.type) && value.async
+  return exportsOf(parseSync(file, readFileSync(file, 'utf8')).program.body)
+    .filter(isAsync)
+    .map(({ name }) => name)
+}
+
+function exportsOf(body) {
+  return body.flatMap(({ type, declaration }) => {
+    if (type !== 'ExportNamedDeclaration' || declaration === null) return []
+    if (declaration.type === 'FunctionDeclaration') return [{ name: declaration.id.name, value: declaration }]
+    return (declaration.declarations ?? []).map(({ id, init }) => ({ name: id.name, value: init }))
+  })
 }
 
 /** The edge connects to nothing: its list of connections is empty. */
@@ -160,10 +257,11 @@ function withoutCopies(root) {
 }
 
 /** The routes of a chain of calls, in order: method, path, and the call that says who may use it. */
-function routesOf({ type, callee, arguments: given }) {
-  if (type !== 'CallExpression') return []
-  const [path, rule] = given
-  return [...routesOf(callee.object), { method: callee.property.name, path: path.value, rule }]
+function routesOf(node) {
+  const { type, callee, arguments: given } = node ?? {}
+  if (type !== 'CallExpression' || callee.type !== 'MemberExpression' || callee.object.name !== undefined) return []
+  const [path, rule, ...more] = given
+  return [...routesOf(callee.object), { method: callee.property.name, path: path.value, rule, more }]
 }
 
 /** Variables that have no effect on the edge (src/edge/environment.ts): they have their defaults, whatever is given. */

@@ -78,7 +78,7 @@ function buildFewRounds(): string {
   const built = buildWorker()
   return buildOnce('worker-few-rounds', (dir) => {
     cpSync(built, dir, { recursive: true, verbatimSymlinks: true })
-    const file = join(dir, 'out/worker.js')
+    const file = join(dir, 'out/parts/start.js')
     writeFileSync(file, withFewRounds(readFileSync(file, 'utf8')))
   })
 }

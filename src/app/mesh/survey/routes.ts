@@ -25,19 +25,14 @@ const coverageQuery = z.object({
     .describe('Bits of the coordinates of a cell: at 13 it is 0.052 degrees wide, and with each bit half as wide'),
 })
 
-// The survey is kept up by a service with a disk: these are refused on the edge.
 export const coverageRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers(
-    'How well receivers hear what is sent from where, in cells of the map. With an ETag',
-    {
-      200: coverageSchema,
-      304: null,
-    },
-    ['unsupported_on_this_runtime'],
-  ),
+  answers('How well receivers hear what is sent from where, in cells of the map. With an ETag', {
+    200: coverageSchema,
+    304: null,
+  }),
   validate('query', coverageQuery),
   async (c) => {
     const coverage = await readCoverage(c.var.ctx, c.req.valid('query'))
@@ -49,14 +44,10 @@ export const topologyRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers(
-    'Who heard whom, by direct receptions, reports of neighbours and traceroutes. With an ETag',
-    {
-      200: topologySchema,
-      304: null,
-    },
-    ['unsupported_on_this_runtime'],
-  ),
+  answers('Who heard whom, by direct receptions, reports of neighbours and traceroutes. With an ETag', {
+    200: topologySchema,
+    304: null,
+  }),
   validate(
     'query',
     z.object({

@@ -26,9 +26,7 @@ export const playbackRoutes = new Hono<AppEnv>()
     '/tracks',
     requirePermission('nodes', 'read'),
     inTurn('read'),
-    answers('Where all nodes were in a time, by their numbers, in pages', { 200: trackPageSchema }, [
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Where all nodes were in a time, by their numbers, in pages', { 200: trackPageSchema }),
     validate('query', afterNode),
     async (c) => c.json(await readTracks(c.var.ctx, c.req.valid('query'))),
   )
@@ -36,13 +34,9 @@ export const playbackRoutes = new Hono<AppEnv>()
     '/heard',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers(
-      'When nodes were heard and who heard whom directly, by the log of packets, in pages',
-      {
-        200: heardPageSchema,
-      },
-      ['unsupported_on_this_runtime'],
-    ),
+    answers('When nodes were heard and who heard whom directly, by the log of packets, in pages', {
+      200: heardPageSchema,
+    }),
     validate('query', afterPacket),
     async (c) => c.json(await readHeard(c.var.ctx, c.req.valid('query'))),
   )
@@ -50,13 +44,9 @@ export const playbackRoutes = new Hono<AppEnv>()
     '/hours',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers(
-      'In which hours nodes were heard, also before the log of packets begins, in pages',
-      {
-        200: hourPageSchema,
-      },
-      ['unsupported_on_this_runtime'],
-    ),
+    answers('In which hours nodes were heard, also before the log of packets begins, in pages', {
+      200: hourPageSchema,
+    }),
     validate('query', afterNode),
     async (c) => c.json(await readHours(c.var.ctx, c.req.valid('query'))),
   )

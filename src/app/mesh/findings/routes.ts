@@ -20,20 +20,15 @@ export const findingRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers(
-      'What is wrong in the mesh, as far as the viewer may see it. Looked for each hour; nothing is sent',
-      { 200: findingsSchema },
-      ['unsupported_on_this_runtime'],
-    ),
+    answers('What is wrong in the mesh, as far as the viewer may see it. Looked for each hour; nothing is sent', {
+      200: findingsSchema,
+    }),
     async (c) => c.json(await listFindings(c.var.ctx)),
   )
   .put(
     '/:rule/:subject',
     requirePermission('info', 'write'),
-    answers('Whether a finding is told: muted, it stays in the list and counts nowhere', { 204: null }, [
-      'not_found',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Whether a finding is told: muted, it stays in the list and counts nowhere', { 204: null }, ['not_found']),
     validate('param', findingParam),
     validate('json', muteSchema),
     async (c) => {

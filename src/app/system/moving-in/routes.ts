@@ -5,14 +5,11 @@ import type { AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
 import { importReportSchema, readImportReport } from './report.ts'
 
-// The command line imports, which the edge does not have.
 export const movingInRoutes = new Hono<AppEnv>().get(
   '/',
   requireAdmin,
-  answers(
-    'The latest import from another program, with everything that it left out',
-    { 200: z.object({ report: importReportSchema.nullable() }) },
-    ['unsupported_on_this_runtime'],
-  ),
+  answers('The latest import from another program, with everything that it left out', {
+    200: z.object({ report: importReportSchema.nullable() }),
+  }),
   async (c) => c.json({ report: await readImportReport(c.var.ctx.store) }),
 )

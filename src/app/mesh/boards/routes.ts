@@ -16,9 +16,7 @@ export const boardRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('info', 'read'),
-    answers('Your boards, and those that others share with you', { 200: boardListSchema }, [
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Your boards, and those that others share with you', { 200: boardListSchema }),
     async (c) => c.json(await listBoards(c.var.ctx)),
   )
   .post(
@@ -28,7 +26,6 @@ export const boardRoutes = new Hono<AppEnv>()
       'too_many_boards',
       'node_not_found',
       'forbidden',
-      'unsupported_on_this_runtime',
     ]),
     validate('json', newBoardSchema),
     async (c) => {
@@ -40,7 +37,7 @@ export const boardRoutes = new Hono<AppEnv>()
   .put(
     '/order',
     requireSession,
-    answers('The order of your own boards', { 204: null }, ['unsupported_on_this_runtime']),
+    answers('The order of your own boards', { 204: null }),
     validate('json', z.strictObject({ ids: z.array(z.int().min(1)).max(MAX_BOARDS) })),
     async (c) => {
       await orderBoards(c.var.ctx, c.req.valid('json').ids)
@@ -51,22 +48,14 @@ export const boardRoutes = new Hono<AppEnv>()
     '/:id',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('A board, with those of its nodes that you see', { 200: shown }, [
-      'not_found',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('A board, with those of its nodes that you see', { 200: shown }, ['not_found']),
     validate('param', idParam),
     async (c) => c.json({ board: await getBoard(c.var.ctx, c.req.valid('param').id) }),
   )
   .put(
     '/:id',
     requireSession,
-    answers('Replace one of your boards', { 200: shown }, [
-      'not_found',
-      'node_not_found',
-      'forbidden',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Replace one of your boards', { 200: shown }, ['not_found', 'node_not_found', 'forbidden']),
     validate('param', idParam),
     validate('json', newBoardSchema),
     async (c) => c.json({ board: await replaceBoard(c.var.ctx, c.req.valid('param').id, c.req.valid('json')) }),
@@ -77,7 +66,6 @@ export const boardRoutes = new Hono<AppEnv>()
     answers('Delete one of your boards; for administrators also one that is shared with them', { 204: null }, [
       'not_found',
       'forbidden',
-      'unsupported_on_this_runtime',
     ]),
     validate('param', idParam),
     async (c) => {

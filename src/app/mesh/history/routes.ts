@@ -16,10 +16,7 @@ export const nodeHistoryRoutes = new Hono<AppEnv>()
     '/:id/past',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('When and by whom a node was heard, and what happened to it', { 200: pastSchema }, [
-      'node_not_found',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('When and by whom a node was heard, and what happened to it', { 200: pastSchema }, ['node_not_found']),
     validate('param', nodeParam),
     async (c) => c.json(await readPast(c.var.ctx, c.req.valid('param').id)),
   )
@@ -29,7 +26,6 @@ export const nodeHistoryRoutes = new Hono<AppEnv>()
     inTurn('read'),
     answers('Why a node may be silent, from what is stored. Nothing is sent', { 200: silenceSchema }, [
       'node_not_found',
-      'unsupported_on_this_runtime',
     ]),
     validate('param', nodeParam),
     async (c) => c.json(await explainSilence(c.var.ctx, c.req.valid('param').id)),

@@ -22,7 +22,6 @@ import {
   readOverlay,
 } from './overlays.ts'
 
-// The worker of the edge has no room for them: these are refused there.
 const shapesSchema = z.object({
   type: z.literal('FeatureCollection'),
   features: z.array(z.looseObject({})).describe('Features of GeoJSON, with a name, a description and a colour at most'),
@@ -32,9 +31,7 @@ export const overlayRoutes = new Hono<AppEnv>()
   .get(
     '/',
     sharedWhole('nodes', requirePermission('nodes', 'read')),
-    answers('The overlays of the map that the viewer sees, by name', { 200: overlayListSchema }, [
-      'unsupported_on_this_runtime',
-    ]),
+    answers('The overlays of the map that the viewer sees, by name', { 200: overlayListSchema }),
     async (c) => c.json({ overlays: await listOverlays(c.var.ctx) }),
   )
   .get(
@@ -44,7 +41,7 @@ export const overlayRoutes = new Hono<AppEnv>()
     answers(
       'An overlay as GeoJSON: points, lines and areas, each on a line of its own',
       { 200: shapesSchema, 304: null },
-      ['not_found', 'unsupported_on_this_runtime'],
+      ['not_found'],
     ),
     validate('param', idParam),
     async (c) => {
@@ -68,7 +65,6 @@ export const overlayRoutes = new Hono<AppEnv>()
     answers(
       'Put shapes on the map. A request has at most 256 KB: further shapes of a larger file follow one after the other',
       { 201: z.object({ id: overlaySchema.shape.id }) },
-      ['unsupported_on_this_runtime'],
     ),
     validate('json', newOverlaySchema),
     async (c) => c.json({ id: await createOverlay(c.var.ctx, c.req.valid('json')) }, 201),
@@ -77,10 +73,7 @@ export const overlayRoutes = new Hono<AppEnv>()
     '/:id/shapes',
     requirePermission('settings', 'write'),
     inTurn('read'),
-    answers('Add shapes to an overlay that is not whole yet', { 204: null }, [
-      'not_found',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Add shapes to an overlay that is not whole yet', { 204: null }, ['not_found']),
     validate('param', idParam),
     validate('json', moreShapesSchema),
     async (c) => {
@@ -91,10 +84,7 @@ export const overlayRoutes = new Hono<AppEnv>()
   .put(
     '/:id',
     requirePermission('settings', 'write'),
-    answers('Change the name of an overlay, and who sees it', { 200: overlaySchema }, [
-      'not_found',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Change the name of an overlay, and who sees it', { 200: overlaySchema }, ['not_found']),
     validate('param', idParam),
     validate('json', changedOverlaySchema),
     async (c) => c.json(await changeOverlay(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
@@ -102,7 +92,7 @@ export const overlayRoutes = new Hono<AppEnv>()
   .delete(
     '/:id',
     requirePermission('settings', 'write'),
-    answers('Remove an overlay from the map', { 204: null }, ['not_found', 'unsupported_on_this_runtime']),
+    answers('Remove an overlay from the map', { 204: null }, ['not_found']),
     validate('param', idParam),
     async (c) => {
       await deleteOverlay(c.var.ctx, c.req.valid('param').id)
