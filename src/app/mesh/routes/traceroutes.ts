@@ -35,7 +35,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const page = await listTraceroutes(c.var.ctx, c.req.valid('query'))
-      return answerBody(c, c.var.ctx.compressor, await hashedBody(JSON.stringify(page)))
+      return answerBody(c, c.var.ctx.compressor, await hashedBody(page))
     },
   )
   .post(

@@ -3,7 +3,7 @@ import type { Ctx } from '../../base/context.ts'
 import { integerQuery } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listNeighbors, listWaypoints, type Neighbor, type Waypoint } from './topology.ts'
-import { listTraceroutes, type Traceroute } from './traceroutes.ts'
+import { readTraceroutes, type Traceroute } from './traceroutes.ts'
 import type { PublicView } from '../../accounts/access/public-view.ts'
 import { readerFor } from '../../accounts/access/anonymous-reader.ts'
 import { blur } from '../../accounts/access/blur.ts'
@@ -30,7 +30,7 @@ export async function listTraceroutesShown(
   { node }: Pick<z.output<typeof traceroutesAsked>, 'node'>,
 ): Promise<Traceroute[]> {
   const reader = await readerFor(ctx, view)
-  const { traceroutes } = await listTraceroutes(reader, { node, limit: MAX_ROUTES, answered: true })
+  const traceroutes = await readTraceroutes(reader, { node, limit: MAX_ROUTES, answered: true })
   return traceroutes.map(tracerouteForAnonymous).toSorted((a, b) => b.id - a.id)
 }
 

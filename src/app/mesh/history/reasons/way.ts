@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
 import { seesNodes } from '../../../accounts/access/visible.ts'
 import { readTrack } from '../../nodes/positions.ts'
 import { listNeighbors } from '../../topology/topology.ts'
-import { listTraceroutes } from '../../topology/traceroutes.ts'
+import { readTraceroutes } from '../../topology/traceroutes.ts'
 import type { Case, Found } from './case.ts'
 
 const MAX_TRACEROUTES = 20
@@ -54,7 +54,7 @@ async function listCarriers({ ctx, node, receivers }: Case): Promise<number[]> {
   const hearers = (await listNeighbors(ctx, { node: nodeNum }))
     .filter(({ neighborNum }) => neighborNum === nodeNum)
     .slice(0, MAX_HEARERS)
-  const { traceroutes } = await listTraceroutes(ctx, { limit: MAX_TRACEROUTES, node: nodeNum, answered: true })
+  const traceroutes = await readTraceroutes(ctx, { limit: MAX_TRACEROUTES, node: nodeNum, answered: true })
   const besides = traceroutes.flatMap(({ fromNodeNum, route, routeBack }) => {
     const isAsker = fromNodeNum === nodeNum
     return [route?.at(isAsker ? 0 : -1), routeBack?.at(isAsker ? -1 : 0)].flatMap((num) => num ?? [])
