@@ -23,11 +23,25 @@ const SELECTS = {
   found: "select * from messages where instr(lower(text), 'the') and id < ? order by id desc limit 101",
   nodes: 'select * from nodes order by last_heard desc, node_num limit ?',
   packets: 'select * from packets where id < ? order by id desc limit 101',
-  traceroutes: 'select * from traceroutes where id < ? order by id desc limit 101',
+  // With the answered one before, between the same ends.
+  traceroutes: `select t.*, iif(t.route is null, null, (
+      select json_object('route', p.route, 'answeredAt', coalesce(p.answered_at, p.timestamp))
+      from traceroutes p indexed by traceroutes_answered
+      where p.to_node_num = t.to_node_num and p.from_node_num = t.from_node_num and p.id < t.id and p.route is not null
+      order by p.id desc limit 1)) as previous
+    from traceroutes t where id < ? order by id desc limit 101`,
   telemetry: `select t, min, max, sum / n from telemetry_hourly where node_id = ? and metric = 1
     and t >= ${Date.now() - 30 * DAY_MS} order by t`,
   audit: 'select * from audit_log where id < ? order by id desc limit 101',
-  users: 'select id, username, email, is_admin, is_active, created_at from users order by lower(username) limit ?',
+  // With the second factors and links of each.
+  users: `select id, username, email, auth_provider = 'local' and exists (select 1 from verified_emails v
+        where v.user_id = users.id and v.ended_at is null and v.email = users.email) as email_verified, display_name,
+      auth_provider, is_admin, is_active, created_at, last_login_at, created_by,
+      exists (select 1 from totp_factors where user_id = users.id) as totp,
+      exists (select 1 from passkeys where user_id = users.id) as passkey, (select json_group_array(
+        json_object('issuer', issuer, 'subject', subject, 'linkedAt', created_at)) from identities
+        where user_id = users.id) as links, count(*) over () as total
+    from users order by lower(username) limit ?`,
 }
 
 type Body = { readonly name: string; readonly url: string; readonly headers: Record<string, string> }
