@@ -5,6 +5,7 @@ import type { Message, Node } from '../../../src/web/state/mesh/nodes.ts'
 import { moved, readMoment, sliderStep, usualSpeed } from '../../../src/web/pages/map/playback/clock.ts'
 import { createHistory } from '../../../src/web/pages/map/playback/history.ts'
 import { loadHistory } from '../../../src/web/pages/map/playback/load.ts'
+import { lay, over, pixelOf } from '../../../src/web/pages/map/playback/raster.ts'
 import { silencesIn } from '../../../src/web/pages/map/playback/silences.ts'
 import { decodeTrack, lastUpTo, placeAt, worldOf } from '../../../src/web/pages/map/playback/track.ts'
 
@@ -70,6 +71,43 @@ describe('a track', () => {
         },
       ),
     )
+  })
+})
+
+describe('pixels', () => {
+  test('a colour is read as the browser computes it', () => {
+    expect(pixelOf('rgb(26, 107, 53)') >>> 0).toBe(0xff356b1a)
+    expect(pixelOf('rgba(255, 0, 16, 1)') >>> 0).toBe(0xff1000ff)
+    expect(pixelOf('color(srgb 1 0.5 0)') >>> 0).toBe(0xff0080ff)
+  })
+
+  test('a colour over another is mixed as a canvas does', () => {
+    expect(over(0, 0xff356b1a, 128) >>> 0).toBe(0x80356b1a)
+    expect(over(0xff000000, 0xff356b1a, 255) >>> 0).toBe(0xff356b1a)
+    fc.assert(
+      fc.property(fc.integer(), fc.integer(), fc.integer({ min: 0, max: 255 }), (below, colour, alpha) => {
+        const [share, under] = [alpha / 255, (below >>> 24) / 255]
+        const all = share + under * (1 - share)
+        const mixed = over(below, colour, alpha)
+        expect(Math.abs((mixed >>> 24) - 255 * all)).toBeLessThanOrEqual(1)
+        if (all < 0.1) return
+        for (const shift of [0, 8, 16]) {
+          const [top, bottom] = [(colour >>> shift) & 255, (below >>> shift) & 255]
+          const expected = (top * share + bottom * under * (1 - share)) / all
+          expect(Math.abs(((mixed >>> shift) & 255) - expected)).toBeLessThanOrEqual(8)
+        }
+      }),
+    )
+  })
+
+  test('a small picture is cut at the edges', () => {
+    const small = { pixels: new Int32Array(4).fill(-1), width: 2, height: 2 }
+    const laid = (left: number, top: number) => {
+      const onto = { pixels: new Int32Array(9), width: 3, height: 3 }
+      lay(onto, small, left, top)
+      return [...onto.pixels].flatMap((pixel, index) => (pixel === 0 ? [] : index))
+    }
+    expect([laid(-1, -1), laid(1, 0), laid(2, 2), laid(3, 0), laid(0, -2)]).toEqual([[0], [1, 2, 4, 5], [8], [], []])
   })
 })
 

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fillPast, FIRST } from '../../support/mesh/past.ts'
@@ -57,6 +58,20 @@ test('a press plays the last day: nodes, lines, texts and silences, and the keyb
   const stopped = await momentOf(page)
   const { searchParams } = new URL(page.url())
   expect(Number(searchParams.get('at'))).toBe(stopped)
+  // Other colours are seen at once.
+  const colours = () =>
+    page.evaluate(`(() => {
+      const canvas = document.querySelector('.leaflet-past-dots-pane canvas')
+      return [...new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer))]
+        .filter((pixel) => pixel >>> 24 === 255).toSorted().join(' ')
+    })()`)
+  const light = await colours()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(colours).not.toBe(light)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await expect.poll(colours).toBe(light)
+  // What lies below is a finished picture meanwhile.
+  await expect.poll(() => page.locator('.leaflet-world-pane canvas').evaluateAll(areHidden)).toEqual([true, false])
   await page.keyboard.press('Tab')
   await page.keyboard.press('PageUp')
   await expect.poll(() => momentOf(page)).toBeGreaterThan(stopped + HOUR)
@@ -98,15 +113,48 @@ test('a link shows the same moment to somebody else, on a phone and without moti
     false,
     false,
   ])
+  expect(await phone.page.locator('.leaflet-world-pane canvas').evaluateAll(areHidden)).toEqual([false])
   expect(Object.fromEntries(new URL(phone.page.url()).searchParams)).toEqual({ range: '1h' })
   expect([...desk.complaints, ...phone.complaints]).toEqual([])
   await phone.page.context().close()
 })
 
-test.runIf(MEASURED > 0)('what it costs', { timeout: 120_000 }, async () => {
+/** Milliseconds of processor time that the threads of all pages have taken, by their names, without numbers at the end. */
+async function threadTimes(page: Page): Promise<Map<string, number>> {
+  const session = await page.context().browser()?.newBrowserCDPSession()
+  const { processInfo = [] } = (await session?.send('SystemInfo.getProcessInfo')) ?? {}
+  const times = new Map<string, number>()
+  for (const { id } of processInfo.filter(({ type }) => type === 'renderer')) {
+    for (const thread of readdirSync(`/proc/${id}/task`)) {
+      const [name, spent] = ['comm', 'schedstat'].map((file) =>
+        readFileSync(`/proc/${id}/task/${thread}/${file}`, 'utf8'),
+      )
+      const key = name?.trim().replace(/[/\d]+$/, '') ?? ''
+      times.set(key, (times.get(key) ?? 0) + Number(spent?.split(' ')[0]) / 1e6)
+    }
+  }
+  return times
+}
+
+test.runIf(MEASURED > 0).each([
+  ['500 nodes that drive 30 km in a day', 1],
+  ['500 nodes that drive 75 km in an hour, there and back', 60],
+] as const)('what %s cost', { timeout: 120_000 }, async (title, times) => {
   const storageState = await desk.page.context().storageState()
   // Without motion there is one picture a second.
   const { page, goto } = await site.visit({ storageState, reducedMotion: 'no-preference' })
+  if (times > 1) {
+    await page.route('**/api/playback/tracks?*', async (route) => {
+      const answer: { tracks: { points: number[] }[] } = await (await route.fetch()).json()
+      for (const { points } of answer.tracks) {
+        for (let at = 3; at < points.length; at++) {
+          const way = at % 6 < 3 ? times : -times
+          if (at % 3 !== 0) points[at] = (points[at] ?? 0) * way
+        }
+      }
+      await route.fulfill({ json: answer })
+    })
+  }
   await goto('/map')
   await page.getByRole('button', { name: 'Playback' }).waitFor()
   const session = await page.context().newCDPSession(page)
@@ -119,33 +167,45 @@ test.runIf(MEASURED > 0)('what it costs', { timeout: 120_000 }, async () => {
   const heap = (await metrics()).get('JSHeapUsedSize') ?? 0
   const started = await page.evaluate(`(() => new Promise((done) => {
     const begun = performance.now()
-    const { drawImage } = CanvasRenderingContext2D.prototype
+    const { putImageData } = CanvasRenderingContext2D.prototype
     globalThis.pictures = 0
-    CanvasRenderingContext2D.prototype.drawImage = function (...given) {
-      // A node. The ground is copied once for each picture.
-      if (given[0] instanceof ImageBitmap) done(performance.now() - begun)
-      if (given[0] instanceof HTMLCanvasElement && this.canvas.closest('.leaflet-past-dots-pane')) globalThis.pictures++
-      return drawImage.apply(this, given)
+    let [isStarted, frame] = [false, 0]
+    CanvasRenderingContext2D.prototype.putImageData = function (...given) {
+      // The first in which there is a node.
+      isStarted ||= new Uint32Array(given[0].data.buffer).some(Boolean)
+      if (isStarted) done(performance.now() - begun)
+      // A picture is put on the canvas in several parts.
+      if (frame !== document.timeline.currentTime) globalThis.pictures++
+      frame = document.timeline.currentTime
+      return putImageData.apply(this, given)
     }
     ;[...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Playback').click()
   }))()`)
   await panelOf(page).getByText('Loading the rest…').waitFor({ state: 'detached', timeout: 60_000 })
   const pictures = async () => Number(await page.evaluate('globalThis.pictures'))
-  const [before, first] = [await metrics(), await pictures()]
+  // Until the engine has compiled what runs often.
+  await expect.poll(pictures, { timeout: 60_000, interval: 1000 }).toBeGreaterThan(20)
+  const [before, first, threads] = [await metrics(), await pictures(), await threadTimes(page)]
   await expect.poll(pictures, { timeout: 60_000, interval: 1000 }).toBeGreaterThan(first + 50)
   const after = await metrics()
   const count = (await pictures()) - first
+  const others = [...(await threadTimes(page))].flatMap(([name, spent]) => {
+    const each = (spent - (threads.get(name) ?? 0)) / count
+    // Chromium calls the main thread by the beginning of its own name.
+    return each < 0.05 || name.startsWith('chrom') ? [] : [`${name} ${each.toFixed(1)} ms`]
+  })
   await session.send('HeapProfiler.collectGarbage')
   const used = ((await metrics()).get('JSHeapUsedSize') ?? 0) - heap
   const spent = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
   const each = (name: string) => ((1000 * spent(name)) / count).toFixed(1)
   const [rate, share] = [count / spent('Timestamp'), (1000 * spent('ThreadTime')) / spent('Timestamp')]
   console.log(
-    `${MEASURED} nodes from ${FIRST}: started after ${Math.round(Number(started))} ms; ${rate.toFixed(1)} pictures a second, ` +
-      `each ${each('ThreadTime')} ms of processor time of the page's thread (${each('ScriptDuration')} ms in scripts); ` +
-      `${Math.round(share)} ms a second, ${(share / 30).toFixed(1)} a frame of thirty; ${(used / 1e6).toFixed(0)} MB more`,
+    `${MEASURED} nodes, ${title}: started after ${Math.round(Number(started))} ms; ${rate.toFixed(1)} pictures a second, ` +
+      `each ${each('ThreadTime')} ms of processor time of the page's thread; others: ${others.join(', ')}; ` +
+      `${Math.round(share)} ms a second; ${(used / 1e6).toFixed(0)} MB more`,
   )
   expect(count).toBeGreaterThan(0)
+  await page.context().close()
 })
 
 test.runIf(MEASURED > 0)('what moving the graph of who hears whom costs', { timeout: 120_000 }, async () => {

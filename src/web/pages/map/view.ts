@@ -62,8 +62,6 @@ export type MeshMap = {
   fit(): void
   /** Keeps this node in the middle while it moves; null: none. */
   follow(nodeNum: number | null): void
-  /** For playback, whose code is loaded on first use. */
-  readonly stage: { readonly map: LeafletMap; readonly palette: () => Palette }
   /** For measuring; its code is loaded on first use. */
   ruler(): Promise<Ruler>
   /** For layers whose code is loaded on first use. */
@@ -337,7 +335,6 @@ export function createMap(
       lead = nodeNum
       keepInMiddle()
     },
-    stage: { map, palette },
     async ruler() {
       const { createRuler } = await import('./layers/ruler.ts')
       return (ruler ??= createRuler(map, palette))

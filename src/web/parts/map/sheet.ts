@@ -24,7 +24,8 @@ const STEPS_A_FRAME = 12
 
 /**
  * One canvas, redrawn completely by `draw` after each move and on `redraw`, so that thousands of shapes need no
- * objects. While the map moves or zooms, the browser shifts the finished picture.
+ * objects. While the map moves or zooms, the browser shifts the finished picture. The canvas fires `drawn` when its
+ * picture is finished.
  */
 export function createSheet(
   map: LeafletMap,
@@ -53,6 +54,7 @@ export function createSheet(
   const proceed = (steps: number) => {
     for (let step = 0; step < steps && rest !== null; step++) if (rest.next().done === true) rest = null
     if (rest !== null) turn = requestAnimationFrame(() => proceed(STEPS_A_FRAME))
+    else groundOf(renderer)?.pen.canvas.dispatchEvent(new Event('drawn'))
   }
   const drawAll = (steps: number) => {
     cancelAnimationFrame(turn)

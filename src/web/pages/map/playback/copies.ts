@@ -20,7 +20,7 @@ const WORDS_AWAY = 13
 /** The margin around a sheet in which a node still shows. */
 const REACH_PX = 16
 
-type Shown = { readonly history: History; readonly part: Part; readonly at: number }
+export type Shown = { readonly history: History; readonly part: Part; readonly at: number }
 
 /** The nodes of a part. They lie on whole pixels, where copying is several times as fast as between them. */
 export function copiesOf({ x, y, touches }: Frame, { history, part, at }: Shown, pictures: Pictures): Copies {
@@ -56,10 +56,6 @@ export function wordsOf({ x, y }: Frame, history: History, at: number, speed: nu
     const [left, top] = [Math.round(x(spot)) + WORDS_AWAY, Math.round(y(spot)) - WORDS_AWAY - picture.height]
     return [{ picture, left, top, of: null }]
   })
-}
-
-export function draw(pen: CanvasRenderingContext2D, copies: Copies): void {
-  for (const { picture, left, top } of copies) pen.drawImage(picture.image, left, top, picture.width, picture.height)
 }
 
 /** `pixels`: the longest way that a node has moved. */

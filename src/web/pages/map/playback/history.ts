@@ -12,6 +12,8 @@ export const REPORT_MS = 6 * HOUR_MS
 type Past = {
   readonly node: Node
   track: Track
+  /** Where it was at the time that was asked for last. */
+  readonly spot: Spot & { t: number; isKnown: boolean }
   /** When it was heard, ascending. */
   heard: number[]
   /** Hours in which it was heard, if nothing more exact is known: their ends. */
@@ -19,14 +21,20 @@ type Past = {
   silences: readonly Silence[]
 }
 
+type Event = { readonly t: number; readonly snr: number | null; readonly end: number }
+
 /** Two nodes of which one heard the other, each event with its signal and its end. */
 type Pair = {
-  readonly a: number
-  readonly b: number
-  readonly events: { readonly t: number; readonly snr: number | null; readonly end: number }[]
+  readonly a: Past
+  readonly b: Past
+  readonly events: Event[]
   /** Of the events, ascending; and until when any of them up to each one stands. */
   times: number[]
   ends: number[]
+  /** What was found last, and from when until when it is right: most pairs are the same in the next picture. */
+  found: Event | null
+  from: number
+  until: number
 }
 
 /** How a node is drawn: heard lately, within a day, earlier or never; silent: for much longer than usual. */
@@ -56,10 +64,10 @@ export type History = {
   settle(): void
   /** The nodes in two parts: those that stay where they are until a time, and the others. */
   part(from: number, to: number): Parts
-  /** Calls back for each of them that has a place at a time; `spot` is the same object each time. */
-  eachNode(part: Part, t: number, draw: (node: Node, spot: Spot, state: NodeState) => void): void
+  /** Calls back for each of them that has a place at a time. */
+  eachNode(part: Part, t: number, draw: (node: Node, spot: Readonly<Spot>, state: NodeState) => void): void
   /** Calls back for each pair of which one heard the other; `age` is from 0, new, to 1. */
-  eachPair(t: number, draw: (a: Spot, b: Spot, snr: number | null, age: number) => void): void
+  eachPair(t: number, draw: (a: Readonly<Spot>, b: Readonly<Spot>, snr: number | null, age: number) => void): void
   /** The latest things up to a time, newest first. */
   latest(t: number, count: number): readonly Happening[]
   /** Where a node is; null: unknown. */
@@ -75,19 +83,30 @@ export function createHistory(
   { activeMs, isHeardKnown }: { readonly activeMs: number; readonly isHeardKnown: boolean },
 ): History {
   const pasts = new Map(nodes.map((node) => [node.nodeNum, pastOf(node)]))
-  const pairs = new Map<string, Pair>()
+  const pairs = new Map<Past, Map<Past, Pair>>()
+  const allPairs: Pair[] = []
   const texts = new Map<number, Message>()
   let happenings: Happening[] = []
   let times: number[] = []
   let isAny = false
   const changed = { heard: new Set<Past>(), pairs: new Set<Pair>() }
-  const [spotA, spotB]: [Spot, Spot] = [
-    { x: 0, y: 0 },
-    { x: 0, y: 0 },
-  ]
   const standsMs = Math.max(LINK_MS, (span.to - span.from) / 200)
-  const placeOf = (past: Past | undefined, t: number, spot: Spot) =>
-    past !== undefined && past.node.firstHeard <= t && placeAt(past.track, t, spot)
+  const spotOf = ({ node, track, spot }: Past, t: number): Readonly<Spot> | null => {
+    if (spot.t !== t) {
+      spot.t = t
+      spot.isKnown = node.firstHeard <= t && placeAt(track, t, spot)
+    }
+    return spot.isKnown ? spot : null
+  }
+  const pairOf = (a: Past, b: Past): Pair => {
+    const others = pairs.get(a) ?? new Map<Past, Pair>()
+    const known = others.get(b)
+    if (known !== undefined) return known
+    const pair = { a, b, events: [], times: [], ends: [], found: null, from: NEVER, until: NEVER }
+    pairs.set(a, others.set(b, pair))
+    allPairs.push(pair)
+    return pair
+  }
   const stateOf = ({ heard, silences }: Past, t: number): NodeState => {
     if (!isHeardKnown) return 0
     const last = heard[lastUpTo(heard, t)]
@@ -102,6 +121,7 @@ export function createHistory(
         const past = pasts.get(nodeNum)
         if (past === undefined) continue
         past.track = decodeTrack(points, span.from)
+        past.spot.t = Number.NaN
         isAny = true
       }
     },
@@ -120,11 +140,10 @@ export function createHistory(
     },
     addHops: (hops, stands = LINK_MS) => {
       for (const { from, to, snr, t } of hops) {
-        const [a, b] = from < to ? [from, to] : [to, from]
-        const key = `${a} ${b}`
-        const pair = pairs.get(key) ?? { a, b, events: [], times: [], ends: [] }
+        const [a, b] = [pasts.get(Math.min(from, to)), pasts.get(Math.max(from, to))]
+        if (a === undefined || b === undefined) continue
+        const pair = pairOf(a, b)
         pair.events.push({ t, snr, end: t + Math.max(stands, standsMs) })
-        pairs.set(key, pair)
         changed.pairs.add(pair)
       }
       isAny ||= hops.length > 0
@@ -154,22 +173,27 @@ export function createHistory(
       return { resting, others }
     },
     eachNode: (part, t, draw) => {
-      for (const past of part) if (placeOf(past, t, spotA)) draw(past.node, spotA, stateOf(past, t))
+      for (const past of part) {
+        const spot = spotOf(past, t)
+        if (spot !== null) draw(past.node, spot, stateOf(past, t))
+      }
     },
     eachPair: (t, draw) => {
-      for (const pair of pairs.values()) {
-        const at = lastUpTo(pair.times, t)
-        const event = pair.events[at]
-        if (event === undefined || (pair.ends[at] ?? 0) <= t) continue
-        if (!placeOf(pasts.get(pair.a), t, spotA) || !placeOf(pasts.get(pair.b), t, spotB)) continue
-        draw(spotA, spotB, event.snr, Math.min(1, (t - event.t) / ((pair.ends[at] ?? t) - event.t)))
+      for (const pair of allPairs) {
+        if (t < pair.from || t >= pair.until) find(pair, t)
+        if (pair.found === null) continue
+        const [a, b] = [spotOf(pair.a, t), spotOf(pair.b, t)]
+        if (a !== null && b !== null) draw(a, b, pair.found.snr, ageOf(pair.found, t))
       }
     },
     latest: (t, count) => {
       const end = lastUpTo(times, t) + 1
       return happenings.slice(Math.max(0, end - count), end).toReversed()
     },
-    placeOf: (nodeNum, t) => (placeOf(pasts.get(nodeNum), t, spotA) ? spotA : null),
+    placeOf: (nodeNum, t) => {
+      const past = pasts.get(nodeNum)
+      return past === undefined ? null : spotOf(past, t)
+    },
     isEmpty: () => !isAny,
   }
 }
@@ -178,9 +202,11 @@ export function createHistory(
 function pastOf(node: Node): Past {
   const at = node.position === null ? null : worldOf(node.position.latitude, node.position.longitude)
   const track = at === null ? NO_TRACK : { times: [0], xs: [at.x], ys: [at.y] }
-  return { node, track, heard: [], hours: [], silences: [] }
+  const spot = { x: 0, y: 0, t: Number.NaN, isKnown: false }
+  return { node, track, spot, heard: [], hours: [], silences: [] }
 }
 
+const NEVER = Number.POSITIVE_INFINITY
 const NO_TRACK: Track = { times: [], xs: [], ys: [] }
 
 /** All times, ascending; an hour counts only if nothing in it is known more exactly. */
@@ -198,7 +224,20 @@ function sortPair(pair: Pair): void {
   pair.times = pair.events.map(({ t }) => t)
   let end = 0
   pair.ends = pair.events.map((event) => (end = Math.max(end, event.end)))
+  pair.from = pair.until = NEVER
 }
+
+/** Finds the latest event up to a time, if any still stands then. */
+function find(pair: Pair, t: number): void {
+  const at = lastUpTo(pair.times, t)
+  const [event, end, next] = [pair.events[at], pair.ends[at] ?? -NEVER, pair.times[at + 1] ?? NEVER]
+  const stands = event !== undefined && t < end
+  pair.found = stands ? { ...event, end } : null
+  pair.from = stands ? event.t : end
+  pair.until = stands ? Math.min(end, next) : next
+}
+
+const ageOf = ({ t: begun, end }: Event, t: number): number => Math.min(1, (t - begun) / (end - begun))
 
 function* happeningsOf(pasts: Iterable<Past>, texts: Iterable<Message>, { from, to }: TimeSpan): Generator<Happening> {
   for (const message of texts) yield { kind: 'text', t: message.timestamp, message }

@@ -61,7 +61,7 @@ export function PlaybackPanel({ map, nodes, onClose }: Props) {
   }
 
   useEffect(() => {
-    const made = createPlayer(map.stage, {
+    const made = createPlayer(map.parts, {
       onTime: (time) => (at.value = time),
       onEnd: () => (isPlaying.value = false),
     })
@@ -243,7 +243,7 @@ function MomentLink({ span, at }: At & { span: TimeSpan }) {
 }
 
 /** The name of the node under the mouse. */
-function nameWhatIsPointedAt({ stage: { map } }: MeshMap, player: Player): () => void {
+function nameWhatIsPointedAt({ parts: { map } }: MeshMap, player: Player): () => void {
   const tip = createTip(map)
   const box = map.getContainer()
   const point = (event: PointerEvent) => {

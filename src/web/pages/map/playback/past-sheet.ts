@@ -1,11 +1,13 @@
 import type { Map as LeafletMap } from 'leaflet'
 import { createSheet, type Frame } from '../../../parts/map/sheet.ts'
-import { type Copies, type Difference, differenceOf, draw } from './copies.ts'
+import { type Copies, type Difference, differenceOf } from './copies.ts'
+import { stillCanvases } from './still.ts'
+import { createSurface } from './surface.ts'
 
-/** What is on the sheet: the ground, which is kept, and what moves above it. */
+/** What is shown: lines and resting nodes, which are kept, and what moves above them. */
 export type Shows = {
-  /** Draws it, and returns the nodes on it. */
-  ground(frame: Frame): Copies
+  lines(frame: Frame): void
+  resting(frame: Frame): Copies
   moving(frame: Frame): Copies
 }
 
@@ -14,16 +16,18 @@ export type PastSheet = {
   /** Shows this instead of the present; null: the present again. */
   show(shows: Shows | null): void
   /** All copies that are drawn. */
-  drawn(): { readonly ground: Copies; readonly moving: Copies }
+  drawn(): { readonly resting: Copies; readonly moving: Copies }
   redraw(): void
-  /** Draws what is different, and the ground only if it is old. Returns how far things moved. */
+  /** Draws what is different, and what is kept only if it is old. Returns how far things moved. */
   refresh(isGroundOld: boolean): Difference
 }
 
-const PANE = 'past-dots'
+const [LINES, DOTS] = ['past-lines', 'past-dots'] as const
+/** How far they reach beyond the map's box, in parts of its size. */
+const PADDING = 0.1
 /** Empty meanwhile. */
 const PRESENT = ['ground', 'dots'] as const
-const NOTHING = { ground: [], moving: [] }
+const NOTHING = { resting: [], moving: [] }
 
 const known = new WeakMap<LeafletMap, PastSheet>()
 
@@ -34,55 +38,50 @@ export function pastSheetOf(map: LeafletMap): PastSheet {
 }
 
 function createPastSheet(map: LeafletMap): PastSheet {
-  const kept = document.createElement('canvas')
-  const keptPen = kept.getContext('2d')
+  const surface = createSurface()
   let shows: Shows | null = null
   let last: Frame | null = null
   let drawn: ReturnType<PastSheet['drawn']> = NOTHING
-  const paintGround = (frame: Frame): Copies => {
-    if (shows === null || keptPen === null) return []
-    const { width, height } = frame.pen.canvas
-    // Setting the size clears it.
-    Object.assign(kept, { width, height })
-    keptPen.setTransform(frame.pen.getTransform())
-    return shows.ground({ ...frame, pen: keptPen })
+  let thaw = () => {}
+  const lines = createSheet(map, { pane: LINES, zIndex: 400, padding: PADDING }, (frame) => shows?.lines(frame))
+  const rest = (frame: Frame, { resting }: Shows) => {
+    drawn = { resting: resting(frame), moving: drawn.moving }
+    surface.ground(frame.pen, drawn.resting)
   }
-  const paint = ({ pen }: Frame, moving: Copies) => {
-    // The map is hidden.
-    if (kept.width === 0 || kept.height === 0) return
-    pen.save()
-    pen.resetTransform()
-    pen.globalCompositeOperation = 'copy'
-    pen.drawImage(kept, 0, 0)
-    pen.restore()
-    draw(pen, moving)
-  }
-  const sheet = createSheet(map, { pane: PANE, zIndex: 401, padding: 0.1 }, (frame) => {
+  const dots = createSheet(map, { pane: DOTS, zIndex: 401, padding: PADDING }, (frame) => {
     last = frame
     if (shows === null) return
-    drawn = { ground: paintGround(frame), moving: shows.moving(frame) }
-    paint(frame, drawn.moving)
+    rest(frame, shows)
+    drawn = { resting: drawn.resting, moving: shows.moving(frame) }
+    surface.paint(frame.pen, drawn.moving, true)
   })
   return {
     show(next) {
       shows = next
       drawn = NOTHING
       for (const pane of PRESENT) hide(map, pane, next !== null)
-      hide(map, PANE, next === null)
-      sheet.redraw()
-      if (next === null) kept.width = kept.height = 0
+      for (const pane of [LINES, DOTS]) hide(map, pane, next === null)
+      thaw()
+      thaw = next === null ? () => {} : stillCanvases(map, [LINES, DOTS])
+      lines.redraw()
+      dots.redraw()
+      if (next === null) surface.drop()
     },
     drawn: () => drawn,
-    redraw: sheet.redraw,
+    redraw() {
+      lines.redraw()
+      dots.redraw()
+    },
     refresh(isGroundOld) {
       if (last === null || shows === null) return { isAny: false, pixels: 0 }
-      const ground = isGroundOld ? paintGround(last) : drawn.ground
+      if (isGroundOld) {
+        lines.redraw()
+        rest(last, shows)
+      }
       const moving = shows.moving(last)
       const difference = differenceOf(drawn.moving, moving)
-      if (isGroundOld || difference.isAny) {
-        drawn = { ground, moving }
-        paint(last, moving)
-      }
+      drawn = { resting: drawn.resting, moving }
+      if (isGroundOld || difference.isAny) surface.paint(last.pen, moving, isGroundOld)
       return difference
     },
   }

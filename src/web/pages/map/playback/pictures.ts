@@ -3,9 +3,13 @@ import type { Palette, Token } from '../../../parts/map/colour.ts'
 import type { Node } from '../../../state/mesh/nodes.ts'
 import { RELAYS } from '../layers/nodes.ts'
 import type { NodeState } from './history.ts'
+import { over, pixelOf, type Raster } from './raster.ts'
 
-/** A small finished picture: its width and height in pixels of the page. */
-export type Picture = { readonly image: ImageBitmap; readonly width: number; readonly height: number }
+/** A small finished picture, as pixels or for a canvas: its width and height in pixels of the page. */
+export type Picture = { readonly width: number; readonly height: number } & (
+  | { readonly raster: Raster; readonly image: null }
+  | { readonly raster: null; readonly image: ImageBitmap }
+)
 
 /** Each is drawn once for a scheme of colours and copied from then on: thousands are, in each frame. */
 export type Pictures = {
@@ -76,7 +80,7 @@ function draw(width: number, height: number, times: number, paint: (pen: Pen) =>
   const pen = canvas.getContext('2d')
   pen?.scale(times, times)
   if (pen !== null) paint(pen)
-  return { image: canvas.transferToImageBitmap(), width, height }
+  return { raster: null, image: canvas.transferToImageBitmap(), width, height }
 }
 
 const STATE_TOKENS = { 0: '--age-0', 1: '--age-1', 2: '--age-2', silent: '--bad' } as const satisfies Record<
@@ -84,36 +88,31 @@ const STATE_TOKENS = { 0: '--age-0', 1: '--age-1', 2: '--age-2', silent: '--bad'
   Token
 >
 
+/** Its shape is computed, because nothing can be read from a canvas everywhere. */
 function drawNode(colours: Palette, state: NodeState, isLocal: boolean, isRelay: boolean, times: number): Picture {
   const radius = isRelay ? 8 : 6
   const reach = radius * 1.4
   // No larger than it must be, and even, so that its middle lies between pixels.
   const middle = isLocal ? Math.ceil(reach + 1.5) : radius + 1
-  return draw(2 * middle, 2 * middle, times, (pen) => {
-    pen.beginPath()
-    if (isLocal) {
-      pen.moveTo(middle, middle - reach)
-      pen.lineTo(middle + reach, middle)
-      pen.lineTo(middle, middle + reach)
-      pen.lineTo(middle - reach, middle)
-      pen.closePath()
-    } else pen.arc(middle, middle, radius, 0, 2 * Math.PI)
-    // Not everybody sees colours: those that are not heard are hollow, and a silent one is crossed out.
-    const isHollow = state === 2 || state === 'silent'
-    const own = colours(STATE_TOKENS[state])
-    pen.fillStyle = isHollow ? colours('--surface') : own
-    pen.fill()
-    pen.strokeStyle = isHollow ? own : colours('--surface')
-    pen.lineWidth = 2
-    pen.stroke()
-    if (state !== 'silent') return
-    pen.beginPath()
-    pen.moveTo(middle - 3, middle - 3)
-    pen.lineTo(middle + 3, middle + 3)
-    pen.moveTo(middle + 3, middle - 3)
-    pen.lineTo(middle - 3, middle + 3)
-    pen.stroke()
-  })
+  const size = 2 * middle * times
+  const pixels = new Int32Array(size * size)
+  // Not everybody sees colours: those that are not heard are hollow, and a silent one is crossed out.
+  const isHollow = state === 2 || state === 'silent'
+  const [own, surface] = [pixelOf(colours(STATE_TOKENS[state])), pixelOf(colours('--surface'))]
+  const [fill, edge] = isHollow ? [surface, own] : [own, surface]
+  /** How much of a pixel is covered whose middle is so far inside of an edge. */
+  const covered = (inside: number) => Math.round(255 * Math.max(0, Math.min(1, 0.5 + inside * times)))
+  for (let index = 0; index < pixels.length; index++) {
+    const x = ((index % size) + 0.5) / times - middle
+    const y = (Math.floor(index / size) + 0.5) / times - middle
+    const inside = isLocal ? (reach - Math.abs(x) - Math.abs(y)) * Math.SQRT1_2 : radius - Math.hypot(x, y)
+    const filled = over(0, fill, covered(inside))
+    const edged = over(filled, edge, covered(1 - Math.abs(inside)))
+    const [falling, rising] = [Math.abs(x - y) * Math.SQRT1_2, Math.abs(x + y) * Math.SQRT1_2]
+    const cross = Math.min(1 - Math.min(falling, rising), 3 * Math.SQRT2 - Math.max(falling, rising))
+    pixels[index] = state === 'silent' ? over(edged, own, covered(cross)) : edged
+  }
+  return { raster: { pixels, width: size, height: size }, image: null, width: 2 * middle, height: 2 * middle }
 }
 
 function drawName(colours: Palette, name: string, wide: number, times: number): Picture {

@@ -1,16 +1,11 @@
-import type { Map as LeafletMap } from 'leaflet'
-import type { Palette } from '../../../parts/map/colour.ts'
-import type { Frame } from '../../../parts/map/sheet.ts'
 import type { Node } from '../../../state/mesh/nodes.ts'
+import type { MapParts } from '../view.ts'
 import { moved } from './clock.ts'
-import { type Copies, copiesOf, draw, namesOf, wordsOf } from './copies.ts'
-import type { History, Part, Parts } from './history.ts'
+import { copiesOf, namesOf, wordsOf } from './copies.ts'
+import type { History, Parts } from './history.ts'
 import { drawLines, MANY_LINES } from './lines.ts'
 import { pastSheetOf } from './past-sheet.ts'
 import { createPictures } from './pictures.ts'
-
-/** Where the map draws, and in which colours. */
-export type Stage = { readonly map: LeafletMap; readonly palette: () => Palette }
 
 export type Player = {
   /** Shows another range. */
@@ -32,8 +27,10 @@ type Reports = {
 
 /** From one picture to the next: more of them cost more than they show. */
 const FRAME_MS = 1000 / 30
-/** While nothing moves as far as a pixel, and how often the lists are told the time. */
+/** While nothing moves as far as a pixel. */
 const SLOW_MS = 200
+/** How often the lists are told the time. */
+const REPORT_MS = 400
 /** For those who want no motion. */
 const STEP_MS = 1000
 /** Lines and resting nodes are drawn again after this time: many lines, those of nodes that move far, and others. */
@@ -46,7 +43,7 @@ const MAX_NAMES = 40
 const NOTHING: Parts = { resting: [], others: [] }
 
 /** Draws a history at one moment after the other. */
-export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports): Player {
+export function createPlayer({ map, palette, onRecolour }: MapParts, { onTime, onEnd }: Reports): Player {
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const sheet = pastSheetOf(map)
   const pictures = createPictures(palette)
@@ -61,26 +58,24 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
   /** Until something has moved by a pixel. */
   let wait = FRAME_MS
 
-  const nodesOf = (frame: Frame, part: Part, others: Copies): Copies => {
-    if (history === null) return []
-    const copies = copiesOf(frame, { history, part, at }, pictures())
-    return copies.length + count(others) > MAX_NAMES ? copies : [...copies, ...namesOf(copies, pictures())]
-  }
   sheet.show({
-    ground: (frame) => {
-      if (history === null) return []
+    lines: (frame) => {
       lastGround = performance.now()
-      // Those that stay where they are until it is drawn again, and a little longer.
-      parts = history.part(at, at + 2 * GROUND_MS.many * speed)
-      lineCount = drawLines(frame, history, at, palette())
-      const resting = nodesOf(frame, parts.resting, sheet.drawn().moving)
-      draw(frame.pen, resting)
-      return resting
+      lineCount = history === null ? 0 : drawLines(frame, history, at, palette())
     },
-    moving: (frame) => [
-      ...nodesOf(frame, parts.others, sheet.drawn().ground),
-      ...(history === null ? [] : wordsOf(frame, history, at, speed, pictures())),
-    ],
+    resting: (frame) => {
+      if (history === null) return []
+      // Those that stay where they are until they are drawn again, and a little longer.
+      parts = history.part(at, at + 2 * GROUND_MS.many * speed)
+      return copiesOf(frame, { history, part: parts.resting, at }, pictures())
+    },
+    moving: (frame) => {
+      if (history === null) return []
+      const { resting } = sheet.drawn()
+      const nodes = copiesOf(frame, { history, part: parts.others, at }, pictures())
+      const named = resting.length + nodes.length > MAX_NAMES ? [] : [...resting, ...nodes]
+      return [...nodes, ...namesOf(named, pictures()), ...wordsOf(frame, history, at, speed, pictures())]
+    },
   })
   const drawAll = () => {
     wait = FRAME_MS
@@ -106,7 +101,7 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     at = next.at
     if (next.isOver || isStill) drawAll()
     else picture(passed)
-    if (next.isOver || performance.now() - lastReport >= SLOW_MS - SCREEN_MS) report()
+    if (next.isOver || performance.now() - lastReport >= REPORT_MS - SCREEN_MS) report()
     if (next.isOver) {
       pause()
       onEnd()
@@ -137,6 +132,7 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     isZooming = type === 'zoomstart'
   }
   map.on('zoomstart zoomend', zoom)
+  const forget = onRecolour(drawAll)
   return {
     show: (next) => {
       history = next
@@ -150,6 +146,7 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     play: (times) => {
       speed = times
       wait = FRAME_MS
+      lastGround = Number.NEGATIVE_INFINITY
       if (timer !== null) return
       lastFrame = performance.now()
       if (!isStill) return next()
@@ -164,16 +161,15 @@ export function createPlayer({ map, palette }: Stage, { onTime, onEnd }: Reports
     },
     nodeAt: (x, y) => {
       const { x: left, y: top } = map.containerPointToLayerPoint([x, y])
-      const { ground, moving } = sheet.drawn()
-      const nodes = [...ground, ...moving].flatMap(({ of }) => of ?? [])
+      const { resting, moving } = sheet.drawn()
+      const nodes = [...resting, ...moving].flatMap(({ of }) => of ?? [])
       return nodes.findLast((each) => Math.hypot(each.x - left, each.y - top) <= HIT_PX)?.node ?? null
     },
     stop: () => {
       pause()
+      forget()
       map.off('zoomstart zoomend', zoom)
       sheet.show(null)
     },
   }
 }
-
-const count = (copies: Copies): number => copies.filter(({ of }) => of !== null).length

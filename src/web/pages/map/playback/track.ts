@@ -30,9 +30,15 @@ export function decodeTrack(points: readonly number[], from: number): Track {
     lon += points[at + 2] ?? 0
     const { x, y } = worldOf(lat / 100_000, lon / 100_000)
     const last = xs.at(-1) ?? x
-    times.push(from + t * 1000)
     // The shorter way around the world.
-    xs.push(x + WORLD * Math.round((last - x) / WORLD))
+    const near = x + WORLD * Math.round((last - x) / WORLD)
+    // A rest needs only its begin and its end.
+    if ([xs.at(-1), xs.at(-2)].every((each) => each === near) && [ys.at(-1), ys.at(-2)].every((each) => each === y)) {
+      times[times.length - 1] = from + t * 1000
+      continue
+    }
+    times.push(from + t * 1000)
+    xs.push(near)
     ys.push(y)
   }
   return { times, xs, ys }
