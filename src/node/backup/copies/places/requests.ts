@@ -71,6 +71,8 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
       ...(server.signal !== undefined && { signal: server.signal }),
     })
     outgoing = sent
+    // After the parser, which has copied what is in it.
+    sent.on('socket', (socket) => socket.on('data', letGo))
     let received: IncomingMessage | null = null
     const stall = () => (received ?? sent).destroy(new CopyFailure('stalled', true))
     sent.setTimeout(stallMs, stall)
