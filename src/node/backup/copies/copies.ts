@@ -271,14 +271,14 @@ export function openCopies(options: CopiesOptions): NodeCopies {
 
   return {
     port: {
-      probe: async (target) => probePlace(openPlace(target), target, dataDir, await ownMark()),
+      probe: async (target) => probePlace(openPlace, target, dataDir, await ownMark()),
       async claim(target) {
         try {
           await openPlace(target).claim(await ownMark())
         } catch (error) {
-          const isForeign = error instanceof CopyFailure && error.problem === 'foreign'
+          const isWrong = error instanceof CopyFailure && ['foreign', 'unreadableCa'].includes(error.problem)
           // A server that does not answer now is marked before the first copy.
-          if (target.kind === 'folder' || isForeign || !(error instanceof SendFailure)) throw error
+          if (target.kind === 'folder' || isWrong || !(error instanceof SendFailure)) throw error
         }
       },
       running: () => progress,
