@@ -3,11 +3,20 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { evaluateRules } from '../../../src/app/alerts/findings/evaluate.ts'
 import { readTarget } from '../../../src/app/system/copies/settings.ts'
+import { encryptBackup } from '../../../src/node/backup/copies/encrypt.ts'
 import { placeOpener } from '../../../src/node/backup/copies/places/open-place.ts'
+import { diskFiles, type Files } from '../../../src/node/backup/folder/files.ts'
 import { auditRows } from '../../support/app.ts'
 import type { Fault, Front } from '../../support/copies/front.ts'
 import { SECRET_KEY, startS3, type S3 } from '../../support/copies/s3.ts'
-import { type CopyingService, davSettings, openCopying, readByAge, s3Settings } from '../../support/copies/service.ts'
+import {
+  type CopyingService,
+  davSettings,
+  makeKey,
+  openCopying,
+  readByAge,
+  s3Settings,
+} from '../../support/copies/service.ts'
 import { DAV_PASSWORD, startWebDav, type WebDav } from '../../support/copies/webdav.ts'
 
 let s3: S3
@@ -87,6 +96,11 @@ describe.each(KINDS)('to %s', (kind) => {
     ['redirects', () => ({ kind: 'answer', status: 307, headers: { location: 'http://127.0.0.1:9/' } }), /redirects/],
     ['never answers', (method) => (isPut(method) ? { kind: 'stall' } : null), /stopped answering/],
     ['cuts the connection', (method) => (isPut(method) ? { kind: 'cut', after: 100 } : null), /was cut/],
+    [
+      'has headers without end',
+      (method) => (isPut(method) ? { kind: 'answer', status: 200, headers: { 'x-long': 'x'.repeat(40_000) } } : null),
+      /not understood/,
+    ],
     ['loses its answer', (method) => (isPut(method) ? { kind: 'lose' } : null), /was cut/],
     [
       'has other content',
@@ -172,6 +186,58 @@ describe.each(KINDS)('to %s', (kind) => {
     }
   })
 
+  test.each([
+    ['removed', (id: number) => here.admin.send('DELETE', `/api/system/copies/${id}`)],
+    ['switched off', (id: number) => here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: false })],
+  ])('a place that is %s while it gets a copy gets no more of it, and that is no failure', async (how, change) => {
+    const name = await here.backUp()
+    const id = await here.add('elsewhere', kind, settingsOf(kind))
+    const front = frontOf(kind)
+    const changed: Promise<Response>[] = []
+    front.fault = (method, path) => {
+      if (!isPut(method) || !path.includes(name)) return null
+      changed.push(change(id))
+      return { kind: 'stall' }
+    }
+    await here.copies.round()
+    expect((await Promise.all(changed)).map(({ ok }) => ok)).toEqual([true])
+    expect(here.logged.filter((line) => /"level":"(?:error|warn)"/.test(line))).toEqual([])
+    expect(auditRows(here.app).map(({ action }) => action)).not.toContain('backup_copy_failed')
+    front.fault = () => null
+    await here.copies.round()
+    expect((await copiesAt(kind)).size).toBe(0)
+    const { places } = await here.state()
+    expect(places.map(({ problem, failures }) => [problem, failures])).toEqual(how === 'removed' ? [] : [[null, 0]])
+    if (how === 'removed') return
+    const probe = await here.admin.send('POST', '/api/system/copies/test', { kind, settings: settingsOf(kind) })
+    expect(await probe.json()).toMatchObject({ problem: null })
+    await here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: true })
+    await here.copies.round()
+    expect((await here.state()).copies).toMatchObject([{ name, state: 'made' }])
+  })
+
+  test('a key that is exchanged while one place gets its copy holds for the next', async () => {
+    await here.backUp()
+    await here.add('first', kind, settingsOf(kind))
+    const second = kind === 's3' ? 'webdav' : 's3'
+    await here.add('second', second, settingsOf(second))
+    const other = makeKey(here.here.dataDir)
+    const front = frontOf(kind)
+    let exchanged: Promise<Response> | null = null
+    front.fault = (method, path) => {
+      if (!isPut(method) || !path.includes('.tar.gz.age')) return null
+      const recipients = [{ recipient: other.recipient, name: 'the new safe' }]
+      exchanged ??= here.admin.send('PUT', '/api/system/copies', { recipients })
+      return null
+    }
+    await here.copies.round()
+    expect((await here.state()).copies.map(({ state }) => state)).toEqual(['made', 'made'])
+    const [[, ofFirst] = []] = await copiesAt(kind)
+    const [[, ofSecond] = []] = await copiesAt(second)
+    expect(readByAge(here.identity, ofFirst ?? Buffer.alloc(0)).length).toBeGreaterThan(1)
+    expect(readByAge(other.identity, ofSecond ?? Buffer.alloc(0)).length).toBeGreaterThan(1)
+  })
+
   test('old copies are deleted by the rule of backups, and lost ones are named', async () => {
     await here.add('elsewhere', kind, settingsOf(kind))
     const names: string[] = []
@@ -245,6 +311,50 @@ test('a list that is not whole loses no copy, and a copy that is there again cou
   expect(await next()).toEqual(['made', expect.stringContaining('not understood')])
   s3.front.fault = listing('<IsTruncated>false</IsTruncated>')
   expect(await next()).toEqual(['missing', null])
+  // A name that leads elsewhere is no copy, and neither are a million others.
+  const names = ['../../', '..%2F', 'x/'].map((path) => `${path}${name}.tar.gz.age`)
+  const others = names.map((one) => `<Contents><Key>${one}</Key><Size>7</Size></Contents>`)
+  s3.front.fault = listing(`${others.join('')}<IsTruncated>false</IsTruncated>`)
+  expect(await next()).toEqual(['missing', null])
   s3.front.fault = () => null
   expect(await next()).toEqual(['made', null])
+})
+
+test('a folder with a million names is no failure of reading, and loses no copy', async () => {
+  await here.add('elsewhere', 'webdav', settingsOf('webdav'))
+  const name = await here.backUp()
+  await here.copies.round()
+  const entry = '<response><href>/a</href><getcontentlength>1</getcontentlength></response>'
+  dav.front.fault = (method) =>
+    method === 'PROPFIND' ? { kind: 'answer', status: 207, body: `<multistatus>${entry.repeat(40_000)}` } : null
+  here.app.clock.advance(HOUR)
+  await here.backUp()
+  await here.copies.round()
+  const { places, copies } = await here.state()
+  expect(places).toMatchObject([{ failures: 0, problem: expect.stringContaining('too many files') }])
+  expect(copies.map(({ state }) => state)).toEqual(['made', 'made'])
+  expect(copies.map((one) => one.name)).toContain(name)
+})
+
+test('a disk that gets full while a backup is encrypted leaves nothing there, and the next try succeeds', async () => {
+  await here.close()
+  let room = 2000
+  const files: Files = {
+    ...diskFiles,
+    write(fd, bytes) {
+      room -= bytes.length
+      if (room < 0) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+      diskFiles.write(fd, bytes)
+    },
+  }
+  here = await openCopying({ encrypt: (job) => encryptBackup(job, files) })
+  await here.add('elsewhere', 's3', settingsOf('s3'))
+  await here.backUp()
+  await here.copies.round()
+  expect((await here.state()).places).toMatchObject([{ problem: expect.stringContaining('no room for the encrypted') }])
+  expect(readdirSync(join(here.here.dataDir, 'outgoing-copies'))).toEqual([])
+  room = Infinity
+  here.app.clock.advance(MINUTE)
+  await here.copies.round()
+  expect((await here.state()).copies).toMatchObject([{ state: 'made' }])
 })

@@ -70,3 +70,24 @@ test('a certificate that is unknown, expired or for another name is refused with
   expect(await probe('s3', plain)).toBe('The place does not speak TLS at this address')
   expect(s3.front.seen.length).toBe(seen)
 })
+
+test('certificates of an own authority that cannot be read are refused when they are tested or saved', async () => {
+  const sentence =
+    'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE'
+  const noise = '-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n'
+  const cut = tls.ca.slice(0, -40)
+  const key = '-----BEGIN PRIVATE KEY-----\nbm90IGZvciBoZXJl\n-----END PRIVATE KEY-----\n'
+  const place = { name: 'misspelt', kind: 'webdav' }
+  for (const ca of ['a certificate', noise, cut, `${tls.ca}${noise}`, `${tls.ca}${cut}`, `${key}${tls.ca}`]) {
+    const settings = dav('dav.test', ca)
+    const tested = await here.admin.send('POST', '/api/system/copies/test', { kind: 'webdav', settings })
+    expect(Object(await tested.json()).problem, ca).toBe(sentence)
+    const saved = await here.admin.send('POST', '/api/system/copies', { ...place, settings })
+    expect([saved.status, Object(await saved.json()).detail], ca).toEqual([400, sentence])
+    here.app.clock.advance(60_000)
+  }
+  const two = `# an own one\r\n${`${tls.ca}${tls.otherCa}`.replaceAll('\n', '\r\n')}`
+  const id = await here.add('two', 'webdav', dav('dav.test', two))
+  const changed = await here.admin.send('PUT', `/api/system/copies/${id}`, { settings: { ca: noise } })
+  expect([changed.status, Object(await changed.json()).detail]).toEqual([400, sentence])
+})

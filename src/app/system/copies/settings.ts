@@ -26,7 +26,6 @@ const address = z
 const ca = z
   .string()
   .max(MAX_PEM)
-  .includes('-----BEGIN CERTIFICATE-----')
   .nullable()
   .default(null)
   .describe('Certificates in PEM form that are trusted instead of those of the system')

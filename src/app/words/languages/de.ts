@@ -624,6 +624,8 @@ export const texts: Translation = {
   'The place gave an answer that is not understood': 'Der Ort gab eine unverständliche Antwort',
   'The certificate of the place is not from an authority that is trusted':
     'Das Zertifikat des Ortes ist von keiner Stelle, der vertraut wird',
+  'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE':
+    'Die Zertifikate der eigenen Zertifizierungsstelle sind nicht lesbar: im PEM-Format eingeben, jedes von BEGIN bis END CERTIFICATE',
   'The certificate of the place has expired, or is not valid yet':
     'Das Zertifikat des Ortes ist abgelaufen oder noch nicht gültig',
   'The certificate of the place is for another name': 'Das Zertifikat des Ortes gilt für einen anderen Namen',

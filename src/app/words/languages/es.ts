@@ -627,6 +627,8 @@ export const texts: Translation = {
   'The place gave an answer that is not understood': 'El lugar dio una respuesta que no se entiende',
   'The certificate of the place is not from an authority that is trusted':
     'El certificado del lugar no es de una autoridad de confianza',
+  'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE':
+    'No se pueden leer los certificados de su propia autoridad: introdúzcalos en formato PEM, cada uno desde BEGIN hasta END CERTIFICATE',
   'The certificate of the place has expired, or is not valid yet':
     'El certificado del lugar ha caducado o aún no es válido',
   'The certificate of the place is for another name': 'El certificado del lugar es para otro nombre',

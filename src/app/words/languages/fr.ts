@@ -639,6 +639,8 @@ export const texts: Translation = {
   'The place gave an answer that is not understood': 'L’emplacement a donné une réponse incomprise',
   'The certificate of the place is not from an authority that is trusted':
     'Le certificat de l’emplacement ne vient pas d’une autorité de confiance',
+  'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE':
+    'Les certificats de votre propre autorité sont illisibles : saisissez-les au format PEM, chacun de BEGIN à END CERTIFICATE',
   'The certificate of the place has expired, or is not valid yet':
     'Le certificat de l’emplacement a expiré ou n’est pas encore valable',
   'The certificate of the place is for another name': 'Le certificat de l’emplacement est pour un autre nom',

@@ -629,6 +629,8 @@ export const texts: Translation = {
   'The place gave an answer that is not understood': 'Miejsce odpowiedziało w niezrozumiały sposób',
   'The certificate of the place is not from an authority that is trusted':
     'Certyfikat miejsca nie pochodzi od zaufanego urzędu',
+  'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE':
+    'Nie można odczytać certyfikatów własnego urzędu: wprowadź je w formacie PEM, każdy od BEGIN do END CERTIFICATE',
   'The certificate of the place has expired, or is not valid yet':
     'Certyfikat miejsca wygasł lub nie jest jeszcze ważny',
   'The certificate of the place is for another name': 'Certyfikat miejsca jest dla innej nazwy',

@@ -622,6 +622,8 @@ export const texts: Translation = {
   'The place gave an answer that is not understood': 'O local deu uma resposta que não se entende',
   'The certificate of the place is not from an authority that is trusted':
     'O certificado do local não é de uma autoridade confiável',
+  'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE':
+    'Não foi possível ler os certificados da sua própria autoridade: insira-os no formato PEM, cada um de BEGIN a END CERTIFICATE',
   'The certificate of the place has expired, or is not valid yet':
     'O certificado do local expirou ou ainda não é válido',
   'The certificate of the place is for another name': 'O certificado do local é para outro nome',

@@ -37,7 +37,7 @@ import type { Encrypted, EncryptionJob } from './encrypt.ts'
 import { openOutgoing } from './outgoing.ts'
 import { fileNameOf } from './places/listed.ts'
 import { placeOpener, type PlaceOptions } from './places/open-place.ts'
-import type { Place } from './places/place.ts'
+import type { Place, Upload } from './places/place.ts'
 import { CopyFailure, PROBLEMS } from './places/problems.ts'
 import { probePlace } from './probe.ts'
 
@@ -71,7 +71,10 @@ export type NodeCopies = {
 export function openCopies(options: CopiesOptions): NodeCopies {
   const { store, log, clock, dataDir, files, mayRun } = options
   let stopping = new AbortController()
-  const openPlace = (target: Target) => placeOpener({ ...options.places, dataDir, signal: stopping.signal })(target)
+  /** Ends the attempt that is under way. */
+  let attempt = new AbortController()
+  const openPlace = (target: Target, signal = stopping.signal) =>
+    placeOpener({ ...options.places, dataDir, signal })(target)
   const outgoing = openOutgoing({
     dataDir,
     files,
@@ -81,6 +84,8 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   const directory = backupsDirectory(dataDir)
   const ctx: AuditContext = { store, now: clock.now, ip: null, requestId: null, viewer: null }
   const timer = createTimer(clock)
+  /** That of the attempt, where it is one in parts. */
+  let upload: Upload | null = null
   let progress: CopyProgress | null = null
   let isStopped = true
   let isWoken = false
@@ -110,16 +115,15 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   }
 
   async function round(): Promise<void> {
-    const places = (await readPlaces(options)).filter(({ row }) => row.enabled && row.heldAt === null)
+    const places = await placesInUse()
     if (places.length === 0) return outgoing.keepOnly([])
-    const { recipients } = await readCopyKeys(store)
     const backups = await knownBackups()
     const waiting: string[] = []
-    const keys = recipients.map(({ recipient }) => recipient)
     for (let place of places) {
       for (let wanted = await nextFor(place, backups); wanted !== null; wanted = await nextFor(place, backups)) {
         if (isEnding()) return
-        if (!isDue(place) || !(await tryCopy(place, wanted, keys))) {
+        if (!(await isInUse(place.row.id))) break
+        if (!isDue(place) || !(await tryCopy(place, wanted))) {
           waiting.push(wanted.name)
           break
         }
@@ -127,6 +131,17 @@ export function openCopies(options: CopiesOptions): NodeCopies {
       }
     }
     if (!isEnding()) outgoing.keepOnly(waiting.slice(0, 1))
+  }
+
+  const placesInUse = async () =>
+    (await readPlaces(options)).filter(({ row: { enabled, heldAt } }) => enabled && heldAt === null)
+
+  const isInUse = async (id: number) => (await placesInUse()).some(({ row }) => row.id === id)
+
+  /** Ends the copy that is being made if its place was removed or switched off. */
+  async function endUnwanted(): Promise<void> {
+    const [running, its] = [progress, attempt]
+    if (running !== null && !(await isInUse(running.placeId))) its.abort()
   }
 
   /** Read again only after something was added or removed: there may be hundreds of manifests. */
@@ -159,15 +174,21 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     return backups.find(isWanted) ?? null
   }
 
-  async function tryCopy(stored: StoredPlace, backup: Backup, recipients: readonly string[]): Promise<boolean> {
+  async function tryCopy(stored: StoredPlace, backup: Backup): Promise<boolean> {
     const { row } = stored
     const begun = clock.now()
+    attempt = new AbortController()
     try {
-      const { size } = await copy(stored, backup, recipients)
+      const { size } = await copy(stored, backup)
       log.info('Backup copied', { name: backup.name, place: row.name, sizeBytes: size, ms: clock.now() - begun })
     } catch (error) {
       // The next start begins again; that is no failure of the place.
       if (isEnding()) return false
+      if (attempt.signal.aborted) {
+        log.info('A copy was ended, as its place is no longer in use', { name: backup.name, place: row.name })
+        await cleanRemoved(stored, backup.name)
+        return false
+      }
       const problem = problemOf(error)
       log.error('A backup was not copied', { name: backup.name, place: row.name, problem, error })
       await recordFailed(ctx, row, backup.name, problem)
@@ -179,8 +200,21 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     return true
   }
 
-  async function copy({ row, target }: StoredPlace, backup: Backup, recipients: readonly string[]) {
+  /** Removes what is at a place that was removed here; at one that is only switched off it is gone on with. */
+  async function cleanRemoved({ row, target }: StoredPlace, name: string): Promise<void> {
+    const isKnown = (await readPlaces(options)).some((one) => one.row.id === row.id)
+    if (isKnown || target === null) return
+    try {
+      await openPlace(target).clean(fileNameOf(name), upload)
+    } catch (error) {
+      log.warn('An unfinished copy could not be deleted', { name, place: row.name, error })
+    }
+  }
+
+  async function copy({ row, target }: StoredPlace, backup: Backup) {
     if (target === null) throw new CopyFailure('sealed')
+    // Read for each copy: the one before may have taken hours.
+    const recipients = (await readCopyKeys(store)).recipients.map(({ recipient }) => recipient)
     if (recipients.length === 0) throw new CopyFailure('noRecipient')
     const { name } = backup
     const place = await openOwn(target)
@@ -190,11 +224,15 @@ export function openCopies(options: CopiesOptions): NodeCopies {
     if (manifest === null) throw new CopyFailure('unreadable')
     const file = await outgoing.prepare({ name, directory: join(directory, name), manifest }, recipients)
     const left = (await copiesAt(ctx, row.id)).find((one) => one.name === name)
+    upload = uploadOf(left?.upload ?? null)
     await noteSending(ctx, row.id, backup)
     let sentBytes = 0
     await place.send(fileNameOf(name), file, {
-      upload: uploadOf(left?.upload ?? null),
-      keep: (upload) => keepUpload(ctx, row.id, name, upload),
+      upload,
+      keep(kept) {
+        upload = kept
+        return keepUpload(ctx, row.id, name, kept)
+      },
       onSent: (bytes) => {
         sentBytes = Math.min(file.size, sentBytes + bytes)
         progress = { placeId: row.id, name, sentBytes, totalBytes: file.size }
@@ -208,7 +246,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
 
   /** A place with the mark of this service. Throws `SendFailure` if it has that of another. */
   async function openOwn(target: Target): Promise<Place> {
-    const place = openPlace(target)
+    const place = openPlace(target, AbortSignal.any([stopping.signal, attempt.signal]))
     const [owner, own] = [await place.owner(), await ownMark()]
     if (owner === null) await place.claim(own)
     else if (owner !== own) throw new CopyFailure('foreign')
@@ -271,18 +309,21 @@ export function openCopies(options: CopiesOptions): NodeCopies {
 
   return {
     port: {
-      probe: async (target) => probePlace(openPlace(target), target, dataDir, await ownMark()),
+      probe: async (target) => probePlace((one) => openPlace(one), target, dataDir, await ownMark()),
       async claim(target) {
         try {
           await openPlace(target).claim(await ownMark())
         } catch (error) {
-          const isForeign = error instanceof CopyFailure && error.problem === 'foreign'
+          const isWrong = error instanceof CopyFailure && ['foreign', 'unreadableCa'].includes(error.problem)
           // A server that does not answer now is marked before the first copy.
-          if (target.kind === 'folder' || isForeign || !(error instanceof SendFailure)) throw error
+          if (target.kind === 'folder' || isWrong || !(error instanceof SendFailure)) throw error
         }
       },
       running: () => progress,
-      wake: () => timer.start(0, look),
+      wake() {
+        endUnwanted().catch((error: unknown) => log.error('Places of copies could not be read', { error }))
+        timer.start(0, look)
+      },
       families: () => copyFamilies(store),
     },
     start() {

@@ -11,13 +11,19 @@ import type { Place } from './places/place.ts'
 import { CopyFailure } from './places/problems.ts'
 
 /** Writes a small file as a copy is written, finds it in the list, and deletes it. */
-export async function probePlace(place: Place, target: Target, dataDir: string, service: string): Promise<Probed> {
+export async function probePlace(
+  open: (target: Target) => Place,
+  target: Target,
+  dataDir: string,
+  service: string,
+): Promise<Probed> {
   const onDisk = target.kind === 'folder' && (await isSameDisk(target.settings.path, dataDir))
   const found = { canDelete: true, isSameDisk: onDisk }
   // A test leaves no marker: the disk may not have been mounted yet.
   const marker = target.kind === 'folder' ? join(target.settings.path, MARKER) : null
   const wasClaimed = marker === null || existsSync(marker)
   try {
+    const place = open(target)
     if (marker !== null) await place.claim(service)
     const owner = await place.owner()
     if (owner !== null && owner !== service) throw new CopyFailure('foreign')

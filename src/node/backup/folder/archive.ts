@@ -7,8 +7,11 @@ import type { Manifest } from './manifest.ts'
 import { MANIFEST } from './names.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
 
-/** Of objects, so that reading joins no pieces, which would copy them. */
-const SETTINGS = { level: 1, chunkSize: CHUNK_BYTES, readableObjectMode: true, readableHighWaterMark: 1 }
+/**
+ * Of objects, so that reading joins no pieces, which would copy them. In buffers that are never as large as Node's pool,
+ * so that they can be let go.
+ */
+const SETTINGS = { level: 1, chunkSize: CHUNK_BYTES / 2, readableObjectMode: true, readableHighWaterMark: 1 }
 
 /**
  * A backup as .tar.gz with one top folder, made while it is read. Nothing is opened before the first read. When the

@@ -1,5 +1,5 @@
 import { constants, createReadStream, type Stats } from 'node:fs'
-import { lstat, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, open, opendir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { hasCode, isDiskFull } from '../../../disk/error-code.ts'
 import { letGo } from '../../folder/let-go.ts'
@@ -85,11 +85,14 @@ export function openFolder(path: string, dataDir: string | null, signal?: AbortS
       await demandMarker()
       try {
         const found: { name: string; size: number }[] = []
-        for (const name of (await readdir(path)).filter(isCopy)) {
+        // One by one: others may have put a million files there.
+        for await (const { name } of await opendir(path)) {
+          if (!isCopy(name)) continue
           const file: Stats | null = await lstat(join(path, name)).catch(() => null)
           if (file?.isFile() === true) found.push({ name, size: file.size })
+          demandWhole(found)
         }
-        return demandWhole(found)
+        return found
       } catch (error) {
         throw asProblem(error)
       }

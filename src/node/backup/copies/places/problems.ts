@@ -15,6 +15,9 @@ export const PROBLEMS = {
   cut: said('The connection to the place was cut'),
   unknown: said('The place gave an answer that is not understood'),
   untrusted: said('The certificate of the place is not from an authority that is trusted'),
+  unreadableCa: said(
+    'The certificates of your own authority cannot be read: enter them in PEM form, each from BEGIN to END CERTIFICATE',
+  ),
   expired: said('The certificate of the place has expired, or is not valid yet'),
   otherName: said('The certificate of the place is for another name'),
   noTls: said('The place does not speak TLS at this address'),

@@ -71,6 +71,8 @@ export async function ask(server: Server, { method, url, headers, body }: Asked)
       ...(server.signal !== undefined && { signal: server.signal }),
     })
     outgoing = sent
+    // After the parser, which has copied what is in it.
+    sent.on('socket', (socket) => socket.on('data', letGo))
     let received: IncomingMessage | null = null
     const stall = () => (received ?? sent).destroy(new CopyFailure('stalled', true))
     sent.setTimeout(stallMs, stall)
@@ -136,21 +138,18 @@ async function findAddress(server: Server, url: URL, stallMs: number) {
   }
 }
 
-/** The body as text, at most 2 MiB. Throws `SendFailure`. */
-export async function textOf({
-  body,
-  textMs = ANSWER_MS,
-}: {
-  readonly body: Readable
-  readonly textMs?: number
-}): Promise<string> {
+/** The body as text. Throws `SendFailure`, and `ifLonger` for more than 2 MiB. */
+export async function textOf(
+  { body, textMs = ANSWER_MS }: { readonly body: Readable; readonly textMs?: number },
+  ifLonger: Problem = 'unknown',
+): Promise<string> {
   const deadline = setTimeout(() => body.destroy(new CopyFailure('stalled', true)), textMs)
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of body) {
       size += chunk.length
-      if (size > MAX_TEXT_BYTES) throw new CopyFailure('unknown')
+      if (size > MAX_TEXT_BYTES) throw new CopyFailure(ifLonger)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks).toString('utf8')
@@ -181,6 +180,8 @@ export function asFailure(error: unknown): SendFailure {
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
     return new CopyFailure('cut', true)
   }
+  // Of the parser: such as headers without end.
+  if (code.startsWith('HPE_')) return new CopyFailure('unknown')
   const ofTls = TLS_PROBLEMS.find(([codes]) => codes.test(code))
   return ofTls === undefined ? new SendFailure(wordsFor(error)) : new CopyFailure(ofTls[1])
 }

@@ -63,7 +63,7 @@ export function openWebDav(settings: WebDavSettings, server: Server): Place {
     clean: (name) => place.remove(`${name}${UNFINISHED}`),
     async list() {
       const headers = { depth: '1', 'content-type': 'application/xml' }
-      const text = await textOf(await demand({ method: 'PROPFIND', name: '', headers, body: FIELDS }))
+      const text = await textOf(await demand({ method: 'PROPFIND', name: '', headers, body: FIELDS }), 'tooMany')
       if (!/multistatus/i.test(text)) throw new CopyFailure('unknown')
       const found = elements(text, 'response').flatMap((entry) => {
         const size = textIn(entry, 'getcontentlength')
