@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests lists every-list storage copies packets card alerts findings survey start edge large
+//   --only <names>    some of: requests lists every-list storage copies packets card alerts findings survey start memory edge large
 import { constants, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ import { measureRequests } from './measures/requests.ts'
 import { measureSizes, measureStart } from './measures/start.ts'
 import { measureSlowCard } from './measures/slow-card.ts'
 import { measureSurvey } from './measures/survey.ts'
-import { FLAGS } from './servers/processes.ts'
+import { FLAGS, SHIPPED } from './servers/processes.ts'
 import { measureStorage } from './measures/storage.ts'
 
 const { values } = parseArgs({
@@ -47,7 +47,7 @@ if (process.env['NODE_OPTIONS'] !== FLAGS) {
   if (process.execve === undefined) throw new Error('the bench needs a Node with process.execve')
   process.execve(process.execPath, [process.execPath, ...process.argv.slice(1)], {
     ...process.env,
-    NODE_OPTIONS: FLAGS,
+    ...SHIPPED,
   })
 }
 
@@ -89,9 +89,9 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   start: async () => {
     await measureStart(await small())
     await measureStart(await large())
-    await measureMemory(await small())
     measureSizes(scratch)
   },
+  memory: async () => measureMemory(await small()),
   edge: measureEdge,
   large: async () => measurePauses(copyOf(await large())),
 }

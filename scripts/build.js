@@ -78,6 +78,10 @@ async function buildProgram(dist) {
         'const require=__createRequire(import.meta.url),__filename=__pathOf(import.meta.url),__dirname=__folderOf(__filename)',
       ].join(';'),
     },
+    // V8 keeps the text of the program. Names stay, for errors in the log, and lines are short enough to be found.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 200,
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',

@@ -18,7 +18,7 @@ const REST_MS = 65_000
 const BLOCK = 8 * 2 ** 20
 
 /** As the image and the unit start the service. */
-const ENV = { NODE_OPTIONS: '--max-semi-space-size=1', ADMIN_PASSWORD: PASSWORD }
+const ENV = { ADMIN_PASSWORD: PASSWORD }
 
 type Service = Awaited<ReturnType<typeof open>>
 

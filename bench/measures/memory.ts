@@ -7,7 +7,6 @@ import { report } from '../table.ts'
 import { PEOPLE } from './compare.ts'
 
 const SECONDS = Number(process.env['BENCH_LIVE_SECONDS'] ?? 60)
-const IDLE_MS = 5000
 const REST_MS = 20_000
 
 /** What people ask for in turn, no two pages alike. */
@@ -31,7 +30,7 @@ export async function measureMemory(dataDir: string): Promise<void> {
     report(`memory, ${work}`, `${now.toFixed(0)} MB`, `≤ ${most} MB`, now <= most)
   }
   try {
-    await wait(IDLE_MS)
+    await wait(REST_MS)
     tell('idle', 120)
     const cookies = await signInPeople(dataDir, service.port, PEOPLE)
     const path = (n: number) => MIXED[n % MIXED.length]?.(n) ?? ''

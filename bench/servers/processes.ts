@@ -11,9 +11,15 @@ const SERVICE = new URL('../../dist/node/main.js', import.meta.url).pathname
 /** The password of every account of a run. */
 export const PASSWORD = 'bench measures ratios'
 
-/** The options with which the image starts the service. */
-export const FLAGS =
-  /NODE_OPTIONS=(\S+)/.exec(readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8'))?.[1] ?? ''
+/** What the image tells Node and its C library. */
+export const SHIPPED: Readonly<Record<string, string>> = Object.fromEntries(
+  Array.from(
+    readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8').matchAll(/\b(NODE_OPTIONS|MALLOC_\w+)=(\S+)/g),
+    ([, name = '', value = '']) => [name, value],
+  ),
+)
+/** The options of Node among these. */
+export const FLAGS = SHIPPED['NODE_OPTIONS'] ?? ''
 
 /** A service that stops finishes its work within 10 s. */
 const STOP_MS = 20_000
@@ -40,7 +46,7 @@ export async function startService(
   const child = fork(SERVICE, {
     env: {
       ...process.env,
-      NODE_OPTIONS: FLAGS,
+      ...SHIPPED,
       DATA_DIR: dataDir,
       PORT: String(port),
       HOST: '127.0.0.1',

@@ -16,6 +16,9 @@ import { refuseDatabase, StartRefused } from './start/problems.ts'
 /** The migration history, as far from `src/node` as from `dist/node`. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))
 
+/** Of the pages that were used last: the kernel has the others. */
+const CACHE_KIB = 4000
+
 type OnStep = (done: number, of: number) => void
 
 export interface SqliteStore extends Store {
@@ -45,6 +48,7 @@ export function openDatabase(
     // Decision: docs/decisions/short-decisions.md#sqlite-writes-with-synchronous-full
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('busy_timeout = 5000')
+    sqlite.pragma(`cache_size = -${CACHE_KIB}`)
     migrateDatabase(sqlite, onStep)
     if (openWrites !== undefined) copyLeftLog(sqlite)
     return sqliteStore(sqlite, openWrites?.(sqlite))

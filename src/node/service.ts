@@ -59,6 +59,7 @@ import { prepareDataDir, refuseAddress, refuseNetwork, StartRefused } from './st
 import { removeLeftScratch } from './moving-in/source/scratch.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
+import { memoryGiver, startResting, workedSoFar } from './upkeep/resting.ts'
 import { startUpkeep } from './upkeep/upkeep.ts'
 import { startWatching } from './upkeep/watching.ts'
 import { oneEachRound } from './turns.ts'
@@ -227,6 +228,7 @@ async function start(
   warnWithoutAddress(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports, clock)
+  const resting = startResting({ worked: workedSoFar, giveBack: memoryGiver(store.sqlite) })
   const reserving = disk.keep()
   stopOn(
     restarting,
@@ -235,6 +237,7 @@ async function start(
       supervisor.stopping()
       log.info('Stopping', { signal })
       clearInterval(sweeper)
+      resting.stop()
       events.close()
       await reserving
       await Promise.all([server.close(SHUTDOWN_GRACE_MS), instances.leave()])

@@ -9,5 +9,5 @@ export function csvCell(text: string): string {
 
 /** Whether a spreadsheet would execute a cell. */
 export function isFormula(text: string): boolean {
-  return /^[=+\-@\t\r\n＝＋－＠]/.test(text)
+  return /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text)
 }

@@ -6,9 +6,12 @@ import { isRefusedContent } from '../../app/mesh/ingest/refused-content.ts'
 import { backOff } from '../../shared/back-off.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 
-/** A batch is stored when its first event is this old, or when it is this large. */
+/**
+ * A batch is stored when its first event is this old, or when it is this large: 200 would take a sixth less time for each
+ * event, but hold the event loop for 20 to 39 ms, and readers get more than one chunk of events.
+ */
 const BATCH_MS = 100
-const BATCH_EVENTS = 200
+const BATCH_EVENTS = 100
 /** The maximum number of events held while the database refuses them: minutes of the busiest mesh, a few tens of MB. */
 const MAX_WAITING = 50_000
 /**
@@ -72,7 +75,9 @@ export function createBatcher(options: BatcherOptions): Batcher {
       letGo()
       if (dropped > 0) log.error('Events were dropped while the database failed', { events: dropped })
       dropped = 0
-      // The writes are synchronous: requests are served between them.
+      // The writes are synchronous. Readers get the news in this round of the event loop, and requests are looked for only
+      // between two rounds.
+      await setImmediate()
       await setImmediate()
     } while (waiting.length >= BATCH_EVENTS)
   }

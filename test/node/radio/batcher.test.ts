@@ -64,14 +64,14 @@ describe('createBatcher', () => {
     expect(batches).toStrictEqual([3, 1])
   })
 
-  it('stores 200 events without waiting, and never more in one transaction', async () => {
-    batcher.push(messages(450))
+  it('stores 100 events without waiting, and never more in one transaction', async () => {
+    batcher.push(messages(250))
     await settle()
-    expect(batches).toStrictEqual([200, 200])
+    expect(batches).toStrictEqual([100, 100])
     clock.advance(100)
     await settle()
-    expect(batches).toStrictEqual([200, 200, 50])
-    expect(mesh.count('messages')).toBe(450)
+    expect(batches).toStrictEqual([100, 100, 50])
+    expect(mesh.count('messages')).toBe(250)
   })
 
   it('lets a sender that can wait continue while few events wait', async () => {
