@@ -51,7 +51,7 @@ function workerBuild({ plugins, minify, write }) {
     plugins: [...workerPlugins(ROOT), ...plugins],
     ssr: { target: 'webworker', noExternal: true, resolve: { conditions: ['workerd', 'worker', 'browser'] } },
     build: {
-      ssr: 'src/edge/worker.ts',
+      ssr: 'src/edge/main.ts',
       outDir: join(dist, 'edge'),
       emptyOutDir: false,
       target: 'es2024',
@@ -60,6 +60,7 @@ function workerBuild({ plugins, minify, write }) {
       sourcemap: write,
       reportCompressedSize: false,
       rolldownOptions: {
+        external: ['cloudflare:workers'],
         // Leaves out unused parts of a library even if its package does not declare that this is safe.
         treeshake: {
           manualPureFunctions: [SCHEMAS],
