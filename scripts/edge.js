@@ -67,7 +67,7 @@ function workerBuild({ plugins, start, minify, write }) {
     plugins: [...workerPlugins(ROOT), ...plugins],
     ssr: { target: 'webworker', noExternal: true, resolve: { conditions: ['workerd', 'worker', 'browser'] } },
     build: {
-      ssr: 'src/edge/worker.ts',
+      ssr: 'src/edge/main.ts',
       outDir: join(dist, 'edge'),
       emptyOutDir: false,
       target: 'es2024',
@@ -78,6 +78,7 @@ function workerBuild({ plugins, start, minify, write }) {
       rolldownOptions: {
         // Nothing but what the platform knows may be exported by worker.js.
         preserveEntrySignatures: 'strict',
+        external: ['cloudflare:workers'],
         // Leaves out unused parts of a library even if its package does not declare that this is safe.
         treeshake: {
           manualPureFunctions: [SCHEMAS],

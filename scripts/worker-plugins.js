@@ -333,7 +333,6 @@ const ABSENT = new Set([
   'backups',
   'radio',
   'connecting',
-  'events',
   'meter',
   'compressor',
   'mail',
@@ -370,7 +369,7 @@ function withoutPorts() {
       const answerOf = ({ type, callee }) => (type === 'CallExpression' ? ANSWERS.get(callee.name) : undefined)
       // It throws, so nothing after it runs.
       const isDemand = (node) =>
-        node?.type === 'CallExpression' && /^demand(?:Backups|Events|AccountMail)$/.test(node.callee.name)
+        node?.type === 'CallExpression' && /^demand(?:Backups|AccountMail)$/.test(node.callee.name)
       const cuts = []
       const { program } = parseSync(id, code)
       each(program, (node) => {

@@ -6,6 +6,7 @@ import { createProviders } from '../app/accounts/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import { assetTranslations } from './translations.ts'
 import { NO_PORTS, type Ports } from '../app/base/context.ts'
+import type { Events } from '../app/mesh/live/event.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { nextTurn } from '../app/base/pacing/next-turn.ts'
@@ -23,6 +24,8 @@ import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
+import type { Serving } from './live/protocol.ts'
+import { openTelling, type Telling } from './live/telling.ts'
 import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './schedule.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
@@ -37,6 +40,8 @@ type Service =
   | {
       readonly ok: true
       readonly ports: Ports
+      /** Null: no live events, because wrangler.toml has no binding LIVE. */
+      readonly telling: Telling | null
       readonly fetch: (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>
       readonly ensureReady: () => Promise<void>
       /** Whether it has written to the audit log since the last call. */
@@ -64,11 +69,13 @@ function start(env: Env): Service {
   }
   if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
   let hasEntries = false
-  const ports = portsFrom(env, { config, log, onEntry: () => (hasEntries = true) })
+  const telling = env.LIVE === undefined ? null : openTelling(env.LIVE, log)
+  const ports = portsFrom(env, { config, log, events: telling?.events ?? null, onEntry: () => (hasEntries = true) })
   const app = createApp(() => ports)
   return {
     ok: true,
     ports,
+    telling,
     fetch: (request, bindings, execution) => app.fetch(request, bindings, execution),
     ensureReady: readyOnce(ports),
     takeEntries() {
@@ -88,10 +95,9 @@ function consoleLog(config: Config | null): Log {
   })
 }
 
-function portsFrom(
-  env: Env,
-  { config, log, onEntry }: { readonly config: Config; readonly log: Log; onEntry(): void },
-): Ports {
+type Given = { readonly config: Config; readonly log: Log; readonly events: Ports['events']; onEntry(): void }
+
+function portsFrom(env: Env, { config, log, events, onEntry }: Given): Ports {
   const store = d1Store(env.DB, onEntry)
   keepFiles(store, env.ASSETS)
   return {
@@ -102,6 +108,7 @@ function portsFrom(
     passwords: scriptPasswordHasher(Date.now),
     log,
     ...NO_PORTS,
+    events,
     providers: createProviders({ config, log, now: Date.now }),
     outbound: fetchOutbound(),
     translations: assetTranslations(env.ASSETS),
@@ -204,9 +211,22 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
   } catch (error) {
     return refuseWithoutAdmin(service.ports.log, error)
   }
-  const response = await service.fetch(request, env, execution)
-  if (service.takeEntries()) execution.waitUntil(seal(service.ports))
-  return response
+  try {
+    return await service.fetch(request, env, execution)
+  } finally {
+    if (service.takeEntries()) execution.waitUntil(seal(service.ports))
+    if (service.telling?.isDue()) execution.waitUntil(service.telling.tell())
+  }
+}
+
+/** The same service where the streams of live events are. Throws if it is not configured. */
+export function serveLive(env: Env, events: Events): Serving {
+  const environment = readEnvironment(env)
+  if (!environment.ok) throw new Error(environment.problems.join('; '))
+  const { config } = environment
+  const ports = portsFrom(env, { config, log: consoleLog(config), events, onEntry() {} })
+  const app = createApp(() => ports)
+  return { ports, fetch: async (request) => app.fetch(request, env) }
 }
 
 /** Runs a job and remembers when, and whether it failed. */
@@ -228,7 +248,7 @@ export default {
     return response
   },
   /** The cron trigger of wrangler.toml: deletes expired data, and summarises data that collectors delivered. */
-  async scheduled({ scheduledTime, cron }, env) {
+  async scheduled({ scheduledTime, cron }, env, execution) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
     const { ports } = service
@@ -244,6 +264,8 @@ export default {
       // The platform logs errors with their cause, and a failed query ends with its bound values.
       // oxlint-disable-next-line preserve-caught-error
       throw new Error('The scheduled run failed; the log says why')
+    } finally {
+      if (service.telling?.isDue()) execution.waitUntil(service.telling.tell())
     }
   },
 } satisfies ExportedHandler<Env>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './scenarios/audit-scenarios.ts'
 import { automationScenarios } from './scenarios/automation-scenarios.ts'
 import { configurationScenarios } from './scenarios/configuration-scenarios.ts'
+import { eventScenarios } from './scenarios/event-scenarios.ts'
 import { factorScenarios } from './scenarios/factor-scenarios.ts'
 import { ingestScenarios } from './scenarios/ingest-scenarios.ts'
 import { meshScenarios } from './scenarios/mesh-scenarios.ts'
@@ -39,6 +40,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('automation', () => automationScenarios(admin))
     describe('settings of radios', () => configurationScenarios(admin))
     describe('collectors', () => ingestScenarios(admin))
+    describe('live events', () => eventScenarios(admin))
     describe('requests', () => requestScenarios(admin))
     describe('the service itself', () => systemScenarios(admin))
     describe('sharing', () => sharingScenarios(admin))

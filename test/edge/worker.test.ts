@@ -239,7 +239,7 @@ describe('one worker, asked by one test after the other', () => {
     const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)
     const unsupported = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
       Object.entries(methods)
-        .filter(([, { responses }]) => '501' in responses)
+        .filter(([, { responses }]) => '501' in responses && path !== '/api/events')
         .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('{name}', '2026-01-15_120000') })),
     )
     expect(unsupported).not.toContainEqual({ method: 'GET', path: '/api/info' })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { D1Database } from '@cloudflare/workers-types'
+import type { D1Database, DurableObjectNamespace, Rpc } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
@@ -15,6 +15,14 @@ process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+/** What a test may do to an object with live events. */
+export interface BreakableObject extends Rpc.DurableObjectBranded {
+  /** From now on all calls fail, or none. */
+  fail(isFailing: boolean): Promise<void>
+  /** It loses its memory and its connections, as when the platform moves it. */
+  die(): Promise<void>
+}
+
 export type Workerd = Service & {
   /** The D1 database itself. */
   readonly database: D1Database
@@ -24,25 +32,31 @@ export type Workerd = Service & {
   dispatch(url: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
   /** Brings the database to this version's schema. */
   migrate(): Promise<void>
+  /** The first object with live events, if it is `isBreakable`. */
+  readonly live: BreakableObject
   /** Fires the cron trigger of each ten minutes, or this one, as if at this time. */
   runSchedule(at?: Date, cron?: string): Promise<void>
 }
 
 /**
  * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. `hasFewRounds`: its
- * sign-ins take no time.
+ * sign-ins take no time. `isBreakable`: so do its live events fail when told to.
  */
 export async function openWorkerd(
   env: Record<string, string>,
-  { migrated = true, hasFewRounds = false }: { migrated?: boolean; hasFewRounds?: boolean } = {},
+  {
+    migrated = true,
+    hasFewRounds = false,
+    isBreakable = false,
+  }: { migrated?: boolean; hasFewRounds?: boolean; isBreakable?: boolean } = {},
 ): Promise<Workerd> {
-  const dir = hasFewRounds ? buildFewRounds() : buildWorker()
+  const dir = isBreakable ? buildBreakable() : hasFewRounds ? buildFewRounds() : buildWorker()
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
   const { url } = await harness.listen()
-  const worker = harness.getWorker<{ DB: D1Database }>()
+  const worker = harness.getWorker<{ DB: D1Database; LIVE: DurableObjectNamespace<BreakableObject> }>()
   if (migrated) await worker.applyD1Migrations('DB')
-  const { DB: database } = await worker.getEnv()
+  const { DB: database, LIVE } = await worker.getEnv()
   return {
     url,
     addressHeader: 'cf-connecting-ip',
@@ -51,6 +65,9 @@ export async function openWorkerd(
     logged: () => harness.getLogs().map(({ message }) => message),
     dispatch: (url, init) => worker.fetch(url, init),
     migrate: () => worker.applyD1Migrations('DB'),
+    get live() {
+      return LIVE.get(LIVE.idFromName('live-0'))
+    },
     runSchedule: async (at = new Date(), cron = '*/10 * * * *') => {
       const { outcome } = await worker.scheduled({ cron, scheduledTime: at })
       if (outcome !== 'ok') throw new Error(`the scheduled run ended with ${outcome}`)
@@ -80,5 +97,29 @@ function buildFewRounds(): string {
     cpSync(built, dir, { recursive: true, verbatimSymlinks: true })
     const file = join(dir, 'out/parts/start.js')
     writeFileSync(file, withFewRounds(readFileSync(file, 'utf8')))
+  })
+}
+
+const BREAKABLE = `import { LiveObject as Live } from './worker.js'
+export { default } from './worker.js'
+export class LiveObject extends Live {
+  isFailing = false
+  refuse() { if (this.isFailing) throw new Error('the test made it fail') }
+  async fetch(request) { this.refuse(); return super.fetch(request) }
+  async tell(told) { this.refuse(); return super.tell(told) }
+  async fail(isFailing) { this.isFailing = isFailing }
+  async die() { this.ctx.abort('the test ended it') }
+}
+`
+
+/** The same with few rounds, and objects that tests can break. */
+function buildBreakable(): string {
+  const built = buildFewRounds()
+  return buildOnce('worker-breakable', (dir) => {
+    cpSync(built, dir, { recursive: true, verbatimSymlinks: true })
+    writeFileSync(join(dir, 'out/breakable.js'), BREAKABLE)
+    const config = prebuiltConfig().replace('/worker.js"', '/breakable.js"')
+    const rules = config.includes('ESModule') ? '' : '[[rules]]\ntype = "ESModule"\nglobs = ["**/*.js"]\n'
+    writeFileSync(join(dir, 'wrangler.toml'), `${config}${rules}`)
   })
 }

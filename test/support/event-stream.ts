@@ -15,6 +15,11 @@ export async function openEventStream(client: Client, lastEventId?: string, quer
   const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
   const answer = await client.send('GET', `/api/events${query}`, undefined, headers)
   expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/event-stream'])
+  return readEventStream(answer)
+}
+
+/** The events of an answer. */
+export function readEventStream(answer: Response): EventStream {
   if (answer.body === null) throw new Error('no body')
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
   let buffered = ''

@@ -6,9 +6,11 @@ import { createApp } from '../../../src/app/app.ts'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { NO_PORTS, type Ports } from '../../../src/app/base/context.ts'
+import { createEvents } from '../../../src/app/mesh/live/events.ts'
 import { memoryBuckets } from '../../../src/app/http/limits/buckets.ts'
 import { createLog } from '../../../src/app/base/log.ts'
 import { makeFirstAdmin } from '../../../src/app/accounts/users/first-admin.ts'
+import { systemClock } from '../../../src/node/clock.ts'
 import { createAddressing } from '../../../src/node/http/client-address.ts'
 import { zlibCompressor } from '../../../src/node/http/compressor.ts'
 import { openDatabase } from '../../../src/node/database.ts'
@@ -23,6 +25,7 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
   const store = openDatabase(join(directory, 'mesh.db'))
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
+  const events = createEvents(systemClock)
   const ports: Ports = {
     config: parsed.config,
     store,
@@ -31,6 +34,7 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
     passwords: fewRoundsHasher(),
     log,
     ...NO_PORTS,
+    events,
     translations: readTranslation,
     compressor: zlibCompressor(),
     version: '1.2.3',
@@ -48,6 +52,7 @@ export async function openNodeService(env: Readonly<Record<string, string>>): Pr
       return statement.reader ? statement.all().map((row) => ({ ...Object(row) })) : (statement.run(), [])
     },
     close: async () => {
+      events.close()
       await server.close(1000)
       store.close()
       rmSync(directory, { recursive: true })

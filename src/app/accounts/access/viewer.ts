@@ -28,7 +28,8 @@ import { MINUTE_MS } from '../../../shared/time.ts'
 /** How often a token's last use is written. */
 const TOKEN_TOUCH_MS = 5 * MINUTE_MS
 
-const account = {
+/** What `accountOf` needs of a user. */
+export const account = {
   ...userColumns,
   subjects: subjectsJson,
   mustChangePassword: users.mustChangePassword,
@@ -192,15 +193,35 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
  * The current state of an earlier viewer; null if the session or token has ended. Does not count as a use of either.
  */
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
-  const found = await findAccount(ctx, user.id, credential.kind === 'session' ? credential.session : null)
+  const found = await readAccount(ctx.store, user.id)
   if (found === null) return null
   if (credential.kind === 'session') {
-    const session = await findLive(ctx, credential.session.tokenHash)
-    if (session === null || session.epoch !== found.epoch) return null
-    return { ...bySessionOf(found, credential.session), credential }
+    return refreshedBySession(ctx, found, credential, await findLive(ctx, credential.session.tokenHash))
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
-  return token === undefined ? null : byToken(found, token)
+  return refreshedByToken(ctx, found, token)
+}
+
+/** `live`: the session as it is now, unless it has ended. */
+export function refreshedBySession(
+  ctx: Ctx,
+  found: Account,
+  credential: Extract<Viewer['credential'], { kind: 'session' }>,
+  live: StoredSession | null,
+): Viewer | null {
+  const owner = ifOpen(ctx, found, credential.session)
+  if (owner === null || live === null || live.epoch !== owner.epoch) return null
+  return { ...bySessionOf(owner, credential.session), credential }
+}
+
+/** `live`: the token as it is now, unless it has ended. */
+export function refreshedByToken(
+  ctx: Ctx,
+  found: Account,
+  live: { readonly id: number; readonly scopes: readonly string[] } | undefined,
+): Viewer | null {
+  const owner = ifOpen(ctx, found, null)
+  return owner === null || live === undefined ? null : byToken(owner, live)
 }
 
 /**
@@ -224,7 +245,7 @@ export async function viewerSeenAs(ctx: Ctx, { credential }: Viewer, userId: num
   }
 }
 
-type AccountRow = NonNullable<Awaited<ReturnType<ReturnType<typeof queries>['byId']['get']>>>
+export type AccountRow = NonNullable<Awaited<ReturnType<ReturnType<typeof queries>['byId']['get']>>>
 
 const readAccount = rememberUnchanged(1000, async (store, id: number) => {
   const row = await queries(store).byId.get({ id })
@@ -234,7 +255,7 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
 const cutoffsSchema = z.record(z.string(), z.number())
 const subjectsSchema = z.record(z.string(), z.string())
 
-function accountOf(row: AccountRow) {
+export function accountOf(row: AccountRow) {
   return {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),

@@ -7,7 +7,7 @@ import { UNIT_SYSTEMS } from '../../../shared/mesh/unit-systems.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { keepPreferences } from '../users/reader.ts'
 import { countToReview } from '../to-review.ts'
-import type { AppEnv, Ports, SignedInCtx } from '../../base/context.ts'
+import type { AppEnv, Ctx, SignedInCtx } from '../../base/context.ts'
 import { answers, anyone } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { NO_SCOPE } from '../../../shared/access/scope.ts'
@@ -104,11 +104,14 @@ const passwordChangeSchema = z.strictObject({
 })
 
 const STATUS_SUMMARY =
-  'Your account and permissions, or what public access shows without a sign-in. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
+  'Your account and permissions, or what public access shows without a sign-in. The header X-Unsupported lists what this runtime lacks for you: backups, events, radio'
 
-/** Features that answer 501 here, so that clients need not try them. */
-function unsupportedBy(ports: Ports): Record<string, string> {
-  const missing = (['backups', 'events', 'radio'] as const).filter((port) => ports[port] === null)
+/** Features that answer 501 here to this caller, so that clients need not try them. */
+function unsupportedBy(ctx: Ctx): Record<string, string> {
+  const isOnlyForUsers = ctx.viewer === null && ctx.events?.elsewhere !== undefined
+  const missing = (['backups', 'events', 'radio'] as const).filter(
+    (port) => ctx[port] === null || (port === 'events' && isOnlyForUsers),
+  )
   return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
 }
 

@@ -117,9 +117,13 @@ export async function findSessionWith<T extends { readonly session: StoredSessio
 
 /** The session with this token hash, within both of its timeouts. Does not count as a use. */
 export async function findLive(ctx: Ctx, tokenHash: string): Promise<StoredSession | null> {
-  if (hasEnded(ctx.sessions, tokenHash)) return null
-  const session = await ctx.sessions.find(tokenHash, ctx.now())
-  return session !== null && isLive(ctx, session) ? session : null
+  return hasEnded(ctx.sessions, tokenHash) ? null : ifLive(ctx, await ctx.sessions.find(tokenHash, ctx.now()))
+}
+
+/** A session that was read from the store, unless it has ended. */
+export function ifLive(ctx: Ctx, session: StoredSession | null | undefined): StoredSession | null {
+  if (session == null || hasEnded(ctx.sessions, session.tokenHash) || session.expiresAt <= ctx.now()) return null
+  return isLive(ctx, session) ? session : null
 }
 
 function isLive(ctx: Ctx, session: StoredSession): boolean {

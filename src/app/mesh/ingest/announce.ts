@@ -2,7 +2,7 @@ import { ownedBy } from '../../base/owned.ts'
 import type { News } from '../heard/heard.ts'
 import type { Ports } from '../../base/context.ts'
 import type { Db } from '../../../db/store.ts'
-import { addDetails } from '../live/details.ts'
+import { announceHeard } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'
 import type { StoredBatch } from './ingest.ts'
 import type { NewNodeExcess } from './trust/newcomers.ts'
@@ -21,13 +21,7 @@ export async function announce(
   log.debug('Packets stored', { packets: news.length })
   for (const { packet } of news) meter?.countPacket(packet.portName)
   nameUnknownPorts(store.db, log, news)
-  if (events === null) return
-  const plain = newsEvents(news)
-  const detailed = await addDetails(store, plain).catch((error: unknown) => {
-    log.error('Live events are sent without their details', { error })
-    return plain
-  })
-  events.publish(detailed)
+  if (events !== null) await announceHeard({ store, log, events }, newsEvents(news))
 }
 
 /** Logged at most hourly for each source; the metrics have the number. */

@@ -56,11 +56,25 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+/** Reports the events of stored packets, with their details if those can be read. */
+export async function announceHeard(
+  { store, log, events }: Pick<Ctx, 'store' | 'log' | 'events'>,
+  heard: readonly NewEvent[],
+): Promise<void> {
+  if (events === null) return
+  if (events.elsewhere !== undefined) return events.elsewhere.tell({ kind: 'heard', events: heard })
+  const detailed = await addDetails(store, heard).catch((error: unknown) => {
+    log.error('Live events are sent without their details', { error })
+    return heard
+  })
+  events.publish(detailed)
+}
+
 /**
  * Adds the changes of the nodes, the messages in the form of the API, and the ids of the traceroutes to the events of
  * stored packets.
  */
-export async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
+async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
   // The state is recorded in any case, because pages load the whole node after such an event.
   const read = await readChanges(store, nums)
@@ -142,6 +156,7 @@ function deliveryOf(key: Sent, message: Message): NewEvent {
 /** Reports nodes that a user changed or deleted. */
 export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'events'>, nums: readonly number[]) {
   if (events === null) return
+  if (events.elsewhere !== undefined) return events.elsewhere.tell({ kind: 'nodes', nums })
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
   const present = new Map(rows.map((row) => [row.nodeNum, row]))
   events.publish(

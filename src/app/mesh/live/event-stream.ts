@@ -1,12 +1,12 @@
 import { ownedBy } from '../../base/owned.ts'
 import type { Events, LiveEvent } from './event.ts'
-import { refreshViewer } from '../../accounts/access/viewer.ts'
 import type { SignedInCtx, Viewer } from '../../base/context.ts'
 import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { seesEverything, viewKey } from '../../accounts/access/visible.ts'
 import { contentsSeen, isOnlyHeard, mayGet, packetsSeen } from './seen.ts'
+import { refresh } from './refresh.ts'
 import { type Bell, createBell, demandEvents, opening, type Reader, RESET, streamOf } from './stream.ts'
 
 /** Which events a reader wants, and how much of them. */
@@ -51,6 +51,7 @@ function createReader(
   let place = resumed ?? events.last()
   const id = () => `id: ${events.epoch}-${place}\n`
   let first = `${opening(resumed !== null)}${id()}\n`
+  let keepAlives = 0
   let isKeepAliveDue = false
   let isEnded = false
   let isBehind = false
@@ -63,8 +64,8 @@ function createReader(
     // The page may contain more or less than the viewer may see now.
     return `${rights === before ? '' : ACCESS}${view === seen ? '' : `${RESET}\n`}`
   }
-  const take = (viewer: Viewer): Chunk => {
-    const found = events.since(place, MAX_CHUNK)
+  const take = (viewer: Viewer, last: number): Chunk => {
+    const found = events.since(place, Math.min(MAX_CHUNK, Math.max(0, last - place)))
     if (found === null) {
       place = events.last()
       return chunkOf(`${RESET}${id()}\n`)
@@ -81,10 +82,11 @@ function createReader(
       for (;;) {
         if (isBehind) await nextTurn()
         isBehind = false
-        const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
+        if (isEnded || events.isClosed()) return null
+        const { viewer, last } = await refresh(ctx, events)
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
         const before = first + noteRights(viewer)
-        const chunk = take(viewer)
+        const chunk = take(viewer, last)
         // Contains the number of the last event, even if it was not for this viewer, because the stream resumes there.
         const after = isKeepAliveDue ? `: keep-alive\n${id()}\n` : ''
         first = ''
@@ -95,6 +97,8 @@ function createReader(
       }
     },
     keepAlive() {
+      keepAlives += 1
+      if (keepAlives === events.keepAlives) isEnded = true
       isKeepAliveDue = true
       bell.ring()
     },

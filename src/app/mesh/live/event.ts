@@ -17,7 +17,27 @@ export interface Events {
   isClosed(): boolean
   /** Ends all streams, because the service stops. */
   close(): void
+  /** After this many keep-alives a stream ends, and its reader resumes; absent: it lasts. */
+  readonly keepAlives?: number
+  /** Absent: the streams are in this process. */
+  readonly elsewhere?: Elsewhere
 }
+
+/** The process with the streams of users, if it is another one. People without an account have none there. */
+export interface Elsewhere {
+  /** Answers a request for a stream. Throws `rate_limited`, `database_unavailable`. */
+  open(request: Request): Promise<Response>
+  /** Neither waits nor throws. Events that could not be told are reported as missing. */
+  tell(note: Note): void
+}
+
+/** What another process is told. */
+export type Note =
+  | { readonly kind: 'events'; readonly events: readonly NewEvent[] }
+  /** The events of stored packets, without their details. */
+  | { readonly kind: 'heard'; readonly events: readonly NewEvent[] }
+  /** Nodes that a user changed or deleted. */
+  | { readonly kind: 'nodes'; readonly nums: readonly number[] }
 
 /** A packet by which a node was heard. */
 export type HeardBy = {

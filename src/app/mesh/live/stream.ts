@@ -3,7 +3,7 @@ import { AppError } from '../../http/errors.ts'
 import type { Events } from './event.ts'
 
 /** Proxies close connections that are silent for much longer. The viewer is also looked up again at this interval. */
-const KEEP_ALIVE_MS = 15_000
+export const KEEP_ALIVE_MS = 15_000
 /** Keep-alives during which a reader may read nothing. */
 const MAX_STALLED_KEEP_ALIVES = 2
 

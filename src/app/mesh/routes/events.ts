@@ -5,7 +5,6 @@ import { sharedEvents } from '../live/anonymous/shared-events.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
 import { flagQuery, validate } from '../../http/validate.ts'
-import { openEventStream } from '../live/event-stream.ts'
 import { demandEvents, STREAM_HEADERS } from '../live/stream.ts'
 
 export const eventRoutes = new Hono<AppEnv>().get(
@@ -37,10 +36,12 @@ export const eventRoutes = new Hono<AppEnv>().get(
         ),
     }),
   ),
-  (c) => {
+  async (c) => {
     const { ctx } = c.var
-    demandEvents(ctx)
+    const { elsewhere } = demandEvents(ctx)
     if (c.req.method === 'HEAD') return c.body(null, 200, STREAM_HEADERS)
+    if (elsewhere !== undefined) return elsewhere.open(c.req.raw)
+    const { openEventStream } = await import('../live/event-stream.ts')
     const stream = openEventStream(ctx, c.req.header('last-event-id'), c.req.valid('query'))
     return c.body(stream, 200, STREAM_HEADERS)
   },

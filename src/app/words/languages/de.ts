@@ -288,6 +288,7 @@ export const texts: Translation = {
   'each origin once': 'jede Origin einmal',
   'each layer once': 'jede Ebene einmal',
   'This runtime has no live events': 'Diese Laufzeitumgebung hat keine Live-Ereignisse',
+  'Live events need an account on this runtime': 'Live-Ereignisse brauchen in dieser Laufzeitumgebung ein Konto',
   'This service has a source of its own with this name': 'Dieser Dienst hat selbst eine Quelle mit diesem Namen',
   'This token, or the whole service, already has the maximum number of sources':
     'Dieses Token oder der ganze Dienst hat schon so viele Quellen wie möglich',

@@ -281,6 +281,7 @@ export const texts: Translation = {
   'each origin once': 'cada origen una vez',
   'each layer once': 'cada capa una vez',
   'This runtime has no live events': 'Este entorno no tiene eventos en directo',
+  'Live events need an account on this runtime': 'Los eventos en directo necesitan una cuenta en este entorno',
   'This service has a source of its own with this name': 'Este servicio tiene una fuente propia con este nombre',
   'This token, or the whole service, already has the maximum number of sources':
     'Este token, o todo el servicio, ya tiene el máximo de fuentes',

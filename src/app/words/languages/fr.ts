@@ -287,6 +287,7 @@ export const texts: Translation = {
   'each origin once': 'chaque origine une fois',
   'each layer once': 'chaque couche une fois',
   'This runtime has no live events': 'Cet environnement n’a pas d’événements en direct',
+  'Live events need an account on this runtime': 'Les événements en direct demandent un compte sur cet environnement',
   'This service has a source of its own with this name': 'Ce service a déjà une source à lui portant ce nom',
   'This token, or the whole service, already has the maximum number of sources':
     'Ce jeton, ou tout le service, a déjà le nombre maximal de sources',

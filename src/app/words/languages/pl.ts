@@ -278,6 +278,7 @@ export const texts: Translation = {
   'each origin once': 'każdy origin raz',
   'each layer once': 'każda warstwa raz',
   'This runtime has no live events': 'To środowisko nie ma zdarzeń na żywo',
+  'Live events need an account on this runtime': 'Zdarzenia na żywo wymagają konta w tym środowisku',
   'This service has a source of its own with this name': 'Ta usługa ma własne źródło o tej nazwie',
   'This token, or the whole service, already has the maximum number of sources':
     'Ten token albo cała usługa ma już największą możliwą liczbę źródeł',

@@ -282,6 +282,7 @@ export const texts: Translation = {
   'each origin once': 'cada origem uma vez',
   'each layer once': 'cada camada uma vez',
   'This runtime has no live events': 'Este ambiente não tem eventos ao vivo',
+  'Live events need an account on this runtime': 'Os eventos ao vivo precisam de uma conta neste ambiente',
   'This service has a source of its own with this name': 'Este serviço tem uma fonte própria com este nome',
   'This token, or the whole service, already has the maximum number of sources':
     'Este token, ou o serviço inteiro, já tem o número máximo de fontes',

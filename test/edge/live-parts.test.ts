@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/app/base/log.ts'
+import { follow, passOn, watchChanges } from '../../src/edge/live/gaps.ts'
+import { FULL_HEADER, INDEX_HEADER, MOST_READERS, type Objects, OBJECTS } from '../../src/edge/live/protocol.ts'
+import { createNotes, openTelling } from '../../src/edge/live/telling.ts'
+
+const logged: string[] = []
+const log = createLog({ level: 'debug', format: 'json', now: Date.now, write: (line) => logged.push(line) })
+const NOTE = { kind: 'nodes', nums: [1] } as const
+
+/** A namespace in this process, of objects with these methods. */
+function objectsOf(object: (name: string) => object): Objects {
+  return Object({ idFromName: (name: string) => name, get: object })
+}
+
+test('a change that nobody tells within a look is a gap, and one that is told late is none', () => {
+  let gaps = 0
+  const changes = watchChanges(() => (gaps += 1))
+  changes.look(1)
+  changes.look(1)
+  changes.look(2)
+  expect(gaps).toBe(0)
+  changes.noteTold()
+  changes.look(3)
+  changes.look(3)
+  expect(gaps).toBe(0)
+  changes.look(4)
+  changes.look(4)
+  expect(gaps).toBe(1)
+  changes.look(4)
+  changes.look(4)
+  expect(gaps).toBe(1)
+})
+
+test('notes that could not be told are reported with the next ones', async () => {
+  const sent: unknown[] = []
+  let failures = 3
+  const notes = createNotes(
+    async (told) => {
+      if (failures-- > 0) throw new Error('down')
+      sent.push(told)
+    },
+    log,
+    [0, 0],
+  )
+  notes.add(NOTE)
+  expect(notes.isDue()).toBe(true)
+  await notes.tell()
+  expect([sent, notes.isDue()]).toStrictEqual([[], false])
+  expect(logged.join()).toContain('Live events were lost')
+  for (let n = 0; n < 2; n++) {
+    notes.add(NOTE)
+    await notes.tell()
+  }
+  expect(sent).toStrictEqual([
+    { notes: [NOTE], isMissing: true },
+    { notes: [NOTE], isMissing: false },
+  ])
+})
+
+test('above the readers of one object others share them, and learn what they missed', async () => {
+  let gaps = 0
+  let isLost = false
+  const told: unknown[] = []
+  let first = passOn(
+    objectsOf(() => ({ tell })),
+    'one',
+  )
+  const other = follow(
+    objectsOf(() => ({ join: async (index: number) => first.join(index) })),
+    3,
+    () => (gaps += 1),
+  )
+  async function tell(given: { passed: Parameters<typeof other.noteTold>[0]; notes: unknown }): Promise<void> {
+    if (isLost) throw new Error('unreachable')
+    other.noteTold(given.passed)
+    told.push(given.notes)
+  }
+  first.tell([NOTE], false)
+  expect(first.hasAny()).toBe(false)
+  await other.join()
+  expect(first.hasAny()).toBe(true)
+  first.tell([NOTE], false)
+  first.tell([NOTE], false)
+  await other.join()
+  expect([told, gaps]).toStrictEqual([[[NOTE], [NOTE]], 0])
+  isLost = true
+  first.tell([NOTE], false)
+  await other.join()
+  expect(gaps).toBe(1)
+  isLost = false
+  first = passOn(
+    objectsOf(() => ({ tell })),
+    'two',
+  )
+  await other.join()
+  expect(gaps).toBe(2)
+})
+
+test('a stream is in the first object with room, and refused if there is none', async () => {
+  let full = 2
+  const objects = objectsOf((name) => ({
+    fetch: async ({ headers }: Request) =>
+      Number(headers.get(INDEX_HEADER)) < full
+        ? new Response(null, { status: 503, headers: { [FULL_HEADER]: '' } })
+        : new Response(name),
+  }))
+  const { elsewhere } = openTelling(objects, log).events
+  const open = async () => elsewhere?.open(new Request('http://mesh.test/api/events'))
+  expect(await (await open())?.text()).toBe('live-2')
+  full = OBJECTS
+  await expect(open()).rejects.toMatchObject({ code: 'rate_limited' })
+  expect(OBJECTS * MOST_READERS).toBe(10_000)
+})
